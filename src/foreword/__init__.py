@@ -1,0 +1,129 @@
+"""Foreword: the right context for an LLM agent, before it reads the prompt.
+
+    from foreword import ContextEngine
+
+    with ContextEngine() as engine:
+        engine.remember("We chose Postgres over MySQL for its JSON operators.", "shop", type="decision")
+        print(engine.build_context("Which database do we use?", "shop").context)
+
+Every public name is loaded on first use: `import foreword` itself costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "foreword.engine": ("ContextEngine",),
+    "foreword.options": ("CacheConfig", "ContextOptions", "SearchOptions"),
+    "foreword.config": ("Settings",),
+    "foreword.types": (
+        "Entry",
+        "Filters",
+        "Item",
+        "Note",
+        "Query",
+        "Receipt",
+        "RelatedMemory",
+        "Relation",
+        "SearchResult",
+        "Source",
+    ),
+    "foreword.recipes.chat": ("ContextPreview", "ContextResult"),
+    "foreword.compose.templates": ("ContextTemplate",),
+    "foreword.recall.rank": ("MemoryRanker", "RankingFunction", "RankingOptions"),
+    "foreword.spaces.providers": (
+        "BundledEmbeddingProvider",
+        "EmbeddingProvider",
+        "FastEmbedProvider",
+        "OpenAIEmbeddingProvider",
+        "SentenceTransformersProvider",
+    ),
+    "foreword.spaces.cache": ("EmbeddingCache",),
+    "foreword.store.base": ("Store",),
+    "foreword.store.sqlite": ("SqliteStore",),
+    "foreword.tokens": ("CharacterTokenizer", "TiktokenTokenizer", "Tokenizer", "WordTokenizer"),
+    "foreword.errors": (
+        "ContextError",
+        "EmbeddingError",
+        "ForewordError",
+        "MissingExtra",
+        "SearchError",
+        "StorageError",
+        "StoreBusy",
+        "StoreDamaged",
+        "StoreFull",
+        "StoreReadOnly",
+        "StoreTooNew",
+        "TemplateNotFound",
+        "ValidationError",
+    ),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605  (one table, from which both are made)
+
+if TYPE_CHECKING:
+    from foreword.compose.templates import ContextTemplate as ContextTemplate
+    from foreword.config import Settings as Settings
+    from foreword.engine import ContextEngine as ContextEngine
+    from foreword.errors import ContextError as ContextError
+    from foreword.errors import EmbeddingError as EmbeddingError
+    from foreword.errors import ForewordError as ForewordError
+    from foreword.errors import MissingExtra as MissingExtra
+    from foreword.errors import SearchError as SearchError
+    from foreword.errors import StorageError as StorageError
+    from foreword.errors import StoreBusy as StoreBusy
+    from foreword.errors import StoreDamaged as StoreDamaged
+    from foreword.errors import StoreFull as StoreFull
+    from foreword.errors import StoreReadOnly as StoreReadOnly
+    from foreword.errors import StoreTooNew as StoreTooNew
+    from foreword.errors import TemplateNotFound as TemplateNotFound
+    from foreword.errors import ValidationError as ValidationError
+    from foreword.options import CacheConfig as CacheConfig
+    from foreword.options import ContextOptions as ContextOptions
+    from foreword.options import SearchOptions as SearchOptions
+    from foreword.recall.rank import MemoryRanker as MemoryRanker
+    from foreword.recall.rank import RankingFunction as RankingFunction
+    from foreword.recall.rank import RankingOptions as RankingOptions
+    from foreword.recipes.chat import ContextPreview as ContextPreview
+    from foreword.recipes.chat import ContextResult as ContextResult
+    from foreword.spaces.cache import EmbeddingCache as EmbeddingCache
+    from foreword.spaces.providers import BundledEmbeddingProvider as BundledEmbeddingProvider
+    from foreword.spaces.providers import EmbeddingProvider as EmbeddingProvider
+    from foreword.spaces.providers import FastEmbedProvider as FastEmbedProvider
+    from foreword.spaces.providers import OpenAIEmbeddingProvider as OpenAIEmbeddingProvider
+    from foreword.spaces.providers import SentenceTransformersProvider as SentenceTransformersProvider
+    from foreword.store.base import Store as Store
+    from foreword.store.sqlite import SqliteStore as SqliteStore
+    from foreword.tokens import CharacterTokenizer as CharacterTokenizer
+    from foreword.tokens import TiktokenTokenizer as TiktokenTokenizer
+    from foreword.tokens import Tokenizer as Tokenizer
+    from foreword.tokens import WordTokenizer as WordTokenizer
+    from foreword.types import Entry as Entry
+    from foreword.types import Filters as Filters
+    from foreword.types import Item as Item
+    from foreword.types import Note as Note
+    from foreword.types import Query as Query
+    from foreword.types import Receipt as Receipt
+    from foreword.types import RelatedMemory as RelatedMemory
+    from foreword.types import Relation as Relation
+    from foreword.types import SearchResult as SearchResult
+    from foreword.types import Source as Source
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from the module it lives in."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'foreword' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return __all__

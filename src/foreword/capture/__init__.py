@@ -1,0 +1,1 @@
+"""Act one: the world becomes items. Everything here yields values; nothing is stored."""

@@ -1,0 +1,113 @@
+"""How a context is worded: a header, a format for each memory, what stands between them, a footer.
+
+Variables are replaced by plain text and nothing is ever evaluated: a memory that contains `{{score}}` is
+shown with those characters. Knows nothing of budgets.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from foreword.compose.clean import indented, one_line, visible
+from foreword.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.types import SearchResult
+
+_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+VARIABLES = ("content", "type", "confidence", "timestamp", "score", "about", "source", "id")
+_METADATA = " ({type}, confidence {confidence}, {timestamp})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextTemplate:
+    """The wording of a context. `memory_format` must show `{{content}}`."""
+
+    name: str
+    memory_format: str = "- {{content}}"
+    header: str = ""
+    separator: str = "\n"
+    footer: str = ""
+    include_metadata: bool = False
+
+    def __post_init__(self) -> None:
+        used = _VARIABLE.findall(self.memory_format)
+        if unknown := sorted(set(used) - set(VARIABLES)):
+            raise ValidationError(
+                f"template {self.name!r} uses {{{{{unknown[0]}}}}}; the variables are: {', '.join(VARIABLES)}"
+            )
+        if "content" not in used:
+            raise ValidationError(
+                f"template {self.name!r} never shows {{{{content}}}}, so its context is empty"
+            )
+
+
+TEMPLATES = {
+    template.name: template
+    for template in (
+        ContextTemplate(
+            name="chat",
+            header="Relevant context from past conversations:\n\n",
+            memory_format="- {{content}}",
+            separator="\n",
+            footer="\n",
+        ),
+        ContextTemplate(
+            name="detailed",
+            header="Relevant memories:\n\n",
+            memory_format="[{{type}}] {{content}} (confidence: {{confidence}}, {{timestamp}})",
+            separator="\n\n",
+            footer="\n",
+            include_metadata=True,
+        ),
+        ContextTemplate(
+            name="summary", header="Key information:\n", memory_format="{{content}}", separator=" | "
+        ),
+    )
+}
+
+
+def word(result: SearchResult, template: ContextTemplate, *, include_metadata: bool = False) -> str:
+    """One memory in the template's words; with its metadata behind it when asked for and not shown anyway."""
+    values = _values(result)
+    values["content"] = _shaped(values["content"], template)
+    text = _VARIABLE.sub(lambda match: values[match.group(1)], template.memory_format)
+    if include_metadata and not template.include_metadata:
+        text += _METADATA.format(**values)
+    return text
+
+
+def assemble(pieces: Sequence[str], template: ContextTemplate) -> str:
+    """The whole text; nothing at all when there are no memories."""
+    if not pieces:
+        return ""
+    return template.header + template.separator.join(pieces) + template.footer
+
+
+def _values(result: SearchResult) -> dict[str, str]:
+    memory = result.memory
+    return {
+        "content": visible(memory.text).strip(),
+        "type": one_line(visible(memory.label)),
+        "confidence": f"{memory.confidence:.2f}",
+        "timestamp": memory.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "score": f"{result.score:.2f}",
+        "about": one_line(visible(memory.about)),
+        "source": one_line(visible(memory.source.name)),
+        "id": memory.id,
+    }
+
+
+def _shaped(content: str, template: ContextTemplate) -> str:
+    """Fit a text of several lines into its place: on one line when memories share a line, otherwise indented
+    under its own first line, unless the format gives it lines to itself.
+    """
+    if "\n" not in template.separator and "\n" not in template.memory_format:
+        return one_line(content)
+    line = next(line for line in template.memory_format.split("\n") if "{{" in line and "content" in line)
+    before = line.split("{{", 1)[0] if line.count("{{") == 1 else line
+    return content if _VARIABLE.fullmatch(line.strip()) else indented(content, 2 if before else 0)

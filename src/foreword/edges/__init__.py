@@ -1,0 +1,1 @@
+"""Act seven: context reaches the agent. Edges translate; they hold no logic of their own."""

@@ -1,0 +1,99 @@
+"""Every error a user of Foreword can see. Each message says what happened and what to do about it.
+
+    ForewordError
+    ├── ContextError             asking or answering failed; `type` is the document's tag
+    │   ├── ValidationError      the call is wrong: empty text, reversed dates, unknown kind…
+    │   │   └── TemplateNotFound     no template of that name; lists those there are
+    │   ├── EmbeddingError       the encoder failed, or its vectors do not fit
+    │   ├── SearchError          no space could answer
+    │   └── StorageError         the store could not read or write
+    │       ├── StoreDamaged         not a database, truncated, or malformed
+    │       ├── StoreTooNew          written by a newer Foreword
+    │       ├── StoreReadOnly        the folder or file cannot be written
+    │       ├── StoreFull            no space left on the disk
+    │       └── StoreBusy            another process kept the lock too long
+    └── MissingExtra             an optional package is not installed; the message is its pip line
+
+Foreign errors are translated where they enter, in the adapter that calls the foreign library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class ForewordError(Exception):
+    """The root of everything Foreword raises on purpose."""
+
+
+class ContextError(ForewordError):
+    """A question could not be asked or answered."""
+
+    type = "context_error"
+
+
+class ValidationError(ContextError):
+    """The call itself is wrong; nothing was read or written."""
+
+    type = "validation_error"
+
+
+class TemplateNotFound(ValidationError):
+    """No template has that name."""
+
+    type = "template_not_found"
+
+    def __init__(self, template: str, available: Iterable[str]) -> None:
+        self.template = template
+        self.available = tuple(sorted(available))
+        super().__init__(f"no template named {template!r}; there are: {', '.join(self.available)}")
+
+
+class EmbeddingError(ContextError):
+    """The encoder failed, or gave vectors that do not fit."""
+
+    type = "embedding_error"
+
+
+class SearchError(ContextError):
+    """No space could answer the question."""
+
+    type = "search_error"
+
+
+class StorageError(ContextError):
+    """The store could not read or write."""
+
+    type = "storage_error"
+
+
+class StoreDamaged(StorageError):
+    """The database file is not a database, is truncated, or is malformed."""
+
+
+class StoreTooNew(StorageError):
+    """The database was written by a newer Foreword than this one."""
+
+
+class StoreReadOnly(StorageError):
+    """The data folder or the database file cannot be written."""
+
+
+class StoreFull(StorageError):
+    """The disk is full; what was acknowledged before is safe."""
+
+
+class StoreBusy(StorageError):
+    """Another process held the write lock for longer than we wait."""
+
+
+class MissingExtra(ForewordError):
+    """An optional package is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        self.package = package
+        self.extra = extra
+        super().__init__(f"{package} is not installed; run: pip install 'foreword[{extra}]'")

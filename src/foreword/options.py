@@ -1,0 +1,149 @@
+"""What a caller may ask for, and the check that it makes sense. Nothing below this line of the stack
+validates again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, TypedDict
+
+from foreword.errors import ValidationError
+from foreword.types import KINDS, Filters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from foreword.types import SearchResult
+
+MAX_LIMIT = 1000
+MAX_DEPTH = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """How to search. `memory_types` takes kinds and your own types alike; dates need a time zone."""
+
+    limit: int = 10
+    memory_types: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+    date_from: datetime | None = None
+    date_to: datetime | None = None
+    min_confidence: float = 0.0
+    conversation_id: str | None = None
+    session: str | None = None
+    include_relationships: bool = False
+    relationship_depth: int = 1
+    deadline_ms: float | None = None
+
+    def __post_init__(self) -> None:
+        whole("limit", self.limit, 1, MAX_LIMIT)
+        whole("relationship_depth", self.relationship_depth, 1, MAX_DEPTH)
+        share("min_confidence", self.min_confidence)
+        for kind in self.kinds:
+            known_kind(kind)
+        for name in ("date_from", "date_to"):
+            aware(name, getattr(self, name))
+        if self.date_from and self.date_to and self.date_from > self.date_to:
+            raise ValidationError(
+                f"date_from ({self.date_from}) is after date_to ({self.date_to}); swap them"
+            )
+        if self.deadline_ms is not None and not self.deadline_ms > 0:
+            raise ValidationError("deadline_ms must be above 0, or None for no deadline")
+
+    @property
+    def filters(self) -> Filters:
+        """The part of the options that decides which items may answer."""
+        return Filters(
+            kinds=tuple(self.kinds),
+            types=tuple(self.memory_types),
+            since=self.date_from,
+            until=self.date_to,
+            min_confidence=self.min_confidence,
+            conversation=self.conversation_id,
+            session=self.session,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextOptions(SearchOptions):
+    """How to search, rank, fit and word. None means the engine's default."""
+
+    template: str | None = None
+    token_budget: int | None = None
+    ranker: str | Callable[[Sequence[SearchResult]], Sequence[SearchResult]] | None = None
+    include_metadata: bool = False
+
+    def __post_init__(self) -> None:
+        super(ContextOptions, self).__post_init__()
+        if self.token_budget is not None:
+            whole("token_budget", self.token_budget, 1, 10_000_000)
+
+
+class SearchChanges(TypedDict, total=False):
+    """The fields of `SearchOptions`, as keyword arguments."""
+
+    limit: int
+    memory_types: Sequence[str]
+    kinds: Sequence[str]
+    date_from: datetime | None
+    date_to: datetime | None
+    min_confidence: float
+    conversation_id: str | None
+    session: str | None
+    include_relationships: bool
+    relationship_depth: int
+    deadline_ms: float | None
+
+
+class ContextChanges(SearchChanges, total=False):
+    """The fields of `ContextOptions`, as keyword arguments."""
+
+    template: str | None
+    token_budget: int | None
+    ranker: str | Callable[[Sequence[SearchResult]], Sequence[SearchResult]] | None
+    include_metadata: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CacheConfig:
+    """How many query embeddings to keep in memory, and for how many seconds."""
+
+    max_size: int = 10_000
+    ttl: float = 3600.0
+
+
+def whole(name: str, value: object, low: int, high: int) -> int:
+    """A whole number within bounds, or an error that names both."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValidationError(f"{name} must be a whole number from {low} to {high}, not {value!r}")
+    return value
+
+
+def share(name: str, value: object) -> float:
+    """A number from 0 to 1, or an error."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or math.isnan(value)
+        or not 0 <= value <= 1
+    ):
+        raise ValidationError(f"{name} must be a number from 0 to 1, not {value!r}")
+    return float(value)
+
+
+def known_kind(kind: str) -> None:
+    """One of the kinds of item, or an error that lists them."""
+    if kind not in KINDS:
+        raise ValidationError(
+            f"no kind named {kind!r}; there are: {', '.join(KINDS)} (use `type` for a label of your own)"
+        )
+
+
+def aware(name: str, value: object) -> None:
+    """A datetime with a time zone, or nothing at all."""
+    if value is None:
+        return
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise ValidationError(f"{name} must be a datetime with a time zone, not {value!r}")

@@ -1,0 +1,237 @@
+"""The story: the stages in order, the loop that runs them, and the receipt they leave.
+
+    retrieve → fuse → refresh → limit → relate              a search
+             → rank → drop superseded → drop repeats → fit  a context
+
+A stage is a function from draft to draft. To change what happens, put another function into the list: nothing
+is subclassed. Every stage's time, and every result a stage drops, ends in the receipt.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from foreword.compose.fit import fit as fit_results
+from foreword.recall.dedupe import step_behind, without_repeats, without_superseded
+from foreword.recall.fuse import fuse as fuse_lists
+from foreword.recall.retrieve import retrieve as retrieve_found
+from foreword.types import (
+    Candidate,
+    Dropped,
+    Entry,
+    Found,
+    Hit,
+    Query,
+    Receipt,
+    SearchResult,
+    StageTime,
+)
+
+if TYPE_CHECKING:
+    from foreword.compose.templates import ContextTemplate
+    from foreword.recall.rank import RankingFunction
+    from foreword.spaces.base import Space, TimeSpace
+    from foreword.store.base import Store
+    from foreword.tokens import Tokenizer
+    from foreword.types import Item
+
+DEPTH = 50
+"""How far down its list each space is asked, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """The tools that stages work with; the same for every question."""
+
+    store: Store
+    spaces: Sequence[Space]
+    clocks: Sequence[TimeSpace]
+    tokenizer: Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What kind of context is wanted: its wording, its order, its size."""
+
+    template: ContextTemplate
+    ranker: RankingFunction
+    budget: int
+    include_metadata: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A context in the making. Each stage fills in what the next one needs."""
+
+    kit: Kit
+    query: Query
+    recipe: Recipe | None = None
+    relationship_depth: int = 0
+    found: Found = Found({}, {})
+    hits: tuple[Hit, ...] = ()
+    results: tuple[SearchResult, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    text: str = ""
+    tokens: int = 0
+    times: tuple[StageTime, ...] = field(default_factory=tuple)
+
+    def without(self, dropped: Sequence[Dropped], kept: Sequence[SearchResult]) -> Draft:
+        """The draft with these results, and a record of those left out."""
+        return replace(self, results=tuple(kept), dropped=(*self.dropped, *dropped))
+
+
+Stage = Callable[[Draft], Draft]
+
+
+def retrieve(draft: Draft) -> Draft:
+    """Ask all spaces, in one round trip to the store."""
+    depth = max(DEPTH, draft.query.limit)
+    return replace(draft, found=retrieve_found(draft.query, draft.kit.store, draft.kit.spaces, depth))
+
+
+def fuse(draft: Draft) -> Draft:
+    """Make one list of all the spaces' lists."""
+    hits = fuse_lists(draft.found, draft.query.now, draft.kit.clocks)
+    results = tuple(SearchResult(h.item, h.score, ranks=h.ranks, scores=h.scores) for h in hits)
+    return replace(draft, hits=tuple(hits), results=results)
+
+
+def refresh(draft: Draft) -> Draft:
+    """Put what replaced an item before it, fetching the successor if no space found it."""
+    near = draft.results[: draft.query.limit]
+    there = {result.memory.id for result in draft.results}
+    wanted = [
+        r.memory.superseded_by for r in near if r.memory.superseded_by and r.memory.superseded_by not in there
+    ]
+    if wanted:
+        fetched = draft.kit.store.get(draft.query.workspace, *dict.fromkeys(wanted))
+        heirs = {item.id: item for item in fetched if item is not None}
+        draft = replace(draft, results=tuple(_with_heirs(draft.results, heirs)))
+    return replace(draft, results=tuple(step_behind(draft.results)))
+
+
+def limit(draft: Draft) -> Draft:
+    """Keep as many as were asked for."""
+    kept, over = draft.results[: draft.query.limit], draft.results[draft.query.limit :]
+    return draft.without([Dropped(r, "over limit", f"limit {draft.query.limit}") for r in over], kept)
+
+
+def relate(draft: Draft) -> Draft:
+    """Follow the relations of each result, when asked to."""
+    if not draft.relationship_depth or not draft.results:
+        return draft
+    ids = [result.memory.id for result in draft.results]
+    related = draft.kit.store.expand(draft.query.workspace, ids, draft.relationship_depth)
+    return replace(
+        draft, results=tuple(replace(r, relationships=related.get(r.memory.id, ())) for r in draft.results)
+    )
+
+
+def rank(draft: Draft) -> Draft:
+    """Order the results as the recipe says; what a ranker leaves out is left out."""
+    if draft.recipe is None:
+        return draft
+    ranked = [
+        r if r.rank is not None else replace(r, rank=r.score) for r in draft.recipe.ranker(draft.results)
+    ]
+    kept = {result.memory.id for result in ranked}
+    gone = [
+        Dropped(r, "over limit", "left out by the ranker") for r in draft.results if r.memory.id not in kept
+    ]
+    return draft.without(gone, ranked)
+
+
+def drop_superseded(draft: Draft) -> Draft:
+    """A context says what holds now."""
+    kept, dropped = without_superseded(draft.results)
+    return draft.without(dropped, kept)
+
+
+def drop_repeats(draft: Draft) -> Draft:
+    """A context says a thing once."""
+    kept, dropped = without_repeats(draft.results)
+    return draft.without(dropped, kept)
+
+
+def fit(draft: Draft) -> Draft:
+    """Word the results and keep what the budget holds."""
+    if draft.recipe is None:
+        return draft
+    fitted = fit_results(
+        draft.results,
+        draft.recipe.template,
+        draft.recipe.budget,
+        draft.kit.tokenizer,
+        include_metadata=draft.recipe.include_metadata,
+    )
+    kept = [candidate.result for candidate in fitted.candidates]
+    draft = draft.without(fitted.dropped, kept)
+    return replace(draft, candidates=fitted.candidates, text=fitted.text, tokens=fitted.tokens)
+
+
+SEARCH: tuple[Stage, ...] = (retrieve, fuse, refresh, limit, relate)
+CONTEXT: tuple[Stage, ...] = (*SEARCH, rank, drop_superseded, drop_repeats, fit)
+
+
+def run(draft: Draft, stages: Sequence[Stage]) -> Draft:
+    """Pass the draft through the stages, and time each."""
+    for stage in stages:
+        started = time.perf_counter()
+        draft = stage(draft)
+        elapsed = StageTime(getattr(stage, "__name__", "stage"), (time.perf_counter() - started) * 1000)
+        draft = replace(draft, times=(*draft.times, elapsed))
+    return draft
+
+
+def receipt(draft: Draft, session: str | None = None) -> Receipt:
+    """What was considered, what was decided, and why."""
+    entries = [
+        _entry(candidate.result, Dropped(candidate.result, "injected"), candidate.section, candidate.tokens)
+        for candidate in draft.candidates
+    ]
+    entries += [_entry(dropped.result, dropped) for dropped in draft.dropped]
+    return Receipt(
+        id=secrets.token_hex(6),
+        workspace=draft.query.workspace,
+        created_at=draft.query.now,
+        query=draft.query.text,
+        recipe=draft.recipe.template.name if draft.recipe else "search",
+        budget=draft.recipe.budget if draft.recipe else 0,
+        tokens=draft.tokens,
+        session=session,
+        stages=draft.times,
+        entries=tuple(entries),
+        notes=draft.found.notes,
+    )
+
+
+def _entry(result: SearchResult, decision: Dropped, section: str = "", tokens: int = 0) -> Entry:
+    return Entry(
+        item_id=result.memory.id,
+        kind=result.memory.kind,
+        decision=decision.reason,
+        detail=decision.detail,
+        section=section,
+        tokens=tokens,
+        score=result.score,
+        rank=result.rank if result.rank is not None else result.score,
+        agreement=result.weighted_agreement,
+        ranks=dict(result.ranks),
+        scores=dict(result.scores),
+    )
+
+
+def _with_heirs(results: Sequence[SearchResult], heirs: dict[str, Item]) -> list[SearchResult]:
+    order: list[SearchResult] = []
+    for result in results:
+        heir = heirs.pop(result.memory.superseded_by or "", None)
+        if heir is not None:
+            # The heir inherits the relevance of what it replaces: it is about the same thing.
+            order.append(SearchResult(heir, result.score, ranks=result.ranks, scores=result.scores))
+        order.append(result)
+    return order

@@ -1,0 +1,1 @@
+"""Act four: a question finds candidates: retrieve, fuse, rank, step behind, spread."""

@@ -1,0 +1,69 @@
+"""What should not be said twice: repeats, and what a newer item has replaced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rapidfuzz.distance import Levenshtein
+
+from foreword.types import Dropped
+from foreword.words import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.types import SearchResult
+
+ALIKE = 0.9
+"""Two texts this similar say the same."""
+
+_COMPARED = 2000
+"""Characters compared: two long texts that agree this far say the same to a reader of a context."""
+
+
+def step_behind(results: Sequence[SearchResult]) -> list[SearchResult]:
+    """Put every superseded result right behind its successor, when both are there."""
+    order = list(results)
+    for old in results:
+        place = {result.memory.id: at for at, result in enumerate(order)}
+        successor = place.get(old.memory.superseded_by or "")
+        if successor is not None and successor > place[old.memory.id]:
+            order.remove(old)
+            order.insert(successor, old)
+    return order
+
+
+def without_superseded(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[Dropped]]:
+    """Leave out what has been replaced: its successor says what holds now."""
+    kept, dropped = [], []
+    for result in results:
+        if result.memory.superseded_by:
+            dropped.append(Dropped(result, "superseded", result.memory.superseded_by))
+        else:
+            kept.append(result)
+    return kept, dropped
+
+
+def without_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[Dropped]]:
+    """Leave out what says the same as something before it; `detail` names that."""
+    kept: list[tuple[str, SearchResult]] = []
+    dropped = []
+    for result in results:
+        text = _essence(result.memory.text)
+        twin = next((other for seen, other in kept if _alike(text, seen)), None)
+        if twin is None:
+            kept.append((text, result))
+        else:
+            dropped.append(Dropped(result, "duplicate", twin.memory.id))
+    return [result for _, result in kept], dropped
+
+
+def _essence(text: str) -> str:
+    return " ".join(fold(text[:_COMPARED]).split())
+
+
+def _alike(one: str, other: str) -> bool:
+    shorter, longer = sorted((len(one), len(other)))
+    if shorter < longer * ALIKE:
+        return False
+    return Levenshtein.normalized_similarity(one, other, score_cutoff=ALIKE) >= ALIKE

@@ -1,0 +1,128 @@
+"""Orders for search results: by a blend, by similarity, by recency, by confidence, by a function, by MMR.
+
+A ranking function takes results and gives them back in order, each with the score it was ordered by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from foreword.errors import ValidationError
+from foreword.options import share
+from foreword.types import SearchResult
+from foreword.words import words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+RankingFunction = Callable[[Sequence[SearchResult]], Sequence[SearchResult]]
+"""What `register_ranker` takes."""
+
+MMR_LAMBDA = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class RankingOptions:
+    """How much each part of the default ranking weighs. The weights are normalised to sum to 1."""
+
+    similarity_weight: float = 0.5
+    recency_weight: float = 0.3
+    confidence_weight: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name in ("similarity_weight", "recency_weight", "confidence_weight"):
+            share(name, getattr(self, name))
+        if not self.similarity_weight + self.recency_weight + self.confidence_weight:
+            raise ValidationError("at least one ranking weight must be above 0")
+
+
+class MemoryRanker:
+    """The rankings that come with Foreword. `now` is needed wherever age counts."""
+
+    @staticmethod
+    def default_ranking(
+        results: Sequence[SearchResult],
+        now: datetime,
+        options: RankingOptions = RankingOptions(),  # noqa: B008
+    ) -> list[SearchResult]:
+        """Similarity, recency (1 / (1 + days)) and confidence, weighed."""
+        total = options.similarity_weight + options.recency_weight + options.confidence_weight
+
+        def blend(result: SearchResult) -> float:
+            return (
+                result.score * options.similarity_weight
+                + recency(result, now) * options.recency_weight
+                + result.memory.confidence * options.confidence_weight
+            ) / total
+
+        return MemoryRanker.custom(results, blend)
+
+    @staticmethod
+    def by_similarity(results: Sequence[SearchResult]) -> list[SearchResult]:
+        """Most similar first."""
+        return MemoryRanker.custom(results, lambda result: result.score)
+
+    @staticmethod
+    def by_recency(results: Sequence[SearchResult]) -> list[SearchResult]:
+        """Newest first."""
+        newest = max((r.memory.created_at for r in results), default=None)
+        return [] if newest is None else MemoryRanker.custom(results, lambda result: recency(result, newest))
+
+    @staticmethod
+    def by_confidence(results: Sequence[SearchResult]) -> list[SearchResult]:
+        """Surest first."""
+        return MemoryRanker.custom(results, lambda result: result.memory.confidence)
+
+    @staticmethod
+    def custom(results: Sequence[SearchResult], score: Callable[[SearchResult], float]) -> list[SearchResult]:
+        """Highest score first; equals keep their order."""
+        ranked = [replace(result, rank=score(result)) for result in results]
+        return sorted(ranked, key=lambda result: -(result.rank or 0.0))
+
+    @staticmethod
+    def diverse(results: Sequence[SearchResult], balance: float = MMR_LAMBDA) -> list[SearchResult]:
+        """Maximal marginal relevance: each next is relevant and unlike those before it."""
+        rest = list(results)
+        chosen: list[SearchResult] = []
+        bags = {id(result): frozenset(words(result.memory.text)) for result in rest}
+        while rest:
+            best = max(
+                rest,
+                key=lambda result: balance * result.score - (1 - balance) * _nearest(result, chosen, bags),
+            )
+            value = balance * best.score - (1 - balance) * _nearest(best, chosen, bags)
+            rest.remove(best)
+            fresh = replace(best, rank=value)
+            bags[id(fresh)] = bags[id(best)]
+            chosen.append(fresh)
+        return chosen
+
+
+def recency(result: SearchResult, now: datetime) -> float:
+    """1 / (1 + days since it was created)."""
+    return 1 / (1 + max(0.0, (now - result.memory.created_at).total_seconds() / 86_400))
+
+
+def rankers(now: datetime) -> dict[str, RankingFunction]:
+    """The rankings by name, with the time they count age from."""
+    return {
+        "default": lambda results: MemoryRanker.default_ranking(results, now),
+        "similarity": MemoryRanker.by_similarity,
+        "recency": MemoryRanker.by_recency,
+        "confidence": MemoryRanker.by_confidence,
+        "mmr": MemoryRanker.diverse,
+    }
+
+
+RANKERS = ("default", "similarity", "recency", "confidence", "mmr")
+
+
+def _nearest(
+    result: SearchResult, chosen: Sequence[SearchResult], bags: Mapping[int, frozenset[str]]
+) -> float:
+    """How much the words of a result overlap with the most similar of those chosen (Jaccard)."""
+    mine = bags[id(result)]
+    return max((len(mine & bags[id(o)]) / (len(mine | bags[id(o)]) or 1) for o in chosen), default=0.0)

@@ -1,0 +1,80 @@
+"""Ask every space how it would look, and the store once for all of them.
+
+A space that fails or is late becomes a note; the rest still answer. Only when no space at all can say how to
+look is that an error.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+
+from foreword.errors import ContextError, SearchError
+from foreword.store.base import Search
+from foreword.types import Found, Note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.spaces.base import Space
+    from foreword.store.base import Store
+    from foreword.types import Probe, Query
+
+_log = structlog.get_logger("foreword.recall")
+
+
+def retrieve(query: Query, store: Store, spaces: Sequence[Space], depth: int) -> Found:
+    """What each space finds, down to `depth` places, in one round trip."""
+    probes, notes = _probes(query, spaces)
+    found = store.search(Search(query.workspace, probes, query.filters, depth, query.expires))
+    for note in (*notes, *found.notes):
+        _log.warning(
+            "a space did not answer", space=note.part, problem=note.message, workspace=query.workspace
+        )
+    return Found(found.items, found.lists, (*notes, *found.notes))
+
+
+def _probes(query: Query, spaces: Sequence[Space]) -> tuple[tuple[Probe, ...], list[Note]]:
+    probes: list[Probe] = []
+    notes: list[Note] = []
+    failure: ContextError | None = None
+    for space in sorted(spaces, key=lambda space: space.slow):
+        try:
+            probe = _within_deadline(space, query)
+        except ContextError as error:
+            failure = error
+            notes.append(Note(space.name, f"failed: {error}"))
+        except TimeoutError:
+            notes.append(Note(space.name, "late: the deadline passed"))
+        else:
+            if probe is not None:
+                probes.append(probe)
+    if failure is not None and not probes:
+        raise SearchError(f"no space can answer: {failure}") from failure
+    return tuple(probes), notes
+
+
+def _within_deadline(space: Space, query: Query) -> Probe | None:
+    """The space's probe; a slow space is left behind, in a thread of its own, when time is up."""
+    if query.expires is None or not space.slow:
+        return space.probe(query)
+    outcome: list[Probe | None] = []
+    failure: list[ContextError] = []
+
+    def ask() -> None:
+        try:
+            outcome.append(space.probe(query))
+        except ContextError as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=ask, name=f"foreword-{space.name}", daemon=True)
+    thread.start()
+    thread.join(max(0.0, query.expires - time.monotonic()))
+    if failure:
+        raise failure[0]
+    if not outcome:
+        raise TimeoutError
+    return outcome[0]

@@ -1,0 +1,1 @@
+"""Recipes: which sections, how tokens are divided, how each is worded. Lists, not logic."""

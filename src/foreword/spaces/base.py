@@ -1,0 +1,63 @@
+"""The contract of a space: given a question, say how the store should look for an answer.
+
+A space knows how to compare and nothing of where items are kept: it gives a probe, a value that any store can
+answer. Spaces of time do not propose; they order what the others found.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from foreword.types import Item, Probe, Query
+
+
+class Space(Protocol):
+    """A way of finding."""
+
+    @property
+    def name(self) -> str:
+        """What receipts call it."""
+        ...
+
+    @property
+    def slow(self) -> bool:
+        """Whether making a probe may take long (an encoder, a network), so that a deadline must watch it."""
+        ...
+
+    def probe(self, query: Query) -> Probe | None:
+        """How to look for an answer, or None when this space has nothing to say to this question."""
+        ...
+
+
+class TimeSpace(Protocol):
+    """A way of ordering by when things happened."""
+
+    @property
+    def name(self) -> str:
+        """What receipts call it."""
+        ...
+
+    def closeness(self, created_at: datetime, now: datetime) -> float:
+        """How near the two moments are in this sense: 1 at best, 0 when not at all."""
+        ...
+
+
+class VectorSpace(Space, Protocol):
+    """A way of finding whose coordinates are dear to make: they are made behind the write."""
+
+    @property
+    def digest(self) -> str:
+        """Which encoder makes these vectors, down to its weights."""
+        ...
+
+    def view_hash(self, item: Item) -> str:
+        """The name of the text that this space embeds of an item."""
+        ...
+
+    def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
+        """The vectors of items, in order."""
+        ...

@@ -1,0 +1,72 @@
+"""Meaning: an encoder over the searchable view of an item, compared by cosine.
+
+Vectors are bound to the digest of the encoder that made them; those of another digest are never looked at.
+Query vectors are cached by model and text; item vectors are kept by the store.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from foreword.errors import EmbeddingError
+from foreword.spaces.cache import EmbeddingCache
+from foreword.spaces.providers import checked, digest, embed_query
+from foreword.types import VectorProbe, text_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.spaces.providers import EmbeddingProvider
+    from foreword.types import Item, Query
+
+
+class DenseSpace:
+    """Finds items that mean the same in other words."""
+
+    name = "semantic"
+    slow = True
+
+    def __init__(self, provider: EmbeddingProvider, cache: EmbeddingCache | None = None) -> None:
+        self.provider = provider
+        self.cache = cache if cache is not None else EmbeddingCache()
+        self._digest: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """Which encoder makes these vectors, down to its weights."""
+        if self._digest is None:
+            self._digest = digest(self.provider)
+        return self._digest
+
+    def probe(self, query: Query) -> VectorProbe | None:
+        """The question as a vector: the one it came with, or the encoder's."""
+        if query.vector is not None:
+            return VectorProbe(self.name, self.digest, query.vector)
+        if not query.text.strip():
+            return None
+        return VectorProbe(self.name, self.digest, tuple(self.embed_question(query.text)))
+
+    def embed_question(self, text: str) -> list[float]:
+        """The vector of a question, from the cache when it was asked before."""
+        key = self.cache.generate_key(text, self.provider.model)
+        if (known := self.cache.get(key)) is not None:
+            return known
+        vector = checked([embed_query(self.provider, text)], 1, self.provider.dimensions)[0]
+        self.cache.set(key, vector)
+        return vector
+
+    def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
+        """The vectors of items, in order."""
+        vectors = self.provider.embed_batch([item.searchable for item in items])
+        return checked(vectors, len(items), self.provider.dimensions)
+
+    def view_hash(self, item: Item) -> str:
+        """The name of the text that this space embeds of an item."""
+        return text_hash(item.searchable)
+
+    def refuse_misfit(self, vector: Sequence[float]) -> None:
+        """A given vector must have the encoder's dimensions and hold numbers."""
+        try:
+            checked([list(vector)], 1, self.provider.dimensions)
+        except EmbeddingError as error:
+            raise EmbeddingError(f"the given vector does not fit {self.provider.model}: {error}") from error

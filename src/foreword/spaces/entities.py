@@ -1,0 +1,65 @@
+"""Named things: people, products, files, versions, tickets, addresses. Found by their shape, offline.
+
+Knows shapes, not the world: `Postgres` counts because it is capitalised inside a sentence, not because it is
+a database.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from foreword.types import EntitiesProbe
+from foreword.words import STOPWORDS, fold
+
+if TYPE_CHECKING:
+    from foreword.types import Query
+
+_SHAPES = re.compile(
+    r"""(?P<url>https?://[^\s<>"')\]]+)
+      | (?P<email>[\w.+-]+@[\w-]+\.[\w.-]*\w)
+      | (?P<file>(?:[\w.-]+/)+[\w.-]+ | \b[\w-]+\.(?:py|js|jsx|ts|tsx|go|rs|java|c|h|cc|cpp|cs|rb|php|sh|md|rst
+            |txt|toml|ya?ml|json|ini|cfg|sql|html|css|lock|log|env)\b)
+      | (?P<ticket>\b[A-Z][A-Z0-9]+-\d+\b | (?<!\w)\#\d+\b)
+      | (?P<version>\bv?\d+\.\d+(?:\.\d+)*\b)
+      | (?P<code>`[^`\n]{2,60}` | \b\w+\(\) | \b[a-z0-9]+_\w+\b | \b[a-z]+[A-Z]\w+\b)
+      | (?P<name>\b[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*){0,3})
+    """,
+    re.VERBOSE,
+)
+_MAX_NAMES = 200
+
+
+def extract(text: str) -> tuple[str, ...]:
+    """The named things in a text, folded, each once, in order. A name of several words counts whole and apart."""
+    found: dict[str, None] = {}
+    for match in _SHAPES.finditer(text):
+        shape, value = match.lastgroup, match.group().strip("`()’'.,")
+        if shape == "name":
+            found.update(dict.fromkeys(_names(value)))
+        elif value:
+            found[fold(value)] = None
+        if len(found) >= _MAX_NAMES:
+            break
+    return tuple(found)
+
+
+def _names(value: str) -> list[str]:
+    """A capitalised run as names: without the plain words that only begin a sentence."""
+    run = [re.sub(r"['’]s$", "", word) for word in value.split()]
+    while run and fold(run[0]) in STOPWORDS:
+        run = run[1:]
+    single = [fold(word) for word in run if len(word) > 1 and fold(word) not in STOPWORDS]
+    return [" ".join(single), *single] if len(single) > 1 else single
+
+
+class EntitySpace:
+    """Finds items that mention the things the question names."""
+
+    name = "entities"
+    slow = False
+
+    def probe(self, query: Query) -> EntitiesProbe | None:
+        """The named things in the question."""
+        named = extract(query.text)
+        return EntitiesProbe(self.name, named) if named else None

@@ -1,0 +1,38 @@
+"""Words: BM25 over stemmed words, and the same through typos for words nobody has written before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from foreword.types import TypoProbe, WordsProbe
+from foreword.words import telling
+
+if TYPE_CHECKING:
+    from foreword.types import Query
+
+MAX_WORDS = 64
+"""A pasted stack trace has hundreds of words; the first that tell something are enough to rank by."""
+
+
+class LexicalSpace:
+    """Finds items that share words with the question."""
+
+    name = "lexical"
+    slow = False
+
+    def probe(self, query: Query) -> WordsProbe | None:
+        """The words of the question that tell what it is about."""
+        words = telling(query.text)[:MAX_WORDS]
+        return WordsProbe(self.name, words) if words else None
+
+
+class TrigramSpace:
+    """Finds items through misspelt words: only those the workspace does not know are looked up."""
+
+    name = "trigram"
+    slow = False
+
+    def probe(self, query: Query) -> TypoProbe | None:
+        """The words of the question; the store knows which of them are unknown."""
+        words = telling(query.text)[:MAX_WORDS]
+        return TypoProbe(self.name, words) if words else None

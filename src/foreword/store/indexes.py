@@ -1,0 +1,118 @@
+"""Everything derived from the rows of `items`: kept in step with each write, checked, and made again.
+
+The caller owns the transaction. What an item looks like to the word-like spaces is given by `views`, a function
+of the item alone, so that any index can be dropped and rebuilt from the rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import apsw
+
+from foreword.store.base import Problem
+from foreword.store.rows import COLUMNS, item_of
+from foreword.store.schema import DERIVED, DERIVED_TABLES
+from foreword.words import words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from foreword.types import Item, Views
+
+    ViewsOf = Callable[[Item], Views]
+
+
+def add(db: apsw.Connection, no: int, item: Item, views: Views) -> None:
+    """Make a stored item findable."""
+    db.execute("INSERT INTO words(rowid, text, about) VALUES(?, ?, ?)", (no, item.text, item.about))
+    if views.identifiers:
+        db.execute("INSERT INTO identifiers(rowid, parts) VALUES(?, ?)", (no, " ".join(views.identifiers)))
+    for entity in set(views.entities):
+        db.execute("INSERT INTO mentions VALUES(?, ?)", (entity, no))
+    for word in _vocabulary(item):
+        if not _raise(db, word, 1):
+            fresh = db.execute("INSERT INTO vocabulary(word, items) VALUES(?, 1) RETURNING id", (word,)).get
+            db.execute("INSERT INTO trigrams(rowid, word) VALUES(?, ?)", (fresh, word))
+
+
+def remove(db: apsw.Connection, no: int, item: Item) -> None:
+    """Take an item out of every index; a word that no other item has goes with it."""
+    db.execute(
+        "INSERT INTO words(words, rowid, text, about) VALUES('delete', ?, ?, ?)", (no, item.text, item.about)
+    )
+    db.execute("DELETE FROM identifiers WHERE rowid = ?", (no,))
+    db.execute("DELETE FROM mentions WHERE no = ?", (no,))
+    for word in _vocabulary(item):
+        _raise(db, word, -1)
+        row = db.execute("SELECT id FROM vocabulary WHERE word = ? AND items <= 0", (word,)).fetchall()
+        for (old,) in row:
+            db.execute("INSERT INTO trigrams(trigrams, rowid, word) VALUES('delete', ?, ?)", (old, word))
+            db.execute("DELETE FROM vocabulary WHERE id = ?", (old,))
+
+
+def rebuild(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> None:
+    """Drop every derived table, without reading it, and make it again from the rows."""
+    for table in DERIVED:
+        _drop(db, table)
+    db.execute(DERIVED_TABLES)
+    for no, item in _items(db, workspace):
+        add(db, no, item, views_of(item))
+
+
+def check(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> Iterator[Problem]:
+    """Where an index and the rows disagree. `words` is compared by the full-text engine itself."""
+    try:
+        db.execute("INSERT INTO words(words, rank) VALUES('integrity-check', 1)")
+        db.execute("INSERT INTO trigrams(trigrams, rank) VALUES('integrity-check', 1)")
+    except apsw.CorruptError:
+        yield Problem("words", "the word index disagrees with the rows")
+    yield from _compare(db, workspace, views_of)
+
+
+def _compare(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> Iterator[Problem]:
+    spread: Counter[str] = Counter()
+    parts: dict[int, str] = {}
+    mentions: set[tuple[str, int]] = set()
+    for no, item in _items(db, workspace):
+        views = views_of(item)
+        spread.update(_vocabulary(item))
+        mentions.update((entity, no) for entity in views.entities)
+        if views.identifiers:
+            parts[no] = " ".join(views.identifiers)
+    expected: list[tuple[str, object, str]] = [
+        ("vocabulary", dict(spread), "SELECT word, items FROM vocabulary"),
+        ("identifiers", parts, "SELECT rowid, parts FROM identifiers"),
+        ("mentions", mentions, "SELECT entity, no FROM mentions"),
+    ]
+    for part, wanted, query in expected:
+        try:
+            rows = db.execute(query).fetchall()
+        except apsw.Error as error:
+            yield Problem(part, f"cannot be read: {error}")
+            continue
+        if wanted != (set(rows) if isinstance(wanted, set) else dict(rows)):
+            yield Problem(part, "disagrees with the rows")
+
+
+def _items(db: apsw.Connection, workspace: str) -> Iterator[tuple[int, Item]]:
+    for row in db.execute(f"SELECT no, {COLUMNS} FROM items ORDER BY no").fetchall():
+        yield row[0], item_of(workspace, row[1:])
+
+
+def _vocabulary(item: Item) -> set[str]:
+    return set(words(f"{item.text} {item.about}"))
+
+
+def _raise(db: apsw.Connection, word: str, by: int) -> bool:
+    """Change in how many items a word stands; False when the word is new."""
+    db.execute("UPDATE vocabulary SET items = items + ? WHERE word = ?", (by, word))
+    return db.changes() > 0
+
+
+def _drop(db: apsw.Connection, table: str) -> None:
+    """Drop a table even when its contents are damaged: a full-text table that cannot be opened still has
+    shadow tables, which are dropped by name once the schema no longer protects them.
+    """
+    db.execute(f"DROP TABLE IF EXISTS {table}")

@@ -1,0 +1,417 @@
+"""How each operation of the contract is done in SQL, on a connection whose transaction the caller owns."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import numpy as np
+
+from foreword.errors import ValidationError
+from foreword.store import indexes, probing
+from foreword.store.base import (
+    MAX_DEPTH,
+    Amend,
+    Check,
+    Count,
+    Counts,
+    Delete,
+    Expand,
+    Get,
+    GetReceipt,
+    KnownVectors,
+    Operation,
+    Problem,
+    Put,
+    PutReceipt,
+    PutVectors,
+    Relate,
+    Relations,
+    Repair,
+    Scan,
+    Search,
+    Stored,
+    Unembedded,
+)
+from foreword.store.rows import (
+    COLUMNS,
+    INSERT,
+    item_of,
+    micros,
+    receipt_of,
+    receipt_text,
+    relation_of,
+    row_of,
+)
+from foreword.store.vectors import CodeFile, quantise, restore
+from foreword.types import Found, NeighboursProbe, Note, RelatedMemory, VectorProbe, content_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from foreword.store.shard import Shard
+    from foreword.types import Filters, Item, Probe, Receipt, Relation
+
+_DAY = 86_400_000_000
+_STEPS = 2000
+"""How many of SQLite's steps pass between two looks at the clock."""
+
+
+def do(shard: Shard, db: apsw.Connection, op: Operation) -> Any:  # noqa: ANN401, C901  (one line an operation)
+    """Do one operation; what it gives is said at its class."""
+    match op:
+        case Put():
+            return tuple(_put(shard, db, item) for item in op.items)
+        case Get():
+            return _get(shard, db, op)
+        case Scan():
+            return _scan(shard, db, op)
+        case Amend():
+            return _amend(shard, db, op)
+        case Delete():
+            return _delete(shard, db, op)
+        case Relate():
+            return sum(_relate(db, relation) for relation in op.relations)
+        case Relations():
+            return _relations(db)
+        case Expand():
+            return {start: _expand(shard, db, start, op.depth) for start in op.ids}
+        case Search():
+            return _search(shard, db, op)
+        case PutVectors():
+            return _put_vectors(db, op)
+        case Unembedded():
+            return _unembedded(shard, db, op)
+        case KnownVectors():
+            return _known_vectors(db, op)
+        case PutReceipt():
+            return _put_receipt(shard, db, op.receipt)
+        case GetReceipt():
+            return _get_receipt(db, op)
+        case Count():
+            return _count(shard, db)
+        case Check():
+            return tuple(_check(shard, db))
+        case Repair():
+            return _repair(shard, db)
+
+
+def _put(shard: Shard, db: apsw.Connection, item: Item) -> Stored:
+    item = replace(item, workspace=shard.workspace, hash=content_hash(item))
+    row = db.execute(f"SELECT {COLUMNS} FROM items WHERE hash = ?", (item.hash,)).fetchone()
+    if row is not None:
+        return Stored(item_of(shard.workspace, row), new=False)
+    item = replace(item, id=item.id or secrets.token_hex(8))
+    try:
+        no = db.execute(INSERT, row_of(item)).get
+    except apsw.ConstraintError as error:
+        raise ValidationError(
+            f"another item has the id {item.id!r}; forget it first, or leave the id out"
+        ) from error
+    indexes.add(db, no, item, shard.views(item))
+    return Stored(item, new=True)
+
+
+def _get(shard: Shard, db: apsw.Connection, op: Get) -> tuple[Item | None, ...]:
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM items WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(op.ids),)
+    )
+    items = {row[0]: item_of(shard.workspace, row) for row in rows}
+    return tuple(items.get(wanted) for wanted in op.ids)
+
+
+def _scan(shard: Shard, db: apsw.Connection, op: Scan) -> tuple[Item, ...]:
+    clause, values = probing.where(op.filters)
+    start = 0
+    if op.after is not None:
+        start = db.execute("SELECT no FROM items WHERE id = ?", (op.after,)).get or 0
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM items i WHERE i.no > ? AND {clause} ORDER BY i.no LIMIT ?",
+        (start, *values, op.limit),
+    )
+    return tuple(item_of(shard.workspace, row) for row in rows)
+
+
+def _amend(shard: Shard, db: apsw.Connection, op: Amend) -> Item | None:
+    changes: dict[str, Any] = {
+        "confidence": op.confidence,
+        "importance": op.importance,
+        "superseded_by": op.superseded_by,
+        "metadata": None if op.metadata is None else json.dumps(dict(op.metadata), sort_keys=True),
+    }
+    for column, value in changes.items():
+        if value is not None:
+            db.execute(f"UPDATE items SET {column} = ? WHERE id = ?", (value, op.id))
+    return _get(shard, db, Get(op.workspace, (op.id,)))[0]
+
+
+def _delete(shard: Shard, db: apsw.Connection, op: Delete) -> tuple[str, ...]:
+    clause, values = ("i.id IN (SELECT value FROM json_each(?))", [json.dumps(op.ids)])
+    if op.filters is not None:
+        clause, values = probing.where(op.filters)
+    rows = db.execute(f"SELECT no, {COLUMNS} FROM items i WHERE {clause}", values).fetchall()
+    for row in rows:
+        no, item = row[0], item_of(shard.workspace, row[1:])
+        indexes.remove(db, no, item)
+        db.execute("DELETE FROM relations WHERE from_no = ?1 OR to_no = ?1", (no,))
+        db.execute("DELETE FROM vectors WHERE no = ?", (no,))
+        db.execute("UPDATE items SET superseded_by = NULL WHERE superseded_by = ?", (item.id,))
+        db.execute("DELETE FROM items WHERE no = ?", (no,))
+        db.execute("INSERT INTO erased VALUES(?)", (no,))
+    if op.filters is not None and op.filters.session is not None:
+        db.execute("DELETE FROM receipts WHERE session = ?", (op.filters.session,))
+    return tuple(row[1] for row in rows)
+
+
+def _relate(db: apsw.Connection, relation: Relation) -> int:
+    ends = [
+        db.execute("SELECT no FROM items WHERE id = ?", (end,)).get
+        for end in (relation.from_id, relation.to_id)
+    ]
+    for end, no in zip((relation.from_id, relation.to_id), ends, strict=True):
+        if no is None:
+            raise ValidationError(f"cannot relate: no item has the id {end!r}")
+    db.execute(
+        "INSERT INTO relations VALUES(?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET confidence = excluded.confidence "
+        "WHERE confidence != excluded.confidence",
+        (*ends, relation.type, relation.confidence, micros(relation.created_at)),
+    )
+    return int(db.changes() > 0)
+
+
+_EDGES = (
+    "SELECT a.id, b.id, r.type, r.confidence, r.created_at FROM relations r "
+    "JOIN items a ON a.no = r.from_no JOIN items b ON b.no = r.to_no"
+)
+
+
+def _relations(db: apsw.Connection) -> tuple[Relation, ...]:
+    return tuple(relation_of(row) for row in db.execute(f"{_EDGES} ORDER BY r.from_no, r.to_no, r.type"))
+
+
+def _expand(shard: Shard, db: apsw.Connection, start: str, depth: int) -> tuple[RelatedMemory, ...]:
+    """Breadth first, each item once, so that a cycle ends and the nearest way is the one reported."""
+    seen, frontier, reached = {start}, [start], []
+    for level in range(1, min(depth, MAX_DEPTH) + 1):
+        following: list[str] = []
+        for at in frontier:
+            for edge in _edges_at(db, at):
+                other = edge.to_id if edge.from_id == at else edge.from_id
+                if other not in seen:
+                    seen.add(other)
+                    following.append(other)
+                    reached.append((other, edge, level))
+        frontier = following
+    items = _get(shard, db, Get(shard.workspace, tuple(other for other, _, _ in reached)))
+    return tuple(
+        RelatedMemory(item, edge, level)
+        for item, (_, edge, level) in zip(items, reached, strict=True)
+        if item is not None
+    )
+
+
+def _edges_at(db: apsw.Connection, item_id: str) -> list[Relation]:
+    rows = db.execute(
+        f"{_EDGES} WHERE r.from_no = (SELECT no FROM items WHERE id = ?1) "
+        "OR r.to_no = (SELECT no FROM items WHERE id = ?1) ORDER BY r.confidence DESC, a.no, b.no",
+        (item_id,),
+    )
+    return [relation_of(row) for row in rows]
+
+
+def _search(shard: Shard, db: apsw.Connection, op: Search) -> Found:
+    found: dict[str, list[tuple[int, float]]] = {}
+    notes: list[Note] = []
+    with _clock(db, op.expires):
+        # Neighbours last: they start from what the others found.
+        for probe in sorted(op.probes, key=lambda probe: isinstance(probe, NeighboursProbe)):
+            try:
+                found[probe.space] = _answer(shard, db, probe, op, found)
+            except apsw.InterruptError:
+                notes.append(Note(probe.space, "late: the deadline passed"))
+            except apsw.Error as error:
+                notes.append(Note(probe.space, f"failed: {error}"))
+    items = _items_by_number(shard, db, {no for ranked in found.values() for no, _ in ranked})
+    lists = {
+        space: tuple((items[no].id, score) for no, score in ranked if no in items)
+        for space, ranked in found.items()
+    }
+    return Found({item.id: item for item in items.values()}, lists, tuple(notes))
+
+
+def _answer(
+    shard: Shard, db: apsw.Connection, probe: Probe, op: Search, found: dict[str, list[tuple[int, float]]]
+) -> list[tuple[int, float]]:
+    if op.expires is not None and time.monotonic() > op.expires:
+        raise apsw.InterruptError("the deadline passed")
+    if not isinstance(probe, VectorProbe):
+        return probing.answer(db, probe, op.filters, op.limit, found)
+    allowed = None if op.filters.empty else _allowed(db, op.filters)
+    return shard.codes(probe.space, probe.digest, len(probe.vector)).nearest(probe.vector, op.limit, allowed)
+
+
+def _allowed(db: apsw.Connection, filters: Filters) -> np.ndarray[Any, np.dtype[np.int64]]:
+    clause, values = probing.where(filters)
+    return np.fromiter(
+        (no for (no,) in db.execute(f"SELECT i.no FROM items i WHERE {clause}", values)), np.int64
+    )
+
+
+@contextmanager
+def _clock(db: apsw.Connection, expires: float | None) -> Iterator[None]:
+    """Interrupt whatever SQLite is doing when the deadline passes."""
+    if expires is None:
+        yield
+        return
+    db.set_progress_handler(lambda: time.monotonic() > expires, _STEPS)
+    try:
+        yield
+    finally:
+        db.set_progress_handler(None)
+
+
+def _items_by_number(shard: Shard, db: apsw.Connection, nos: set[int]) -> dict[int, Item]:
+    rows = db.execute(
+        f"SELECT no, {COLUMNS} FROM items WHERE no IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(nos)),),
+    )
+    return {row[0]: item_of(shard.workspace, row[1:]) for row in rows}
+
+
+def _put_vectors(db: apsw.Connection, op: PutVectors) -> int:
+    """Vectors of items that have gone meanwhile are let fall."""
+    kept = 0
+    for vector in op.vectors:
+        db.execute(
+            "INSERT OR REPLACE INTO vectors(no, space, digest, text_hash, code) "
+            "SELECT no, ?, ?, ?, ? FROM items WHERE id = ?",
+            (op.space, op.digest, vector.text_hash, quantise(vector.values), vector.item_id),
+        )
+        kept += db.changes()
+    return kept
+
+
+def _unembedded(shard: Shard, db: apsw.Connection, op: Unembedded) -> tuple[Item, ...]:
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM items i WHERE NOT EXISTS "
+        "(SELECT 1 FROM vectors v WHERE v.no = i.no AND v.space = ? AND v.digest = ?) ORDER BY i.no LIMIT ?",
+        (op.space, op.digest, op.limit),
+    )
+    return tuple(item_of(shard.workspace, row) for row in rows)
+
+
+def _known_vectors(db: apsw.Connection, op: KnownVectors) -> dict[str, tuple[float, ...]]:
+    rows = db.execute(
+        "SELECT text_hash, code FROM vectors WHERE digest = ? AND text_hash IN (SELECT value FROM json_each(?))",
+        (op.digest, json.dumps(op.hashes)),
+    )
+    return {found: restore(code) for found, code in rows}
+
+
+def catch_up(db: apsw.Connection, file: CodeFile, space: str, digest: str) -> None:
+    """Bring a code file up to the newest row of its space; `db` must not be inside an older snapshot."""
+    newest = (
+        db.execute("SELECT max(seq) FROM vectors WHERE space = ? AND digest = ?", (space, digest)).get or 0
+    )
+    file.catch_up(newest, _rows_of(db, space, digest))
+
+
+def _rows_of(
+    db: apsw.Connection, space: str, digest: str
+) -> Callable[[int], Iterable[tuple[int, int, bytes]]]:
+    return lambda after: db.execute(
+        "SELECT seq, no, code FROM vectors WHERE space = ? AND digest = ? AND seq > ? ORDER BY seq",
+        (space, digest, after),
+    ).fetchall()
+
+
+def _put_receipt(shard: Shard, db: apsw.Connection, receipt: Receipt) -> None:
+    body = receipt_text(receipt)
+    now = micros(receipt.created_at)
+    db.execute(
+        "INSERT OR REPLACE INTO receipts VALUES(?, ?, ?, ?, ?)",
+        (receipt.id, now, receipt.session, len(body), body),
+    )
+    db.execute("DELETE FROM receipts WHERE created_at < ?", (now - shard.limits.receipt_days * _DAY,))
+    while (db.execute("SELECT sum(size) FROM receipts").get or 0) > shard.limits.receipt_bytes:
+        db.execute(
+            "DELETE FROM receipts WHERE id IN "
+            "(SELECT id FROM receipts ORDER BY created_at LIMIT max(1, (SELECT count(*) FROM receipts) / 10))"
+        )
+
+
+def _get_receipt(db: apsw.Connection, op: GetReceipt) -> Receipt | None:
+    escaped = op.id.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    body = db.execute(
+        "SELECT body FROM receipts WHERE id LIKE ? ESCAPE '\\' ORDER BY created_at DESC, id DESC LIMIT 1",
+        (escaped + "%",),
+    ).get
+    return None if body is None else receipt_of(body)
+
+
+def _count(shard: Shard, db: apsw.Connection) -> Counts:
+    kinds = dict(db.execute("SELECT kind, count(*) FROM items GROUP BY kind ORDER BY kind"))
+    return Counts(
+        items=sum(kinds.values()),
+        kinds=kinds,
+        relations=db.execute("SELECT count(*) FROM relations").get,
+        vectors=dict(db.execute("SELECT space, count(*) FROM vectors GROUP BY space")),
+        receipts=db.execute("SELECT count(*) FROM receipts").get,
+        bytes=sum(path.stat().st_size for path in shard.path.parent.iterdir()),
+    )
+
+
+def _check(shard: Shard, db: apsw.Connection) -> Iterator[Problem]:
+    verdict = [row[0] for row in db.execute("PRAGMA integrity_check(10)")]
+    if verdict != ["ok"]:
+        yield Problem("database", "; ".join(map(str, verdict)))
+    yield from _mistaken_hashes(shard, db)
+    yield from indexes.check(db, shard.workspace, shard.views)
+    yield from _check_codes(shard, db)
+    for table, column in (("relations", "from_no"), ("relations", "to_no"), ("vectors", "no")):
+        orphans = db.execute(f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT no FROM items)").get
+        if orphans:
+            yield Problem(table, f"{orphans} rows speak of items that are not there")
+
+
+def _mistaken_hashes(shard: Shard, db: apsw.Connection) -> Iterator[Problem]:
+    rows = db.execute(f"SELECT {COLUMNS} FROM items").fetchall()
+    wrong = Counter(content_hash(item_of(shard.workspace, row)) == row[1] for row in rows)[False]
+    if wrong:
+        yield Problem("items", f"{wrong} rows do not match the hash of their content")
+
+
+def _generations(db: apsw.Connection) -> list[tuple[str, str, int]]:
+    return db.execute(
+        "SELECT space, digest, length(code) FROM vectors GROUP BY space, digest ORDER BY space, digest"
+    ).fetchall()
+
+
+def _check_codes(shard: Shard, db: apsw.Connection) -> Iterator[Problem]:
+    for space, digest, dimensions in _generations(db):
+        file = shard.codes(space, digest, dimensions)
+        rows = {no: code for _, no, code in _rows_of(db, space, digest)(0)}
+        held = file.contents()
+        newest = file.last_seq
+        behind = {no for seq, no, _ in _rows_of(db, space, digest)(newest) if seq > newest}
+        if held != {no: code for no, code in rows.items() if no not in behind}:
+            yield Problem(file.path.name, "the vector file disagrees with the rows")
+
+
+def _repair(shard: Shard, db: apsw.Connection) -> tuple[Problem, ...]:
+    indexes.rebuild(db, shard.workspace, shard.views)
+    for table, column in (("relations", "from_no"), ("relations", "to_no"), ("vectors", "no")):
+        db.execute(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT no FROM items)")
+    for row in db.execute(f"SELECT {COLUMNS} FROM items").fetchall():
+        right = content_hash(item_of(shard.workspace, row))
+        if right != row[1]:
+            db.execute("UPDATE items SET hash = ? WHERE id = ?", (right, row[0]))
+    for space, digest, dimensions in _generations(db):
+        shard.codes(space, digest, dimensions).rebuild(_rows_of(db, space, digest))
+    return tuple(_check(shard, db))

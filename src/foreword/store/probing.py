@@ -1,0 +1,229 @@
+"""How SQLite answers each kind of probe: item numbers and scores, best first, filters applied inside.
+
+Every function reads one connection in one snapshot and writes nothing. User text never becomes query syntax:
+each word is quoted before it reaches the full-text engine.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rapidfuzz.distance import DamerauLevenshtein
+
+from foreword.store.rows import micros
+from foreword.types import (
+    EntitiesProbe,
+    IdentifiersProbe,
+    NeighboursProbe,
+    RecentProbe,
+    TypoProbe,
+    WordsProbe,
+)
+
+if TYPE_CHECKING:
+    import apsw
+
+    from foreword.types import Filters
+
+    Ranked = list[tuple[int, float]]
+
+COMMON_SHARE = 0.1
+COMMON_FLOOR = 2000
+"""A word in more than this share of more than this many items is not searched for: ranking by it costs tens
+of milliseconds and says almost nothing. Small workspaces search for every word."""
+
+_TYPO_DISTANCE = 2
+_TYPO_CANDIDATES = 200
+_SEEDS = 5
+_NEIGHBOUR_DECAY = 0.5
+
+
+def where(filters: Filters) -> tuple[str, list[object]]:
+    """The filters as SQL over `items AS i`, and the values to bind; `TRUE` when everything passes."""
+    clauses: list[str] = []
+    values: list[object] = []
+
+    def add(clause: str, *bound: object) -> None:
+        clauses.append(clause)
+        values.extend(bound)
+
+    if filters.kinds:
+        add(f"i.kind IN ({', '.join('?' * len(filters.kinds))})", *filters.kinds)
+    if filters.types:
+        marks = ", ".join("?" * len(filters.types))
+        add(f"(i.type IN ({marks}) OR (i.type = '' AND i.kind IN ({marks})))", *filters.types, *filters.types)
+    if filters.since is not None:
+        add("i.created_at >= ?", micros(filters.since))
+    if filters.until is not None:
+        add("i.created_at <= ?", micros(filters.until))
+    if filters.min_confidence > 0:
+        add("i.confidence >= ?", filters.min_confidence)
+    for column in ("conversation", "session", "source"):
+        if (value := getattr(filters, column)) is not None:
+            add(f"i.{column} = ?", value)
+    return " AND ".join(clauses) or "TRUE", values
+
+
+def by_words(db: apsw.Connection, probe: WordsProbe, filters: Filters, limit: int) -> Ranked:
+    """BM25 over text and surroundings."""
+    return _match(db, "words", _telling(db, probe.words), filters, limit)
+
+
+def by_identifiers(db: apsw.Connection, probe: IdentifiersProbe, filters: Filters, limit: int) -> Ranked:
+    """BM25 over the parts of code names."""
+    return _match(db, "identifiers", _telling(db, probe.words), filters, limit)
+
+
+def by_typos(db: apsw.Connection, probe: TypoProbe, filters: Filters, limit: int) -> Ranked:
+    """BM25 over known words that look like the unknown ones of the question."""
+    resembling = [word for unknown in _unknown(db, probe.words) for word in _resembling(db, unknown)]
+    return _match(db, "words", tuple(dict.fromkeys(resembling)), filters, limit)
+
+
+def by_entities(db: apsw.Connection, probe: EntitiesProbe, filters: Filters, limit: int) -> Ranked:
+    """Items that mention the same named things; a rare name counts for more."""
+    clause, values = where(filters)
+    total = db.execute("SELECT max(no) FROM items").get or 1
+    scores: dict[int, float] = {}
+    for name in probe.names:
+        rows = db.execute(
+            f"SELECT i.no FROM mentions m JOIN items i USING(no) WHERE m.entity = ? AND {clause} "
+            "ORDER BY i.no DESC LIMIT 2000",
+            (name, *values),
+        ).fetchall()
+        weight = math.log(1 + total / (1 + len(rows)))
+        for (no,) in rows:
+            scores[no] = scores.get(no, 0.0) + weight
+    return sorted(scores.items(), key=lambda found: (-found[1], -found[0]))[:limit]
+
+
+def by_recency(db: apsw.Connection, _: RecentProbe, filters: Filters, limit: int) -> Ranked:
+    """The newest items; the score is 1/rank, as time alone has no other."""
+    clause, values = where(filters)
+    rows = db.execute(
+        f"SELECT i.no FROM items i WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?",
+        (*values, limit),
+    )
+    return [(no, 1 / rank) for rank, (no,) in enumerate(rows, 1)]
+
+
+def by_neighbours(db: apsw.Connection, found: dict[str, Ranked], filters: Filters, limit: int) -> Ranked:
+    """What is one relation, or one place in the same session, away from the best that was found."""
+    scores: dict[int, float] = {}
+    for seed, weight in _seeds(found):
+        for no, confidence in _adjacent(db, seed, filters):
+            if no != seed:
+                scores[no] = max(scores.get(no, 0.0), weight * confidence)
+    return sorted(scores.items(), key=lambda near: (-near[1], near[0]))[:limit]
+
+
+def answer(
+    db: apsw.Connection,
+    probe: WordsProbe | IdentifiersProbe | TypoProbe | EntitiesProbe | RecentProbe | NeighboursProbe,
+    filters: Filters,
+    limit: int,
+    found: dict[str, Ranked],
+) -> Ranked:
+    """Answer any probe that needs no vectors; `found` is what earlier probes of the question brought."""
+    match probe:
+        case WordsProbe():
+            return by_words(db, probe, filters, limit)
+        case IdentifiersProbe():
+            return by_identifiers(db, probe, filters, limit)
+        case TypoProbe():
+            return by_typos(db, probe, filters, limit)
+        case EntitiesProbe():
+            return by_entities(db, probe, filters, limit)
+        case RecentProbe():
+            return by_recency(db, probe, filters, limit)
+        case NeighboursProbe():
+            return by_neighbours(db, found, filters, limit)
+
+
+def _match(db: apsw.Connection, index: str, words: tuple[str, ...], filters: Filters, limit: int) -> Ranked:
+    """The best items for any of the words, by BM25."""
+    if not words:
+        return []
+    expression = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+    clause, values = where(filters)
+    joined = "" if filters.empty else "JOIN items i ON i.no = f.rowid"
+    rows = db.execute(
+        f"SELECT f.rowid, -f.rank FROM {index} f {joined} WHERE f.{index} MATCH ? AND {clause} "
+        "ORDER BY f.rank LIMIT ?",
+        (expression, *values, limit),
+    )
+    return [(no, score) for no, score in rows]
+
+
+def _spread(db: apsw.Connection, words: tuple[str, ...]) -> dict[str, int]:
+    """In how many items each known word stands."""
+    marks = ", ".join("?" * len(words))
+    return dict(db.execute(f"SELECT word, items FROM vocabulary WHERE word IN ({marks})", words))
+
+
+def _telling(db: apsw.Connection, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words worth ranking by: in a large workspace, not those that stand nearly everywhere."""
+    total = db.execute("SELECT max(no) FROM items").get or 0
+    if total <= COMMON_FLOOR:
+        return words
+    spread = _spread(db, words)
+    rare = tuple(word for word in words if spread.get(word, 0) <= total * COMMON_SHARE)
+    return rare or tuple(sorted(words, key=lambda word: spread.get(word, 0))[:2])
+
+
+def _unknown(db: apsw.Connection, words: tuple[str, ...]) -> list[str]:
+    known = _spread(db, words)
+    return [word for word in words if word not in known and len(word) > 3 and not word.isdigit()]
+
+
+def _resembling(db: apsw.Connection, word: str) -> list[str]:
+    """Known words within two slips of the pen, nearest first."""
+    grams = {word[i : i + 3] for i in range(len(word) - 2)}
+    expression = " OR ".join('"' + gram + '"' for gram in sorted(grams))
+    candidates = [
+        row[0]
+        for row in db.execute(
+            "SELECT v.word FROM trigrams t JOIN vocabulary v ON v.id = t.rowid "
+            "WHERE t.trigrams MATCH ? ORDER BY t.rank LIMIT ?",
+            (expression, _TYPO_CANDIDATES),
+        )
+    ]
+    allowed = 1 if len(word) < 6 else _TYPO_DISTANCE  # (short words have many strangers near)
+    near = [(DamerauLevenshtein.distance(word, known, score_cutoff=allowed), known) for known in candidates]
+    return [known for distance, known in sorted(near) if distance <= allowed][:5]
+
+
+def _seeds(found: dict[str, Ranked]) -> list[tuple[int, float]]:
+    """The items that most probes put first, with a weight of at most 1."""
+    weights: dict[int, float] = {}
+    for ranked in found.values():
+        for rank, (no, _) in enumerate(ranked[:_SEEDS], 1):
+            weights[no] = weights.get(no, 0.0) + 1 / rank
+    best = sorted(weights.items(), key=lambda seed: (-seed[1], seed[0]))[:_SEEDS]
+    return [(no, weight / best[0][1]) for no, weight in best]
+
+
+def _adjacent(db: apsw.Connection, seed: int, filters: Filters) -> list[tuple[int, float]]:
+    clause, values = where(filters)
+    related = db.execute(
+        f"SELECT i.no, r.confidence FROM ("
+        "SELECT to_no AS no, confidence FROM relations WHERE from_no = ?1 "
+        "UNION SELECT from_no, confidence FROM relations WHERE to_no = ?1"
+        f") r JOIN items i USING(no) WHERE {_numbered(clause)}",
+        (seed, *values),
+    ).fetchall()
+    beside = []
+    for order, sign in (("DESC", "<"), ("ASC", ">")):
+        beside += db.execute(
+            f"SELECT i.no FROM items i WHERE i.session = (SELECT session FROM items WHERE no = ?1) "
+            f"AND i.no {sign} ?1 AND {_numbered(clause)} ORDER BY i.no {order} LIMIT 1",
+            (seed, *values),
+        ).fetchall()
+    return related + [(no, _NEIGHBOUR_DECAY) for (no,) in beside]
+
+
+def _numbered(clause: str) -> str:
+    """The same clause with its marks numbered from 2, for queries whose ?1 is used twice."""
+    parts = clause.split("?")
+    return "".join(part + (f"?{i + 2}" if i < len(parts) - 1 else "") for i, part in enumerate(parts))

@@ -1,0 +1,102 @@
+"""Items, relations and receipts as rows and back. The only module that knows both shapes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, cast
+
+from foreword.types import Entry, Item, Note, Receipt, Relation, Source, StageTime
+
+if TYPE_CHECKING:
+    from apsw import SQLiteValue
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+COLUMNS = (
+    "id, hash, kind, type, text, about, created_at, valid_from, superseded_by, session, conversation, "
+    "confidence, importance, source, trust, metadata, tokens"
+)
+INSERT = f"INSERT INTO items({COLUMNS}) VALUES({', '.join('?' * 17)}) RETURNING no"
+
+
+def micros(moment: datetime) -> int:
+    """A moment as whole microseconds since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(micros: int) -> datetime:
+    """The moment that many microseconds after 1970."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def row_of(item: Item) -> tuple[SQLiteValue, ...]:
+    """An item as the values of `COLUMNS`."""
+    return (
+        item.id,
+        item.hash,
+        item.kind,
+        item.type,
+        item.text,
+        item.about,
+        micros(item.created_at),
+        None if item.valid_from is None else micros(item.valid_from),
+        item.superseded_by,
+        item.session,
+        item.conversation,
+        item.confidence,
+        item.importance,
+        item.source.name,
+        item.source.trust,
+        json.dumps(dict(item.metadata), ensure_ascii=False, sort_keys=True) if item.metadata else "{}",
+        item.tokens,
+    )
+
+
+def item_of(workspace: str, row: tuple[Any, ...]) -> Item:
+    """The item that a row of `COLUMNS` holds."""
+    return Item(
+        id=row[0],
+        hash=row[1],
+        kind=row[2],
+        type=row[3],
+        text=row[4],
+        about=row[5],
+        created_at=moment(row[6]),
+        valid_from=None if row[7] is None else moment(row[7]),
+        superseded_by=row[8],
+        session=row[9],
+        conversation=row[10],
+        confidence=row[11],
+        importance=row[12],
+        source=Source(row[13], row[14]),
+        metadata={} if row[15] == "{}" else json.loads(row[15]),
+        tokens=row[16],
+        workspace=workspace,
+    )
+
+
+def relation_of(row: tuple[Any, ...]) -> Relation:
+    """The relation in a row of from id, to id, type, confidence, created_at."""
+    return Relation(row[0], row[1], row[2], row[3], moment(row[4]))
+
+
+def receipt_text(receipt: Receipt) -> str:
+    """A receipt as JSON."""
+    return json.dumps(asdict(receipt) | {"created_at": micros(receipt.created_at)}, ensure_ascii=False)
+
+
+def receipt_of(text: str) -> Receipt:
+    """The receipt that such JSON holds."""
+    body = cast(dict[str, Any], json.loads(text))
+    return Receipt(
+        **body
+        | {
+            "created_at": moment(body["created_at"]),
+            "stages": tuple(StageTime(**stage) for stage in body["stages"]),
+            "entries": tuple(Entry(**entry) for entry in body["entries"]),
+            "notes": tuple(Note(**note) for note in body["notes"]),
+        }
+    )

@@ -1,0 +1,153 @@
+"""The tables of one workspace's database, as named migrations that are only ever appended.
+
+`items`, `relations` and `receipts` are the truth, and so are the numbers in `vectors`, which are dear to make
+again. `words`, `identifiers`, `vocabulary`, `trigrams` and `mentions` are derived from `items` and can be
+dropped and rebuilt at any time. Each migration is recorded in the transaction that makes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from foreword.errors import StoreDamaged, StoreTooNew
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import apsw
+
+_APPLICATION = 0x46574431  # "FWD1", so that `file` can tell
+DERIVED = ("words", "identifiers", "trigrams", "vocabulary", "mentions")
+
+_TRUTH = """
+CREATE TABLE facts(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE items(
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    hash TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    type TEXT NOT NULL,
+    text TEXT NOT NULL,
+    about TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    valid_from INTEGER,
+    superseded_by TEXT,
+    session TEXT,
+    conversation TEXT,
+    confidence REAL NOT NULL,
+    importance REAL NOT NULL,
+    source TEXT NOT NULL,
+    trust TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    tokens INTEGER NOT NULL
+);
+CREATE INDEX items_created ON items(created_at);
+CREATE INDEX items_session ON items(session, no) WHERE session IS NOT NULL;
+CREATE INDEX items_conversation ON items(conversation, no) WHERE conversation IS NOT NULL;
+CREATE INDEX items_source ON items(source);
+CREATE TABLE relations(
+    from_no INTEGER NOT NULL,
+    to_no INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    confidence REAL NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY(from_no, to_no, type)
+) WITHOUT ROWID;
+CREATE INDEX relations_to ON relations(to_no);
+CREATE TABLE receipts(
+    id TEXT PRIMARY KEY,
+    created_at INTEGER NOT NULL,
+    session TEXT,
+    size INTEGER NOT NULL,
+    body TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX receipts_created ON receipts(created_at);
+CREATE TABLE vectors(
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    no INTEGER NOT NULL,
+    space TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    text_hash TEXT NOT NULL,
+    code BLOB NOT NULL,
+    UNIQUE(no, space, digest)
+);
+CREATE INDEX vectors_text ON vectors(digest, text_hash);
+CREATE INDEX vectors_space ON vectors(space, digest, seq);
+CREATE TABLE erased(no INTEGER PRIMARY KEY);
+"""
+
+# `words` reads its text from `items`, so that no text is kept twice; secure-delete makes a deleted entry go
+# from the index's pages at once instead of at some later merge.
+DERIVED_TABLES = """
+CREATE VIRTUAL TABLE words USING fts5(
+    text, about, content='items', content_rowid='no', tokenize='porter unicode61 remove_diacritics 2');
+INSERT INTO words(words, rank) VALUES('secure-delete', 1);
+CREATE VIRTUAL TABLE identifiers USING fts5(parts, tokenize='unicode61');
+INSERT INTO identifiers(identifiers, rank) VALUES('secure-delete', 1);
+CREATE TABLE vocabulary(id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, items INTEGER NOT NULL);
+CREATE VIRTUAL TABLE trigrams USING fts5(
+    word, content='vocabulary', content_rowid='id', tokenize='trigram', detail='none');
+INSERT INTO trigrams(trigrams, rank) VALUES('secure-delete', 1);
+CREATE TABLE mentions(entity TEXT NOT NULL, no INTEGER NOT NULL, PRIMARY KEY(entity, no)) WITHOUT ROWID;
+CREATE INDEX mentions_no ON mentions(no);
+"""
+
+
+def _create(db: apsw.Connection) -> None:
+    db.execute(f"PRAGMA application_id = {_APPLICATION}")
+    db.execute(_TRUTH)
+    db.execute(DERIVED_TABLES)
+
+
+MIGRATIONS: list[tuple[str, Callable[[apsw.Connection], None]]] = [
+    ("0001-items-relations-receipts-vectors", _create),
+]
+
+
+def pending(db: apsw.Connection) -> list[str]:
+    """The migrations this database still lacks; writes nothing. A database from the future is refused."""
+    known = [name for name, _ in MIGRATIONS]
+    if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'").fetchall():
+        if db.execute("SELECT count(*) FROM sqlite_schema").get:
+            raise StoreDamaged(f"{db.filename} is a database, but not one of Foreword's; move it away")
+        return known
+    applied = [row[0] for row in db.execute("SELECT name FROM migrations")]
+    if unknown := sorted(set(applied) - set(known)):
+        raise StoreTooNew(
+            f"{db.filename} was written by a newer Foreword (it has {unknown[0]!r}); run: pip install -U foreword"
+        )
+    return [name for name in known if name not in applied]
+
+
+def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
+    """Bring a database up to date, one migration a transaction, after a backup if it holds anything."""
+    steps = dict(MIGRATIONS)
+    for name in pending(db):
+        backup(db, name)
+        with db:
+            # Another process may have done this one while we waited for the lock.
+            if name not in pending(db):
+                continue
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS migrations(name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)"
+            )
+            steps[name](db)
+            db.execute("INSERT INTO migrations VALUES(?, ?)", (name, now))
+            db.execute("INSERT OR IGNORE INTO facts VALUES('workspace', ?)", (workspace,))
+
+
+def backup(db: apsw.Connection, before: str) -> None:
+    """Copy the database beside itself, through SQLite, before a migration changes it."""
+    from pathlib import Path
+
+    if not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
+        return
+    target = Path(db.filename).with_suffix(f".before-{before}.backup")
+    target.unlink(missing_ok=True)
+    db.execute("VACUUM INTO ?", (str(target),))
+
+
+def backups(database: Path) -> list[Path]:
+    """The backups beside a database."""
+    return sorted(database.parent.glob(f"{database.stem}.before-*.backup"))

@@ -1,0 +1,219 @@
+"""One space's vectors of one workspace, as int8 codes in a memory-mapped file that can be thrown away.
+
+The rows of the `vectors` table are the truth; this file repeats them in the shape a scan wants. Its header
+says up to which row it goes, and is written only after the records it speaks of are on the disk, so a crash
+leaves a file that is merely behind. It is never shortened in place: a file that must shrink is written anew
+and renamed over the old one, and readers notice. An exact scan of one workspace is fast enough, and unlike an
+approximate index it loses nothing under a narrow filter.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import simsimd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Rows = Callable[[int], Iterable[tuple[int, int, bytes]]]
+    """Given a sequence number, the rows after it: sequence number, item number, code; in order."""
+
+_MAGIC = b"FWCODES1"
+_HEADER = struct.Struct("<8sIIQQ")  # magic, dimensions, holes, records, last sequence number
+_ERASED = -1
+_SMALL = 1000
+
+
+def quantise(vector: Sequence[float]) -> bytes:
+    """A vector as int8, scaled to its largest number; cosine does not mind the scale."""
+    values = np.asarray(vector, np.float32)
+    largest = float(np.abs(values).max(initial=0.0))
+    return bytes(np.rint(values * (127 / largest if largest else 0.0)).astype(np.int8).data)
+
+
+def restore(code: bytes) -> tuple[float, ...]:
+    """The unit vector that a code stands for, up to rounding."""
+    values = np.frombuffer(code, np.int8).astype(np.float32)
+    length = float(np.linalg.norm(values)) or 1.0
+    return tuple((values / length).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    count: int
+    last: int
+    holes: int
+
+    @property
+    def sparse(self) -> bool:
+        return self.count > _SMALL and self.holes * 4 > self.count
+
+
+class CodeFile:
+    """The codes of one space, found by cosine."""
+
+    def __init__(self, path: Path, dimensions: int) -> None:
+        self.path = path
+        self.dimensions = dimensions
+        self._record = np.dtype([("no", "<i8"), ("code", "i1", (dimensions,))])
+        self._lock = threading.Lock()
+        self._map: mmap.mmap | None = None
+        self._inode = 0
+        self._records: NDArray[np.void] = np.zeros(0, self._record)
+
+    @classmethod
+    def existing(cls, folder: Path) -> Iterator[CodeFile]:
+        """The usable code files of a folder, whatever their space."""
+        for path in sorted(folder.glob("*.codes")):
+            with path.open("rb") as file:
+                raw = file.read(_HEADER.size)
+            if len(raw) == _HEADER.size and raw.startswith(_MAGIC):
+                yield cls(path, _HEADER.unpack(raw)[1])
+
+    @property
+    def last_seq(self) -> int:
+        """The last row this file repeats; 0 when there is no usable file."""
+        header = self._header()
+        return header.last if header else 0
+
+    def catch_up(self, newest: int, rows: Rows) -> None:
+        """Repeat the rows that came since; a file that is mostly holes is written anew.
+
+        Safe while other processes do the same. `rows` must read a snapshot taken after this call began.
+        """
+        header = self._header()
+        if header is not None and header.last >= newest and not header.sparse:
+            return
+        with self._exclusive():
+            header = self._header()
+            if header is None or header.sparse:
+                self._replace(rows(0))
+            else:
+                self._append(header, rows(header.last))
+
+    def rebuild(self, rows: Rows) -> None:
+        """Write the file anew from all rows."""
+        with self._exclusive():
+            self._replace(rows(0))
+
+    def erase(self, nos: Iterable[int]) -> None:
+        """Overwrite the codes of these items."""
+        with self._exclusive(), self._lock:
+            records, header = self._view(), self._header()
+            holes = np.isin(records["no"], np.fromiter(nos, np.int64))
+            if header is None or not holes.any():
+                return
+            records["code"][holes] = 0
+            records["no"][holes] = _ERASED
+            self._write_header(replace(header, holes=header.holes + int(holes.sum())))
+            if self._map is not None:
+                self._map.flush()
+
+    def nearest(
+        self, vector: Sequence[float], limit: int, allowed: NDArray[np.int64] | None = None
+    ) -> list[tuple[int, float]]:
+        """The `limit` items of highest cosine, among the allowed ones: item number and cosine, best first."""
+        with self._lock:
+            records = self._view()
+        keep = records["no"] != _ERASED if allowed is None else np.isin(records["no"], allowed)
+        if allowed is not None and len(allowed) * 8 < len(records):
+            records, keep = records[keep], np.ones(int(keep.sum()), bool)
+        if not keep.any():
+            return []
+        query = np.frombuffer(quantise(vector), np.int8)[None]
+        distance = np.asarray(simsimd.cdist(query, records["code"], "cosine")).ravel()
+        distance[~keep] = np.inf
+        limit = min(limit, int(keep.sum()))
+        best = np.argpartition(distance, limit - 1)[:limit]
+        best = best[np.argsort(distance[best], kind="stable")]
+        return [(int(records["no"][i]), 1.0 - float(distance[i])) for i in best]
+
+    def contents(self) -> dict[int, bytes]:
+        """Every code by item number; for comparing with the rows."""
+        with self._lock:
+            records = self._view()
+        return {int(r["no"]): r["code"].tobytes() for r in records if r["no"] != _ERASED}
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._records, self._map, self._inode = np.zeros(0, self._record), None, 0
+
+    def _header(self) -> _Head | None:
+        """What the file says of itself, or None when it is absent or damaged."""
+        try:
+            with self.path.open("rb") as file:
+                raw, size = file.read(_HEADER.size), os.fstat(file.fileno()).st_size
+        except FileNotFoundError:
+            return None
+        if len(raw) < _HEADER.size:
+            return None
+        magic, dimensions, holes, count, last = _HEADER.unpack(raw)
+        whole = size >= _HEADER.size + count * self._record.itemsize
+        return (
+            _Head(count, last, holes) if magic == _MAGIC and dimensions == self.dimensions and whole else None
+        )
+
+    def _write_header(self, head: _Head) -> None:
+        with self.path.open("r+b") as file:
+            file.write(_HEADER.pack(_MAGIC, self.dimensions, head.holes, head.count, head.last))
+
+    def _view(self) -> NDArray[np.void]:
+        """The records as an array over the file, mapped anew when it grew or was replaced."""
+        header = self._header()
+        if header is None:
+            return np.zeros(0, self._record)
+        with self.path.open("r+b") as file:
+            inode = os.fstat(file.fileno()).st_ino
+            if self._map is None or inode != self._inode or len(self._records) != header.count:
+                self._map = mmap.mmap(file.fileno(), _HEADER.size + header.count * self._record.itemsize)
+                self._inode = inode
+                self._records = np.frombuffer(self._map, self._record, header.count, _HEADER.size)
+        return self._records
+
+    def _append(self, head: _Head, rows: Iterable[tuple[int, int, bytes]]) -> None:
+        body, added, last = self._encode(rows)
+        if not added:
+            return
+        with self.path.open("r+b") as file:
+            file.seek(_HEADER.size + head.count * self._record.itemsize)
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        self._write_header(replace(head, count=head.count + added, last=last))
+
+    def _replace(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
+        body, count, last = self._encode(rows)
+        fresh = self.path.with_suffix(".new")
+        with fresh.open("wb") as file:
+            file.write(_HEADER.pack(_MAGIC, self.dimensions, 0, count, last))
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self.path)
+
+    def _encode(self, rows: Iterable[tuple[int, int, bytes]]) -> tuple[bytes, int, int]:
+        body, count, last = bytearray(), 0, 0
+        for seq, no, code in rows:
+            body += no.to_bytes(8, "little") + code
+            count, last = count + 1, seq
+        return bytes(body), count, last
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """One process at a time changes the file. The lock is a file of its own, never the database."""
+        with self.path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield

@@ -1,0 +1,70 @@
+"""Doubles that are fast and always give the same: for Foreword's own tests and for yours.
+
+A hash encoder in place of a model, a clock that stands still until it is moved, a tokenizer that counts words.
+None of them understands anything; texts that share words are near each other, and that is all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from datetime import UTC, datetime, timedelta
+
+from foreword.words import telling
+
+
+class HashEmbeddings:
+    """An embedding provider that adds up a fixed pseudo-random direction for each word."""
+
+    model = "hash"
+
+    def __init__(self, dimensions: int = 64) -> None:
+        self.dimensions = dimensions
+
+    def embed(self, text: str) -> list[float]:
+        """The normalised sum of the words' directions; an empty text points along the first axis."""
+        total = [0.0] * self.dimensions
+        for word in telling(text):
+            for axis, value in enumerate(self._direction(word)):
+                total[axis] += value
+        length = math.sqrt(sum(value * value for value in total))
+        return [value / length for value in total] if length else [1.0] + [0.0] * (self.dimensions - 1)
+
+    def embed_batch(self, texts: list[str]) -> list[list[float]]:
+        """One vector a text."""
+        return [self.embed(text) for text in texts]
+
+    def _direction(self, word: str) -> list[float]:
+        seed = hashlib.shake_128(word.encode()).digest(self.dimensions)
+        return [byte - 127.5 for byte in seed]
+
+
+class FixedClock:
+    """A clock that shows the same time until it is moved."""
+
+    def __init__(self, now: datetime = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **by: float) -> datetime:
+        """Move on, by what `timedelta` takes: `clock.advance(days=3)`."""
+        self.now += timedelta(**by)
+        return self.now
+
+
+class WordTokens:
+    """A tokenizer for which a word is a token, so that budgets can be counted on one's fingers."""
+
+    def count(self, text: str) -> int:
+        """How many words there are."""
+        return len(text.split())
+
+    def encode(self, text: str) -> list[int]:
+        """The characters' code points."""
+        return [ord(character) for character in text]
+
+    def decode(self, tokens: list[int]) -> str:
+        """The characters with these code points."""
+        return "".join(map(chr, tokens))

@@ -1,0 +1,354 @@
+"""What travels: the frozen values that every act of the pipeline takes and gives.
+
+Nothing here does I/O, validates a user's input or knows how anything is stored. Identity (`id`, `hash`,
+`tokens`) is given when an item is stored; until then those fields hold their empty defaults.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Kind = Literal["memory", "turn", "code", "commit", "document", "experience", "value", "summary", "entity"]
+KINDS: tuple[Kind, ...] = (
+    "memory",
+    "turn",
+    "code",
+    "commit",
+    "document",
+    "experience",
+    "value",
+    "summary",
+    "entity",
+)
+EVENTS: frozenset[str] = frozenset({"turn", "commit", "experience", "summary"})
+"""Kinds that happen: the same words at another time are another item. The rest are statements, kept once."""
+
+Trust = Literal["user", "agent", "tool", "web"]
+TRUSTS: tuple[Trust, ...] = ("user", "agent", "tool", "web")
+
+Reason = Literal[
+    "injected",
+    "below floor",
+    "duplicate",
+    "superseded",
+    "already in context",
+    "over budget",
+    "over limit",
+    "foreign workspace",
+    "quarantined",
+]
+"""Why a candidate is in the context, or why it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who or what wrote an item, and how far that is trusted."""
+
+    name: str = "user"
+    trust: Trust = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing worth remembering.
+
+    `text` is what is shown. `about` is what surrounds it (speaker, heading path, file, class): it is searched
+    and embedded with the text, and shown apart from it. `kind` is one of `KINDS`; `type` is the user's own
+    finer label (decision, fact, preference…) and falls back to the kind.
+    """
+
+    text: str
+    workspace: str
+    kind: Kind = "memory"
+    id: str = ""
+    type: str = ""
+    about: str = ""
+    created_at: datetime = datetime.fromtimestamp(0, UTC)
+    valid_from: datetime | None = None
+    superseded_by: str | None = None
+    session: str | None = None
+    conversation: str | None = None
+    confidence: float = 1.0
+    importance: float = 0.5
+    source: Source = Source()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    tokens: int = 0
+    hash: str = ""
+
+    @property
+    def label(self) -> str:
+        """The type a reader sees."""
+        return self.type or self.kind
+
+    @property
+    def content(self) -> str:
+        """The text, under the name that templates and other memories use."""
+        return self.text
+
+    @property
+    def searchable(self) -> str:
+        """What is embedded: the surroundings, then the text."""
+        return f"{self.about}: {self.text}" if self.about else self.text
+
+
+def content_hash(item: Item) -> str:
+    """Name an item by its content, so that the same thing said twice is stored once.
+
+    A statement is the same when kind, surroundings, text and source agree; an event must also have happened
+    at the same time in the same session.
+    """
+    parts = [item.kind, item.type, item.about, item.text, item.source.name]
+    if item.kind in EVENTS:
+        parts += [item.session or "", item.conversation or "", item.created_at.isoformat()]
+    return "b2:" + hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
+
+
+def text_hash(text: str) -> str:
+    """Name a text by its content; the tag says by which algorithm."""
+    return "b2:" + hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """What the word-like spaces see of an item; derived from it alone, so it can be made again at any time."""
+
+    identifiers: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A typed edge between two items of one workspace."""
+
+    from_id: str
+    to_id: str
+    type: str = "related_to"
+    confidence: float = 1.0
+    created_at: datetime = datetime.fromtimestamp(0, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedMemory:
+    """An item reached from another by following relations."""
+
+    memory: Item
+    relationship: Relation
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which items may answer. Every store applies these inside its search, never to its results."""
+
+    kinds: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    min_confidence: float = 0.0
+    conversation: str | None = None
+    session: str | None = None
+    source: str | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether everything passes."""
+        return self == Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question to one workspace. `expires` is a `time.monotonic()` instant, or None for no deadline."""
+
+    text: str
+    workspace: str
+    now: datetime
+    filters: Filters = Filters()
+    limit: int = 10
+    vector: tuple[float, ...] | None = None
+    expires: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WordsProbe:
+    """Rank by BM25 over whole words, stemmed."""
+
+    space: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TypoProbe:
+    """Rank by words that look like these, for those the workspace has never seen."""
+
+    space: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifiersProbe:
+    """Rank by the parts of code names: `parse_http_date` is parse, http, date."""
+
+    space: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntitiesProbe:
+    """Rank by the named things that an item mentions."""
+
+    space: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorProbe:
+    """Rank by cosine, among the vectors that the encoder with this digest made."""
+
+    space: str
+    digest: str
+    vector: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NeighboursProbe:
+    """Rank what is one relation, or one place in a session, away from what the other probes found."""
+
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecentProbe:
+    """Rank by time alone, newest first: the answer to a question without words."""
+
+    space: str
+
+
+Probe = (
+    WordsProbe | TypoProbe | IdentifiersProbe | EntitiesProbe | VectorProbe | NeighboursProbe | RecentProbe
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a reader of the receipt should know: a part that failed, was late, or was left out."""
+
+    part: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one round trip to the store brought: per space, ids and scores, best first; and the items."""
+
+    items: Mapping[str, Item]
+    lists: Mapping[str, tuple[tuple[str, float], ...]]
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An item with its rank (from 1) and score in each space that proposed it, and the fused score (0 to 1)."""
+
+    item: Item
+    ranks: Mapping[str, int]
+    scores: Mapping[str, float]
+    score: float = 0.0
+
+    @property
+    def weighted_agreement(self) -> float:
+        """How far the spaces agree: the sum of 1/rank."""
+        return sum(1 / rank for rank in self.ranks.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """One answer to a search: the memory, its relevance (0 to 1), and its rank score once ranked."""
+
+    memory: Item
+    score: float
+    rank: float | None = None
+    relationships: tuple[RelatedMemory, ...] = ()
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def weighted_agreement(self) -> float:
+        """How far the spaces agree: the sum of 1/rank."""
+        return sum(1 / rank for rank in self.ranks.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A search result on its way into a section: its wording there, and what that costs."""
+
+    result: SearchResult
+    section: str
+    text: str
+    tokens: int
+
+    @property
+    def id(self) -> str:
+        """The item's id."""
+        return self.result.memory.id
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A search result that was left out, and why; `detail` names the duplicate, the successor, the floor."""
+
+    result: SearchResult
+    reason: Reason
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a receipt: what was known of a candidate, and what was decided."""
+
+    item_id: str
+    kind: str
+    decision: Reason
+    detail: str = ""
+    section: str = ""
+    tokens: int = 0
+    score: float = 0.0
+    rank: float = 0.0
+    agreement: float = 0.0
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StageTime:
+    """How long one stage of the pipeline took."""
+
+    stage: str
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Why a context is as it is. It names items by id and holds none of their text, so forgetting is whole."""
+
+    id: str
+    workspace: str
+    created_at: datetime
+    query: str
+    recipe: str
+    budget: int
+    tokens: int
+    session: str | None = None
+    stages: tuple[StageTime, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def injected(self) -> tuple[Entry, ...]:
+        """The lines that reached the agent."""
+        return tuple(entry for entry in self.entries if entry.decision == "injected")

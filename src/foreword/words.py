@@ -1,0 +1,36 @@
+"""Split text into words, the same way for what is stored and for what is asked.
+
+Knows the alphabet of the word index (letters and digits, case and accents folded) and nothing of meaning.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def fold(text: str) -> str:
+    """Lower case, without accents."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).lower()
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, folded, in order, repeats kept."""
+    return _WORD.findall(fold(text))
+
+
+STOPWORDS = frozenset(
+    ["a", "about", "above", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before", "being", "below", "between", "both", "but", "by", "can", "could", "d", "did", "do", "does", "doing", "don", "down", "during", "each", "few", "for", "from", "further", "had", "has", "have", "having", "he", "her", "here", "hers", "herself", "him", "himself", "his", "how", "i", "if", "in", "into", "is", "it", "its", "itself", "just", "ll", "m", "me", "more", "most", "my", "myself", "no", "nor", "not", "now", "o", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "ourselves", "out", "over", "own", "re", "s", "same", "she", "should", "so", "some", "such", "t", "than", "that", "the", "their", "theirs", "them", "themselves", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "ve", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would", "y", "you", "your", "yours", "yourself", "yourselves"]
+)
+"""Words that hold a sentence together and tell nothing of its subject."""
+
+
+def telling(text: str) -> tuple[str, ...]:
+    """The words of a question that say what it is about, each once; all of them when none does."""
+    every = tuple(dict.fromkeys(words(text)))
+    return tuple(word for word in every if word not in STOPWORDS) or every
