@@ -42,6 +42,9 @@ class Settings:
         return self.home / "workspaces"
 
 
+_NOT_SETTINGS = {"FOREWORD_HOME", "FOREWORD_WORKSPACE", "FOREWORD_DATA", "FOREWORD_SOAK"}
+"""Variables with our name that others read: where data lives, the command line, the tests."""
+
 EMBEDDINGS = ("bundled", "openai", "sentence-transformers", "fastembed", "none")
 
 
@@ -53,7 +56,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     from_environment = {
         name.removeprefix("FOREWORD_").lower(): value
         for name, value in environment.items()
-        if name.startswith("FOREWORD_") and name != "FOREWORD_HOME"
+        if name.startswith("FOREWORD_") and name not in _NOT_SETTINGS
     }
     return _changed(settings, from_environment, "the environment")
 

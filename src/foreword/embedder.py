@@ -11,9 +11,8 @@ import queue
 import threading
 from typing import TYPE_CHECKING, cast
 
-import structlog
-
 from foreword.errors import ContextError
+from foreword.log import get_logger
 from foreword.store.base import KnownVectors, PutVectors, Unembedded, Vector
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from foreword.store.base import Store
     from foreword.types import Item
 
-_log = structlog.get_logger("foreword.embedder")
+_log = get_logger("foreword.embedder")
 
 BATCH = 64
 
@@ -39,6 +38,7 @@ class Embedder:
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._lock = threading.Lock()
+        self._encoding = threading.Lock()
 
     def notice(self, workspace: str, items: Sequence[Item] = ()) -> None:
         """Embed these soon; and, the first time a workspace is seen, whatever else it lacks."""
@@ -68,6 +68,10 @@ class Embedder:
 
     def embed(self, workspace: str, items: Sequence[Item]) -> int:
         """Give these items their vectors; those of a text that is known already cost nothing."""
+        with self._encoding:  # so that two threads never encode the same text
+            return self._embed(workspace, items)
+
+    def _embed(self, workspace: str, items: Sequence[Item]) -> int:
         space = self._space
         hashes = {item.id: space.view_hash(item) for item in items}
         known = self._store.batch([KnownVectors(workspace, space.digest, tuple(hashes.values()))])[0]

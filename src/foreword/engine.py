@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-import structlog
-
 from foreword import config, pipeline
 from foreword.capture import jsonl
 from foreword.capture.statement import sound, sound_item
 from foreword.compose.templates import TEMPLATES, ContextTemplate
 from foreword.embedder import Embedder
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
-from foreword.options import CacheConfig, ContextOptions, SearchOptions, share
+from foreword.log import get_logger
+from foreword.options import CacheConfig, ContextOptions, SearchOptions, named, share
 from foreword.recall.rank import RANKERS, RankingFunction, rankers
 from foreword.recipes.chat import ContextPreview, ContextResult
 from foreword.spaces import entities, identifiers
@@ -30,13 +29,13 @@ from foreword.spaces.graph import GraphSpace
 from foreword.spaces.identifiers import IdentifierSpace
 from foreword.spaces.lexical import LexicalSpace, TrigramSpace
 from foreword.spaces.time import DaySpace, HourSpace, RecencySpace
-from foreword.store.base import Delete, Put, PutReceipt, Relate, Relations
+from foreword.store.base import Amend, Delete, Put, PutReceipt, Relate, Relations
 from foreword.tokens import Tokenizer, tokenizer
-from foreword.types import Filters, Item, Query, Receipt, Relation, SearchResult, Source, Views
+from foreword.types import Filters, Item, Note, Query, Receipt, Relation, SearchResult, Source, Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Unpack
+    from typing import Self, Unpack
 
     from foreword.config import Settings
     from foreword.options import ContextChanges, SearchChanges
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from foreword.store.base import Counts, Problem, Store
     from foreword.types import Kind
 
-_log = structlog.get_logger("foreword")
+_log = get_logger("foreword")
 
 _BATCH = 500
 
@@ -119,8 +118,13 @@ class ContextEngine:
         source: Source = Source(),  # noqa: B008  (frozen)
         metadata: Mapping[str, Any] | None = None,
         created_at: datetime | None = None,
+        supersedes: str | None = None,
     ) -> Item:
-        """Keep a statement. When this returns it survives a power cut, and words find it; meaning follows."""
+        """Keep a statement. When this returns it survives a power cut, and words find it; meaning follows.
+
+        `supersedes` names the item that this one replaces: it steps behind, and out of contexts.
+        """
+        self._refuse_unknown(workspace, [supersedes] if supersedes is not None else [])
         item = Item(
             text=text,
             workspace=workspace,
@@ -135,10 +139,16 @@ class ContextEngine:
             metadata=metadata if metadata is not None else {},
             created_at=created_at if created_at is not None else self._clock(),
         )
-        return self.remember_all([item], workspace)[0]
+        kept = self.remember_all([item], workspace)[0]
+        if supersedes == kept.id:
+            raise ValidationError(f"{supersedes!r} says the same already; an item cannot supersede itself")
+        if supersedes is not None:
+            self.store.batch([Amend(workspace, supersedes, superseded_by=kept.id)])
+        return kept
 
     def remember_all(self, items: Iterable[Item], workspace: str) -> list[Item]:
         """Keep many items, a few hundred a transaction. All are checked before the first is written."""
+        named(workspace)
         counted = [
             replace(sound_item(item), tokens=self.tokenizer.count(item.text), workspace=workspace)
             for item in items
@@ -157,7 +167,7 @@ class ContextEngine:
         from_id: str,
         to_id: str,
         workspace: str,
-        type: str = "related_to",
+        type: str = "related_to",  # noqa: A002
         confidence: float = 1.0,
     ) -> Relation:
         """Keep a relation between two items."""
@@ -304,10 +314,12 @@ class ContextEngine:
             yield jsonl.relation_line(relation)
 
     def import_lines(self, lines: Iterable[str], workspace: str) -> int:
-        """Store what `export` gave, or lines written by hand. All lines are checked before the first is kept."""
+        """Store what `export` gave, or lines written by hand; all are checked before the first is kept."""
         read = list(jsonl.read_lines(lines, workspace, self._clock()))
         items = [one for one in read if isinstance(one, Item)]
         relations = tuple(one for one in read if isinstance(one, Relation))
+        ends = {end for relation in relations for end in (relation.from_id, relation.to_id)}
+        self._refuse_unknown(workspace, sorted(ends - {item.id for item in items}))
         kept = self.remember_all(items, workspace)
         if relations:
             # An item that was there before keeps its own id; relations follow it.
@@ -325,13 +337,19 @@ class ContextEngine:
             self._embedder.close()
         self.store.close()
 
-    def __enter__(self) -> ContextEngine:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     # Inside
+
+    def _refuse_unknown(self, workspace: str, ids: Sequence[str]) -> None:
+        """Look before anything is stored, so that a wrong id leaves nothing behind."""
+        for wanted, item in zip(ids, self.store.get(workspace, *ids) if ids else (), strict=True):
+            if item is None:
+                raise ValidationError(f"no item of {workspace!r} has the id {wanted!r}")
 
     def _query(self, text: str, workspace: str, options: SearchOptions) -> Query:
         sound("query", text, empty=True)
@@ -347,6 +365,7 @@ class ContextEngine:
         )
 
     def _asked(self, query: Query, options: SearchOptions) -> Query:
+        named(query.workspace)
         if self._embedder:
             self._embedder.notice(query.workspace)
         if options.deadline_ms is None:
@@ -367,7 +386,7 @@ class ContextEngine:
         )
         depth = options.relationship_depth if options.include_relationships else 0
         draft = pipeline.run(pipeline.Draft(self.kit, query, recipe, depth), pipeline.CONTEXT)
-        receipt = pipeline.receipt(draft, options.session)
+        receipt = pipeline.receipt(draft, options.asked_in)
         if keep:
             self.store.post(PutReceipt(query.workspace, receipt))
         return ContextResult(
@@ -404,18 +423,15 @@ def _default_store(settings: Settings) -> Store:
 def _provider(settings: Settings) -> EmbeddingProvider | None:
     from foreword.spaces import providers
 
-    dimensions = settings.embedding_dimensions or None
     match settings.embedding:
         case "bundled":
             return providers.BundledEmbeddingProvider(settings.threads or None)
         case "openai":
-            given = {
-                "api_key": settings.embedding_key,
-                "model": settings.embedding_model,
-                "base_url": settings.embedding_url,
-            }
             return providers.OpenAIEmbeddingProvider(
-                **{name: value for name, value in given.items() if value}, dimensions=dimensions
+                settings.embedding_key or None,
+                settings.embedding_model or "text-embedding-3-small",
+                settings.embedding_url or "https://api.openai.com/v1",
+                settings.embedding_dimensions or None,
             )
         case "sentence-transformers":
             return providers.SentenceTransformersProvider(settings.embedding_model)
@@ -446,8 +462,6 @@ def _chosen(kind: type[_Options], options: _Options | None, changes: Mapping[str
 
 
 def _empty_result(query: str, workspace: str, now: datetime, error: ForewordError) -> ContextResult:
-    from foreword.types import Note
-
     receipt = Receipt(
         id="", workspace=str(workspace), created_at=now, query=query, recipe="", budget=0, tokens=0,
         notes=(Note("engine", str(error)),),

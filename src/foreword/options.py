@@ -1,5 +1,6 @@
-"""What a caller may ask for, and the check that it makes sense. Nothing below this line of the stack
-validates again.
+"""What a caller may ask for, and the check that it makes sense.
+
+Nothing further down the stack checks again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_LIMIT = 1000
 MAX_DEPTH = 10
+MAX_NAME = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,8 @@ class ContextOptions(SearchOptions):
     token_budget: int | None = None
     ranker: str | Callable[[Sequence[SearchResult]], Sequence[SearchResult]] | None = None
     include_metadata: bool = False
+    asked_in: str | None = None
+    """The session that asks; the receipt is filed under it. (`session` is a filter: who may answer.)"""
 
     def __post_init__(self) -> None:
         super(ContextOptions, self).__post_init__()
@@ -104,6 +108,7 @@ class ContextChanges(SearchChanges, total=False):
     token_budget: int | None
     ranker: str | Callable[[Sequence[SearchResult]], Sequence[SearchResult]] | None
     include_metadata: bool
+    asked_in: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,19 @@ class CacheConfig:
 
     max_size: int = 10_000
     ttl: float = 3600.0
+
+
+def named(workspace: object) -> str:
+    """A usable workspace name, or an error: no workspace, no answer."""
+    if not isinstance(workspace, str) or not workspace.strip():
+        raise ValidationError("a workspace must be named; pass workspace='my-project'")
+    if len(workspace) > MAX_NAME or "\0" in workspace:
+        raise ValidationError(f"a workspace name has at most {MAX_NAME} characters, none of them NUL")
+    try:
+        workspace.encode()
+    except UnicodeEncodeError:
+        raise ValidationError("a workspace name must be valid Unicode, without lone surrogates") from None
+    return workspace
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:

@@ -43,6 +43,9 @@ DEPTH = 50
 """How far down its list each space is asked, at least."""
 
 
+_NOTHING = Found({}, {})
+
+
 @dataclass(frozen=True, slots=True)
 class Kit:
     """The tools that stages work with; the same for every question."""
@@ -71,7 +74,7 @@ class Draft:
     query: Query
     recipe: Recipe | None = None
     relationship_depth: int = 0
-    found: Found = Found({}, {})
+    found: Found = _NOTHING
     hits: tuple[Hit, ...] = ()
     results: tuple[SearchResult, ...] = ()
     candidates: tuple[Candidate, ...] = ()

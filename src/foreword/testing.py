@@ -1,7 +1,7 @@
 """Doubles that are fast and always give the same: for Foreword's own tests and for yours.
 
-A hash encoder in place of a model, a clock that stands still until it is moved, a tokenizer that counts words.
-None of them understands anything; texts that share words are near each other, and that is all.
+A hash encoder in place of a model, a clock that stands still until it is moved, a tokenizer that counts
+words. None of them understands anything; texts that share words are near each other, and that is all.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class FixedClock:
         self.now = now
 
     def __call__(self) -> datetime:
+        """The time it shows."""
         return self.now
 
     def advance(self, **by: float) -> datetime:

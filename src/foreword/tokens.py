@@ -144,7 +144,10 @@ class WordTokenizer:
         return "".join(map(chr, tokens))
 
 
-_TOKENIZERS = {"words": WordTokenizer, "chars": CharacterTokenizer}
+_TOKENIZERS: dict[str, type[WordTokenizer | CharacterTokenizer]] = {
+    "words": WordTokenizer,
+    "chars": CharacterTokenizer,
+}
 
 
 def tokenizer(name: str) -> Tokenizer:

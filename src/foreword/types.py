@@ -26,6 +26,8 @@ KINDS: tuple[Kind, ...] = (
     "summary",
     "entity",
 )
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
 EVENTS: frozenset[str] = frozenset({"turn", "commit", "experience", "summary"})
 """Kinds that happen: the same words at another time are another item. The rest are statements, kept once."""
 
@@ -69,7 +71,7 @@ class Item:
     id: str = ""
     type: str = ""
     about: str = ""
-    created_at: datetime = datetime.fromtimestamp(0, UTC)
+    created_at: datetime = _EPOCH
     valid_from: datetime | None = None
     superseded_by: str | None = None
     session: str | None = None
@@ -116,7 +118,7 @@ def text_hash(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """What the word-like spaces see of an item; derived from it alone, so it can be made again at any time."""
+    """What the word-like spaces see of an item: derived from it alone, so that it can be made again."""
 
     identifiers: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
@@ -130,7 +132,7 @@ class Relation:
     to_id: str
     type: str = "related_to"
     confidence: float = 1.0
-    created_at: datetime = datetime.fromtimestamp(0, UTC)
+    created_at: datetime = _EPOCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +255,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An item with its rank (from 1) and score in each space that proposed it, and the fused score (0 to 1)."""
+    """An item with its rank (from 1) and score in each space, and the fused score (0 to 1)."""
 
     item: Item
     ranks: Mapping[str, int]
@@ -334,7 +336,7 @@ class StageTime:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Why a context is as it is. It names items by id and holds none of their text, so forgetting is whole."""
+    """Why a context is as it is. It names items by id and holds none of their text: forgetting is whole."""
 
     id: str
     workspace: str

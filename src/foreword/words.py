@@ -24,9 +24,16 @@ def words(text: str) -> list[str]:
     return _WORD.findall(fold(text))
 
 
-STOPWORDS = frozenset(
-    ["a", "about", "above", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before", "being", "below", "between", "both", "but", "by", "can", "could", "d", "did", "do", "does", "doing", "don", "down", "during", "each", "few", "for", "from", "further", "had", "has", "have", "having", "he", "her", "here", "hers", "herself", "him", "himself", "his", "how", "i", "if", "in", "into", "is", "it", "its", "itself", "just", "ll", "m", "me", "more", "most", "my", "myself", "no", "nor", "not", "now", "o", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "ourselves", "out", "over", "own", "re", "s", "same", "she", "should", "so", "some", "such", "t", "than", "that", "the", "their", "theirs", "them", "themselves", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "ve", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would", "y", "you", "your", "yours", "yourself", "yourselves"]
+_STOPWORDS = (
+    "a about above after again all also am an and any are as at be because been before being below "
+    "between both but by can could d did do does doing don down during each few for from further had "
+    "has have having he her here hers herself him himself his how i if in into is it its itself just "
+    "ll m me more most my myself no nor not now o of off on once only or other our ours ourselves out "
+    "over own re s same she should so some such t than that the their theirs them themselves then "
+    "there these they this those through to too under until up ve very was we were what when where "
+    "which while who whom why will with would y you your yours yourself yourselves"
 )
+STOPWORDS = frozenset(_STOPWORDS.split())
 """Words that hold a sentence together and tell nothing of its subject."""
 
 

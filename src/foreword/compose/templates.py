@@ -103,8 +103,10 @@ def _values(result: SearchResult) -> dict[str, str]:
 
 
 def _shaped(content: str, template: ContextTemplate) -> str:
-    """Fit a text of several lines into its place: on one line when memories share a line, otherwise indented
-    under its own first line, unless the format gives it lines to itself.
+    """Fit a text of several lines into its place.
+
+    On one line when memories share a line; otherwise indented under its own first line, so that none of its
+    lines can pose as another memory; untouched when the format gives it lines to itself.
     """
     if "\n" not in template.separator and "\n" not in template.memory_format:
         return one_line(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Levenshtein
@@ -10,7 +11,7 @@ from foreword.types import Dropped
 from foreword.words import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from foreword.types import SearchResult
 
@@ -22,15 +23,23 @@ _COMPARED = 2000
 
 
 def step_behind(results: Sequence[SearchResult]) -> list[SearchResult]:
-    """Put every superseded result right behind its successor, when both are there."""
-    order = list(results)
-    for old in results:
-        place = {result.memory.id: at for at, result in enumerate(order)}
-        successor = place.get(old.memory.superseded_by or "")
-        if successor is not None and successor > place[old.memory.id]:
-            order.remove(old)
-            order.insert(successor, old)
-    return order
+    """Let every superseded result step behind its successor, which takes its place if that was better."""
+    there = {result.memory.id: result for result in results}
+    placed: dict[str, SearchResult] = {}
+    for result in results:
+        chain = _successors(result, there)
+        for newer in reversed(chain):
+            score = max(newer.score, result.score)
+            placed.setdefault(newer.memory.id, replace(newer, score=score))
+    return list(placed.values())
+
+
+def _successors(result: SearchResult, there: Mapping[str, SearchResult]) -> list[SearchResult]:
+    """The result, what replaced it, what replaced that, as far as they are there; a circle ends."""
+    chain = {result.memory.id: result}
+    while (heir := there.get(result.memory.superseded_by or "")) is not None and heir.memory.id not in chain:
+        chain[heir.memory.id] = result = heir
+    return list(chain.values())
 
 
 def without_superseded(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[Dropped]]:

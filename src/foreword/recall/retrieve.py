@@ -10,9 +10,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-import structlog
-
 from foreword.errors import ContextError, SearchError
+from foreword.log import get_logger
 from foreword.store.base import Search
 from foreword.types import Found, Note
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from foreword.store.base import Store
     from foreword.types import Probe, Query
 
-_log = structlog.get_logger("foreword.recall")
+_log = get_logger("foreword.recall")
 
 
 def retrieve(query: Query, store: Store, spaces: Sequence[Space], depth: int) -> Found:

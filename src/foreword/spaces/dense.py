@@ -53,7 +53,8 @@ class DenseSpace:
             return known
         vector = checked([embed_query(self.provider, text)], 1, self.provider.dimensions)[0]
         self.cache.set(key, vector)
-        return vector
+        # What comes out of the cache is rounded; the first answer must be the same as the next.
+        return self.cache.get(key) or vector
 
     def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
         """The vectors of items, in order."""

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from foreword.types import Query
 
 _SHAPES = re.compile(
-    r"""(?P<url>https?://[^\s<>"')\]]+)
-      | (?P<email>[\w.+-]+@[\w-]+\.[\w.-]*\w)
-      | (?P<file>(?:[\w.-]+/)+[\w.-]+ | \b[\w-]+\.(?:py|js|jsx|ts|tsx|go|rs|java|c|h|cc|cpp|cs|rb|php|sh|md|rst
-            |txt|toml|ya?ml|json|ini|cfg|sql|html|css|lock|log|env)\b)
-      | (?P<ticket>\b[A-Z][A-Z0-9]+-\d+\b | (?<!\w)\#\d+\b)
+    r"""(?P<url>\bhttps?://[^\s<>"')\]]+)
+      | (?P<email>(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+)
+      | (?P<file>(?<![\w.\-/])(?:[\w.-]++/)++[\w.-]++ | (?<![\w.-])[\w-]{1,80}\.(?:py|js|jsx|ts|tsx|go|rs
+            |java|c|h|cc|cpp|cs|rb|php|sh|md|rst|txt|toml|ya?ml|json|ini|cfg|sql|html|css|lock|log|env)\b)
+      | (?P<ticket>\b[A-Z][A-Z0-9]{1,9}-\d+\b | (?<!\w)\#\d+\b)
       | (?P<version>\bv?\d+\.\d+(?:\.\d+)*\b)
-      | (?P<code>`[^`\n]{2,60}` | \b\w+\(\) | \b[a-z0-9]+_\w+\b | \b[a-z]+[A-Z]\w+\b)
-      | (?P<name>\b[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*){0,3})
+      | (?P<code>`[^`\n]{2,60}` | \b\w++\(\) | \b[a-z0-9]++_\w++ | \b[a-z]++[A-Z]\w++)
+      | (?P<name>\b[A-Z][\w'’-]*+(?:\s++[A-Z][\w'’-]*+){0,3})
     """,
     re.VERBOSE,
 )
@@ -31,7 +31,7 @@ _MAX_NAMES = 200
 
 
 def extract(text: str) -> tuple[str, ...]:
-    """The named things in a text, folded, each once, in order. A name of several words counts whole and apart."""
+    """The named things in a text, folded, each once, in order; a name of several words whole and apart."""
     found: dict[str, None] = {}
     for match in _SHAPES.finditer(text):
         shape, value = match.lastgroup, match.group().strip("`()’'.,")

@@ -12,11 +12,14 @@ from foreword.words import STOPWORDS, fold, telling
 if TYPE_CHECKING:
     from foreword.types import Query
 
+# Each alternative begins where a word does and gives nothing back, so that a long run of letters (a key, a
+# picture in base64) is passed over once instead of once a letter.
 _NAME = re.compile(
-    r"""[^\W\d]\w*(?:(?:\.|::|->|/)\w+)+     # dotted, scoped or path-like
-      | [^\W\d]*[^\W\d_]_\w+ | _+[^\W\d_]\w* # with underscores
-      | [^\W\d_]*[a-z0-9][A-Z]\w*            # camelCase, PascalCase
-    """,
+    r"""(?<!\w)(?:
+        [^\W\d]\w*+(?:(?:\.|::|->|/)\w++)++    # dotted, scoped or path-like
+      | _++[^\W\d_]\w*+ | [^\W_]++_\w++       # with underscores
+      | [^\W_]{0,80}[a-z0-9][A-Z]\w*+          # camelCase, PascalCase
+    )""",
     re.VERBOSE,
 )
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from foreword.types import Filters, Found, Item, Probe, Receipt, RelatedMemory, Relation
 
@@ -67,7 +67,7 @@ class Amend:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove items by id, or all that pass the filters, with everything derived from them. Gives their ids."""
+    """Remove items by id, or all that pass the filters, with everything made from them. Gives their ids."""
 
     workspace: str
     ids: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class Relate:
 
 @dataclass(frozen=True, slots=True)
 class Expand:
-    """Follow relations from each id, both ways, up to `depth`. Gives, per id, what is reached, nearest first."""
+    """Follow relations from each id, both ways, up to `depth`. Gives what each reaches, nearest first."""
 
     workspace: str
     ids: tuple[str, ...]
@@ -140,7 +140,7 @@ class Unembedded:
 
 @dataclass(frozen=True, slots=True)
 class KnownVectors:
-    """Look up vectors by the hash of the text they stand for. Gives a mapping; what is not known is absent."""
+    """Look up vectors by the hash of the text they stand for. Gives a mapping; what is unknown is absent."""
 
     workspace: str
     digest: str
@@ -214,7 +214,7 @@ class Store(ABC):
 
     @abstractmethod
     def batch(self, operations: Sequence[Operation]) -> list[Any]:
-        """Do the operations in order; give one result each. Those on one workspace succeed or fail together."""
+        """Do the operations in order, one result each. Those on one workspace succeed or fail together."""
 
     @abstractmethod
     def workspaces(self) -> list[str]:
@@ -272,7 +272,7 @@ class Store(ABC):
         """Where derived data disagrees with the rows."""
         return cast(tuple[Problem, ...], self.batch([Check(workspace)])[0])
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

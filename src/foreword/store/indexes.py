@@ -1,13 +1,13 @@
 """Everything derived from the rows of `items`: kept in step with each write, checked, and made again.
 
-The caller owns the transaction. What an item looks like to the word-like spaces is given by `views`, a function
-of the item alone, so that any index can be dropped and rebuilt from the rows.
+The caller owns the transaction. What an item looks like to the word-like spaces is given by `views`, a
+function of the item alone, so that any index can be dropped and rebuilt from the rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -62,12 +62,12 @@ def rebuild(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> None:
 
 
 def check(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> Iterator[Problem]:
-    """Where an index and the rows disagree. `words` is compared by the full-text engine itself."""
-    try:
-        db.execute("INSERT INTO words(words, rank) VALUES('integrity-check', 1)")
-        db.execute("INSERT INTO trigrams(trigrams, rank) VALUES('integrity-check', 1)")
-    except apsw.CorruptError:
-        yield Problem("words", "the word index disagrees with the rows")
+    """Where an index and the rows disagree. Full-text tables are compared by the full-text engine itself."""
+    for index in ("words", "identifiers", "trigrams"):
+        try:
+            db.execute(f"INSERT INTO {index}({index}, rank) VALUES('integrity-check', 1)")
+        except apsw.Error as error:
+            yield Problem(index, f"the index disagrees with the rows: {error}")
     yield from _compare(db, workspace, views_of)
 
 
@@ -88,7 +88,7 @@ def _compare(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> Iterator
     ]
     for part, wanted, query in expected:
         try:
-            rows = db.execute(query).fetchall()
+            rows: list[Any] = db.execute(query).fetchall()
         except apsw.Error as error:
             yield Problem(part, f"cannot be read: {error}")
             continue
@@ -97,7 +97,8 @@ def _compare(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> Iterator
 
 
 def _items(db: apsw.Connection, workspace: str) -> Iterator[tuple[int, Item]]:
-    for row in db.execute(f"SELECT no, {COLUMNS} FROM items ORDER BY no").fetchall():
+    rows: list[Any] = db.execute(f"SELECT no, {COLUMNS} FROM items ORDER BY no").fetchall()
+    for row in rows:
         yield row[0], item_of(workspace, row[1:])
 
 
@@ -112,7 +113,15 @@ def _raise(db: apsw.Connection, word: str, by: int) -> bool:
 
 
 def _drop(db: apsw.Connection, table: str) -> None:
-    """Drop a table even when its contents are damaged: a full-text table that cannot be opened still has
-    shadow tables, which are dropped by name once the schema no longer protects them.
+    """Drop a table even when it is damaged.
+
+    A full-text table that cannot be opened is taken out of the schema, and its shadow tables by name.
     """
-    db.execute(f"DROP TABLE IF EXISTS {table}")
+    try:
+        db.execute(f"DROP TABLE IF EXISTS {table}")
+    except apsw.Error:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("DELETE FROM sqlite_schema WHERE name = ?", (table,))
+        db.execute("PRAGMA writable_schema = RESET")
+    for shadow in ("data", "idx", "content", "docsize", "config"):
+        db.execute(f"DROP TABLE IF EXISTS {table}_{shadow}")

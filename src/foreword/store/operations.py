@@ -8,12 +8,13 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import apsw
 import numpy as np
 
-from foreword.errors import ValidationError
+from foreword.errors import StoreDamaged, ValidationError
 from foreword.store import indexes, probing
 from foreword.store.base import (
     MAX_DEPTH,
@@ -48,12 +49,14 @@ from foreword.store.rows import (
     receipt_text,
     relation_of,
     row_of,
+    sound,
 )
 from foreword.store.vectors import CodeFile, quantise, restore
 from foreword.types import Found, NeighboursProbe, Note, RelatedMemory, VectorProbe, content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from foreword.store.shard import Shard
     from foreword.types import Filters, Item, Probe, Receipt, Relation
@@ -97,13 +100,17 @@ def do(shard: Shard, db: apsw.Connection, op: Operation) -> Any:  # noqa: ANN401
         case Count():
             return _count(shard, db)
         case Check():
-            return tuple(_check(shard, db))
+            with sound():
+                return tuple(_check(shard, db))
         case Repair():
-            return _repair(shard, db)
+            with sound():
+                return _repair(shard, db)
 
 
 def _put(shard: Shard, db: apsw.Connection, item: Item) -> Stored:
-    item = replace(item, workspace=shard.workspace, hash=content_hash(item))
+    # Times are kept without their zone, so that the hash of what is read again is the hash that is kept.
+    item = replace(item, workspace=shard.workspace, created_at=item.created_at.astimezone(UTC))
+    item = replace(item, hash=content_hash(item))
     row = db.execute(f"SELECT {COLUMNS} FROM items WHERE hash = ?", (item.hash,)).fetchone()
     if row is not None:
         return Stored(item_of(shard.workspace, row), new=False)
@@ -152,21 +159,26 @@ def _amend(shard: Shard, db: apsw.Connection, op: Amend) -> Item | None:
 
 
 def _delete(shard: Shard, db: apsw.Connection, op: Delete) -> tuple[str, ...]:
-    clause, values = ("i.id IN (SELECT value FROM json_each(?))", [json.dumps(op.ids)])
+    values: list[object] = [json.dumps(op.ids)]
+    clause = "i.id IN (SELECT value FROM json_each(?))"
     if op.filters is not None:
         clause, values = probing.where(op.filters)
-    rows = db.execute(f"SELECT no, {COLUMNS} FROM items i WHERE {clause}", values).fetchall()
+    rows: list[Any] = db.execute(f"SELECT no, {COLUMNS} FROM items i WHERE {clause}", values).fetchall()
     for row in rows:
         no, item = row[0], item_of(shard.workspace, row[1:])
         indexes.remove(db, no, item)
         db.execute("DELETE FROM relations WHERE from_no = ?1 OR to_no = ?1", (no,))
         db.execute("DELETE FROM vectors WHERE no = ?", (no,))
-        db.execute("UPDATE items SET superseded_by = NULL WHERE superseded_by = ?", (item.id,))
         db.execute("DELETE FROM items WHERE no = ?", (no,))
         db.execute("INSERT INTO erased VALUES(?)", (no,))
+    gone = tuple(row[1] for row in rows)
+    db.execute(
+        "UPDATE items SET superseded_by = NULL WHERE superseded_by IN (SELECT value FROM json_each(?))",
+        (json.dumps(gone),),
+    )
     if op.filters is not None and op.filters.session is not None:
         db.execute("DELETE FROM receipts WHERE session = ?", (op.filters.session,))
-    return tuple(row[1] for row in rows)
+    return gone
 
 
 def _relate(db: apsw.Connection, relation: Relation) -> int:
@@ -178,8 +190,8 @@ def _relate(db: apsw.Connection, relation: Relation) -> int:
         if no is None:
             raise ValidationError(f"cannot relate: no item has the id {end!r}")
     db.execute(
-        "INSERT INTO relations VALUES(?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET confidence = excluded.confidence "
-        "WHERE confidence != excluded.confidence",
+        "INSERT INTO relations VALUES(?, ?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET confidence = excluded.confidence WHERE confidence != excluded.confidence",
         (*ends, relation.type, relation.confidence, micros(relation.created_at)),
     )
     return int(db.changes() > 0)
@@ -235,7 +247,7 @@ def _search(shard: Shard, db: apsw.Connection, op: Search) -> Found:
                 found[probe.space] = _answer(shard, db, probe, op, found)
             except apsw.InterruptError:
                 notes.append(Note(probe.space, "late: the deadline passed"))
-            except apsw.Error as error:
+            except (apsw.Error, OSError, StoreDamaged, _Misfit) as error:
                 notes.append(Note(probe.space, f"failed: {error}"))
     items = _items_by_number(shard, db, {no for ranked in found.values() for no, _ in ranked})
     lists = {
@@ -252,8 +264,30 @@ def _answer(
         raise apsw.InterruptError("the deadline passed")
     if not isinstance(probe, VectorProbe):
         return probing.answer(db, probe, op.filters, op.limit, found)
+    return _nearest(shard, db, probe, op)
+
+
+class _Misfit(Exception):
+    """A vector of another size than those it should be compared with."""
+
+
+def _nearest(shard: Shard, db: apsw.Connection, probe: VectorProbe, op: Search) -> list[tuple[int, float]]:
+    dimensions = _dimensions(db, probe.space, probe.digest)
+    if dimensions is None:
+        return []
+    if dimensions != len(probe.vector):
+        raise _Misfit(f"the vector has {len(probe.vector)} numbers, those of this encoder have {dimensions}")
     allowed = None if op.filters.empty else _allowed(db, op.filters)
-    return shard.codes(probe.space, probe.digest, len(probe.vector)).nearest(probe.vector, op.limit, allowed)
+    file = shard.codes(probe.space, probe.digest, dimensions)
+    return file.nearest(probe.vector, op.limit, allowed, _rows_of(db, probe.space, probe.digest))
+
+
+def _dimensions(db: apsw.Connection, space: str, digest: str) -> int | None:
+    """How many numbers the vectors of an encoder have; None when there are none."""
+    found: int | None = db.execute(
+        "SELECT length(code) FROM vectors WHERE space = ? AND digest = ? LIMIT 1", (space, digest)
+    ).get
+    return found
 
 
 def _allowed(db: apsw.Connection, filters: Filters) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -287,7 +321,12 @@ def _items_by_number(shard: Shard, db: apsw.Connection, nos: set[int]) -> dict[i
 def _put_vectors(db: apsw.Connection, op: PutVectors) -> int:
     """Vectors of items that have gone meanwhile are let fall."""
     kept = 0
+    dimensions = _dimensions(db, op.space, op.digest) or len(op.vectors[0].values if op.vectors else ())
     for vector in op.vectors:
+        if len(vector.values) != dimensions:
+            raise ValidationError(
+                f"vectors of one encoder have one size: {dimensions} numbers, not {len(vector.values)}"
+            )
         db.execute(
             "INSERT OR REPLACE INTO vectors(no, space, digest, text_hash, code) "
             "SELECT no, ?, ?, ?, ? FROM items WHERE id = ?",
@@ -308,27 +347,41 @@ def _unembedded(shard: Shard, db: apsw.Connection, op: Unembedded) -> tuple[Item
 
 def _known_vectors(db: apsw.Connection, op: KnownVectors) -> dict[str, tuple[float, ...]]:
     rows = db.execute(
-        "SELECT text_hash, code FROM vectors WHERE digest = ? AND text_hash IN (SELECT value FROM json_each(?))",
+        "SELECT text_hash, code FROM vectors "
+        "WHERE digest = ? AND text_hash IN (SELECT value FROM json_each(?))",
         (op.digest, json.dumps(op.hashes)),
     )
     return {found: restore(code) for found, code in rows}
 
 
-def catch_up(db: apsw.Connection, file: CodeFile, space: str, digest: str) -> None:
+def catch_up(shard: Shard, db: apsw.Connection, space: str, digest: str) -> None:
     """Bring a code file up to the newest row of its space; `db` must not be inside an older snapshot."""
-    newest = (
-        db.execute("SELECT max(seq) FROM vectors WHERE space = ? AND digest = ?", (space, digest)).get or 0
-    )
-    file.catch_up(newest, _rows_of(db, space, digest))
+    dimensions = _dimensions(db, space, digest)
+    if dimensions is None:
+        return
+    file, rows = shard.codes(space, digest, dimensions), _rows_of(db, space, digest)
+    if file.last_seq > _issued(db):
+        file.rebuild(rows)
+    newest = db.execute("SELECT max(seq) FROM vectors WHERE space = ? AND digest = ?", (space, digest)).get
+    file.catch_up(newest or 0, rows)
+
+
+def _issued(db: apsw.Connection) -> int:
+    """The last sequence number a vector was given; a file that goes further belongs to another database."""
+    return db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'").get or 0
 
 
 def _rows_of(
     db: apsw.Connection, space: str, digest: str
 ) -> Callable[[int], Iterable[tuple[int, int, bytes]]]:
-    return lambda after: db.execute(
-        "SELECT seq, no, code FROM vectors WHERE space = ? AND digest = ? AND seq > ? ORDER BY seq",
-        (space, digest, after),
-    ).fetchall()
+    def after(last: int) -> Iterable[tuple[int, int, bytes]]:
+        rows: list[Any] = db.execute(
+            "SELECT seq, no, code FROM vectors WHERE space = ? AND digest = ? AND seq > ? ORDER BY seq",
+            (space, digest, last),
+        ).fetchall()
+        return rows
+
+    return after
 
 
 def _put_receipt(shard: Shard, db: apsw.Connection, receipt: Receipt) -> None:
@@ -336,7 +389,7 @@ def _put_receipt(shard: Shard, db: apsw.Connection, receipt: Receipt) -> None:
     now = micros(receipt.created_at)
     db.execute(
         "INSERT OR REPLACE INTO receipts VALUES(?, ?, ?, ?, ?)",
-        (receipt.id, now, receipt.session, len(body), body),
+        (receipt.id, now, receipt.session, len(body.encode()), body),
     )
     db.execute("DELETE FROM receipts WHERE created_at < ?", (now - shard.limits.receipt_days * _DAY,))
     while (db.execute("SELECT sum(size) FROM receipts").get or 0) > shard.limits.receipt_bytes:
@@ -347,10 +400,10 @@ def _put_receipt(shard: Shard, db: apsw.Connection, receipt: Receipt) -> None:
 
 
 def _get_receipt(db: apsw.Connection, op: GetReceipt) -> Receipt | None:
-    escaped = op.id.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     body = db.execute(
-        "SELECT body FROM receipts WHERE id LIKE ? ESCAPE '\\' ORDER BY created_at DESC, id DESC LIMIT 1",
-        (escaped + "%",),
+        "SELECT body FROM receipts WHERE substr(id, 1, length(?1)) = ?1 "
+        "ORDER BY id = ?1 DESC, created_at DESC, id DESC LIMIT 1",
+        (op.id,),
     ).get
     return None if body is None else receipt_of(body)
 
@@ -363,12 +416,23 @@ def _count(shard: Shard, db: apsw.Connection) -> Counts:
         relations=db.execute("SELECT count(*) FROM relations").get,
         vectors=dict(db.execute("SELECT space, count(*) FROM vectors GROUP BY space")),
         receipts=db.execute("SELECT count(*) FROM receipts").get,
-        bytes=sum(path.stat().st_size for path in shard.path.parent.iterdir()),
+        bytes=sum(map(_size, shard.path.parent.iterdir())),
     )
 
 
+def _size(path: Path) -> int:
+    """The size of a file, which another process may just have removed."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def _check(shard: Shard, db: apsw.Connection) -> Iterator[Problem]:
-    verdict = [row[0] for row in db.execute("PRAGMA integrity_check(10)")]
+    try:
+        verdict = [row[0] for row in db.execute("PRAGMA integrity_check(10)")]
+    except apsw.Error as error:  # a table that cannot even be opened
+        verdict = [error]
     if verdict != ["ok"]:
         yield Problem("database", "; ".join(map(str, verdict)))
     yield from _mistaken_hashes(shard, db)
@@ -388,20 +452,37 @@ def _mistaken_hashes(shard: Shard, db: apsw.Connection) -> Iterator[Problem]:
 
 
 def _generations(db: apsw.Connection) -> list[tuple[str, str, int]]:
-    return db.execute(
+    rows: list[Any] = db.execute(
         "SELECT space, digest, length(code) FROM vectors GROUP BY space, digest ORDER BY space, digest"
     ).fetchall()
+    return rows
 
 
 def _check_codes(shard: Shard, db: apsw.Connection) -> Iterator[Problem]:
+    doomed = {no for (no,) in db.execute("SELECT no FROM erased")}
+    known = set()
     for space, digest, dimensions in _generations(db):
         file = shard.codes(space, digest, dimensions)
-        rows = {no: code for _, no, code in _rows_of(db, space, digest)(0)}
-        held = file.contents()
-        newest = file.last_seq
-        behind = {no for seq, no, _ in _rows_of(db, space, digest)(newest) if seq > newest}
-        if held != {no: code for no, code in rows.items() if no not in behind}:
+        known.add(file.path.name)
+        if file.damaged:
+            yield Problem(file.path.name, "the vector file cannot be used")
+        elif file.last_seq > _issued(db) or not _agrees(file, _rows_of(db, space, digest)(0), doomed):
             yield Problem(file.path.name, "the vector file disagrees with the rows")
+    for file in CodeFile.existing(shard.path.parent):
+        if file.path.name not in known and (file.damaged or file.contents().keys() - doomed):
+            yield Problem(file.path.name, "the vector file holds what no row has")
+
+
+def _agrees(file: CodeFile, rows: Iterable[tuple[int, int, bytes]], doomed: set[int]) -> bool:
+    """Whether file and rows agree, but for rows the file has yet to come to and items on their way out."""
+    last, held = file.last_seq, file.contents()
+    settled, behind = {}, set(doomed)
+    for seq, no, code in rows:
+        if seq <= last:
+            settled[no] = code
+        else:
+            behind.add(no)
+    return settled == {no: code for no, code in held.items() if no not in behind}
 
 
 def _repair(shard: Shard, db: apsw.Connection) -> tuple[Problem, ...]:
@@ -411,7 +492,9 @@ def _repair(shard: Shard, db: apsw.Connection) -> tuple[Problem, ...]:
     for row in db.execute(f"SELECT {COLUMNS} FROM items").fetchall():
         right = content_hash(item_of(shard.workspace, row))
         if right != row[1]:
-            db.execute("UPDATE items SET hash = ? WHERE id = ?", (right, row[0]))
+            db.execute("UPDATE OR IGNORE items SET hash = ? WHERE id = ?", (right, row[0]))
+    for file in CodeFile.existing(shard.path.parent):
+        file.remove()
     for space, digest, dimensions in _generations(db):
         shard.codes(space, digest, dimensions).rebuild(_rows_of(db, space, digest))
     return tuple(_check(shard, db))

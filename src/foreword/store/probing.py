@@ -7,7 +7,7 @@ each word is quoted before it reaches the full-text engine.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rapidfuzz.distance import DamerauLevenshtein
 
@@ -87,7 +87,7 @@ def by_entities(db: apsw.Connection, probe: EntitiesProbe, filters: Filters, lim
     total = db.execute("SELECT max(no) FROM items").get or 1
     scores: dict[int, float] = {}
     for name in probe.names:
-        rows = db.execute(
+        rows: list[Any] = db.execute(
             f"SELECT i.no FROM mentions m JOIN items i USING(no) WHERE m.entity = ? AND {clause} "
             "ORDER BY i.no DESC LIMIT 2000",
             (name, *values),
@@ -145,7 +145,7 @@ def _match(db: apsw.Connection, index: str, words: tuple[str, ...], filters: Fil
     """The best items for any of the words, by BM25."""
     if not words:
         return []
-    expression = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+    expression = " OR ".join(map(_quoted, words))
     clause, values = where(filters)
     joined = "" if filters.empty else "JOIN items i ON i.no = f.rowid"
     rows = db.execute(
@@ -154,6 +154,11 @@ def _match(db: apsw.Connection, index: str, words: tuple[str, ...], filters: Fil
         (expression, *values, limit),
     )
     return [(no, score) for no, score in rows]
+
+
+def _quoted(word: str) -> str:
+    """A word as the full-text engine's string, which has no syntax in it."""
+    return '"' + word.replace('"', '""').replace("\0", " ") + '"'
 
 
 def _spread(db: apsw.Connection, words: tuple[str, ...]) -> dict[str, int]:
@@ -180,7 +185,7 @@ def _unknown(db: apsw.Connection, words: tuple[str, ...]) -> list[str]:
 def _resembling(db: apsw.Connection, word: str) -> list[str]:
     """Known words within two slips of the pen, nearest first."""
     grams = {word[i : i + 3] for i in range(len(word) - 2)}
-    expression = " OR ".join('"' + gram + '"' for gram in sorted(grams))
+    expression = " OR ".join(map(_quoted, sorted(grams)))
     candidates = [
         row[0]
         for row in db.execute(
@@ -206,7 +211,7 @@ def _seeds(found: dict[str, Ranked]) -> list[tuple[int, float]]:
 
 def _adjacent(db: apsw.Connection, seed: int, filters: Filters) -> list[tuple[int, float]]:
     clause, values = where(filters)
-    related = db.execute(
+    related: list[Any] = db.execute(
         f"SELECT i.no, r.confidence FROM ("
         "SELECT to_no AS no, confidence FROM relations WHERE from_no = ?1 "
         "UNION SELECT from_no, confidence FROM relations WHERE to_no = ?1"

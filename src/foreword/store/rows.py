@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
+from foreword.errors import StoreDamaged
 from foreword.types import Entry, Item, Note, Receipt, Relation, Source, StageTime
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from apsw import SQLiteValue
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -19,7 +23,27 @@ COLUMNS = (
     "id, hash, kind, type, text, about, created_at, valid_from, superseded_by, session, conversation, "
     "confidence, importance, source, trust, metadata, tokens"
 )
+_NAME, _MOMENT, _SHARE = (str, type(None)), (int, type(None)), (float, int)
+_TYPES: tuple[type | tuple[type, ...], ...] = (
+    str, str, str, str, str, str, int, _MOMENT, _NAME, _NAME, _NAME, _SHARE, _SHARE, str, str, str, int
+)  # fmt: skip
 INSERT = f"INSERT INTO items({COLUMNS}) VALUES({', '.join('?' * 17)}) RETURNING no"
+
+
+_UNSOUND = (TypeError, ValueError, OverflowError, KeyError)
+
+
+def _damage(what: object) -> StoreDamaged:
+    return StoreDamaged(f"a row is damaged ({what}); run: foreword doctor, and restore a backup")
+
+
+@contextmanager
+def sound() -> Iterator[None]:
+    """What cannot be a row of ours, though SQLite could read it, was damaged on the disk."""
+    try:
+        yield
+    except _UNSOUND as error:
+        raise _damage(error) from error
 
 
 def micros(moment: datetime) -> int:
@@ -57,6 +81,15 @@ def row_of(item: Item) -> tuple[SQLiteValue, ...]:
 
 def item_of(workspace: str, row: tuple[Any, ...]) -> Item:
     """The item that a row of `COLUMNS` holds."""
+    if not all(map(isinstance, row, _TYPES)):
+        raise _damage("a value is of another type than its column")
+    try:
+        return _item_of(workspace, row)
+    except _UNSOUND as error:
+        raise _damage(error) from error
+
+
+def _item_of(workspace: str, row: tuple[Any, ...]) -> Item:
     return Item(
         id=row[0],
         hash=row[1],
@@ -80,7 +113,8 @@ def item_of(workspace: str, row: tuple[Any, ...]) -> Item:
 
 def relation_of(row: tuple[Any, ...]) -> Relation:
     """The relation in a row of from id, to id, type, confidence, created_at."""
-    return Relation(row[0], row[1], row[2], row[3], moment(row[4]))
+    with sound():
+        return Relation(row[0], row[1], row[2], row[3], moment(row[4]))
 
 
 def receipt_text(receipt: Receipt) -> str:
@@ -90,6 +124,11 @@ def receipt_text(receipt: Receipt) -> str:
 
 def receipt_of(text: str) -> Receipt:
     """The receipt that such JSON holds."""
+    with sound():
+        return _receipt_of(text)
+
+
+def _receipt_of(text: str) -> Receipt:
     body = cast(dict[str, Any], json.loads(text))
     return Receipt(
         **body

@@ -7,12 +7,13 @@ dropped and rebuilt at any time. Each migration is recorded in the transaction t
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from foreword.errors import StoreDamaged, StoreTooNew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import apsw
@@ -115,7 +116,8 @@ def pending(db: apsw.Connection) -> list[str]:
     applied = [row[0] for row in db.execute("SELECT name FROM migrations")]
     if unknown := sorted(set(applied) - set(known)):
         raise StoreTooNew(
-            f"{db.filename} was written by a newer Foreword (it has {unknown[0]!r}); run: pip install -U foreword"
+            f"{db.filename} was written by a newer Foreword (it has {unknown[0]!r}); "
+            "run: pip install -U foreword"
         )
     return [name for name in known if name not in applied]
 
@@ -125,7 +127,7 @@ def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
     steps = dict(MIGRATIONS)
     for name in pending(db):
         backup(db, name)
-        with db:
+        with _alone(db):
             # Another process may have done this one while we waited for the lock.
             if name not in pending(db):
                 continue
@@ -137,17 +139,33 @@ def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
             db.execute("INSERT OR IGNORE INTO facts VALUES('workspace', ?)", (workspace,))
 
 
+@contextmanager
+def _alone(db: apsw.Connection) -> Iterator[None]:
+    """A transaction that has the write lock from its beginning: one that begins by reading could not wait."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
 def backup(db: apsw.Connection, before: str) -> None:
     """Copy the database beside itself, through SQLite, before a migration changes it."""
+    import os
     from pathlib import Path
 
     if not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
         return
     target = Path(db.filename).with_suffix(f".before-{before}.backup")
-    target.unlink(missing_ok=True)
-    db.execute("VACUUM INTO ?", (str(target),))
+    fresh = target.with_name(f"{target.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    db.execute("VACUUM INTO ?", (str(fresh),))
+    fresh.replace(target)
 
 
 def backups(database: Path) -> list[Path]:
-    """The backups beside a database."""
-    return sorted(database.parent.glob(f"{database.stem}.before-*.backup"))
+    """The backups beside a database, finished or not."""
+    return sorted(database.parent.glob(f"{database.stem}.before-*.backup*"))

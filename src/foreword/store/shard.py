@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
+import re
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +13,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import apsw
-import structlog
 
 from foreword.errors import (
     StorageError,
@@ -19,8 +21,9 @@ from foreword.errors import (
     StoreFull,
     StoreReadOnly,
 )
+from foreword.log import get_logger
 from foreword.store import operations, schema
-from foreword.store.base import Check, Operation, Repair, Search, Write
+from foreword.store.base import Check, GetReceipt, Operation, Repair, Search, Write
 from foreword.store.vectors import CodeFile
 from foreword.store.writer import Writer
 from foreword.types import VectorProbe
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
     from foreword.store.indexes import ViewsOf
 
-_log = structlog.get_logger("foreword.store")
+_log = get_logger("foreword.store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,8 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise StoreDamaged(
-            f"{path} is damaged ({error}); run: foreword doctor --repair, or move the file away and import a backup"
+            f"{path} is damaged ({error}); run: foreword doctor --repair, "
+            "or move the file away and import a backup"
         ) from error
     except apsw.FullError as error:
         raise StoreFull(
@@ -66,6 +70,10 @@ def translated(path: Path) -> Iterator[None]:
     except OSError as error:
         kind = StoreFull if error.errno == 28 else StoreReadOnly if error.errno == 30 else StorageError
         raise kind(f"cannot use {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise StoreDamaged(
+            f"{path} is damaged: a text in it is not text ({error}); restore a backup"
+        ) from error
     except apsw.Error as error:
         raise StorageError(f"the database {path} refused: {error}") from error
 
@@ -89,11 +97,18 @@ class Shard:
         self._writer = Writer(db, self._finish_erasing)
 
     @staticmethod
-    def workspace_of(path: Path) -> str:
-        """Whose database this is."""
+    def workspace_of(path: Path, limits: Limits) -> str | None:
+        """Whose database this is; None when it holds nothing, or is only just being made."""
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            return str(db.execute("SELECT value FROM facts WHERE key = 'workspace'").get)
+            db.set_busy_handler(_Patience(limits.busy_seconds))
+            if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'facts'").fetchall():
+                return None
+            owner: str | None = db.execute(
+                "SELECT value FROM facts WHERE key = 'workspace' "
+                "AND (EXISTS(SELECT 1 FROM items) OR EXISTS(SELECT 1 FROM receipts))"
+            ).get
+            return owner
         finally:
             db.close()
 
@@ -105,6 +120,8 @@ class Shard:
         for op in ops:
             if isinstance(op, Search):
                 self._refresh(op)
+            elif isinstance(op, GetReceipt):
+                self._submit([]).result()  # a receipt may have been posted and be on its way
         with self._reader() as db:
             return [operations.do(self, db, op) for op in ops]
 
@@ -124,7 +141,8 @@ class Shard:
         """The code file of one space and one encoder."""
         key = (space, digest, dimensions)
         if key not in self._files:
-            name = f"{space}-{digest.removeprefix('b2:')[:12]}.codes"
+            whole = hashlib.blake2b(f"{space}\0{digest}".encode(), digest_size=8).hexdigest()
+            name = f"{re.sub('[^a-z0-9]+', '-', space.lower())[:40]}-{whole}.codes"
             self._files[key] = CodeFile(self.path.with_name(name), dimensions)
         return self._files[key]
 
@@ -133,26 +151,32 @@ class Shard:
 
     def _refresh(self, op: Search) -> None:
         """Bring code files up to date before the snapshot is taken: what was deleted must not come back."""
+        if op.expires is not None and time.monotonic() > op.expires:
+            return
         for probe in op.probes:
             if isinstance(probe, VectorProbe):
-                with self._connection() as db:
-                    file = self.codes(probe.space, probe.digest, len(probe.vector))
-                    operations.catch_up(db, file, probe.space, probe.digest)
+                try:
+                    with self._connection() as db:
+                        operations.catch_up(self, db, probe.space, probe.digest)
+                except (OSError, StoreDamaged) as error:  # the search reads what the file lacks from the rows
+                    _log.warning("a vector file is behind", path=str(self.path), error=str(error))
 
     def _finish_erasing(self, db: apsw.Connection) -> None:
-        """Overwrite the codes of deleted items. What cannot be done now is done at the next write or start."""
-        if not (erased := [no for (no,) in db.execute("SELECT no FROM erased")]):
-            return
+        """Overwrite the codes of deleted items; what cannot be done now is done at the next write."""
         try:
+            if not (erased := [no for (no,) in db.execute("SELECT no FROM erased")]):
+                return
             for file in CodeFile.existing(self.path.parent):
                 file.erase(erased)
-                file.close()
             for backup in schema.backups(self.path):
-                backup.unlink()
-            db.execute("DELETE FROM erased")
+                backup.unlink(missing_ok=True)
+            # Only these: another process may have deleted more since, and has yet to erase it.
+            db.execute(
+                "DELETE FROM erased WHERE no IN (SELECT value FROM json_each(?))", (json.dumps(erased),)
+            )
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except (OSError, apsw.Error) as error:
-            _log.warning("erasing is unfinished", path=str(self.path), items=len(erased), error=str(error))
+            _log.warning("erasing is unfinished", path=str(self.path), error=str(error))
 
     @contextmanager
     def _reader(self) -> Iterator[apsw.Connection]:
@@ -162,7 +186,8 @@ class Shard:
             try:
                 yield db
             finally:
-                db.execute("ROLLBACK")
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
 
     @contextmanager
     def _connection(self) -> Iterator[apsw.Connection]:

@@ -14,7 +14,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
-from foreword.errors import ValidationError
+from foreword.errors import StorageError, ValidationError
 from foreword.store.base import (
     Amend,
     Check,
@@ -67,6 +67,7 @@ class SqliteStore(Store):
         self._limits = limits
         self._shards: dict[str, Shard] = {}
         self._lock = threading.Lock()
+        self._closed = False
 
     def batch(self, operations: Sequence[Operation]) -> list[Any]:
         """Do the operations; those on one workspace are one transaction, or one snapshot."""
@@ -81,8 +82,7 @@ class SqliteStore(Store):
         return results
 
     def _batch_in(self, workspace: str, operations: list[Operation]) -> list[Any]:
-        create = any(isinstance(operation, Put | PutReceipt) for operation in operations)
-        shard = self._shard(workspace, create=create)
+        shard = self._shard(workspace, create=any(map(_makes, operations)))
         if shard is None:
             return [_nothing(operation) for operation in operations]
         with translated(shard.path):
@@ -90,23 +90,24 @@ class SqliteStore(Store):
 
     def post(self, operation: Write) -> None:
         """Queue a write; `close` waits for it."""
-        shard = self._shard(_named(operation.workspace), create=True)
+        shard = self._shard(_named(operation.workspace), create=_makes(operation))
         if shard is not None:
             shard.post(operation)
 
     def workspaces(self) -> list[str]:
-        """The workspaces that have a database here."""
+        """The workspaces that have something in a database here."""
         if not self.folder.is_dir():
             return []
         names = []
         for path in sorted(self.folder.glob(f"*/{_DATABASE}")):
             with translated(path):
-                names.append(Shard.workspace_of(path))
-        return sorted(names)
+                names.append(Shard.workspace_of(path, self._limits))
+        return sorted(name for name in names if name is not None)
 
     def close(self) -> None:
         """Finish what is queued and close every database."""
         with self._lock:
+            self._closed = True
             shards, self._shards = list(self._shards.values()), {}
         for shard in shards:
             with translated(shard.path):
@@ -121,6 +122,8 @@ class SqliteStore(Store):
 
     def _shard(self, workspace: str, *, create: bool) -> Shard | None:
         with self._lock:
+            if self._closed:
+                raise StorageError("the store is closed; open another")
             if (shard := self._shards.get(workspace)) is not None:
                 return shard
             path = self.path_of(workspace)
@@ -140,7 +143,14 @@ def _named(workspace: str) -> str:
         raise ValidationError("a workspace must be named; pass workspace='my-project'")
     if len(workspace) > 1024 or "\0" in workspace:
         raise ValidationError("a workspace name has at most 1024 characters, none of them NUL")
+    if not workspace.isprintable() and any("\ud800" <= character <= "\udfff" for character in workspace):
+        raise ValidationError("a workspace name holds half a character (a lone surrogate)")
     return workspace
+
+
+def _makes(operation: Operation) -> bool:
+    """Whether an operation makes the workspace it needs."""
+    return isinstance(operation, Put | PutReceipt)
 
 
 def _make_folder(folder: Path) -> None:
@@ -153,7 +163,7 @@ def _make_folder(folder: Path) -> None:
         os.close(above)
 
 
-def _nothing(operation: Operation) -> Any:  # noqa: ANN401  (each operation has its own kind of nothing)
+def _nothing(operation: Operation) -> Any:  # noqa: ANN401, C901  (each operation has its own kind of nothing)
     """What an operation gives in a workspace that holds nothing."""
     match operation:
         case Get(ids=ids):

@@ -21,9 +21,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import simsimd
 
+from foreword.errors import StoreDamaged
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+    from typing import BinaryIO
 
     from numpy.typing import NDArray
 
@@ -34,13 +37,15 @@ _MAGIC = b"FWCODES1"
 _HEADER = struct.Struct("<8sIIQQ")  # magic, dimensions, holes, records, last sequence number
 _ERASED = -1
 _SMALL = 1000
+_MOST_DIMENSIONS = 1 << 20
+_MOST_ROWS = 1 << 62
 
 
 def quantise(vector: Sequence[float]) -> bytes:
     """A vector as int8, scaled to its largest number; cosine does not mind the scale."""
-    values = np.asarray(vector, np.float32)
+    values = np.asarray(vector, np.float64)
     largest = float(np.abs(values).max(initial=0.0))
-    return bytes(np.rint(values * (127 / largest if largest else 0.0)).astype(np.int8).data)
+    return bytes(np.rint(values / (largest or 1.0) * 127).astype(np.int8).data)
 
 
 def restore(code: bytes) -> tuple[float, ...]:
@@ -71,22 +76,29 @@ class CodeFile:
         self._lock = threading.Lock()
         self._map: mmap.mmap | None = None
         self._inode = 0
+        self._last = 0
         self._records: NDArray[np.void] = np.zeros(0, self._record)
 
     @classmethod
     def existing(cls, folder: Path) -> Iterator[CodeFile]:
-        """The usable code files of a folder, whatever their space."""
+        """The code files of a folder, whatever their space; one whose header is damaged has no dimensions."""
         for path in sorted(folder.glob("*.codes")):
             with path.open("rb") as file:
                 raw = file.read(_HEADER.size)
-            if len(raw) == _HEADER.size and raw.startswith(_MAGIC):
-                yield cls(path, _HEADER.unpack(raw)[1])
+            sound = len(raw) == _HEADER.size and raw.startswith(_MAGIC)
+            dimensions = _HEADER.unpack(raw)[1] if sound else 0
+            yield cls(path, dimensions if dimensions <= _MOST_DIMENSIONS else 0)
 
     @property
     def last_seq(self) -> int:
         """The last row this file repeats; 0 when there is no usable file."""
         header = self._header()
         return header.last if header else 0
+
+    @property
+    def damaged(self) -> bool:
+        """Whether there is a file that cannot be used; one that is absent is merely behind."""
+        return self._header() is None and self.path.exists()
 
     def catch_up(self, newest: int, rows: Rows) -> None:
         """Repeat the rows that came since; a file that is mostly holes is written anew.
@@ -109,31 +121,40 @@ class CodeFile:
             self._replace(rows(0))
 
     def erase(self, nos: Iterable[int]) -> None:
-        """Overwrite the codes of these items."""
+        """Overwrite the codes of these items; a file that cannot be read, or was left half-written, goes."""
         with self._exclusive(), self._lock:
-            records, header = self._view(), self._header()
-            holes = np.isin(records["no"], np.fromiter(nos, np.int64))
-            if header is None or not holes.any():
-                return
-            records["code"][holes] = 0
-            records["no"][holes] = _ERASED
-            self._write_header(replace(header, holes=header.holes + int(holes.sum())))
-            if self._map is not None:
-                self._map.flush()
+            self.path.with_suffix(".new").unlink(missing_ok=True)
+            if (header := self._header()) is None:
+                self.path.unlink(missing_ok=True)
+            elif holes := self._punch(np.fromiter(nos, np.int64)):
+                self._write_header(replace(header, holes=header.holes + holes))
+
+    def remove(self) -> None:
+        """Remove the file; it is made again when it is wanted."""
+        with self._exclusive():
+            self.path.unlink(missing_ok=True)
 
     def nearest(
-        self, vector: Sequence[float], limit: int, allowed: NDArray[np.int64] | None = None
+        self,
+        vector: Sequence[float],
+        limit: int,
+        allowed: NDArray[np.int64] | None = None,
+        newer: Rows = lambda _: (),
     ) -> list[tuple[int, float]]:
-        """The `limit` items of highest cosine, among the allowed ones: item number and cosine, best first."""
+        """The `limit` items of highest cosine, among the allowed ones: item number and cosine, best first.
+
+        `newer` gives the rows that the file does not have yet: they are looked at too.
+        """
         with self._lock:
-            records = self._view()
+            records, last = self._view(), self._last
+        records = self._joined(records, newer(last))
         keep = records["no"] != _ERASED if allowed is None else np.isin(records["no"], allowed)
         if allowed is not None and len(allowed) * 8 < len(records):
             records, keep = records[keep], np.ones(int(keep.sum()), bool)
         if not keep.any():
             return []
         query = np.frombuffer(quantise(vector), np.int8)[None]
-        distance = np.asarray(simsimd.cdist(query, records["code"], "cosine")).ravel()
+        distance = np.array(simsimd.cdist(query, records["code"], "cosine")).ravel()
         distance[~keep] = np.inf
         limit = min(limit, int(keep.sum()))
         best = np.argpartition(distance, limit - 1)[:limit]
@@ -149,22 +170,24 @@ class CodeFile:
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
-            self._records, self._map, self._inode = np.zeros(0, self._record), None, 0
+            self._forget()
 
     def _header(self) -> _Head | None:
         """What the file says of itself, or None when it is absent or damaged."""
         try:
             with self.path.open("rb") as file:
-                raw, size = file.read(_HEADER.size), os.fstat(file.fileno()).st_size
+                return self._read_header(file)
         except FileNotFoundError:
             return None
+
+    def _read_header(self, file: BinaryIO) -> _Head | None:
+        raw, size = file.read(_HEADER.size), os.fstat(file.fileno()).st_size
         if len(raw) < _HEADER.size:
             return None
         magic, dimensions, holes, count, last = _HEADER.unpack(raw)
-        whole = size >= _HEADER.size + count * self._record.itemsize
-        return (
-            _Head(count, last, holes) if magic == _MAGIC and dimensions == self.dimensions and whole else None
-        )
+        whole = size >= _HEADER.size + count * self._record.itemsize and last < _MOST_ROWS
+        sound = magic == _MAGIC and 0 < dimensions == self.dimensions
+        return _Head(count, last, holes) if sound and whole else None
 
     def _write_header(self, head: _Head) -> None:
         with self.path.open("r+b") as file:
@@ -172,18 +195,46 @@ class CodeFile:
 
     def _view(self) -> NDArray[np.void]:
         """The records as an array over the file, mapped anew when it grew or was replaced."""
-        header = self._header()
-        if header is None:
-            return np.zeros(0, self._record)
-        with self.path.open("r+b") as file:
-            inode = os.fstat(file.fileno()).st_ino
-            if self._map is None or inode != self._inode or len(self._records) != header.count:
-                self._map = mmap.mmap(file.fileno(), _HEADER.size + header.count * self._record.itemsize)
-                self._inode = inode
-                self._records = np.frombuffer(self._map, self._record, header.count, _HEADER.size)
+        try:
+            # One opening for header and records: another process may replace the file in between.
+            with self.path.open("r+b") as file:
+                header, inode = self._read_header(file), os.fstat(file.fileno()).st_ino
+                if header is None:
+                    return self._forget()
+                if self._map is None or inode != self._inode or len(self._records) != header.count:
+                    self._map = mmap.mmap(file.fileno(), _HEADER.size + header.count * self._record.itemsize)
+                    self._records = np.frombuffer(self._map, self._record, header.count, _HEADER.size)
+        except FileNotFoundError:
+            return self._forget()
+        self._inode, self._last = inode, header.last
         return self._records
 
+    def _forget(self) -> NDArray[np.void]:
+        """No records, and no hold on a file."""
+        self._records, self._map, self._inode, self._last = np.zeros(0, self._record), None, 0, 0
+        return self._records
+
+    def _joined(self, records: NDArray[np.void], rows: Iterable[tuple[int, int, bytes]]) -> NDArray[np.void]:
+        """The records with these rows in place of what they replace."""
+        body, added, _ = self._encode(rows)
+        if not added:
+            return records
+        fresh = np.frombuffer(body, self._record)
+        return np.concatenate([records[~np.isin(records["no"], fresh["no"])], fresh])
+
+    def _punch(self, nos: NDArray[np.int64]) -> int:
+        """Overwrite the codes of these items, on the disk when this returns; gives how many there were."""
+        records = self._view()
+        holes = np.isin(records["no"], nos)
+        if self._map is None or not holes.any():
+            return 0
+        records["code"][holes] = 0
+        records["no"][holes] = _ERASED
+        self._map.flush()
+        return int(holes.sum())
+
     def _append(self, head: _Head, rows: Iterable[tuple[int, int, bytes]]) -> None:
+        """Add records at the end; an item that has one already, from an older vector, loses that one."""
         body, added, last = self._encode(rows)
         if not added:
             return
@@ -192,7 +243,9 @@ class CodeFile:
             file.write(body)
             file.flush()
             os.fsync(file.fileno())
-        self._write_header(replace(head, count=head.count + added, last=last))
+        with self._lock:
+            replaced = self._punch(np.frombuffer(body, self._record)["no"])
+        self._write_header(_Head(head.count + added, last, head.holes + replaced))
 
     def _replace(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
         body, count, last = self._encode(rows)
@@ -203,10 +256,17 @@ class CodeFile:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self.path)
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
     def _encode(self, rows: Iterable[tuple[int, int, bytes]]) -> tuple[bytes, int, int]:
         body, count, last = bytearray(), 0, 0
         for seq, no, code in rows:
+            if not isinstance(code, bytes) or len(code) != self.dimensions:
+                raise StoreDamaged(f"the vector of row {seq} is damaged; run: foreword doctor --repair")
             body += no.to_bytes(8, "little") + code
             count, last = count + 1, seq
         return bytes(body), count, last

@@ -10,6 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,25 +37,29 @@ class Writer:
         self._after_commit = after_commit
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closed = False
+        self._door = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="foreword-writer", daemon=True)
         self._thread.start()
 
     def submit(self, work: Callable[[apsw.Connection], Any]) -> Future[Any]:
         """Queue a job; the future has its result once it is durable."""
         done: Future[Any] = Future()
-        if self._closed:
-            done.set_exception(apsw.ConnectionClosedError("the store is closed"))
-        else:
-            self._jobs.put(_Job(work, done))
+        with self._door:
+            if self._closed:
+                done.set_exception(apsw.ConnectionClosedError("the store is closed"))
+            else:
+                self._jobs.put(_Job(work, done))
         return done
 
     def close(self) -> None:
         """Finish the queue and stop."""
-        if not self._closed:
+        with self._door:
+            if self._closed:
+                return
             self._closed = True
             self._jobs.put(None)
-            self._thread.join()
-            self._db.close()
+        self._thread.join()
+        self._db.close()
 
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
@@ -76,7 +81,7 @@ class Writer:
             outcomes = [(job, *self._attempt(job)) for job in group]
             self._db.execute("COMMIT")
         except Exception as error:  # noqa: BLE001  (handed to everyone who waits; the thread must live on)
-            if self._db.in_transaction:
+            with suppress(apsw.Error):
                 self._db.execute("ROLLBACK")
             for job in group:
                 job.done.set_exception(error)

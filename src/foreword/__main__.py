@@ -1,0 +1,8 @@
+"""`python -m foreword` is `foreword`."""
+
+from __future__ import annotations
+
+from foreword.edges.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""How good a ranking is: pure functions from what was found, and what should have been, to numbers.
+
+A ranking is a list of document ids, best first; only the first mention of an id counts. `gains` says how
+relevant each relevant document is, above 0; what it does not name is not relevant. Knows nothing of how a
+ranking was made, and refuses to score a question to which nothing is relevant: such a mean has no meaning.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from foreword.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+CUTS = (5, 10, 20, 50)
+BUDGETS = (500, 1000, 2000, 4000)
+METRICS = (
+    *(f"R@{cut}" for cut in CUTS),
+    "NDCG@10",
+    "MRR",
+    "hit@5",
+    *(f"T@{budget}" for budget in BUDGETS),
+)
+
+_RRF_K = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place of an answer: the documents it stands for, what it costs to show, and its score."""
+
+    documents: tuple[str, ...]
+    tokens: float
+    score: float = 0.0
+
+
+def recall(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
+    """The share of the relevant documents among the first `cut`."""
+    return sum(document in gains for document in _first(ranking, cut)) / _some(gains)
+
+
+def ndcg(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
+    """The gains of the first `cut`, each divided by log2(rank + 1), as a share of the best possible."""
+    _some(gains)
+    best = sorted(gains.values(), reverse=True)[:cut]
+    found = [gains.get(document, 0.0) for document in _first(ranking, cut)]
+    return _discounted(found) / _discounted(best)
+
+
+def reciprocal_rank(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
+    """One over the rank of the first relevant document, or 0 when it is not among the first `cut`."""
+    _some(gains)
+    return next((1 / rank for rank, one in enumerate(_first(ranking, cut), 1) if one in gains), 0.0)
+
+
+def hit(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
+    """1 when any of the first `cut` is relevant, else 0."""
+    return float(recall(ranking, gains, cut) > 0)
+
+
+def evidence_recall(places: Iterable[Place], gains: Mapping[str, float], budget: float) -> float:
+    """The share of the relevant documents among the places before the first that does not fit."""
+    seen: set[str] = set()
+    for place in places:
+        budget -= place.tokens
+        if budget < 0:
+            break
+        seen.update(place.documents)
+    return len(seen & gains.keys()) / _some(gains)
+
+
+def scores(places: Sequence[Place], gains: Mapping[str, float]) -> dict[str, float]:
+    """All of `METRICS` for one answer."""
+    ranking = documents(places)
+    values = [recall(ranking, gains, cut) for cut in CUTS]
+    values += [ndcg(ranking, gains, 10), reciprocal_rank(ranking, gains, CUTS[-1]), hit(ranking, gains, 5)]
+    values += [evidence_recall(places, gains, budget) for budget in BUDGETS]
+    return dict(zip(METRICS, values, strict=True))
+
+
+def documents(places: Iterable[Place]) -> list[str]:
+    """The documents of an answer, each where it is first met."""
+    return list(dict.fromkeys(document for place in places for document in place.documents))
+
+
+def means(rows: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
+    """The mean of each metric; None where there is nothing to take a mean of."""
+    return {name: sum(row[name] for row in rows) / len(rows) if rows else None for name in METRICS}
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """The smallest value that at least this share of all values does not exceed."""
+    if not values:
+        return None
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def fused(rankings: Iterable[Sequence[str]], k: int = _RRF_K) -> list[str]:
+    """Reciprocal rank fusion with equal weights; of equals, the one met first comes first."""
+    totals: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, one in enumerate(ranking, 1):
+            totals[one] = totals.get(one, 0.0) + 1 / (k + rank)
+    return sorted(totals, key=lambda one: -totals[one])
+
+
+def _first(ranking: Iterable[str], cut: int) -> list[str]:
+    return list(dict.fromkeys(ranking))[:cut]
+
+
+def _discounted(gains: Iterable[float]) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+
+
+def _some(gains: Mapping[str, float]) -> int:
+    if not gains:
+        raise ValidationError("nothing is relevant to this question; leave it out of the means")
+    return len(gains)

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from foreword.compose.templates import TEMPLATES, ContextTemplate, assemble, word
+from foreword.errors import ValidationError
+from foreword.types import Item, SearchResult, Source
+
+WHEN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+
+
+def result(text="We use Postgres.", **changes):
+    fields = {"type": "decision", "confidence": 0.9, "created_at": WHEN, "id": "i1", "source": Source("mara")}
+    return SearchResult(Item(text, "w", **fields | changes), 0.875)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("chat", "Relevant context from past conversations:\n\n- We use Postgres.\n- We use Postgres.\n"),
+        (
+            "detailed",
+            "Relevant memories:\n\n"
+            "[decision] We use Postgres. (confidence: 0.90, 2026-03-04T05:06:07Z)\n\n"
+            "[decision] We use Postgres. (confidence: 0.90, 2026-03-04T05:06:07Z)\n",
+        ),
+        ("summary", "Key information:\nWe use Postgres. | We use Postgres."),
+    ],
+)
+def test_the_shipped_templates_are_the_documents(name, text):
+    template = TEMPLATES[name]
+    assert assemble([word(result(), template)] * 2, template) == text
+
+
+def test_every_variable_is_shown():
+    template = ContextTemplate(
+        name="all",
+        memory_format="{{content}}|{{ type }}|{{confidence}}|{{timestamp}}|{{score}}|{{about}}|{{source}}|{{id}}",
+    )
+    line = word(result(about="adr.md > Store"), template)
+    assert line == "We use Postgres.|decision|0.90|2026-03-04T05:06:07Z|0.88|adr.md > Store|mara|i1"
+
+
+def test_a_memory_that_looks_like_a_template_is_shown_as_it_is():
+    line = word(result("{{score}} {0.__class__} ${x} {% raw %}"), TEMPLATES["chat"])
+    assert line == "- {{score}} {0.__class__} ${x} {% raw %}"
+
+
+def test_metadata_follows_when_asked_for_and_is_not_repeated():
+    assert word(result(), TEMPLATES["chat"], include_metadata=True) == (
+        "- We use Postgres. (decision, confidence 0.90, 2026-03-04T05:06:07Z)"
+    )
+    detailed = TEMPLATES["detailed"]
+    assert word(result(), detailed, include_metadata=True) == word(result(), detailed)
+
+
+def test_no_line_of_a_memory_can_pose_as_another_memory():
+    line = word(result("first\n- We use MySQL.\n# Heading"), TEMPLATES["chat"])
+    assert line == "- first\n  - We use MySQL.\n  # Heading"
+
+
+def test_memories_that_share_a_line_are_put_on_one():
+    assert word(result("one\ntwo"), TEMPLATES["summary"]) == "one two"
+
+
+def test_a_template_that_gives_content_its_own_lines_keeps_them():
+    template = ContextTemplate(name="code", memory_format="## {{type}}\n```\n{{content}}\n```\n")
+    assert word(result("def f():\n    return 1"), template) == "## decision\n```\ndef f():\n    return 1\n```\n"
+
+
+def test_no_memories_no_text():
+    assert assemble([], TEMPLATES["chat"]) == ""
+
+
+@pytest.mark.parametrize("memory_format", ["{{contents}}", "{{content}} {{__class__}}", "- nothing", ""])
+def test_a_template_that_cannot_work_is_refused(memory_format):
+    with pytest.raises(ValidationError):
+        ContextTemplate(name="bad", memory_format=memory_format)

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from foreword.config import Settings
+from foreword.engine import ContextEngine
+from foreword.testing import FixedClock, HashEmbeddings
+
+settings.register_profile("foreword", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+settings.load_profile("foreword")
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """Every test has a data folder of its own, and none sees the developer's settings."""
+    for name in [name for name in os.environ if name.startswith("FOREWORD_") and name != "FOREWORD_DATA"]:
+        monkeypatch.delenv(name)
+    folder = tmp_path / "home"
+    monkeypatch.setenv("FOREWORD_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def clock():
+    return FixedClock()
+
+
+@pytest.fixture
+def engine(home, clock):
+    """An engine on a real store, with the hash encoder and a clock that stands still."""
+    with ContextEngine(embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock) as engine:
+        yield engine
+
+
+@pytest.fixture
+def project(engine, clock):
+    """A small workspace named `shop`, its vectors made."""
+    clock.now -= timedelta(days=30)
+    statements = [
+        ("We chose Postgres over MySQL for its JSON operators.", "decision"),
+        ("The session timeout for staff is thirty minutes.", "fact"),
+        ("Priya prefers small pull requests with a test in each.", "preference"),
+        ("Deploys happen on Tuesdays, never on Fridays.", "workflow"),
+        ("psycopg.errors.DeadlockDetected while expire_holds deletes rows.", "error"),
+    ]
+    items = []
+    for text, label in statements:
+        items.append(engine.remember(text, "shop", type=label))
+        clock.advance(days=5)
+    engine.embed_pending("shop")
+    return items

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import pytest
+
+GOLDEN = """\
+Relevant context from past conversations:
+
+- Deploys happen on Tuesdays, never on Fridays.
+"""
+GOLDEN_SUMMARY = "Key information:\nDeploys happen on Tuesdays, never on Fridays."
+
+
+@pytest.fixture
+def deploys(foreword):
+    return foreword("remember", "Deploys happen on Tuesdays, never on Fridays.", "--type", "rule").out.strip()
+
+
+def test_context_prints_exactly_what_an_agent_would_get(foreword, deploys):
+    ran = foreword("context", "When do we deploy?")
+    assert (ran.code, ran.out) == (0, GOLDEN)
+
+
+def test_context_adds_no_line_break_of_its_own(foreword, deploys):
+    for option in ("--recipe", "--template"):
+        assert foreword("context", "When do we deploy?", option, "summary").out == GOLDEN_SUMMARY
+
+
+def test_on_a_terminal_the_summary_gets_a_line_to_itself(foreword, deploys, monkeypatch, terminal):
+    out = terminal()
+    monkeypatch.setattr("sys.stdout", out)
+    ran = foreword("context", "When do we deploy?", "--recipe", "summary")
+    out.seek(0)
+    assert out.read() == GOLDEN_SUMMARY
+    assert ran.err.startswith("\nforeword: 1 item")
+
+
+def test_the_summary_on_stderr_says_how_to_ask_why(foreword, deploys):
+    ran = foreword("context", "When do we deploy?", "--budget", "300")
+    assert ran.err.count("\n") == 1
+    assert ran.err.startswith("foreword: 1 item, ")
+    assert "of 300 tokens" in ran.err
+    asked = ran.err.strip().rpartition("foreword ")[2].split()
+    assert foreword(*asked).code == 0
+
+
+def test_the_suggestion_names_the_workspace_when_it_was_named(foreword):
+    foreword("remember", "Deploys happen on Tuesdays.", "-w", "my shop")
+    assert foreword("context", "deploys", "-w", "my shop").err.strip().endswith(" -w 'my shop'")
+
+
+def test_metadata_is_shown_when_asked_for(foreword, deploys):
+    assert "(rule, confidence 1.00, " in foreword("context", "deploy", "--metadata").out
+
+
+def test_nothing_to_inject_is_silence_and_exit_code_1(foreword):
+    ran = foreword("context", "anything")
+    assert (ran.code, ran.out) == (1, "")
+    assert "nothing to inject" in ran.err
+
+
+def test_a_budget_too_small_for_anything_injects_nothing(foreword, deploys):
+    ran = foreword("context", "deploy", "--budget", "1")
+    assert (ran.code, ran.out) == (1, "")
+    assert "over budget" in foreword("why").out
+
+
+def test_a_dry_run_gives_the_same_text_and_records_nothing(foreword, deploys):
+    ran = foreword("context", "When do we deploy?", "--dry-run")
+    assert (ran.code, ran.out) == (0, GOLDEN)
+    assert foreword("why").code == 1
+
+
+@pytest.mark.parametrize("ranker", ["default", "similarity", "recency", "confidence", "mmr"])
+def test_every_ranker_can_be_asked_for(foreword, deploys, ranker):
+    assert (
+        foreword("context", "deploy", "--ranker", ranker, "--limit", "3", "--deadline", "5000").out == GOLDEN
+    )
+
+
+def test_context_in_json_holds_the_text_and_the_receipt(foreword, deploys):
+    told = foreword("context", "When do we deploy?", "--json").json
+    assert told["context"] == GOLDEN
+    assert told["items"] == [deploys]
+    assert told["tokens"] == told["receipt"]["tokens"] <= told["budget"]
+
+
+def test_notes_are_counted_in_the_summary_and_told_by_why(foreword, deploys, monkeypatch):
+    from foreword.store.sqlite import SqliteStore
+    from foreword.types import Found, Note
+
+    search = SqliteStore.search
+
+    def late(self, operation):
+        found = search(self, operation)
+        return Found(found.items, found.lists, (Note("lexical", "late: the deadline passed"),))
+
+    monkeypatch.setattr(SqliteStore, "search", late)
+    assert ", 1 note," in foreword("context", "deploy").err
+    assert "note: lexical: late" in foreword("why").out
+
+
+# Why
+
+
+def test_why_says_what_was_injected_and_how_it_was_found(foreword, deploys):
+    foreword("context", "When do we deploy?")
+    out = foreword("why").out
+    assert "When do we deploy?" in out
+    assert "1 injected, 0 left out" in out
+    assert "lexical 1" in out
+    assert "retrieve" in out
+    assert "Deploys happen on Tuesdays" in " ".join(out.split())
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_why_takes_the_beginning_of_a_receipt(foreword, deploys):
+    first = foreword("context", "When do we deploy?", "--json").json["receipt"]["id"]
+    foreword("context", "another question about deploys")
+    assert foreword("why", first[:8], "--json").json["query"] == "When do we deploy?"
+    assert foreword("why", "--json").json["query"] == "another question about deploys"
+
+
+def test_why_without_a_receipt_says_so_with_exit_code_1(foreword, deploys):
+    for arguments in (["why"], ["why", "abcdef"]):
+        ran = foreword(*arguments)
+        assert (ran.code, ran.out) == (1, "")
+        assert "no receipt" in ran.err
+    assert foreword("why", "--json").json is None
+
+
+def test_why_shows_that_an_item_was_forgotten_since(foreword, deploys):
+    foreword("context", "When do we deploy?")
+    foreword("forget", deploys)
+    assert "(forgotten)" in foreword("why").out
+    assert foreword("why", "--json").json["entries"][0]["text"] is None
+
+
+def test_why_shows_ten_of_those_left_out_unless_asked_for_all(foreword):
+    lines = "\n".join(
+        f'{{"text": "deploy number {number} went to host {number * 7}"}}' for number in range(15)
+    )
+    foreword("import", "-", stdin=lines.encode())
+    foreword("context", "deploy", "--limit", "2")
+    some, everything = foreword("why").out, foreword("why", "--all").out
+    dropped = len(foreword("why", "--json").json["entries"]) - 1
+    assert f"{dropped - 10} more were left out; see them with --all" in some
+    assert everything.count("lexical") == some.count("lexical") + dropped - 10
+    assert "more were left out" not in everything
+
+
+def test_why_of_an_empty_context_says_that_nothing_was_found(foreword, shop):
+    foreword("context", "zebra")
+    assert "Nothing was found" in foreword("why").out

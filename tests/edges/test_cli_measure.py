@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foreword.report import Report, Table
+
+REPORT = Report(
+    (
+        Table(
+            "speed",
+            ("what", "ms", "count"),
+            (("sear[b]ch", 1.5, 1000), ("write", None, 12)),
+            ("one machine",),
+        ),
+    ),
+    {"answer": 42},
+)
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_the_demo_shows_questions_contexts_and_receipts(foreword, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    ran = foreword("demo")
+    assert ran.code == 0
+    assert "333 items and 40 relations" in ran.out
+    assert ran.out.count("of 400 tokens, in ") == 3
+    assert ran.out.count("why: ") == 3
+    assert "superseded by dec-session-15" in ran.out
+    assert "foreword demo --keep" in ran.out
+    assert max(map(len, ran.out.splitlines()[2:])) <= int(columns)
+    assert "\x1b" not in ran.out
+
+
+def test_the_demo_leaves_the_users_data_alone(foreword, home):
+    foreword("demo")
+    assert not home.exists()
+
+
+def test_a_kept_demo_can_be_asked(foreword, monkeypatch, tmp_path):
+    kept = tmp_path / "kept"
+    assert f"FOREWORD_HOME={kept} foreword context -w lighthouse" in foreword("demo", "--keep", str(kept)).out
+    assert foreword("demo", "--keep", str(kept)).code == 0
+    monkeypatch.setenv("FOREWORD_HOME", str(kept))
+    assert foreword("stats", "-w", "lighthouse", "--json").json["items"] == 333
+    assert foreword("why", "-w", "lighthouse").code == 0
+
+
+def test_the_demo_in_json_holds_every_answer(foreword):
+    told = foreword("demo", "--json", "-w", "elsewhere").json
+    assert told["workspace"] == "elsewhere"
+    assert [answer["receipt"]["budget"] for answer in told["answers"]] == [400] * 3
+    assert all(answer["milliseconds"] > 0 for answer in told["answers"])
+
+
+def _labelled(folder):
+    folder.mkdir(parents=True)
+    for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv"):
+        (folder / name).write_text("")
+    return folder
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Stands in for the evaluation; gives the calls it received."""
+    calls = []
+
+    def evaluate(folder, *, run_file, limit, progress):
+        progress("storing", 1, 2)
+        progress("asking", 0, 0)
+        calls.append((folder, run_file, limit))
+        return REPORT
+
+    monkeypatch.setattr("foreword.evaluate.evaluate", evaluate)
+    return calls
+
+
+def test_eval_prints_tables_and_passes_its_options_on(foreword, measured):
+    ran = foreword("eval", "some-set", "--run", "run.txt", "--limit-queries", "5")
+    assert ran.code == 0
+    assert measured == [(Path("some-set"), Path("run.txt"), 5)]
+    for text in ("speed", "sear[b]ch", "1.500", "1,000", "one machine", "-"):
+        assert text in ran.out
+
+
+def test_eval_in_json_is_one_report_or_a_list_of_them(foreword, measured):
+    assert foreword("eval", "one", "--json").json["data"] == {"answer": 42}
+    assert len(foreword("eval", "one", "two", "--json").json) == 2
+
+
+def test_eval_all_takes_every_set_in_a_folder(foreword, measured, tmp_path):
+    sets = [_labelled(tmp_path / "data" / name) for name in ("a", "b")]
+    (tmp_path / "data" / "other").mkdir()
+    foreword("eval", str(tmp_path / "data"), "--all")
+    assert [folder for folder, _, _ in measured] == sets
+
+
+def test_one_run_file_cannot_hold_two_sets(foreword, measured):
+    assert foreword("eval", "one", "two", "--run", "run.txt").code == 2
+    assert measured == []
+
+
+def test_progress_of_eval_goes_to_a_terminal_on_stderr(foreword, measured, monkeypatch, terminal):
+    monkeypatch.setattr("sys.stderr", terminal())
+    assert foreword("eval", "one", "--json").json["data"] == {"answer": 42}
+
+
+def test_bench_measures_the_parts_and_sizes_that_were_asked_for(foreword, monkeypatch):
+    calls = []
+
+    def bench(parts, sizes, progress):
+        progress("writing", 1, 1)
+        calls.append((parts, sizes))
+        return REPORT
+
+    monkeypatch.setattr("foreword.bench.bench", bench)
+    assert "sear[b]ch" in foreword("bench", "search", "--sizes", "1000,1_500").out
+    assert foreword("bench", "--json").json["data"] == {"answer": 42}
+    assert calls == [(("search",), (1000, 1500)), ((), (1000, 10_000, 100_000))]

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import pytest
+
+from foreword.errors import EmbeddingError, MissingExtra
+from foreword.testing import HashEmbeddings
+
+
+class Failing(HashEmbeddings):
+    def embed_batch(self, texts):
+        raise EmbeddingError("the encoder is out")
+
+
+# Remember
+
+
+def test_remember_prints_the_id_and_nothing_else(foreword):
+    ran = foreword("remember", "Deploys happen on Tuesdays.")
+    assert (ran.code, ran.err) == (0, "")
+    assert len(ran.out.split()) == 1
+    assert foreword("search", "deploys", "--json").json[0]["id"] == ran.out.strip()
+
+
+def test_remember_keeps_everything_it_was_told(foreword):
+    ran = foreword(
+        "remember", "The cause was a lock.", "--kind", "turn", "--type", "error", "--about", "Mara",
+        "--session", "s1", "--conversation", "c1", "--confidence", "0.8", "--importance", "0.9",
+        "--source", "jira", "--trust", "tool", "--meta", "ticket=LH-7", "--meta", "url=a=b", "--json",
+    )  # fmt: skip
+    item = ran.json
+    assert item["kind"] == "turn"
+    assert item["type"] == "error"
+    assert item["about"] == "Mara"
+    assert (item["session"], item["conversation"]) == ("s1", "c1")
+    assert (item["confidence"], item["importance"]) == (0.8, 0.9)
+    assert item["source"] == {"name": "jira", "trust": "tool"}
+    assert item["metadata"] == {"ticket": "LH-7", "url": "a=b"}
+
+
+def test_remember_reads_stdin_without_the_last_line_break(foreword):
+    ran = foreword("remember", "-", "--json", stdin="första\nandra\r\n".encode())
+    assert ran.json["text"] == "första\nandra"
+
+
+@pytest.mark.parametrize("stdin", [b"", b"\n", b"\xff\xfe", b"a\0b"])
+def test_stdin_that_is_not_text_is_refused_in_one_line(foreword, stdin):
+    ran = foreword("remember", "-", stdin=stdin)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+
+
+def test_saying_the_same_again_gives_the_same_id(foreword):
+    assert foreword("remember", "Once.").out == foreword("remember", "Once.").out
+
+
+def test_a_successor_replaces_the_older_item_in_contexts(foreword):
+    old = foreword("remember", "Staff sessions end after 30 minutes.").out.strip()
+    new = foreword("remember", "Staff sessions end after 15 minutes.", "--supersedes", old).out.strip()
+    context = foreword("context", "When do staff sessions end?")
+    assert "15 minutes" in context.out
+    assert "30 minutes" not in context.out
+    found = {item["id"]: item["superseded_by"] for item in foreword("search", "staff", "--json").json}
+    assert found == {old: new, new: None}
+    assert f"superseded by {new}" in " ".join(foreword("search", "staff").out.split())
+
+
+def test_a_wrong_id_to_supersede_leaves_nothing_behind(foreword):
+    assert foreword("remember", "New.", "--supersedes", "nothing").code == 2
+    assert foreword("stats", "--json").json["items"] == 0
+
+
+def test_an_item_cannot_supersede_itself(foreword):
+    item = foreword("remember", "Same.").out.strip()
+    ran = foreword("remember", "Same.", "--supersedes", item)
+    assert ran.code == 2
+    assert "itself" in ran.err
+
+
+def test_the_vector_is_made_before_the_command_ends(foreword, monkeypatch):
+    monkeypatch.setattr("foreword.engine._provider", lambda _settings: HashEmbeddings())
+    assert foreword("remember", "Deploys happen on Tuesdays.").code == 0
+    assert foreword("stats", "--json").json["vectors"] == {"semantic": 1}
+
+
+def test_no_embed_stores_without_an_encoder(foreword, monkeypatch):
+    monkeypatch.setenv("FOREWORD_EMBEDDING", "bundled")
+    assert foreword("remember", "Quickly.", "--no-embed").code == 0
+    assert foreword("stats", "--json").json["vectors"] == {}
+
+
+def test_a_failing_encoder_loses_nothing_and_is_reported(foreword, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("foreword.engine._provider", lambda _settings: Failing())
+        ran = foreword("remember", "Deploys happen on Tuesdays.")
+    assert ran.code == 4
+    assert "stored" in ran.err
+    assert foreword("search", "deploys", "--json").json[0]["id"] == ran.out.strip()
+
+
+def test_a_missing_package_is_reported_before_anything_is_stored(foreword, monkeypatch):
+    def missing(settings):
+        if settings.embedding == "fastembed":
+            raise MissingExtra("fastembed", "fastembed")
+
+    monkeypatch.setattr("foreword.engine._provider", missing)
+    monkeypatch.setenv("FOREWORD_EMBEDDING", "fastembed")
+    assert foreword("remember", "x").code == 5
+    assert foreword("stats", "--json").json["items"] == 0
+
+
+# Search
+
+
+def test_search_shows_a_table_with_the_best_first(foreword, shop):
+    ran = foreword("search", "Which day do deploys happen?")
+    assert ran.code == 0
+    rows = ran.out
+    assert shop["tuesday"] in rows
+    assert "workflow" in rows
+    assert all(len(line) <= 80 for line in rows.splitlines())
+
+
+def test_search_that_finds_nothing_says_so_with_exit_code_1(foreword):
+    ran = foreword("search", "anything")
+    assert (ran.code, ran.out) == (1, "")
+    assert "nothing found" in ran.err
+    assert foreword("search", "anything", "--json").json == []
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--type", "fact"], {"timeout"}),
+        (["--type", "fact", "--type", "decision"], {"timeout", "postgres"}),
+        (["--session", "tuesday"], {"tuesday"}),
+        (["--conversation", "none"], set()),
+        (["--kind", "commit"], set()),
+        (["--since", "1h"], {"timeout", "postgres", "tuesday"}),
+        (["--until", "2020-01-01"], set()),
+        (["--limit", "1"], {"postgres"}),
+        (["--deadline", "5000"], {"timeout", "postgres", "tuesday"}),
+    ],
+)
+def test_search_answers_only_with_what_was_asked_for(foreword, shop, options, expected):
+    found = foreword("search", "postgres session deploys json mysql", *options, "--json").json
+    assert {item["id"] for item in found} == {shop[name] for name in expected}
+
+
+def test_search_follows_relations(foreword, shop):
+    line = f'{{"from_id": "{shop["postgres"]}", "to_id": "{shop["timeout"]}", "type": "led_to"}}'
+    foreword("import", "-", stdin=line.encode())
+    found = foreword("search", "postgres", "--limit", "1", "--related", "1", "--json").json
+    assert found[0]["related"][0]["item"]["id"] == shop["timeout"]
+    assert "→ led_to" in foreword("search", "postgres", "--limit", "1", "--related", "1").out
+
+
+def test_markup_and_escapes_in_a_text_are_shown_as_text(foreword):
+    foreword("remember", "-", stdin="[red]danger[/red] \x1b[31mescape\u202e :smile:".encode())
+    ran = foreword("search", "danger")
+    assert "[red]danger[/red]" in " ".join(ran.out.split())
+    assert "\x1b" not in ran.out
+    assert "\u202e" not in ran.out
+
+
+# Forget
+
+
+def test_forget_removes_and_proves_it(foreword, shop):
+    ran = foreword("forget", shop["postgres"])
+    assert ran.code == 0
+    assert shop["postgres"] in ran.out
+    assert "hold nothing of them" in ran.out
+    assert foreword("search", "postgres mysql", "--type", "decision").code == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "left"), [(["--session", "tuesday"], 2), (["--source", "mara"], 0), (["--source", "x"], 3)]
+)
+def test_forget_takes_a_session_or_a_source(foreword, shop, options, left):
+    ran = foreword("forget", *options, "--yes", "--json")
+    assert len(ran.json["forgotten"]) == 3 - left
+    assert ran.code == (0 if left < 3 else 1)
+    assert foreword("stats", "--json").json["items"] == left
+
+
+def test_forget_that_matches_nothing_is_exit_code_1(foreword, shop):
+    for what in (["no-such-id"], ["--session", "no-such-session"]):
+        ran = foreword("forget", *what)
+        assert (ran.code, ran.out) == (1, "")
+        assert "matched" in ran.err
+
+
+def test_forget_of_a_session_takes_its_receipts_even_without_items(foreword, shop):
+    foreword("context", "deploys", "--session", "elsewhere")
+    assert foreword("stats", "--json").json["receipts"] == 1
+    assert foreword("forget", "--session", "elsewhere").code == 1
+    assert foreword("stats", "--json").json["receipts"] == 0
+
+
+def test_forget_asks_on_a_terminal_and_takes_no_for_an_answer(foreword, shop, terminal):
+    ran = foreword("forget", shop["postgres"], stdin=terminal("n\n"))
+    assert ran.code == 1
+    assert "Forget 1 item for good?" in ran.err
+    assert foreword("stats", "--json").json["items"] == 3
+    assert foreword("forget", shop["postgres"], stdin=terminal("y\n")).code == 0
+    assert foreword("forget", shop["tuesday"], "--yes", stdin=terminal()).code == 0
+
+
+def test_forget_on_a_terminal_that_hangs_up_is_an_interruption(foreword, shop, terminal):
+    assert foreword("forget", shop["postgres"], stdin=terminal("")).code == 130
+    assert foreword("stats", "--json").json["items"] == 3
+
+
+def test_forget_can_skip_the_check(foreword, shop):
+    assert "not checked" in foreword("forget", shop["postgres"], "--no-verify").out
+
+
+def test_forget_reports_what_the_check_finds(foreword, shop, monkeypatch):
+    from foreword.store.base import Problem
+    from foreword.store.sqlite import SqliteStore
+
+    monkeypatch.setattr(SqliteStore, "check", lambda *_: (Problem("words", "one row too many"),))
+    ran = foreword("forget", shop["postgres"])
+    assert ran.code == 1
+    assert "words: one row too many" in ran.out
+
+
+def test_a_long_list_of_forgotten_ids_is_cut(foreword):
+    lines = "\n".join(f'{{"text": "fact {number}", "session": "s"}}' for number in range(25))
+    foreword("import", "-", stdin=lines.encode())
+    assert "and 5 more" in foreword("forget", "--session", "s").out

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.spaces import entities, identifiers
+from foreword.spaces.entities import EntitySpace
+from foreword.spaces.graph import GraphSpace
+from foreword.spaces.identifiers import IdentifierSpace
+from foreword.spaces.lexical import MAX_WORDS, LexicalSpace, TrigramSpace
+from foreword.spaces.time import DaySpace, HourSpace, RecencySpace
+from foreword.types import NeighboursProbe, Query, RecentProbe
+
+NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
+
+
+def ask(text, vector=None):
+    return Query(text, "w", NOON, vector=vector)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("parseHttpDate", ("parse", "http", "date")),
+        ("parse_http_date", ("parse", "http", "date")),
+        ("http.parse::date", ("http", "parse", "date")),
+        ("XMLHttpRequest2", ("xml", "http", "request")),
+        ("src/app/models.py", ("src", "app", "models", "py")),
+        ("__init__", ("init",)),
+        ("plain words only", ()),
+        ("", ()),
+    ],
+)
+def test_a_code_name_is_split_into_its_parts(text, parts):
+    assert identifiers.parts(text) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("We asked Priya Patel about it.", ("priya patel", "priya", "patel")),
+        ("The build of LH-142 failed, see #77.", ("lh-142", "#77")),
+        ("It is in src/app/models.py and setup.cfg.", ("src/app/models.py", "setup.cfg")),
+        ("We are on v3.12.1 or 4.0", ("v3.12.1", "4.0")),
+        ("Do ask mara@example.org or https://example.org/a?b=1", ("mara@example.org", "https://example.org/a?b=1")),
+        ("Then `expire_holds` before build_day()", ("expire_holds", "build_day")),
+        ("When did they go?", ()),
+        ("Mara's idea", ("mara",)),
+    ],
+)
+def test_named_things_are_found_by_their_shape(text, names):
+    assert entities.extract(text) == names
+
+
+@given(st.text(max_size=400))
+def test_no_text_breaks_the_shapes(text):
+    assert all(name == name.lower() for name in entities.extract(text))
+    assert len(set(identifiers.parts(text))) == len(identifiers.parts(text))
+
+
+def test_word_spaces_probe_with_the_telling_words():
+    query = ask("Which database do we use for `parse_http_date`?")
+    assert LexicalSpace().probe(query).words == ("database", "use", "parse", "http", "date")
+    assert TrigramSpace().probe(query).words == LexicalSpace().probe(query).words
+    assert set(IdentifierSpace().probe(query).words) == {"parse", "http", "date", "database", "use"}
+    assert EntitySpace().probe(query).names == ("parse_http_date",)
+
+
+def test_a_pasted_flood_of_words_is_cut():
+    flood = ask(" ".join(f"word{number}" for number in range(1000)))
+    assert len(LexicalSpace().probe(flood).words) == MAX_WORDS
+
+
+@pytest.mark.parametrize("space", [LexicalSpace(), TrigramSpace(), IdentifierSpace(), EntitySpace(), GraphSpace()])
+def test_a_space_has_nothing_to_say_to_an_empty_question(space):
+    assert space.probe(ask("  ")) is None
+
+
+def test_neighbours_follow_any_question_and_recency_only_the_empty_one():
+    assert GraphSpace().probe(ask("where")) == NeighboursProbe("graph")
+    assert GraphSpace().probe(ask("", vector=(1.0,))) == NeighboursProbe("graph")
+    assert RecencySpace().probe(ask("")) == RecentProbe("recency")
+    assert RecencySpace().probe(ask("where")) is None
+
+
+@pytest.mark.parametrize(
+    ("hour", "near"), [(12, True), (10, True), (14, True), (9, False), (15, False), (0, False)]
+)
+def test_the_hour_is_near_within_two_hours(hour, near):
+    assert (HourSpace().closeness(NOON.replace(hour=hour), NOON) > 0) is near
+
+
+def test_the_hour_is_near_across_midnight():
+    late, early = NOON.replace(hour=23), NOON.replace(hour=1)
+    assert HourSpace().closeness(late, early) > 0
+
+
+@pytest.mark.parametrize(("day", "closeness"), [(10, 1.0), (9, 0.5), (8, 0.0), (1, 0.0)])
+def test_the_day_is_near_today_and_yesterday(day, closeness):
+    assert DaySpace().closeness(NOON.replace(day=day), NOON) == closeness
+
+
+def test_recency_falls_with_the_days():
+    assert RecencySpace().closeness(NOON, NOON) == 1.0
+    assert RecencySpace().closeness(NOON.replace(day=9), NOON) == 0.5
+    assert RecencySpace().closeness(NOON.replace(day=11), NOON) == 1.0, "the future is not nearer than now"

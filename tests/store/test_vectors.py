@@ -1,0 +1,313 @@
+"""The code file: a copy of the vector rows that can be thrown away, searched exactly."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from foreword.store import vectors
+from foreword.store.vectors import CodeFile, quantise, restore
+
+SIZE = 16
+
+
+def _vector(seed, size=SIZE):
+    return np.random.default_rng(seed).normal(size=size)
+
+
+def _brute_force(query, codes):
+    """Cosines by numpy, best first."""
+    question = np.frombuffer(quantise(query), np.int8).astype(float)
+    scores = {}
+    for no, code in codes.items():
+        values = np.frombuffer(code, np.int8).astype(float)
+        scores[no] = float(values @ question / (np.linalg.norm(values) * np.linalg.norm(question)))
+    return sorted(scores.items(), key=lambda found: -found[1])
+
+
+def _assert_nearest(found, query, codes, limit):
+    expected = _brute_force(query, codes)
+    exact = dict(expected)
+    assert [score for _, score in found] == pytest.approx([score for _, score in expected[:limit]], abs=2e-3)
+    assert len({no for no, _ in found}) == len(found)
+    for no, score in found:
+        assert score == pytest.approx(exact[no], abs=2e-3)
+
+
+class Table:
+    """What the `vectors` table would hold: one code an item, a new sequence number for each writing."""
+
+    def __init__(self, count=0):
+        self.seq = 0
+        self.rows = {}
+        for no in range(1, count + 1):
+            self.put(no, no)
+
+    def put(self, no, seed):
+        self.seq += 1
+        self.rows[no] = (self.seq, quantise(_vector(seed)))
+
+    def after(self, last):
+        return sorted((seq, no, code) for no, (seq, code) in self.rows.items() if seq > last)
+
+    @property
+    def newest(self):
+        return max((seq for seq, _ in self.rows.values()), default=0)
+
+    @property
+    def codes(self):
+        return {no: code for no, (_, code) in self.rows.items()}
+
+
+class Machine(RuleBasedStateMachine):
+    """Two holders of one file, as two processes would be, against a dictionary."""
+
+    folder = None
+
+    @initialize()
+    def begin(self):
+        for path in self.folder.iterdir():
+            path.unlink()
+        self.path = self.folder / "s.codes"
+        self.table = Table()
+        self.files = [CodeFile(self.path, SIZE), CodeFile(self.path, SIZE)]
+
+    @rule(no=st.integers(1, 12), seed=st.integers(0, 99))
+    def put(self, no, seed):
+        self.table.put(no, seed)
+
+    @rule(nos=st.sets(st.integers(1, 12), max_size=6), who=st.integers(0, 1))
+    def delete(self, nos, who):
+        for no in nos:
+            self.table.rows.pop(no, None)
+        self.files[who].erase(nos)
+
+    @rule(who=st.integers(0, 1))
+    def catch_up(self, who):
+        self.files[who].catch_up(self.table.newest, self.table.after)
+        assert self.files[who].contents() == self.table.codes
+        assert self.files[1 - who].contents() == self.table.codes
+
+    @rule(who=st.integers(0, 1))
+    def rebuild(self, who):
+        self.files[who].rebuild(self.table.after)
+        assert self.files[1 - who].contents() == self.table.codes
+
+    @rule(who=st.integers(0, 1), how=st.sampled_from(["absent", "empty", "magic", "size", "cut", "count"]))
+    def damage(self, who, how):
+        if self.path.exists():
+            _damage(self.path, how)
+        assert self.files[who].contents() == {}
+
+    @rule(who=st.integers(0, 1))
+    def reopen(self, who):
+        self.files[who].close()
+        self.files[who] = CodeFile(self.path, SIZE)
+
+    @rule(
+        who=st.integers(0, 1),
+        seed=st.integers(0, 99),
+        limit=st.integers(1, 15),
+        allowed=st.none() | st.sets(st.integers(1, 14)),
+    )
+    def nearest(self, who, seed, limit, allowed):
+        codes = {no: code for no, code in self.table.codes.items() if allowed is None or no in allowed}
+        filtered = None if allowed is None else np.fromiter(allowed, np.int64)
+        found = self.files[who].nearest(_vector(seed), limit, filtered, self.table.after)
+        _assert_nearest(found, _vector(seed), codes, limit)
+
+    @invariant()
+    def an_item_stands_in_the_file_once(self):
+        if hasattr(self, "files"):
+            nos = [no for no in self.files[0]._view()["no"] if no != -1]
+            assert len(nos) == len(set(nos))
+
+
+def _damage(path, how):
+    raw = bytearray(path.read_bytes())
+    match how:
+        case "absent":
+            path.unlink()
+            return
+        case "empty":
+            raw = bytearray()
+        case "magic":
+            raw[:8] = b"nonsense"
+        case "size":
+            raw[8:12] = (SIZE + 1).to_bytes(4, "little")
+        case "cut":
+            raw = raw[: len(raw) // 2] if len(raw) > 32 else raw[:10]
+        case "count":
+            raw[16:24] = (1 << 40).to_bytes(8, "little")
+    fresh = path.with_suffix(".damaged")
+    fresh.write_bytes(raw)
+    fresh.replace(path)
+
+
+def test_a_code_file_agrees_with_a_dictionary_whatever_is_done_to_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(vectors, "_SMALL", 6)  # so that files are written anew for their holes
+    monkeypatch.setattr(vectors.os, "fsync", lambda _: None)
+    monkeypatch.setattr(Machine, "folder", tmp_path / "codes")
+    Machine.folder.mkdir()
+    run_state_machine_as_test(
+        Machine, settings=settings(max_examples=60, stateful_step_count=30, deadline=None)
+    )
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32),
+    count=st.integers(1, 400),
+    limit=st.integers(1, 60),
+    share=st.sampled_from([0, 1, 3, 20]),
+)
+def test_the_nearest_are_those_of_brute_force(tmp_path, seed, count, limit, share):
+    table = Table()
+    table.rows = {no: (no, quantise(_vector([seed, no]))) for no in range(1, count + 1)}
+    allowed = {no for no in table.rows if no % (share + 1) == 0} if share else None
+    file = CodeFile(tmp_path / "s.codes", SIZE)
+    file.rebuild(table.after)
+    query = _vector([seed, 0])
+    filtered = None if allowed is None else np.fromiter(allowed, np.int64)
+    codes = {no: code for no, code in table.codes.items() if allowed is None or no in allowed}
+    _assert_nearest(file.nearest(query, limit, filtered), query, codes, limit)
+
+
+def test_a_filter_that_lets_nothing_pass_finds_nothing(tmp_path):
+    file = CodeFile(tmp_path / "s.codes", SIZE)
+    file.rebuild(Table(50).after)
+    assert file.nearest(_vector(1), 5, np.zeros(0, np.int64)) == []
+    assert file.nearest(_vector(1), 5, np.array([999], np.int64)) == []
+
+
+def test_a_file_that_is_mostly_holes_is_written_anew(tmp_path):
+    table = Table(1200)
+    file = CodeFile(tmp_path / "s.codes", SIZE)
+    file.catch_up(table.newest, table.after)
+    full = file.path.stat().st_size
+    gone = range(1, 401)
+    for no in gone:
+        del table.rows[no]
+    file.erase(gone)
+    assert file.path.stat().st_size == full
+    assert file.contents() == table.codes
+    file.catch_up(table.newest, table.after)
+    assert file.path.stat().st_size < full * 0.7
+    assert file.contents() == table.codes
+
+
+def test_erased_codes_are_overwritten(tmp_path):
+    table = Table(20)
+    file = CodeFile(tmp_path / "s.codes", SIZE)
+    file.catch_up(table.newest, table.after)
+    assert table.codes[7] in file.path.read_bytes()
+    file.erase([7, 999])
+    assert table.codes[7] not in file.path.read_bytes()
+    assert table.codes[8] in file.path.read_bytes()
+
+
+def test_erasing_removes_what_cannot_be_read_and_what_was_left_half_written(tmp_path):
+    file = CodeFile(tmp_path / "s.codes", SIZE)
+    file.rebuild(Table(5).after)
+    _damage(file.path, "cut")
+    file.path.with_suffix(".new").write_bytes(b"half")
+    assert file.damaged
+    file.erase([1])
+    assert not file.damaged
+    assert [path.name for path in tmp_path.iterdir()] == ["s.lock"]
+
+
+def test_absent_is_not_damaged(tmp_path):
+    file = CodeFile(tmp_path / "s.codes", SIZE)
+    assert not file.damaged
+    assert file.last_seq == 0
+    assert file.nearest(_vector(1), 5) == []
+    file.erase([1])
+    file.remove()
+
+
+def test_the_files_of_a_folder_are_found_with_their_size_and_the_damaged_ones_too(tmp_path):
+    for name, size in (("a", 4), ("b", 16)):
+        CodeFile(tmp_path / f"{name}.codes", size).rebuild(lambda _: ())
+    (tmp_path / "c.codes").write_bytes(b"FWCODES1" + b"\xff" * 24)
+    (tmp_path / "d.codes").write_bytes(b"short")
+    found = {file.path.name: (file.dimensions, file.damaged) for file in CodeFile.existing(tmp_path)}
+    assert found == {
+        "a.codes": (4, False),
+        "b.codes": (16, False),
+        "c.codes": (0, True),
+        "d.codes": (0, True),
+    }
+
+
+_CATCHER = """
+import sys
+from pathlib import Path
+from foreword.store.vectors import CodeFile, quantise
+path, total = Path(sys.argv[1]), int(sys.argv[2])
+rows = [(n, n, bytes([n % 127]) * 16) for n in range(1, total + 1)]
+file = CodeFile(path, 16)
+for newest in range(1, total + 1):
+    file.catch_up(newest, lambda last, newest=newest: rows[last:newest])
+    if newest % 5 == 0:
+        file.erase([newest - 2])
+    if newest % 97 == 0:
+        file.rebuild(lambda last, newest=newest: [r for r in rows[:newest] if (r[0] + 2) % 5 or r[0] + 2 > newest])
+    file.nearest([1.0] * 16, 3)
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_catch_up_at_once_never_spoil_the_file(tmp_path):
+    total = 200
+    path = tmp_path / "s.codes"
+    commands = [[sys.executable, "-c", _CATCHER, str(path), str(total)] for _ in range(3)]
+    children = [subprocess.Popen(command, stderr=subprocess.PIPE) for command in commands]
+    for child in children:
+        _, complaint = child.communicate(timeout=60)
+        assert child.returncode == 0, complaint.decode()
+    file = CodeFile(path, 16)
+    kept = {n: bytes([n % 127]) * 16 for n in range(1, total + 1) if (n + 2) % 5 or n + 2 > total}
+    assert file.contents() == kept
+    nos = [no for no in file._view()["no"] if no != -1]
+    assert sorted(nos) == sorted(kept)
+
+
+@given(st.integers(0, 2**32), st.integers(8, 1536))
+def test_a_vector_survives_its_code(seed, size):
+    vector = _vector(seed, size)
+    again = np.array(restore(quantise(vector)))
+    assert vector @ again / np.linalg.norm(vector) > 0.999
+    assert np.linalg.norm(again) == pytest.approx(1)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40))
+def test_a_restored_vector_has_the_same_code(values):
+    code = quantise(values)
+    assert len(code) == len(values)
+    assert quantise(restore(code)) == code
+
+
+def test_a_vector_of_zeros_has_a_code_of_zeros():
+    assert quantise([0.0] * 8) == bytes(8)
+    assert restore(bytes(8)) == (0.0,) * 8
+    assert quantise([]) == b""
+
+
+def test_closing_lets_go_and_the_file_can_be_used_again(tmp_path):
+    table = Table(3)
+    file = CodeFile(tmp_path / "s.codes", SIZE)
+    file.rebuild(table.after)
+    file.close()
+    file.close()
+    assert file.contents() == table.codes
+    with suppress(FileNotFoundError):
+        file.path.with_suffix(".lock").unlink()
+    assert file.contents() == table.codes

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import foreword
+from foreword import errors
+
+SOURCES = sorted((Path(__file__).parent.parent / "src" / "foreword").rglob("*.py"))
+
+
+@pytest.mark.parametrize("name", foreword.__all__)
+def test_every_public_name_can_be_had(name):
+    assert getattr(foreword, name) is not None
+    assert name in dir(foreword)
+
+
+def test_type_checkers_see_the_same_names_as_users():
+    tree = ast.parse(Path(foreword.__file__).read_text())
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    shown = {alias.asname for node in guarded.body for alias in node.names}
+    assert shown == set(foreword.__all__) - {"__version__"}
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Manager'"):
+        _ = foreword.Manager
+
+
+def test_importing_foreword_imports_nothing_heavy():
+    code = "import sys, foreword; print(*sorted(m.partition('.')[0] for m in sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "apsw", "onnxruntime", "tiktoken", "tokenizers", "click", "rich", "structlog"} & set(loaded)
+
+
+def _error_classes():
+    return [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+
+
+@pytest.mark.parametrize("kind", _error_classes(), ids=lambda kind: kind.__name__)
+def test_every_error_is_raised_somewhere_public_and_in_the_tree(kind):
+    used = sum(kind.__name__ in path.read_text() for path in SOURCES if path.name not in ("errors.py", "__init__.py"))
+    assert used or kind.__subclasses__(), "an error that nobody raises describes nothing"
+    assert issubclass(kind, errors.ForewordError)
+    assert kind.__name__ in errors.__doc__
+    assert kind.__name__ in foreword.__all__
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_every_module_says_what_it_is(path):
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def test_the_version_is_the_distributions():
+    from importlib.metadata import version
+
+    assert version("foreword") == foreword.__version__
+
+
+def test_every_module_can_be_imported_first():
+    for path in SOURCES:
+        if path.name != "__main__.py":
+            relative = path.relative_to(path.parents[len(path.parts) - path.parts.index("foreword") - 1].parent)
+            name = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
+            assert importlib.import_module(name)
