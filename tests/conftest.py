@@ -11,7 +11,9 @@ from foreword.config import Settings
 from foreword.engine import ContextEngine
 from foreword.testing import FixedClock, HashEmbeddings
 
-settings.register_profile("foreword", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+settings.register_profile(
+    "foreword", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 settings.load_profile("foreword")
 
 REPOSITORY = Path(__file__).parent.parent
@@ -35,7 +37,9 @@ def clock():
 @pytest.fixture
 def engine(home, clock):
     """An engine on a real store, with the hash encoder and a clock that stands still."""
-    with ContextEngine(embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock) as engine:
+    with ContextEngine(
+        embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock
+    ) as engine:
         yield engine
 
 

@@ -48,7 +48,9 @@ def test_the_readmes_tree_is_the_tree():
     tree = README.read_text().split("```text\n")[-1].split("```")[0]
     named = set(re.findall(r"^ *([\w/.]+?/?) {2,}", tree, re.MULTILINE))
     source = REPOSITORY / "src" / "foreword"
-    there = {p.name + ("/" if p.is_dir() else "") for p in source.iterdir() if not p.name.startswith(("_", "."))}
+    there = {
+        p.name + ("/" if p.is_dir() else "") for p in source.iterdir() if not p.name.startswith(("_", "."))
+    }
     assert there - {"py.typed"} <= named, "a file or folder of the package is missing from the README's tree"
 
 

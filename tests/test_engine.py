@@ -213,7 +213,8 @@ def test_a_successor_that_no_space_found_is_fetched(engine, clock):
 def test_a_context_is_worded_by_its_template(engine, project):
     result = engine.build_context("Which database did we choose?", "shop", limit=1)
     assert result.context == (
-        "Relevant context from past conversations:\n\n- We chose Postgres over MySQL for its JSON operators.\n"
+        "Relevant context from past conversations:\n\n"
+        "- We chose Postgres over MySQL for its JSON operators.\n"
     )
     assert (result.template, result.truncated) == ("chat", False)
     assert result.token_count == engine.tokenizer.count(result.context)
@@ -285,7 +286,11 @@ def test_a_template_of_ones_own(engine, project):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda e: e.build_context("x", "shop", template="nope"), TemplateNotFound, "chat, detailed, summary"),
+        (
+            lambda e: e.build_context("x", "shop", template="nope"),
+            TemplateNotFound,
+            "chat, detailed, summary",
+        ),
         (lambda e: e.build_context("x", "shop", ranker="nope"), ValidationError, "confidence, default, mmr"),
         (lambda e: e.build_context("x", "shop", token_budget=0), ValidationError, "token_budget"),
         (lambda e: e.build_context("x", "shop", token_budget=-5), ValidationError, "token_budget"),
@@ -428,7 +433,9 @@ def test_a_bad_line_imports_nothing(engine):
 def test_dimensions_other_than_expected_are_refused(home):
     with pytest.raises(ValidationError, match="64 dimensions, not 384"):
         ContextEngine(
-            embedding_provider=HashEmbeddings(), settings=Settings(home=home), expected_embedding_dimensions=384
+            embedding_provider=HashEmbeddings(),
+            settings=Settings(home=home),
+            expected_embedding_dimensions=384,
         )
 
 

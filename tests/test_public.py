@@ -34,8 +34,12 @@ def test_an_unknown_name_is_an_attribute_error():
 
 def test_importing_foreword_imports_nothing_heavy():
     code = "import sys, foreword; print(*sorted(m.partition('.')[0] for m in sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"numpy", "apsw", "onnxruntime", "tiktoken", "tokenizers", "click", "rich", "structlog"} & set(loaded)
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"numpy", "apsw", "onnxruntime", "tiktoken", "tokenizers", "click", "rich", "structlog"} & set(
+        loaded
+    )
 
 
 def _error_classes():
@@ -44,7 +48,9 @@ def _error_classes():
 
 @pytest.mark.parametrize("kind", _error_classes(), ids=lambda kind: kind.__name__)
 def test_every_error_is_raised_somewhere_public_and_in_the_tree(kind):
-    used = sum(kind.__name__ in path.read_text() for path in SOURCES if path.name not in ("errors.py", "__init__.py"))
+    used = sum(
+        kind.__name__ in path.read_text() for path in SOURCES if path.name not in ("errors.py", "__init__.py")
+    )
     assert used or kind.__subclasses__(), "an error that nobody raises describes nothing"
     assert issubclass(kind, errors.ForewordError)
     assert kind.__name__ in errors.__doc__
@@ -65,6 +71,8 @@ def test_the_version_is_the_distributions():
 def test_every_module_can_be_imported_first():
     for path in SOURCES:
         if path.name != "__main__.py":
-            relative = path.relative_to(path.parents[len(path.parts) - path.parts.index("foreword") - 1].parent)
+            relative = path.relative_to(
+                path.parents[len(path.parts) - path.parts.index("foreword") - 1].parent
+            )
             name = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
             assert importlib.import_module(name)

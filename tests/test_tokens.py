@@ -15,7 +15,12 @@ from foreword.tokens import (
     tokenizer,
 )
 
-TOKENIZERS = [TiktokenTokenizer("o200k_base"), TiktokenTokenizer("gpt-4"), CharacterTokenizer(), WordTokenizer()]
+TOKENIZERS = [
+    TiktokenTokenizer("o200k_base"),
+    TiktokenTokenizer("gpt-4"),
+    CharacterTokenizer(),
+    WordTokenizer(),
+]
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=80)
 
 

@@ -30,5 +30,7 @@ def test_small_words_are_words():
 def test_words_are_split_as_the_full_text_engine_splits_them(text):
     db = apsw.Connection(":memory:")
     engine = db.fts5_tokenizer("unicode61", ["remove_diacritics", "2"])
-    split = engine(text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+    split = engine(
+        text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
+    )
     assert words(text) == list(split)

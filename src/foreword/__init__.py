@@ -35,13 +35,9 @@ _HOMES = {
     "foreword.recipes.chat": ("ContextPreview", "ContextResult"),
     "foreword.compose.templates": ("ContextTemplate",),
     "foreword.recall.rank": ("MemoryRanker", "RankingFunction", "RankingOptions"),
-    "foreword.spaces.providers": (
-        "BundledEmbeddingProvider",
-        "EmbeddingProvider",
-        "FastEmbedProvider",
-        "OpenAIEmbeddingProvider",
-        "SentenceTransformersProvider",
-    ),
+    "foreword.spaces.providers": ("EmbeddingProvider", "FastEmbedProvider", "SentenceTransformersProvider"),
+    "foreword.spaces.bundled": ("BundledEmbeddingProvider",),
+    "foreword.spaces.remote": ("OpenAIEmbeddingProvider",),
     "foreword.spaces.cache": ("EmbeddingCache",),
     "foreword.store.base": ("Store",),
     "foreword.store.sqlite": ("SqliteStore",),
@@ -91,12 +87,12 @@ if TYPE_CHECKING:
     from foreword.recall.rank import RankingOptions as RankingOptions
     from foreword.recipes.chat import ContextPreview as ContextPreview
     from foreword.recipes.chat import ContextResult as ContextResult
+    from foreword.spaces.bundled import BundledEmbeddingProvider as BundledEmbeddingProvider
     from foreword.spaces.cache import EmbeddingCache as EmbeddingCache
-    from foreword.spaces.providers import BundledEmbeddingProvider as BundledEmbeddingProvider
     from foreword.spaces.providers import EmbeddingProvider as EmbeddingProvider
     from foreword.spaces.providers import FastEmbedProvider as FastEmbedProvider
-    from foreword.spaces.providers import OpenAIEmbeddingProvider as OpenAIEmbeddingProvider
     from foreword.spaces.providers import SentenceTransformersProvider as SentenceTransformersProvider
+    from foreword.spaces.remote import OpenAIEmbeddingProvider as OpenAIEmbeddingProvider
     from foreword.store.base import Store as Store
     from foreword.store.sqlite import SqliteStore as SqliteStore
     from foreword.tokens import CharacterTokenizer as CharacterTokenizer

@@ -11,7 +11,6 @@ import queue
 import threading
 from typing import TYPE_CHECKING, cast
 
-from foreword.errors import ContextError
 from foreword.log import get_logger
 from foreword.store.base import KnownVectors, PutVectors, Unembedded, Vector
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.embedder")
 
 BATCH = 64
+PATIENCE = 10.0
+"""How many seconds `close` waits for the batch in hand; an encoder that hangs must not hang its user."""
 
 
 class Embedder:
@@ -89,7 +90,7 @@ class Embedder:
             thread = self._thread
         if thread is not None:
             self._queue.put(None)
-            thread.join()
+            thread.join(PATIENCE)
 
     def _lacking(self, workspace: str) -> tuple[Item, ...]:
         op = Unembedded(workspace, self._space.name, self._space.digest, BATCH)
@@ -100,7 +101,7 @@ class Embedder:
             workspace, items = task
             try:
                 self._work(workspace, items)
-            except ContextError as error:
+            except Exception as error:  # noqa: BLE001  (a user's encoder may raise anything; the thread lives on)
                 _log.warning("embedding failed", workspace=workspace, error=str(error))
                 with self._lock:  # look again for what was left, at the next occasion
                     self._opened.discard(workspace)

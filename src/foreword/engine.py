@@ -421,13 +421,13 @@ def _default_store(settings: Settings) -> Store:
 
 
 def _provider(settings: Settings) -> EmbeddingProvider | None:
-    from foreword.spaces import providers
+    from foreword.spaces import bundled, providers, remote
 
     match settings.embedding:
         case "bundled":
-            return providers.BundledEmbeddingProvider(settings.threads or None)
+            return bundled.BundledEmbeddingProvider(settings.threads or None)
         case "openai":
-            return providers.OpenAIEmbeddingProvider(
+            return remote.OpenAIEmbeddingProvider(
                 settings.embedding_key or None,
                 settings.embedding_model or "text-embedding-3-small",
                 settings.embedding_url or "https://api.openai.com/v1",

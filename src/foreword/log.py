@@ -6,35 +6,47 @@ A library must not print: where the events go, and from which level on, is for t
 
 from __future__ import annotations
 
+import functools
 import logging
 from typing import TYPE_CHECKING, Any, cast
-
-import structlog
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-
-_facts = structlog.processors.LogfmtRenderer(drop_missing=True)
-
-
-def _line(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
-    happened = event.pop("event")
-    return f"{happened} {_facts(logger, method, event)}".rstrip()
+    from structlog.stdlib import BoundLogger
 
 
-def get_logger(name: str) -> structlog.stdlib.BoundLogger:
+class Logger:
+    """Events of one part of Foreword. structlog itself, slow to import, is loaded with the first event."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def warning(self, event: str, **facts: object) -> None:
+        """Something went wrong and was worked around."""
+        _bound(self._name).warning(event, **facts)
+
+
+def get_logger(name: str) -> Logger:
     """A logger whose events read `something happened key=value`."""
+    return Logger(name)
+
+
+@functools.cache
+def _bound(name: str) -> BoundLogger:
+    import structlog
+
+    facts = structlog.processors.LogfmtRenderer(drop_missing=True)
+
+    def line(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
+        happened = event.pop("event")
+        return f"{happened} {facts(logger, method, event)}".rstrip()
+
     return cast(
-        structlog.stdlib.BoundLogger,
+        "BoundLogger",
         structlog.wrap_logger(
             logging.getLogger(name),
-            processors=[
-                structlog.stdlib.filter_by_level,
-                structlog.processors.format_exc_info,
-                _line,
-            ],
+            processors=[structlog.stdlib.filter_by_level, line],
             wrapper_class=structlog.stdlib.BoundLogger,
-            cache_logger_on_first_use=True,
         ),
     )

@@ -27,7 +27,9 @@ def test_a_text_that_cannot_be_kept_is_refused_with_the_reason(text, message):
         sound("text", text)
 
 
-@pytest.mark.parametrize("text", ["x" * MAX_CHARACTERS, "👩\u200d💻", "\u202edexif", 'NEAR("a" OR *', "\r\n x"])
+@pytest.mark.parametrize(
+    "text", ["x" * MAX_CHARACTERS, "👩\u200d💻", "\u202edexif", 'NEAR("a" OR *', "\r\n x"]
+)
 def test_a_text_that_can_be_kept_is_kept_as_it_is(text):
     assert sound("text", text) == text
 

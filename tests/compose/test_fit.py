@@ -35,7 +35,9 @@ def test_a_budget_that_is_just_enough_is_used():
 
 
 def test_the_frame_counts():
-    framed = ContextTemplate(name="f", header="of four words here\n", memory_format="{{content}}", footer="\nend")
+    framed = ContextTemplate(
+        name="f", header="of four words here\n", memory_format="{{content}}", footer="\nend"
+    )
     assert fit(results("one two"), framed, 6, WordTokens()).text == ""
     assert fit(results("one two"), framed, 7, WordTokens()).tokens == 7
 

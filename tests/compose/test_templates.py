@@ -37,7 +37,8 @@ def test_the_shipped_templates_are_the_documents(name, text):
 def test_every_variable_is_shown():
     template = ContextTemplate(
         name="all",
-        memory_format="{{content}}|{{ type }}|{{confidence}}|{{timestamp}}|{{score}}|{{about}}|{{source}}|{{id}}",
+        memory_format="{{content}}|{{ type }}|{{confidence}}|{{timestamp}}|"
+        "{{score}}|{{about}}|{{source}}|{{id}}",
     )
     line = word(result(about="adr.md > Store"), template)
     assert line == "We use Postgres.|decision|0.90|2026-03-04T05:06:07Z|0.88|adr.md > Store|mara|i1"
@@ -67,7 +68,9 @@ def test_memories_that_share_a_line_are_put_on_one():
 
 def test_a_template_that_gives_content_its_own_lines_keeps_them():
     template = ContextTemplate(name="code", memory_format="## {{type}}\n```\n{{content}}\n```\n")
-    assert word(result("def f():\n    return 1"), template) == "## decision\n```\ndef f():\n    return 1\n```\n"
+    assert (
+        word(result("def f():\n    return 1"), template) == "## decision\n```\ndef f():\n    return 1\n```\n"
+    )
 
 
 def test_no_memories_no_text():

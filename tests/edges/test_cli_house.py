@@ -197,7 +197,7 @@ def test_the_doctor_tries_the_bundled_model(foreword, monkeypatch):
     def damaged(_self):
         raise EmbeddingError("model.onnx is damaged; reinstall it")
 
-    monkeypatch.setattr("foreword.spaces.providers.BundledEmbeddingProvider.load", damaged)
+    monkeypatch.setattr("foreword.spaces.bundled.BundledEmbeddingProvider.load", damaged)
     ran = foreword("doctor")
     assert ran.code == 1
     assert "reinstall it" in ran.out

@@ -66,7 +66,7 @@ def measured(monkeypatch):
     """Stands in for the evaluation; gives the calls it received."""
     calls = []
 
-    def evaluate(folder, *, run_file, limit, progress):
+    def evaluate(folder, *, run_file, limit, progress, home=None):
         progress("storing", 1, 2)
         progress("asking", 0, 0)
         calls.append((folder, run_file, limit))

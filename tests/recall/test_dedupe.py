@@ -35,7 +35,11 @@ def test_two_that_replace_each_other_do_no_harm():
     assert sorted(ids(step_behind([result("a", successor="b"), result("b", successor="a")]))) == ["a", "b"]
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdefxyz")), unique_by=lambda pair: pair[0]))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdefxyz")), unique_by=lambda pair: pair[0]
+    )
+)
 def test_stepping_behind_loses_nothing(pairs):
     results = [result(name, successor=successor) for name, successor in pairs]
     assert sorted(ids(step_behind(results))) == sorted(ids(results))

@@ -16,7 +16,9 @@ NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 def found(**lists):
     ids = {item for listed in lists.values() for item in listed}
     items = {i: Item(f"text {i}", "w", id=i, created_at=NOW - timedelta(days=ord(i[0]) % 7)) for i in ids}
-    return Found(items, {space: tuple((i, 1 / n) for n, i in enumerate(listed, 1)) for space, listed in lists.items()})
+    return Found(
+        items, {space: tuple((i, 1 / n) for n, i in enumerate(listed, 1)) for space, listed in lists.items()}
+    )
 
 
 def test_what_every_space_puts_first_scores_one():

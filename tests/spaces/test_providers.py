@@ -15,17 +15,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from foreword.errors import EmbeddingError, MissingExtra, ValidationError
-from foreword.spaces import providers
+from foreword.spaces import onnx, providers
+from foreword.spaces.bundled import BGE, BundledEmbeddingProvider
 from foreword.spaces.providers import (
-    BundledEmbeddingProvider,
     EmbeddingProvider,
     FastEmbedProvider,
-    OpenAIEmbeddingProvider,
     SentenceTransformersProvider,
     checked,
     digest,
     embed_query,
 )
+from foreword.spaces.remote import OpenAIEmbeddingProvider
 
 KEY = "sk-very-secret-0123456789"
 
@@ -166,7 +166,7 @@ def test_no_texts_give_no_vectors_and_load_nothing():
 def test_batches_are_small_and_hold_texts_of_like_length():
     chosen = random.Random(3)
     lengths = [chosen.randrange(2, 513) for _ in range(50)] + [2] * 50 + [512] * 3
-    batches = list(providers._batches(lengths))
+    batches = list(onnx.batches(lengths, 16, 512))
     assert sorted(position for batch in batches for position in batch) == list(range(len(lengths)))
     assert all(len(batch) <= 16 for batch in batches)
     assert all(max(lengths[at] for at in batch) * len(batch) <= 512 for batch in batches)
@@ -174,8 +174,8 @@ def test_batches_are_small_and_hold_texts_of_like_length():
 
 def test_threads_that_meet_at_the_first_use_load_once(monkeypatch):
     reads = []
-    read = providers._read
-    monkeypatch.setattr(providers, "_read", lambda name: reads.append(name) or read(name))
+    read = onnx.read
+    monkeypatch.setattr(onnx, "read", lambda bundle, name: reads.append(name) or read(bundle, name))
     provider = BundledEmbeddingProvider(threads=1)
     with ThreadPoolExecutor(4) as pool:
         vectors = list(pool.map(provider.embed, ["the same text"] * 4))
@@ -184,35 +184,35 @@ def test_threads_that_meet_at_the_first_use_load_once(monkeypatch):
 
 
 def test_the_fingerprint_is_that_of_the_bundled_weights():
-    weights = providers._folder().joinpath("model.onnx").read_bytes()
+    weights = onnx.folder(BGE.name).joinpath("model.onnx").read_bytes()
     assert BundledEmbeddingProvider.fingerprint == f"sha256:{hashlib.sha256(weights).hexdigest()}"
 
 
 def test_a_missing_model_says_how_to_get_it_back(monkeypatch, tmp_path):
-    monkeypatch.setattr(providers, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(onnx, "folder", lambda _: tmp_path)
     with pytest.raises(EmbeddingError, match=r"tokenizer\.json.*pip install"):
         BundledEmbeddingProvider().embed("hello")
 
 
 def test_a_damaged_model_is_not_used(monkeypatch, tmp_path):
-    whole = providers._folder()
+    whole = onnx.folder(BGE.name)
     weights = bytearray(whole.joinpath("model.onnx").read_bytes())
     weights[len(weights) // 2] ^= 1
     (tmp_path / "model.onnx").write_bytes(weights)
     (tmp_path / "tokenizer.json").write_bytes(whole.joinpath("tokenizer.json").read_bytes())
-    monkeypatch.setattr(providers, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(onnx, "folder", lambda _: tmp_path)
     with pytest.raises(EmbeddingError, match=r"model\.onnx.*damaged.*pip install"):
         BundledEmbeddingProvider().load()
 
 
 def test_a_graph_that_cannot_run_is_an_embedding_error():
     with pytest.raises(EmbeddingError, match="onnxruntime"):
-        providers._session(b"not a graph", 1)
+        onnx.session(b"not a graph", 1)
 
 
 def test_a_run_that_fails_is_an_embedding_error(bundled):
     with pytest.raises(EmbeddingError, match="bundled model failed"):
-        providers._run(bundled._loaded(), [[10**9]])
+        onnx.run(bundled._loaded(), [[10**9]])
 
 
 def test_no_threads_is_refused():
@@ -220,9 +220,23 @@ def test_no_threads_is_refused():
         BundledEmbeddingProvider(threads=0)
 
 
+def test_the_runtime_is_told_to_stay_silent_before_it_is_imported(tmp_path):
+    code = (
+        "import os; from foreword.spaces.bundled import BundledEmbeddingProvider;"
+        "BundledEmbeddingProvider().embed('hello'); print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    )
+    environment = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert ran.stdout.strip() == "1"
+    assert not list(tmp_path.rglob("*")), "a runtime that reports home leaves its notes here"
+
+
 def test_importing_providers_loads_no_third_party():
     heavy = "{'numpy', 'onnxruntime', 'tokenizers', 'urllib.request'}"
-    code = f"import sys, foreword.spaces.providers; print(sorted({heavy} & set(sys.modules)))"
+    modules = "foreword.spaces.providers, foreword.spaces.bundled, foreword.spaces.remote"
+    code = f"import sys, {modules}; print(sorted({heavy} & set(sys.modules)))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
 

@@ -45,7 +45,10 @@ def test_a_code_name_is_split_into_its_parts(text, parts):
         ("The build of LH-142 failed, see #77.", ("lh-142", "#77")),
         ("It is in src/app/models.py and setup.cfg.", ("src/app/models.py", "setup.cfg")),
         ("We are on v3.12.1 or 4.0", ("v3.12.1", "4.0")),
-        ("Do ask mara@example.org or https://example.org/a?b=1", ("mara@example.org", "https://example.org/a?b=1")),
+        (
+            "Do ask mara@example.org or https://example.org/a?b=1",
+            ("mara@example.org", "https://example.org/a?b=1"),
+        ),
         ("Then `expire_holds` before build_day()", ("expire_holds", "build_day")),
         ("When did they go?", ()),
         ("Mara's idea", ("mara",)),
@@ -74,7 +77,9 @@ def test_a_pasted_flood_of_words_is_cut():
     assert len(LexicalSpace().probe(flood).words) == MAX_WORDS
 
 
-@pytest.mark.parametrize("space", [LexicalSpace(), TrigramSpace(), IdentifierSpace(), EntitySpace(), GraphSpace()])
+@pytest.mark.parametrize(
+    "space", [LexicalSpace(), TrigramSpace(), IdentifierSpace(), EntitySpace(), GraphSpace()]
+)
 def test_a_space_has_nothing_to_say_to_an_empty_question(space):
     assert space.probe(ask("  ")) is None
 

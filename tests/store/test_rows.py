@@ -25,8 +25,13 @@ from foreword.types import KINDS, TRUSTS, Entry, Item, Note, Receipt, Relation, 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 names = st.none() | texts
 shares = st.floats(0, 1)
+_EPOCH = datetime.fromtimestamp(0, UTC)
 zones = st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
-moments = st.datetimes(datetime(1000, 1, 1), datetime(9000, 1, 1), timezones=zones)
+moments = st.builds(
+    lambda seconds, zone: (_EPOCH + timedelta(microseconds=seconds)).astimezone(zone),
+    st.integers(-30 * 10**15, 200 * 10**15),
+    zones,
+)
 metadata = st.dictionaries(
     texts,
     st.recursive(

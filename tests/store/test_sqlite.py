@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from foreword.errors import (
     StoreTooNew,
     ValidationError,
 )
-from foreword.store import schema
+from foreword.store import probing, schema
 from foreword.store.base import (
     Amend,
     Delete,
@@ -239,14 +238,16 @@ def test_an_error_while_erasing_neither_stops_the_writer_nor_loses_the_erasing(s
 def _code_of(name, number):
     from foreword.store.vectors import quantise
 
-    return quantise(EMBED.embed(f"Ada saw open_gate {number} of the harbour by the lighthouse {number * 7919}"))
+    return quantise(
+        EMBED.embed(f"Ada saw open_gate {number} of the harbour by the lighthouse {number * 7919}")
+    )
 
 
 @pytest.mark.parametrize("damage", ["PRAGMA user_version = 1", "ROLLBACK"])
 def test_a_job_that_meddles_with_the_transaction_fails_alone(store, damage):
     store.put(HERE, [item("a", id="a")])
     writer = store._shards[HERE]._writer
-    outcome: Future[object] = writer.submit(lambda db: db.execute(damage).get)
+    outcome = writer.submit(lambda db: db.execute(damage).get)
     assert outcome.exception() is None or isinstance(outcome.exception(), apsw.Error)
     _assert_nothing_open(store)
     assert store.put(HERE, [item("b")])[0].new
@@ -382,11 +383,8 @@ def test_a_truncated_file_is_damage(store, folder, share):
     path = store.path_of(HERE)
     raw = path.read_bytes()
     path.write_bytes(raw[: int(len(raw) * share)])
-    with pytest.raises(StoreDamaged, match="is damaged"), SqliteStore(folder, views) as cut:
+    with SqliteStore(folder, views) as cut, pytest.raises(StoreDamaged, match="is damaged"):
         list(cut.scan(HERE))
-        cut.search(QUESTION)
-        assert cut.check(HERE) == ()
-        cut.put(HERE, [item("x")])
 
 
 def test_a_file_with_a_flipped_byte_is_damage_or_answers_right_or_is_found_out(store, quick):
@@ -448,7 +446,7 @@ def test_a_path_under_a_regular_file_is_a_clear_error(tmp_path):
 def test_a_folder_where_the_database_should_be_is_a_clear_error(folder):
     store = SqliteStore(folder, views)
     store.path_of(HERE).mkdir(parents=True)
-    with pytest.raises(StorageError, match="memory.db"):
+    with pytest.raises(StorageError, match=r"memory\.db"):
         store.put(HERE, [item("a")])
 
 
@@ -499,7 +497,7 @@ def test_a_read_only_disk_is_a_clear_error(tmp_path):
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )
 def test_every_foreign_error_becomes_one_of_ours_and_names_the_file(tmp_path, foreign, ours):
-    with pytest.raises(ours, match="memory.db") as caught, translated(tmp_path / "memory.db"):
+    with pytest.raises(ours, match=r"memory\.db") as caught, translated(tmp_path / "memory.db"):
         raise foreign
     assert type(caught.value) is ours
 
@@ -553,7 +551,9 @@ for number in range(5):
 def test_processes_that_make_one_workspace_at_once_all_succeed(folder):
     command = [sys.executable, "-c", _OPENER, str(folder)]
     children = [
-        subprocess.Popen([*command, str(n)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        subprocess.Popen(
+            [*command, str(n)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         for n in range(6)
     ]
     for child in children:
@@ -595,7 +595,8 @@ def _traces(folder):
     found = []
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            raw = path.read_bytes()
+            # Another process reads: to open a database here would drop the locks of a store that is open.
+            raw = subprocess.run(["cat", str(path)], capture_output=True, check=True).stdout
             found += [(path.name, mark) for mark in marks if mark in raw.lower()]
             found += [(path.name, "code")] if code in raw else []
     return found
@@ -618,10 +619,11 @@ def test_deleted_text_leaves_no_trace_in_any_file(folder, count):
     assert _traces(folder) == []
 
 
-def test_deleted_text_leaves_no_trace_after_many_writings_and_deletions(folder):
-    chance = random.Random(3)
+@pytest.mark.parametrize("seed", range(4))
+def test_deleted_text_leaves_no_trace_after_many_writings_and_deletions(folder, seed):
+    chance = random.Random(seed)
     with SqliteStore(folder, views) as store:
-        for turn in range(25):
+        for turn in range(12):
             _fill_some(store, turn, chance)
             secret = _secret("secret", kind="turn", created_at=item("x").created_at.replace(second=turn))
             store.put(HERE, [secret])
@@ -629,8 +631,20 @@ def test_deleted_text_leaves_no_trace_after_many_writings_and_deletions(folder):
             store.search(QUESTION)
             _fill_some(store, turn + 100, chance)
             store.delete(Delete(HERE, ("secret",)))
-        assert store.check(HERE) == ()
     assert _traces(folder) == []
+
+
+def test_a_check_leaves_no_trace_either_while_the_store_stays_open(folder):
+    """What was deleted must go from pages that were split, too: only writing the database anew does that."""
+    with SqliteStore(folder, views) as store:
+        for number in range(30):
+            chance = random.Random(number)
+            _fill_some(store, number, chance)
+            store.put(HERE, [_secret("secret", metadata={"pad": CANARY * chance.randrange(60)})])
+            _fill_some(store, number + 100, chance)
+            store.delete(Delete(HERE, ("secret",)))
+        assert store.check(HERE) == ()
+        assert _traces(folder) == []
 
 
 def _fill_some(store, turn, chance):
@@ -663,6 +677,20 @@ def test_forgetting_that_was_cut_short_is_finished_at_the_next_start(store, fold
     with SqliteStore(folder, views) as again:
         again.get(HERE, "x")
     assert _traces(folder) == []
+
+
+def test_what_a_reader_still_sees_goes_from_the_log_with_the_next_write(store, folder):
+    store.put(HERE, [_secret("secret"), item("other", id="other")])
+    with _raw(store.path_of(HERE)) as reader:
+        reader.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM items").get == 2
+        store.delete(Delete(HERE, ("secret",)))
+        assert store.get(HERE, "secret") == (None,)
+        assert _traces(folder)
+        reader.execute("ROLLBACK")
+        store.put(HERE, [item("more")])
+        assert _traces(folder) == []
 
 
 def test_files_nobody_can_read_or_finish_do_not_keep_what_is_deleted(store, folder):
@@ -737,7 +765,9 @@ def test_damage_is_found_reads_survive_it_and_repair_mends_it(store, folder, dam
         assert again.check(HERE) == ()
 
 
-@pytest.mark.parametrize("damage", ["DROP TABLE words_config", "DELETE FROM words_data", "DROP TABLE mentions"])
+@pytest.mark.parametrize(
+    "damage", ["DROP TABLE words_config", "DELETE FROM words_data", "DROP TABLE mentions"]
+)
 def test_a_damaged_index_is_a_note_and_the_other_spaces_answer(store, folder, damage):
     _fill(store, 12)
     store.close()
@@ -866,10 +896,11 @@ def test_a_restored_backup_beside_a_newer_vector_file_answers_from_the_backup(st
 # The rest
 
 
-def test_in_a_large_workspace_common_words_are_left_aside_unless_there_are_no_others(store):
+def test_words_that_stand_nearly_everywhere_are_left_aside_unless_there_are_no_others(store, monkeypatch):
+    monkeypatch.setattr(probing, "MOST_POSTINGS", 2000)
     store.put(HERE, [item(f"common word{n} of_the day", id=f"i{n}") for n in range(2100)])
     store.put(HERE, [item("common rarity", id="rare")])
-    found = store.search(Search(HERE, (WordsProbe("words", ("common", "rarity")),)))
+    found = store.search(Search(HERE, (WordsProbe("words", ("commons", "rarity")),)))
     assert [name for name, _ in found.lists["words"]] == ["rare"]
     found = store.search(Search(HERE, (WordsProbe("words", ("common",)),), limit=7))
     assert len(found.lists["words"]) == 7

@@ -259,7 +259,8 @@ for newest in range(1, total + 1):
     if newest % 5 == 0:
         file.erase([newest - 2])
     if newest % 97 == 0:
-        file.rebuild(lambda last, newest=newest: [r for r in rows[:newest] if (r[0] + 2) % 5 or r[0] + 2 > newest])
+        kept = [r for r in rows[:newest] if (r[0] + 2) % 5 or r[0] + 2 > newest]
+        file.rebuild(lambda last, kept=kept: kept)
     file.nearest([1.0] * 16, 3)
 """
 

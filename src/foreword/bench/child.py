@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.bench import corpus
 from foreword.bench.corpus import WORKSPACE
-from foreword.bench.measure import milliseconds, peak_bytes, resident_bytes, spread
+from foreword.bench.measure import both_clocks, milliseconds, peak_bytes, resident_bytes, spread
 from foreword.config import Settings
 from foreword.engine import ContextEngine
 from foreword.spaces.dense import DenseSpace
@@ -103,16 +103,18 @@ def _ask_all(engine: ContextEngine, questions: list[Question], size: int) -> tup
 def _ask_one(engine: ContextEngine, question: Question, size: int) -> tuple[dict[str, float], Receipt]:
     text, session = question.text, corpus.session(size // 2)
     built: list[Receipt] = []
-    search = milliseconds(lambda: engine.search(text, WORKSPACE))
-    return {
-        "search": search,
-        f"search: {question.shape}": search,
-        "search, one session": milliseconds(lambda: engine.search(text, WORKSPACE, session=session)),
-        "build_context": milliseconds(lambda: built.append(engine.build_context(text, WORKSPACE).receipt)),
+    asked: dict[str, Callable[[], object]] = {
+        "search": lambda: engine.search(text, WORKSPACE),
+        "search, one session": lambda: engine.search(text, WORKSPACE, session=session),
+        "build_context": lambda: built.append(engine.build_context(text, WORKSPACE).receipt),
         # A write that changes nothing is done when all before it are: how long the receipt took meanwhile,
         # and a quiet start for the next question.
-        "receipt, behind the answer": milliseconds(lambda: engine.store.batch([Amend(WORKSPACE, "nobody")])),
-    }, built[0]
+        "receipt, behind the answer": lambda: engine.store.batch([Amend(WORKSPACE, "nobody")]),
+    }
+    taken: dict[str, float] = {}
+    for name, work in asked.items():
+        taken[name], taken[f"{name} (cpu)"] = both_clocks(work)
+    return taken | {f"search: {question.shape}": taken["search"]}, built[0]
 
 
 def _probe_all(engine: ContextEngine, questions: list[Question], clock: FixedClock) -> Samples:

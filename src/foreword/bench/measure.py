@@ -51,6 +51,13 @@ def milliseconds(work: Callable[[], object]) -> float:
     return (time.perf_counter() - started) * 1000
 
 
+def both_clocks(work: Callable[[], object]) -> tuple[float, float]:
+    """How long something takes, and how much of that this thread was computing; both in milliseconds."""
+    computing = time.thread_time()
+    taken = milliseconds(work)
+    return taken, (time.thread_time() - computing) * 1000
+
+
 def resident_bytes() -> int:
     """The memory of this process that is in RAM, mapped files included; its peak where no more is known."""
     return _status("VmRSS") or _peak_by_usage()

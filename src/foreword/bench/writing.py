@@ -80,7 +80,7 @@ def _remember_each(engine: ContextEngine, items: list[Item]) -> list[float]:
 
 def _embedded(home: Path, items: list[Item]) -> tuple[float, list[float]]:
     """Vectors for short texts that are stored already; loading the encoder is not counted."""
-    from foreword.spaces.providers import BundledEmbeddingProvider
+    from foreword.spaces.bundled import BundledEmbeddingProvider
 
     with ContextEngine(settings=_settings(home)) as engine:
         short = [replace(item, text=corpus.short_text(at), about="") for at, item in enumerate(items)]

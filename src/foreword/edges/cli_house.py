@@ -120,7 +120,7 @@ def _model(chosen: Settings) -> Finding:
         return Finding("model", "none: what is remembered is found by words alone")
     if chosen.embedding != "bundled":
         return Finding("model", f"{chosen.embedding} {chosen.embedding_model} (not tried)")
-    from foreword.spaces.providers import BundledEmbeddingProvider
+    from foreword.spaces.bundled import BundledEmbeddingProvider
 
     provider = BundledEmbeddingProvider(chosen.threads or None)
     try:

@@ -151,8 +151,14 @@ def _what_next(keep: Path | None, workspace: str) -> str:
 )
 @click.option("--limit-queries", type=click.IntRange(1), metavar="N", help="Ask only the first so many.")
 @click.option("--all", "everything", is_flag=True, help="Each DIR holds several sets: measure them all.")
+@click.option("--home", type=click.Path(path_type=Path), metavar="PATH", help="Keep the vectors there.")
 def evaluate(
-    call: Call, folders: tuple[Path, ...], run_file: Path | None, limit_queries: int | None, everything: bool
+    call: Call,
+    folders: tuple[Path, ...],
+    run_file: Path | None,
+    limit_queries: int | None,
+    everything: bool,
+    home: Path | None,
 ) -> None:
     """Measure quality on labelled sets.
 
@@ -166,7 +172,7 @@ def evaluate(
     reports = []
     for one in sets:
         with _steps() as progress:
-            reports.append(measure(one, run_file=run_file, limit=limit_queries, progress=progress))
+            reports.append(measure(one, run_file=run_file, limit=limit_queries, progress=progress, home=home))
         if not call.as_json:
             _show_report(reports[-1])
     if call.as_json:

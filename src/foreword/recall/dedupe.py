@@ -24,6 +24,8 @@ _COMPARED = 2000
 
 def step_behind(results: Sequence[SearchResult]) -> list[SearchResult]:
     """Let every superseded result step behind its successor, which takes its place if that was better."""
+    if not any(result.memory.superseded_by for result in results):
+        return list(results)
     there = {result.memory.id: result for result in results}
     placed: dict[str, SearchResult] = {}
     for result in results:

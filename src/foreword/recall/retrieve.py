@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _log = get_logger("foreword.recall")
 
+_SHARE = 0.6
+"""How much of the time left a slow space may take: the store needs some to answer the others."""
+
 
 def retrieve(query: Query, store: Store, spaces: Sequence[Space], depth: int) -> Found:
     """What each space finds, down to `depth` places, in one round trip."""
@@ -57,7 +60,7 @@ def _probes(query: Query, spaces: Sequence[Space]) -> tuple[tuple[Probe, ...], l
 
 
 def _within_deadline(space: Space, query: Query) -> Probe | None:
-    """The space's probe; a slow space is left behind, in a thread of its own, when time is up."""
+    """The space's probe; a slow space is left behind, in its own thread, when its share of time is up."""
     if query.expires is None or not space.slow:
         return space.probe(query)
     outcome: list[Probe | None] = []
@@ -71,7 +74,7 @@ def _within_deadline(space: Space, query: Query) -> Probe | None:
 
     thread = threading.Thread(target=ask, name=f"foreword-{space.name}", daemon=True)
     thread.start()
-    thread.join(max(0.0, query.expires - time.monotonic()))
+    thread.join(max(0.0, _SHARE * (query.expires - time.monotonic())))
     if failure:
         raise failure[0]
     if not outcome:

@@ -6,15 +6,16 @@ Query vectors are cached by model and text; item vectors are kept by the store.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from foreword.errors import EmbeddingError
+from foreword.errors import EmbeddingError, ForewordError
 from foreword.spaces.cache import EmbeddingCache
 from foreword.spaces.providers import checked, digest, embed_query
 from foreword.types import VectorProbe, text_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.types import Item, Query
@@ -51,14 +52,16 @@ class DenseSpace:
         key = self.cache.generate_key(text, self.provider.model)
         if (known := self.cache.get(key)) is not None:
             return known
-        vector = checked([embed_query(self.provider, text)], 1, self.provider.dimensions)[0]
+        with _translated(self.provider):
+            vector = embed_query(self.provider, text)
         self.cache.set(key, vector)
         # What comes out of the cache is rounded; the first answer must be the same as the next.
         return self.cache.get(key) or vector
 
     def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
         """The vectors of items, in order."""
-        vectors = self.provider.embed_batch([item.searchable for item in items])
+        with _translated(self.provider):
+            vectors = self.provider.embed_batch([item.searchable for item in items])
         return checked(vectors, len(items), self.provider.dimensions)
 
     def view_hash(self, item: Item) -> str:
@@ -71,3 +74,14 @@ class DenseSpace:
             checked([list(vector)], 1, self.provider.dimensions)
         except EmbeddingError as error:
             raise EmbeddingError(f"the given vector does not fit {self.provider.model}: {error}") from error
+
+
+@contextmanager
+def _translated(provider: EmbeddingProvider) -> Iterator[None]:
+    """A provider may be anybody's code; whatever it raises is an `EmbeddingError` to us."""
+    try:
+        yield
+    except ForewordError:
+        raise
+    except Exception as error:
+        raise EmbeddingError(f"the encoder {provider.model!r} failed: {error!r}") from error

@@ -337,6 +337,13 @@ class StoreConformance(ABC):
             page = store.batch([Scan(HERE, after="b", limit=1), Scan(HERE, after="d"), Scan(HERE, limit=2)])
             assert [[one.id for one in got] for got in page] == [["c"], [], ["a", "b"]]
 
+    def test_a_scan_whose_last_page_ended_with_a_forgotten_item_does_not_begin_again(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item(name, id=name) for name in "abc"])
+            store.delete(Delete(HERE, ("b",)))
+            with refused(StorageError):
+                store.batch([Scan(HERE, after="b")])
+
     def test_every_filter_narrows_a_scan(self) -> None:
         for number, (filters, passing, failing) in enumerate(FILTERED):
             workspace = f"scan {number}"

@@ -17,24 +17,36 @@ from foreword.store.schema import DERIVED, DERIVED_TABLES
 from foreword.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from foreword.types import Item, Views
 
     ViewsOf = Callable[[Item], Views]
 
 
-def add(db: apsw.Connection, no: int, item: Item, views: Views) -> None:
-    """Make a stored item findable."""
-    db.execute("INSERT INTO words(rowid, text, about) VALUES(?, ?, ?)", (no, item.text, item.about))
-    if views.identifiers:
-        db.execute("INSERT INTO identifiers(rowid, parts) VALUES(?, ?)", (no, " ".join(views.identifiers)))
-    for entity in set(views.entities):
-        db.execute("INSERT INTO mentions VALUES(?, ?)", (entity, no))
-    for word in _vocabulary(item):
-        if not _raise(db, word, 1):
-            fresh = db.execute("INSERT INTO vocabulary(word, items) VALUES(?, 1) RETURNING id", (word,)).get
-            db.execute("INSERT INTO trigrams(rowid, word) VALUES(?, ?)", (fresh, word))
+def add(db: apsw.Connection, items: Iterable[tuple[int, Item]], views_of: ViewsOf) -> None:
+    """Make stored items findable."""
+    spread: Counter[str] = Counter()
+    for no, item in items:
+        views = views_of(item)
+        db.execute("INSERT INTO words(rowid, text, about) VALUES(?, ?, ?)", (no, item.text, item.about))
+        if views.identifiers:
+            parts = " ".join(views.identifiers)
+            db.execute("INSERT INTO identifiers(rowid, parts) VALUES(?, ?)", (no, parts))
+        db.executemany("INSERT INTO mentions VALUES(?, ?)", [(name, no) for name in set(views.entities)])
+        spread.update(_vocabulary(item))
+    _learn(db, spread)
+
+
+def _learn(db: apsw.Connection, spread: Counter[str]) -> None:
+    """Count in how many more items each word stands; once for a whole batch, as most of its words repeat."""
+    known = db.execute("SELECT max(id) FROM vocabulary").get or 0
+    db.executemany(
+        "INSERT INTO vocabulary(word, items) VALUES(?, ?) "
+        "ON CONFLICT(word) DO UPDATE SET items = items + excluded.items",
+        spread.items(),
+    )
+    db.execute("INSERT INTO trigrams(rowid, word) SELECT id, word FROM vocabulary WHERE id > ?", (known,))
 
 
 def remove(db: apsw.Connection, no: int, item: Item) -> None:
@@ -45,7 +57,7 @@ def remove(db: apsw.Connection, no: int, item: Item) -> None:
     db.execute("DELETE FROM identifiers WHERE rowid = ?", (no,))
     db.execute("DELETE FROM mentions WHERE no = ?", (no,))
     for word in _vocabulary(item):
-        _raise(db, word, -1)
+        db.execute("UPDATE vocabulary SET items = items - 1 WHERE word = ?", (word,))
         row = db.execute("SELECT id FROM vocabulary WHERE word = ? AND items <= 0", (word,)).fetchall()
         for (old,) in row:
             db.execute("INSERT INTO trigrams(trigrams, rowid, word) VALUES('delete', ?, ?)", (old, word))
@@ -57,8 +69,7 @@ def rebuild(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> None:
     for table in DERIVED:
         _drop(db, table)
     db.execute(DERIVED_TABLES)
-    for no, item in _items(db, workspace):
-        add(db, no, item, views_of(item))
+    add(db, _items(db, workspace), views_of)
 
 
 def check(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> Iterator[Problem]:
@@ -104,12 +115,6 @@ def _items(db: apsw.Connection, workspace: str) -> Iterator[tuple[int, Item]]:
 
 def _vocabulary(item: Item) -> set[str]:
     return set(words(f"{item.text} {item.about}"))
-
-
-def _raise(db: apsw.Connection, word: str, by: int) -> bool:
-    """Change in how many items a word stands; False when the word is new."""
-    db.execute("UPDATE vocabulary SET items = items + ? WHERE word = ?", (by, word))
-    return db.changes() > 0
 
 
 def _drop(db: apsw.Connection, table: str) -> None:

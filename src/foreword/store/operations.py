@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import numpy as np
 
-from foreword.errors import StoreDamaged, ValidationError
+from foreword.errors import StorageError, StoreDamaged, ValidationError
 from foreword.store import indexes, probing
 from foreword.store.base import (
     MAX_DEPTH,
@@ -70,7 +70,7 @@ def do(shard: Shard, db: apsw.Connection, op: Operation) -> Any:  # noqa: ANN401
     """Do one operation; what it gives is said at its class."""
     match op:
         case Put():
-            return tuple(_put(shard, db, item) for item in op.items)
+            return _put(shard, db, op)
         case Get():
             return _get(shard, db, op)
         case Scan():
@@ -107,7 +107,15 @@ def do(shard: Shard, db: apsw.Connection, op: Operation) -> Any:  # noqa: ANN401
                 return _repair(shard, db)
 
 
-def _put(shard: Shard, db: apsw.Connection, item: Item) -> Stored:
+def _put(shard: Shard, db: apsw.Connection, op: Put) -> tuple[Stored, ...]:
+    fresh: list[tuple[int, Item]] = []
+    stored = tuple(_put_row(shard, db, item, fresh) for item in op.items)
+    indexes.add(db, fresh, shard.views)
+    return stored
+
+
+def _put_row(shard: Shard, db: apsw.Connection, item: Item, fresh: list[tuple[int, Item]]) -> Stored:
+    """Keep one item, unless it is there; what is new is added to `fresh`, to be indexed."""
     # Times are kept without their zone, so that the hash of what is read again is the hash that is kept.
     item = replace(item, workspace=shard.workspace, created_at=item.created_at.astimezone(UTC))
     item = replace(item, hash=content_hash(item))
@@ -121,7 +129,7 @@ def _put(shard: Shard, db: apsw.Connection, item: Item) -> Stored:
         raise ValidationError(
             f"another item has the id {item.id!r}; forget it first, or leave the id out"
         ) from error
-    indexes.add(db, no, item, shard.views(item))
+    fresh.append((no, item))
     return Stored(item, new=True)
 
 
@@ -137,7 +145,11 @@ def _scan(shard: Shard, db: apsw.Connection, op: Scan) -> tuple[Item, ...]:
     clause, values = probing.where(op.filters)
     start = 0
     if op.after is not None:
-        start = db.execute("SELECT no FROM items WHERE id = ?", (op.after,)).get or 0
+        start = db.execute("SELECT no FROM items WHERE id = ?", (op.after,)).get
+        if start is None:
+            raise StorageError(
+                f"{op.after!r}, where the last page ended, was forgotten meanwhile; list again"
+            )
     rows = db.execute(
         f"SELECT {COLUMNS} FROM items i WHERE i.no > ? AND {clause} ORDER BY i.no LIMIT ?",
         (start, *values, op.limit),
@@ -172,6 +184,10 @@ def _delete(shard: Shard, db: apsw.Connection, op: Delete) -> tuple[str, ...]:
         db.execute("DELETE FROM items WHERE no = ?", (no,))
         db.execute("INSERT INTO erased VALUES(?)", (no,))
     gone = tuple(row[1] for row in rows)
+    if gone:
+        # SQLite overwrites what is deleted where it stands, but not where it stood before a page was split:
+        # someone has to write the database anew.
+        db.execute("INSERT OR REPLACE INTO facts VALUES('unswept', ?)", (secrets.token_hex(8),))
     db.execute(
         "UPDATE items SET superseded_by = NULL WHERE superseded_by IN (SELECT value FROM json_each(?))",
         (json.dumps(gone),),
@@ -318,6 +334,9 @@ def _items_by_number(shard: Shard, db: apsw.Connection, nos: set[int]) -> dict[i
     return {row[0]: item_of(shard.workspace, row[1:]) for row in rows}
 
 
+_INSERT_VECTOR = "INSERT OR REPLACE INTO vectors(no, space, digest, text_hash, code) VALUES(?, ?, ?, ?, ?)"
+
+
 def _put_vectors(db: apsw.Connection, op: PutVectors) -> int:
     """Vectors of items that have gone meanwhile are let fall."""
     kept = 0
@@ -327,12 +346,16 @@ def _put_vectors(db: apsw.Connection, op: PutVectors) -> int:
             raise ValidationError(
                 f"vectors of one encoder have one size: {dimensions} numbers, not {len(vector.values)}"
             )
-        db.execute(
-            "INSERT OR REPLACE INTO vectors(no, space, digest, text_hash, code) "
-            "SELECT no, ?, ?, ?, ? FROM items WHERE id = ?",
-            (op.space, op.digest, vector.text_hash, quantise(vector.values), vector.item_id),
-        )
-        kept += db.changes()
+        values = (op.space, op.digest, vector.text_hash, quantise(vector.values))
+        found = db.execute(
+            "SELECT i.no, v.text_hash = ?3 AND v.code = ?4 FROM items i LEFT JOIN vectors v "
+            "ON v.no = i.no AND v.space = ?1 AND v.digest = ?2 WHERE i.id = ?5",
+            (*values, vector.item_id),
+        ).fetchall()
+        for no, same in found:
+            kept += 1
+            if not same:  # a row written again would be a hole in every code file
+                db.execute(_INSERT_VECTOR, (no, *values))
     return kept
 
 

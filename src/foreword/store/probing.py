@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import apsw
 from rapidfuzz.distance import DamerauLevenshtein
+from rapidfuzz.process import extract
 
 from foreword.store.rows import micros
 from foreword.types import (
@@ -22,19 +24,21 @@ from foreword.types import (
 )
 
 if TYPE_CHECKING:
-    import apsw
-
     from foreword.types import Filters
 
     Ranked = list[tuple[int, float]]
 
-COMMON_SHARE = 0.1
-COMMON_FLOOR = 2000
-"""A word in more than this share of more than this many items is not searched for: ranking by it costs tens
-of milliseconds and says almost nothing. Small workspaces search for every word."""
+SMALL = 2000
+MOST_POSTINGS = 20_000
+"""Ranking costs about a microsecond for each item that has a word. In a workspace that is not small, the
+rarest words of a question are taken until together they stand in this many items; the rest, which stand
+nearly everywhere, would cost tens of milliseconds and say almost nothing."""
 
 _TYPO_DISTANCE = 2
-_TYPO_CANDIDATES = 200
+_TYPO_CANDIDATES = 20_000
+_TYPO_WORDS = 4
+_SHORT = 6
+_NEWEST = 2000
 _SEEDS = 5
 _NEIGHBOUR_DECAY = 0.5
 
@@ -84,15 +88,17 @@ def by_typos(db: apsw.Connection, probe: TypoProbe, filters: Filters, limit: int
 def by_entities(db: apsw.Connection, probe: EntitiesProbe, filters: Filters, limit: int) -> Ranked:
     """Items that mention the same named things; a rare name counts for more."""
     clause, values = where(filters)
+    joined = "" if filters.empty else "JOIN items i USING(no)"
     total = db.execute("SELECT max(no) FROM items").get or 1
     scores: dict[int, float] = {}
     for name in probe.names:
-        rows: list[Any] = db.execute(
-            f"SELECT i.no FROM mentions m JOIN items i USING(no) WHERE m.entity = ? AND {clause} "
-            "ORDER BY i.no DESC LIMIT 2000",
-            (name, *values),
-        ).fetchall()
-        weight = math.log(1 + total / (1 + len(rows)))
+        known = db.execute("SELECT count(*) FROM mentions WHERE entity = ?", (name,)).get
+        weight = math.log(1 + total / (1 + known))
+        rows = db.execute(
+            f"SELECT m.no FROM mentions m {joined} WHERE m.entity = ? AND {clause} "
+            "ORDER BY m.no DESC LIMIT ?",
+            (name, *values, _NEWEST),
+        )
         for (no,) in rows:
             scores[no] = scores.get(no, 0.0) + weight
     return sorted(scores.items(), key=lambda found: (-found[1], -found[0]))[:limit]
@@ -168,35 +174,54 @@ def _spread(db: apsw.Connection, words: tuple[str, ...]) -> dict[str, int]:
 
 
 def _telling(db: apsw.Connection, words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words worth ranking by: in a large workspace, not those that stand nearly everywhere."""
-    total = db.execute("SELECT max(no) FROM items").get or 0
-    if total <= COMMON_FLOOR:
+    """The words worth ranking by: not those that stand nearly everywhere, unless the workspace is small."""
+    if (db.execute("SELECT max(no) FROM items").get or 0) <= SMALL:
         return words
-    spread = _spread(db, words)
-    rare = tuple(word for word in words if spread.get(word, 0) <= total * COMMON_SHARE)
-    return rare or tuple(sorted(words, key=lambda word: spread.get(word, 0))[:2])
+    postings = _postings(db, words)
+    kept: list[str] = []
+    total = 0
+    for word in sorted(words, key=lambda word: postings[word]):
+        total += postings[word]
+        if kept and total > MOST_POSTINGS:
+            break
+        kept.append(word)
+    return tuple(kept)
+
+
+def _postings(db: apsw.Connection, words: tuple[str, ...]) -> dict[str, int]:
+    """In how many items each word stands, in any of its forms: the index knows stems, and so must we."""
+    stem = db.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+    plain = {"include_offsets": False, "include_colocated": False}
+    stems = {
+        word: "".join(map(str, stem(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, **plain)))
+        for word in words
+    }
+    marks = ", ".join("?" * len(stems))
+    counts = dict(db.execute(f"SELECT term, doc FROM spread WHERE term IN ({marks})", tuple(stems.values())))
+    return {word: counts.get(stems[word], 0) for word in words}
 
 
 def _unknown(db: apsw.Connection, words: tuple[str, ...]) -> list[str]:
+    """The longest words of the question that no item has; short ones and numbers are not guessed at."""
     known = _spread(db, words)
-    return [word for word in words if word not in known and len(word) > 3 and not word.isdigit()]
+    strange = [word for word in words if word not in known and len(word) > 3 and not word.isdigit()]
+    return sorted(strange, key=len, reverse=True)[:_TYPO_WORDS]
 
 
 def _resembling(db: apsw.Connection, word: str) -> list[str]:
     """Known words within two slips of the pen, nearest first."""
-    grams = {word[i : i + 3] for i in range(len(word) - 2)}
-    expression = " OR ".join(map(_quoted, sorted(grams)))
-    candidates = [
-        row[0]
-        for row in db.execute(
-            "SELECT v.word FROM trigrams t JOIN vocabulary v ON v.id = t.rowid "
-            "WHERE t.trigrams MATCH ? ORDER BY t.rank LIMIT ?",
-            (expression, _TYPO_CANDIDATES),
-        )
-    ]
-    allowed = 1 if len(word) < 6 else _TYPO_DISTANCE  # (short words have many strangers near)
-    near = [(DamerauLevenshtein.distance(word, known, score_cutoff=allowed), known) for known in candidates]
-    return [known for distance, known in sorted(near) if distance <= allowed][:5]
+    grams = sorted({word[i : i + 3] for i in range(len(word) - 2)})
+    # Unranked: ranking thousands of short words costs ten times what comparing them does.
+    rows = db.execute(
+        "SELECT v.word FROM trigrams t JOIN vocabulary v ON v.id = t.rowid "
+        "WHERE t.trigrams MATCH ? AND length(v.word) BETWEEN ? AND ? LIMIT ?",
+        (" OR ".join(map(_quoted, grams)), len(word) - 2, len(word) + 2, _TYPO_CANDIDATES),
+    )
+    allowed = 1 if len(word) < _SHORT else _TYPO_DISTANCE  # short words have many strangers near
+    near = extract(
+        word, [row[0] for row in rows], scorer=DamerauLevenshtein.distance, score_cutoff=allowed, limit=5
+    )
+    return [known for known, _, _ in near]
 
 
 def _seeds(found: dict[str, Ranked]) -> list[tuple[int, float]]:

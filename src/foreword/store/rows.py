@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -119,7 +118,19 @@ def relation_of(row: tuple[Any, ...]) -> Relation:
 
 def receipt_text(receipt: Receipt) -> str:
     """A receipt as JSON."""
-    return json.dumps(asdict(receipt) | {"created_at": micros(receipt.created_at)}, ensure_ascii=False)
+    body = _plain(receipt) | {
+        "created_at": micros(receipt.created_at),
+        "stages": [_plain(stage) for stage in receipt.stages],
+        "entries": [_plain(entry) for entry in receipt.entries],
+        "notes": [_plain(note) for note in receipt.notes],
+    }
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def _plain(value: Receipt | StageTime | Entry | Note) -> dict[str, Any]:
+    """The fields that say something; `asdict` would copy every mapping, at five times the cost."""
+    fields = value.__dataclass_fields__
+    return {name: had for name, field in fields.items() if (had := getattr(value, name)) != field.default}
 
 
 def receipt_of(text: str) -> Receipt:

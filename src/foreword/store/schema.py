@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import apsw
 
 _APPLICATION = 0x46574431  # "FWD1", so that `file` can tell
-DERIVED = ("words", "identifiers", "trigrams", "vocabulary", "mentions")
+DERIVED = ("spread", "words", "identifiers", "trigrams", "vocabulary", "mentions")
 
 _TRUTH = """
 CREATE TABLE facts(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -84,6 +84,7 @@ DERIVED_TABLES = """
 CREATE VIRTUAL TABLE words USING fts5(
     text, about, content='items', content_rowid='no', tokenize='porter unicode61 remove_diacritics 2');
 INSERT INTO words(words, rank) VALUES('secure-delete', 1);
+CREATE VIRTUAL TABLE spread USING fts5vocab(words, row);
 CREATE VIRTUAL TABLE identifiers USING fts5(parts, tokenize='unicode61');
 INSERT INTO identifiers(identifiers, rank) VALUES('secure-delete', 1);
 CREATE TABLE vocabulary(id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, items INTEGER NOT NULL);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import random
@@ -23,7 +24,7 @@ from foreword.errors import (
 )
 from foreword.log import get_logger
 from foreword.store import operations, schema
-from foreword.store.base import Check, GetReceipt, Operation, Repair, Search, Write
+from foreword.store.base import Check, Delete, GetReceipt, Operation, Repair, Search, Write
 from foreword.store.vectors import CodeFile
 from foreword.store.writer import Writer
 from foreword.types import VectorProbe
@@ -36,6 +37,14 @@ if TYPE_CHECKING:
     from foreword.store.indexes import ViewsOf
 
 _log = get_logger("foreword.store")
+
+_FOLD_SECONDS = 0.1
+_KINDS = {
+    errno.ENOSPC: StoreFull,
+    errno.EDQUOT: StoreFull,
+    errno.EFBIG: StoreFull,
+    errno.EROFS: StoreReadOnly,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ def translated(path: Path) -> Iterator[None]:
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreBusy(f"another process keeps {path} locked; try again") from error
     except OSError as error:
-        kind = StoreFull if error.errno == 28 else StoreReadOnly if error.errno == 30 else StorageError
+        kind = _KINDS.get(error.errno or 0, StorageError)
         raise kind(f"cannot use {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise StoreDamaged(
@@ -88,6 +97,7 @@ class Shard:
         self.limits = limits
         self._readers: list[apsw.Connection] = []
         self._files: dict[tuple[str, str, int], CodeFile] = {}
+        self._has_deleted = self._sweep_wanted = False
         db = self._connect()
         schema.migrate(db, workspace, datetime.now(UTC).isoformat())
         owner = db.execute("SELECT value FROM facts WHERE key = 'workspace'").get
@@ -130,7 +140,9 @@ class Shard:
         self._submit([op]).add_done_callback(_log_failure)
 
     def close(self) -> None:
-        """Finish the queue, fold the log into the database, and let go."""
+        """Finish the queue, sweep up after what was deleted here, fold the log in, and let go."""
+        if self._has_deleted:
+            self._writer.submit(self._want_sweep).add_done_callback(_log_failure)
         self._writer.close()
         for db in self._readers:
             db.close()
@@ -147,7 +159,19 @@ class Shard:
         return self._files[key]
 
     def _submit(self, ops: list[Operation]) -> Future[Any]:
-        return self._writer.submit(lambda db: [operations.do(self, db, op) for op in ops])
+        if any(isinstance(op, Delete) for op in ops):
+            self._has_deleted = True
+
+        def work(db: apsw.Connection) -> list[Any]:
+            if any(isinstance(op, Check | Repair) for op in ops):
+                self._want_sweep(db)  # whoever checks wants to see nothing left
+            return [operations.do(self, db, op) for op in ops]
+
+        return self._writer.submit(work)
+
+    def _want_sweep(self, _: apsw.Connection) -> None:
+        """Have the database written anew after this commit, if something was deleted from it."""
+        self._sweep_wanted = True
 
     def _refresh(self, op: Search) -> None:
         """Bring code files up to date before the snapshot is taken: what was deleted must not come back."""
@@ -162,21 +186,38 @@ class Shard:
                     _log.warning("a vector file is behind", path=str(self.path), error=str(error))
 
     def _finish_erasing(self, db: apsw.Connection) -> None:
-        """Overwrite the codes of deleted items; what cannot be done now is done at the next write."""
+        """Overwrite the traces of deleted items; what cannot be done now is done at the next write."""
+        wanted, self._sweep_wanted = self._sweep_wanted, False
         try:
-            if not (erased := [no for (no,) in db.execute("SELECT no FROM erased")]):
-                return
-            for file in CodeFile.existing(self.path.parent):
-                file.erase(erased)
-            for backup in schema.backups(self.path):
-                backup.unlink(missing_ok=True)
+            erased = [no for (no,) in db.execute("SELECT no FROM erased")]
+            unswept = db.execute("SELECT value FROM facts WHERE key = 'unswept'").get if wanted else None
+            if erased:
+                self._erase_files(erased)
+            if unswept is not None:
+                db.execute("VACUUM")
             # Only these: another process may have deleted more since, and has yet to erase it.
-            db.execute(
-                "DELETE FROM erased WHERE no IN (SELECT value FROM json_each(?))", (json.dumps(erased),)
-            )
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if (erased or unswept is not None) and self._fold(db):
+                done = "DELETE FROM erased WHERE no IN (SELECT value FROM json_each(?))"
+                db.execute(done, (json.dumps(erased),))
+                db.execute("DELETE FROM facts WHERE key = 'unswept' AND value = ?", (unswept,))
         except (OSError, apsw.Error) as error:
             _log.warning("erasing is unfinished", path=str(self.path), error=str(error))
+
+    def _erase_files(self, erased: list[int]) -> None:
+        """Overwrite the codes of deleted items, and let go of backups that still have them."""
+        for file in CodeFile.existing(self.path.parent):
+            file.erase(erased)
+        for backup in schema.backups(self.path):
+            backup.unlink(missing_ok=True)
+
+    def _fold(self, db: apsw.Connection) -> bool:
+        """Fold the log into the database and empty it; False while someone still reads what is in it."""
+        db.set_busy_handler(_Patience(_FOLD_SECONDS))  # a reader that hangs must not keep writers waiting
+        try:
+            busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
+        finally:
+            db.set_busy_handler(_Patience(self.limits.busy_seconds))
+        return not busy
 
     @contextmanager
     def _reader(self) -> Iterator[apsw.Connection]:
