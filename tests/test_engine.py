@@ -34,7 +34,7 @@ def texts(results):
 def test_what_was_remembered_is_found(engine, project):
     best = engine.search("Which database did we choose, Postgres?", "shop")[0]
     assert best.memory == project[0]
-    assert best.score > 0.9
+    assert best.score > 0.5
     assert {"lexical", "semantic"} <= best.ranks.keys()
 
 
@@ -158,8 +158,9 @@ def test_without_an_encoder_there_is_no_search_by_vector(home):
 
 
 def test_a_typing_error_still_finds(engine, project):
-    assert engine.search("Postgers", "shop")[0].memory == project[0]
-    assert "trigram" in engine.search("Postgers", "shop")[0].ranks
+    best = engine.search("Which JSON operators has Postgers?", "shop")[0]
+    assert best.memory == project[0]
+    assert best.ranks["trigram"] == 1
 
 
 def test_a_question_without_words_gives_the_newest(engine, project):
@@ -223,7 +224,7 @@ def test_a_context_is_worded_by_its_template(engine, project):
 
 
 def test_a_small_budget_holds_what_it_can(engine, project):
-    result = engine.build_context("the", "shop", token_budget=30)
+    result = engine.build_context("the", "shop", token_budget=30, floor=0.0)
     assert 0 < result.token_count <= 30
     assert result.truncated
     assert any(entry.decision == "over budget" for entry in result.receipt.entries)
@@ -238,6 +239,62 @@ def test_the_preview_is_what_building_then_gives(engine, project):
     assert preview.ranking_scores == {m.memory.id: m.rank for m in built.memories}
     assert preview.budget_used == pytest.approx(100 * built.token_count / 60)
     assert engine.explain("shop").id == built.receipt.id, "a preview leaves no receipt"
+
+
+def test_what_is_probably_beside_the_point_is_not_said(engine, project):
+    result = engine.build_context("penguins of the Antarctic", "shop")
+    assert result.context == ""
+    assert {entry.decision for entry in result.receipt.entries} == {"below floor"}
+    assert engine.build_context("penguins of the Antarctic", "shop", floor=0.0).context
+
+
+def test_the_full_lane_asks_the_cross_encoder_and_the_fast_one_does_not(home, clock, project):
+    class Judge:
+        asked = 0
+
+        def scores(self, query, texts, expires=None):
+            self.asked += 1
+            return [9.0 if "Tuesdays" in text else -11.0 for text in texts]
+
+    judge = Judge()
+    with ContextEngine(
+        embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock, reranker=judge
+    ) as engine:
+        assert texts(engine.search("Postgres", "shop"))[0] == project[0].text
+        assert judge.asked == 0
+        for choice in ({"lane": "full"}, {"deadline_ms": 60_000}):
+            best = engine.search("Postgres", "shop", **choice)[0]
+            assert best.memory.text.startswith("Deploys")
+            assert best.scores["rerank"] == 9.0
+        assert judge.asked == 2
+
+
+def test_a_cross_encoder_that_fails_is_a_note(home, clock, project):
+    class Broken:
+        def scores(self, query, texts, expires=None):
+            raise EmbeddingError("no memory left")
+
+    with ContextEngine(
+        embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock, reranker=Broken()
+    ) as engine:
+        result = engine.build_context("Postgres", "shop", lane="full")
+        assert "Postgres" in result.context
+        assert [(note.part, note.message) for note in result.receipt.notes] == [
+            ("rerank", "failed: no memory left")
+        ]
+
+
+def test_a_space_can_be_left_out_by_name(home, clock):
+    with ContextEngine(
+        embedding_provider=HashEmbeddings(),
+        settings=Settings(home=home),
+        clock=clock,
+        without=["semantic", "graph"],
+    ) as engine:
+        engine.remember("The canary is called Pip.", "shop")
+        assert engine.search("canary", "shop")[0].ranks.keys().isdisjoint({"semantic", "echo", "graph"})
+    with pytest.raises(ValidationError, match="no space named 'magic'"):
+        ContextEngine(settings=Settings(home=home, embedding="none"), without=["magic"])
 
 
 def test_nothing_found_is_an_empty_context(engine):
@@ -256,7 +313,7 @@ def test_a_repeat_is_said_once(engine):
 
 def test_rankers_are_found_by_name_or_given(engine, project):
     def built(ranker):
-        return [m.memory.id for m in engine.build_context("the", "shop", ranker=ranker).memories]
+        return [m.memory.id for m in engine.build_context("the", "shop", ranker=ranker, floor=0.0).memories]
 
     newest_first = [item.id for item in reversed(project)]
     assert built("recency") == newest_first
@@ -301,6 +358,8 @@ def test_a_template_of_ones_own(engine, project):
         (lambda e: e.search("x", "shop", kinds=["nope"]), ValidationError, "no kind named"),
         (lambda e: e.search("x", "shop", min_confidence=2), ValidationError, "min_confidence"),
         (lambda e: e.search("x", "shop", deadline_ms=0), ValidationError, "deadline_ms"),
+        (lambda e: e.search("x", "shop", lane="scenic"), ValidationError, "lane must be"),
+        (lambda e: e.build_context("x", "shop", floor=1.5), ValidationError, "floor"),
         (lambda e: e.search("x\0", "shop"), ValidationError, "NUL"),
         (lambda e: e.search("\ud800", "shop"), ValidationError, "surrogate"),
         (lambda e: e.search("x", "shop", date_from=datetime(2026, 1, 1)), ValidationError, "time zone"),  # noqa: DTZ001
@@ -331,7 +390,7 @@ def test_on_request_an_error_becomes_an_empty_context(engine, project):
 
 
 def test_a_receipt_says_why(engine, project):
-    result = engine.build_context("Postgres database", "shop", limit=2)
+    result = engine.build_context("Postgres database", "shop", limit=2, floor=0.0)
     receipt = engine.explain("shop", result.receipt.id)
     assert receipt == result.receipt == engine.explain("shop", result.receipt.id[:4])
     assert receipt.query == "Postgres database"

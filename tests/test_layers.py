@@ -10,13 +10,14 @@ import pytest
 ROOT = Path(__file__).parent.parent / "src" / "foreword"
 
 BASE = {"types", "errors"}
-TOOLS = BASE | {"tokens", "words", "options", "report", "config", "log"}
+TOOLS = BASE | {"tokens", "words", "options", "report", "config", "log", "question"}
 ALLOWED = {
     "types": set(),
     "errors": set(),
     "report": set(),
     "words": set(),
     "log": set(),
+    "question": {"words"},
     "tokens": BASE,
     "config": BASE,
     "options": BASE,

@@ -19,6 +19,7 @@ from foreword.embedder import Embedder
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
 from foreword.log import get_logger
 from foreword.options import CacheConfig, ContextOptions, SearchOptions, named, share
+from foreword.recall.fuse import UNRELATED
 from foreword.recall.rank import RANKERS, RankingFunction, rankers
 from foreword.recipes.chat import ContextPreview, ContextResult
 from foreword.spaces import entities, identifiers
@@ -28,6 +29,7 @@ from foreword.spaces.entities import EntitySpace
 from foreword.spaces.graph import GraphSpace
 from foreword.spaces.identifiers import IdentifierSpace
 from foreword.spaces.lexical import LexicalSpace, TrigramSpace
+from foreword.spaces.rerank import BundledReranker
 from foreword.spaces.time import DaySpace, HourSpace, RecencySpace
 from foreword.store.base import Amend, Delete, Put, PutReceipt, Relate, Relations
 from foreword.tokens import Tokenizer, tokenizer
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
     from foreword.config import Settings
     from foreword.options import ContextChanges, SearchChanges
-    from foreword.spaces.base import Space
+    from foreword.spaces.base import Reranker, Space, TimeSpace
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.store.base import Counts, Problem, Store
     from foreword.types import Kind
@@ -81,6 +83,8 @@ class ContextEngine:
         cache_config: CacheConfig = CacheConfig(),  # noqa: B008  (frozen)
         counter: Tokenizer | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        reranker: Reranker | None = None,
+        without: Sequence[str] = (),
     ) -> None:
         self.settings = settings if settings is not None else config.load()
         self.store = store if store is not None else _default_store(self.settings)
@@ -91,14 +95,8 @@ class ContextEngine:
         provider = embedding_provider if embedding_provider is not None else _provider(self.settings)
         self._dense = _dense(provider, expected_embedding_dimensions, cache_config)
         self._embedder = Embedder(self.store, self._dense) if self._dense else None
-        words: list[Space] = [LexicalSpace(), TrigramSpace(), IdentifierSpace(), EntitySpace(), GraphSpace()]
-        recency = RecencySpace()
-        self.kit = pipeline.Kit(
-            store=self.store,
-            spaces=(*words, recency, *([self._dense] if self._dense else [])),
-            clocks=(HourSpace(), DaySpace(), recency),
-            tokenizer=self.tokenizer,
-        )
+        self._reranker = reranker if reranker is not None else BundledReranker(self.settings.threads or None)
+        self.kit = self._kit(frozenset(without))
         self._template_named(self.settings.template)
 
     # Remembering
@@ -345,6 +343,36 @@ class ContextEngine:
 
     # Inside
 
+    def _kit(self, without: frozenset[str]) -> pipeline.Kit:
+        """The spaces, less those that are left out by name."""
+        recency = RecencySpace()
+        words: list[Space] = [LexicalSpace(), TrigramSpace(), IdentifierSpace(), EntitySpace(), GraphSpace()]
+        spaces: list[Space] = [*words, recency, *([self._dense] if self._dense else [])]
+        clocks: list[TimeSpace] = [HourSpace(), DaySpace(), recency]
+        known = {space.name for space in spaces} | {clock.name for clock in clocks}
+        if unknown := sorted(without - known):
+            raise ValidationError(f"no space named {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+        return pipeline.Kit(
+            store=self.store,
+            spaces=tuple(space for space in spaces if space.name not in without),
+            clocks=tuple(clock for clock in clocks if clock.name not in without),
+            tokenizer=self.tokenizer,
+        )
+
+    def _tools(self, options: SearchOptions) -> pipeline.Kit:
+        """The tools for one question: the cross-encoder is among them in the full lane only."""
+        kit = self.kit
+        if self._dense and self._dense in kit.spaces:
+            kit = replace(kit, unrelated=self._unrelated())
+        return replace(kit, reranker=self._reranker) if options.reranks else kit
+
+    def _unrelated(self) -> float:
+        """The cosine of strangers; an encoder that cannot say now is taken for the bundled one."""
+        try:
+            return self._dense.unrelated if self._dense else UNRELATED
+        except EmbeddingError:
+            return UNRELATED
+
     def _refuse_unknown(self, workspace: str, ids: Sequence[str]) -> None:
         """Look before anything is stored, so that a wrong id leaves nothing behind."""
         for wanted, item in zip(ids, self.store.get(workspace, *ids) if ids else (), strict=True):
@@ -374,7 +402,7 @@ class ContextEngine:
 
     def _search(self, query: Query, options: SearchOptions) -> list[SearchResult]:
         depth = options.relationship_depth if options.include_relationships else 0
-        draft = pipeline.Draft(self.kit, query, relationship_depth=depth)
+        draft = pipeline.Draft(self._tools(options), query, relationship_depth=depth)
         return list(pipeline.run(draft, pipeline.SEARCH).results)
 
     def _context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
@@ -383,9 +411,10 @@ class ContextEngine:
             ranker=self._ranker_named(options.ranker or "default", query.now),
             budget=options.token_budget or self.settings.token_budget,
             include_metadata=options.include_metadata,
+            floor=pipeline.FLOOR if options.floor is None else options.floor,
         )
         depth = options.relationship_depth if options.include_relationships else 0
-        draft = pipeline.run(pipeline.Draft(self.kit, query, recipe, depth), pipeline.CONTEXT)
+        draft = pipeline.run(pipeline.Draft(self._tools(options), query, recipe, depth), pipeline.CONTEXT)
         receipt = pipeline.receipt(draft, options.asked_in)
         if keep:
             self.store.post(PutReceipt(query.workspace, receipt))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from foreword.errors import ValidationError
 from foreword.types import KINDS, Filters
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from foreword.types import SearchResult
+
+Lane = Literal["fast", "full"]
+"""Without and with the cross-encoder."""
+
+FULL_LANE_MS = 150.0
+"""With at least this much time, the deadline chooses the full lane."""
 
 MAX_LIMIT = 1000
 MAX_DEPTH = 10
@@ -38,6 +44,7 @@ class SearchOptions:
     include_relationships: bool = False
     relationship_depth: int = 1
     deadline_ms: float | None = None
+    lane: Lane | None = None
 
     def __post_init__(self) -> None:
         whole("limit", self.limit, 1, MAX_LIMIT)
@@ -53,6 +60,17 @@ class SearchOptions:
             )
         if self.deadline_ms is not None and not self.deadline_ms > 0:
             raise ValidationError("deadline_ms must be above 0, or None for no deadline")
+        if self.lane not in (None, "fast", "full"):
+            raise ValidationError(
+                f"lane must be 'fast', 'full' or None (the deadline decides), not {self.lane!r}"
+            )
+
+    @property
+    def reranks(self) -> bool:
+        """Whether the cross-encoder has a say: when asked for, or when the deadline leaves it time."""
+        if self.lane is not None:
+            return self.lane == "full"
+        return self.deadline_ms is not None and self.deadline_ms >= FULL_LANE_MS
 
     @property
     def filters(self) -> Filters:
@@ -79,10 +97,15 @@ class ContextOptions(SearchOptions):
     asked_in: str | None = None
     """The session that asks; the receipt is filed under it. (`session` is a filter: who may answer.)"""
 
+    floor: float | None = None
+    """The least probability of relevance that is worth saying; None is the default, 0 says everything."""
+
     def __post_init__(self) -> None:
         super(ContextOptions, self).__post_init__()
         if self.token_budget is not None:
             whole("token_budget", self.token_budget, 1, 10_000_000)
+        if self.floor is not None:
+            share("floor", self.floor)
 
 
 class SearchChanges(TypedDict, total=False):
@@ -99,6 +122,7 @@ class SearchChanges(TypedDict, total=False):
     include_relationships: bool
     relationship_depth: int
     deadline_ms: float | None
+    lane: Lane | None
 
 
 class ContextChanges(SearchChanges, total=False):
@@ -109,6 +133,7 @@ class ContextChanges(SearchChanges, total=False):
     ranker: str | Callable[[Sequence[SearchResult]], Sequence[SearchResult]] | None
     include_metadata: bool
     asked_in: str | None
+    floor: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The story: the stages in order, the loop that runs them, and the receipt they leave.
 
-    retrieve → fuse → refresh → limit → relate              a search
-             → rank → drop superseded → drop repeats → fit  a context
+    retrieve → fuse → rerank → refresh → limit → relate             a search
+             → hush → rank → drop superseded → drop repeats → fit   a context
 
 A stage is a function from draft to draft. To change what happens, put another function into the list: nothing
 is subclassed. Every stage's time, and every result a stage drops, ends in the receipt.
@@ -16,8 +16,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from foreword.compose.fit import fit as fit_results
+from foreword.errors import ContextError
+from foreword.question import when
 from foreword.recall.dedupe import step_behind, without_repeats, without_superseded
+from foreword.recall.fuse import UNRELATED
 from foreword.recall.fuse import fuse as fuse_lists
+from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
 from foreword.types import (
     Candidate,
@@ -25,6 +29,7 @@ from foreword.types import (
     Entry,
     Found,
     Hit,
+    Note,
     Query,
     Receipt,
     SearchResult,
@@ -34,10 +39,13 @@ from foreword.types import (
 if TYPE_CHECKING:
     from foreword.compose.templates import ContextTemplate
     from foreword.recall.rank import RankingFunction
-    from foreword.spaces.base import Space, TimeSpace
+    from foreword.spaces.base import Reranker, Space, TimeSpace
     from foreword.store.base import Store
     from foreword.tokens import Tokenizer
     from foreword.types import Item
+
+FLOOR = 0.05
+"""The least probability of relevance that is worth saying."""
 
 DEPTH = 50
 """How far down its list each space is asked, at least."""
@@ -54,6 +62,8 @@ class Kit:
     spaces: Sequence[Space]
     clocks: Sequence[TimeSpace]
     tokenizer: Tokenizer
+    unrelated: float = UNRELATED
+    reranker: Reranker | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +74,7 @@ class Recipe:
     ranker: RankingFunction
     budget: int
     include_metadata: bool = False
+    floor: float = FLOOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,10 @@ class Draft:
     tokens: int = 0
     times: tuple[StageTime, ...] = field(default_factory=tuple)
 
+    def noted(self, note: Note) -> Draft:
+        """The draft with something more for the reader of its receipt."""
+        return replace(self, found=replace(self.found, notes=(*self.found.notes, note)))
+
     def without(self, dropped: Sequence[Dropped], kept: Sequence[SearchResult]) -> Draft:
         """The draft with these results, and a record of those left out."""
         return replace(self, results=tuple(kept), dropped=(*self.dropped, *dropped))
@@ -99,9 +114,33 @@ def retrieve(draft: Draft) -> Draft:
 
 def fuse(draft: Draft) -> Draft:
     """Make one list of all the spaces' lists."""
-    hits = fuse_lists(draft.found, draft.query.now, draft.kit.clocks)
+    span = when(draft.query.text, draft.query.now)
+    hits = fuse_lists(draft.found, draft.query.now, draft.kit.clocks, span, draft.kit.unrelated)
     results = tuple(SearchResult(h.item, h.score, ranks=h.ranks, scores=h.scores) for h in hits)
     return replace(draft, hits=tuple(hits), results=results)
+
+
+def rerank(draft: Draft) -> Draft:
+    """Let the cross-encoder read the best candidates, where it is known to help and while there is time."""
+    if draft.kit.reranker is None or not draft.query.text.strip():
+        return draft
+    try:
+        hits = rerank_hits(draft.hits, draft.found, draft.query, draft.kit.reranker)
+    except ContextError as error:
+        return draft.noted(Note("rerank", f"failed: {error}"))
+    results = tuple(SearchResult(h.item, h.score, ranks=h.ranks, scores=h.scores) for h in hits)
+    return replace(draft, hits=tuple(hits), results=results)
+
+
+def hush(draft: Draft) -> Draft:
+    """Say nothing that is probably beside the point."""
+    if draft.recipe is None:
+        return draft
+    floor = draft.recipe.floor
+    low = [
+        Dropped(r, "below floor", f"{r.score:.2f} < {floor:.2f}") for r in draft.results if r.score < floor
+    ]
+    return draft.without(low, [result for result in draft.results if result.score >= floor])
 
 
 def refresh(draft: Draft) -> Draft:
@@ -177,8 +216,8 @@ def fit(draft: Draft) -> Draft:
     return replace(draft, candidates=fitted.candidates, text=fitted.text, tokens=fitted.tokens)
 
 
-SEARCH: tuple[Stage, ...] = (retrieve, fuse, refresh, limit, relate)
-CONTEXT: tuple[Stage, ...] = (*SEARCH, rank, drop_superseded, drop_repeats, fit)
+SEARCH: tuple[Stage, ...] = (retrieve, fuse, rerank, refresh, limit, relate)
+CONTEXT: tuple[Stage, ...] = (*SEARCH, hush, rank, drop_superseded, drop_repeats, fit)
 
 
 def run(draft: Draft, stages: Sequence[Stage]) -> Draft:

@@ -17,6 +17,7 @@ class HashEmbeddings:
     """An embedding provider that adds up a fixed pseudo-random direction for each word."""
 
     model = "hash"
+    unrelated = 0.0
 
     def __init__(self, dimensions: int = 64) -> None:
         self.dimensions = dimensions

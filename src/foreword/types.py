@@ -210,11 +210,16 @@ class EntitiesProbe:
 
 @dataclass(frozen=True, slots=True)
 class VectorProbe:
-    """Rank by cosine, among the vectors that the encoder with this digest made."""
+    """Rank by cosine, among the vectors that the encoder with this digest made.
+
+    With an `echo`, rank a second time, under that name, by the vector moved towards the best first answers:
+    what is like them answers too.
+    """
 
     space: str
     digest: str
     vector: tuple[float, ...]
+    echo: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,11 +251,18 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one round trip to the store brought: per space, ids and scores, best first; and the items."""
+    """What one round trip to the store brought: per space, ids and scores, best first; and the items.
+
+    `measures` has scores of items that a space did not list, where it could tell them at no cost. `beside`
+    says which items are neighbours of which, and how near; `previous` which came before another in a session.
+    """
 
     items: Mapping[str, Item]
     lists: Mapping[str, tuple[tuple[str, float], ...]]
     notes: tuple[Note, ...] = ()
+    measures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    previous: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

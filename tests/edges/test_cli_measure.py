@@ -66,10 +66,10 @@ def measured(monkeypatch):
     """Stands in for the evaluation; gives the calls it received."""
     calls = []
 
-    def evaluate(folder, *, run_file, limit, progress, home=None):
+    def evaluate(folder, *, progress, **options):
         progress("storing", 1, 2)
         progress("asking", 0, 0)
-        calls.append((folder, run_file, limit))
+        calls.append((folder, options))
         return REPORT
 
     monkeypatch.setattr("foreword.evaluate.evaluate", evaluate)
@@ -79,9 +79,23 @@ def measured(monkeypatch):
 def test_eval_prints_tables_and_passes_its_options_on(foreword, measured):
     ran = foreword("eval", "some-set", "--run", "run.txt", "--limit-queries", "5")
     assert ran.code == 0
-    assert measured == [(Path("some-set"), Path("run.txt"), 5)]
+    options = {
+        "lanes": ("fast", "full"), "baselines": True, "without": (), "silence": False, "others": [],
+        "run_file": Path("run.txt"), "limit": 5, "home": None,
+    }  # fmt: skip
+    assert measured == [(Path("some-set"), options)]
     for text in ("speed", "sear[b]ch", "1.500", "1,000", "one machine", "-"):
         assert text in ran.out
+
+
+@pytest.mark.parametrize("lane", ["fast", "full"])
+def test_eval_measures_one_lane_without_spaces_and_baselines(foreword, measured, lane):
+    foreword("eval", "one", "two", "--lane", lane, "--no-baselines", "--without", "graph", "--without", "day",
+             "--silence")  # fmt: skip
+    (_, first), (_, second) = measured
+    assert (first["lanes"], first["baselines"], first["without"]) == ((lane,), False, ("graph", "day"))
+    assert first["silence"]
+    assert (first["others"], second["others"]) == ([Path("two")], [Path("one")])
 
 
 def test_eval_in_json_is_one_report_or_a_list_of_them(foreword, measured):
@@ -89,11 +103,16 @@ def test_eval_in_json_is_one_report_or_a_list_of_them(foreword, measured):
     assert len(foreword("eval", "one", "two", "--json").json) == 2
 
 
-def test_eval_all_takes_every_set_in_a_folder(foreword, measured, tmp_path):
+def test_eval_all_takes_every_set_in_a_folder_and_sums_up(foreword, measured, monkeypatch, tmp_path):
     sets = [_labelled(tmp_path / "data" / name) for name in ("a", "b")]
     (tmp_path / "data" / "other").mkdir()
-    foreword("eval", str(tmp_path / "data"), "--all")
-    assert [folder for folder, _, _ in measured] == sets
+    monkeypatch.setattr(
+        "foreword.evaluate.summary",
+        lambda reports: Report((Table(f"all {len(reports)}", ("set",), (("a",),)),)),
+    )
+    assert "all 2" in foreword("eval", str(tmp_path / "data"), "--all").out
+    assert [folder for folder, _ in measured] == sets
+    assert len(foreword("eval", str(tmp_path / "data"), "--all", "--json").json) == 3
 
 
 def test_one_run_file_cannot_hold_two_sets(foreword, measured):

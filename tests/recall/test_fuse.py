@@ -6,42 +6,83 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.recall.fuse import WEIGHTS, fuse
+from foreword.question import Span
+from foreword.recall.fuse import BLENDS, OTHER, UNRELATED, Blend, fuse
 from foreword.spaces.time import HourSpace, RecencySpace
-from foreword.types import Found, Item
+from foreword.types import KINDS, Found, Item
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
+PLAIN = {kind: Blend(lexical=0.1, identifiers=0.05, beside=0.5, echo=0.0) for kind in KINDS}
 
 
-def found(**lists):
-    ids = {item for listed in lists.values() for item in listed}
-    items = {i: Item(f"text {i}", "w", id=i, created_at=NOW - timedelta(days=ord(i[0]) % 7)) for i in ids}
+def found(kind="memory", cosines=None, beside=None, **lists):
+    """Lists of ids, best first; the scores of the word-like ones fall from 1."""
+    cosines = cosines or {}
+    ids = {item for listed in lists.values() for item in listed} | cosines.keys()
+    items = {
+        i: Item(f"text {i}", "w", kind=kind, id=i, created_at=NOW - timedelta(days=ord(i[0]) % 7))
+        for i in ids
+    }
+    ranked = {s: tuple((i, 1 / n) for n, i in enumerate(listed, 1)) for s, listed in lists.items()}
+    order = sorted(cosines, key=lambda i: -cosines[i])
+    semantic = {"semantic": tuple((i, cosines[i]) for i in order)} if cosines else {}
     return Found(
-        items, {space: tuple((i, 1 / n) for n, i in enumerate(listed, 1)) for space, listed in lists.items()}
+        items, ranked | semantic, measures={"semantic": cosines} if cosines else {}, beside=beside or {}
     )
 
 
-def test_what_every_space_puts_first_scores_one():
-    best = fuse(found(semantic=["a", "b"], lexical=["a", "c"]), NOW)[0]
-    assert (best.item.id, best.score) == ("a", pytest.approx(1.0))
+def order(hits):
+    return [hit.item.id for hit in hits]
+
+
+def test_an_item_has_its_rank_and_score_in_every_space():
+    best = fuse(found(cosines={"a": 0.8, "b": 0.6}, lexical=["a", "c"]), NOW)[0]
+    assert best.item.id == "a"
     assert best.ranks == {"semantic": 1, "lexical": 1}
     assert best.weighted_agreement == 2.0
+    assert best.scores["lexical"] == 1.0
 
 
-def test_agreement_beats_a_single_first_place():
-    order = [hit.item.id for hit in fuse(found(semantic=["a", "b"], lexical=["c", "b"]), NOW)]
-    assert order[0] == "b"
+def test_meaning_and_words_add_up():
+    hits = fuse(found(cosines={"a": 0.70, "b": 0.65}, lexical=["b"]), NOW, blends=PLAIN)
+    assert order(hits) == ["b", "a"]
+    assert hits[0].scores["blend"] > hits[1].scores["blend"]
 
 
-def test_a_space_that_found_nothing_does_not_lower_the_scores():
-    alone = fuse(found(lexical=["a"]), NOW)[0].score
-    beside = fuse(found(lexical=["a"], trigram=[]), NOW)[0].score
-    assert alone == beside == pytest.approx(1.0)
+def test_how_much_words_count_depends_on_the_kind():
+    def first(kind):
+        return order(fuse(found(kind=kind, cosines={"a": 0.72, "b": 0.62}, lexical=["b"]), NOW))[0]
+
+    assert first("turn") == "b"
+    assert first("code") == "a"
 
 
-def test_a_heavier_space_decides():
-    order = [hit.item.id for hit in fuse(found(semantic=["a", "b"], graph=["b", "a"]), NOW)]
-    assert order == ["a", "b"]
+def test_an_item_without_a_vector_can_still_come_first_by_its_words():
+    hits = fuse(found(cosines={"a": 0.55, "b": 0.6}, lexical=["c", "b"]), NOW)
+    assert order(hits)[0] == "c"
+
+
+def test_a_good_neighbour_lifts_an_item():
+    alone = fuse(found("turn", cosines={"a": 0.8, "b": 0.6, "c": 0.6}), NOW)
+    beside = fuse(
+        found("turn", cosines={"a": 0.8, "b": 0.6, "c": 0.6}, beside={"a": {"b": 0.5}, "b": {"a": 0.5}}), NOW
+    )
+    gained = {hit.item.id: hit.scores["blend"] for hit in beside}
+    assert order(beside) == ["a", "b", "c"]
+    assert gained["b"] > next(hit.scores["blend"] for hit in alone if hit.item.id == "b")
+    assert gained["c"] == next(hit.scores["blend"] for hit in alone if hit.item.id == "c")
+
+
+def test_the_time_a_question_speaks_of_counts_a_little():
+    given_ = found(cosines={"a": 0.6, "b": 0.6})
+    span = Span(given_.items["b"].created_at, given_.items["b"].created_at + timedelta(hours=1))
+    assert order(fuse(given_, NOW, span=span))[0] == "b"
+
+
+def test_another_encoders_strangers_are_put_where_ours_are():
+    ours = fuse(found(cosines={"a": UNRELATED, "b": 1.0}), NOW)
+    theirs = fuse(found(cosines={"a": 0.1, "b": 1.0}), NOW, unrelated=0.1)
+    assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs])
 
 
 def test_time_is_told_but_does_not_count():
@@ -51,14 +92,23 @@ def test_time_is_told_but_does_not_count():
     assert all({"recency", "hour"} <= hit.ranks.keys() for hit in timed)
 
 
-def test_when_only_time_was_asked_time_is_the_order():
-    hits = fuse(found(recency=["a", "b", "c"]), NOW, clocks=[RecencySpace()])
-    assert [hit.score for hit in hits] == [1.0, 0.5, pytest.approx(1 / 3)]
+def test_a_probability_is_a_half_in_the_middle_and_grows():
+    for blend in (*BLENDS.values(), OTHER):
+        assert blend.probability(blend.middle) == 0.5
+        assert blend.probability(blend.middle + 0.1) > 0.5 > blend.probability(blend.middle - 0.1)
 
 
-@given(st.dictionaries(st.sampled_from(sorted(WEIGHTS)), st.lists(st.sampled_from("abcdefgh"), unique=True)))
-def test_scores_stay_between_nought_and_one_and_fall(lists):
-    scores = [hit.score for hit in fuse(found(**lists), NOW)]
-    assert all(0 <= score <= 1 + 1e-9 for score in scores)
+@given(
+    st.sampled_from(KINDS),
+    st.dictionaries(st.sampled_from("abcdefgh"), st.floats(-1, 1)),
+    st.dictionaries(
+        st.sampled_from(["lexical", "identifiers", "entities", "trigram", "graph", "custom"]),
+        st.lists(st.sampled_from("abcdefgh"), unique=True),
+    ),
+)
+def test_scores_stay_between_nought_and_one_and_fall(kind, cosines, lists):
+    given_ = found(kind, cosines, **lists)
+    scores = [hit.score for hit in fuse(given_, NOW)]
+    assert all(0 <= score <= 1 for score in scores)
     assert scores == sorted(scores, reverse=True)
-    assert len(scores) == len({item for listed in lists.values() for item in listed})
+    assert len(scores) == len(given_.items)

@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -144,8 +144,27 @@ def _what_next(keep: Path | None, workspace: str) -> str:
 # Eval and bench ------------------------------------------------------------------------------------------
 
 
-@command("eval", "foreword eval data/locomo --limit-queries 100\nforeword eval data --all --json")
+@command(
+    "eval",
+    "foreword eval data/locomo --limit-queries 100\n"
+    "foreword eval data/locomo --lane fast --without trigram\n"
+    "foreword eval data --all --silence --json",
+)
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR…")
+@click.option(
+    "--lane",
+    type=click.Choice(("fast", "full", "both")),
+    default="both",
+    show_default=True,
+    help="Without the cross-encoder, with it, or both.",
+)
+@click.option(
+    "--baselines/--no-baselines", default=True, show_default=True, help="Measure plain searches beside it."
+)
+@click.option(
+    "--without", multiple=True, metavar="SPACE", help="Leave a space out of the engine; may be repeated."
+)
+@click.option("--silence", is_flag=True, help="Ask what cannot be answered, too, and judge the scores.")
 @click.option(
     "--run", "run_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the ranking there."
 )
@@ -155,6 +174,10 @@ def _what_next(keep: Path | None, workspace: str) -> str:
 def evaluate(
     call: Call,
     folders: tuple[Path, ...],
+    lane: Literal["fast", "full", "both"],
+    baselines: bool,
+    without: tuple[str, ...],
+    silence: bool,
     run_file: Path | None,
     limit_queries: int | None,
     everything: bool,
@@ -165,6 +188,7 @@ def evaluate(
     DIR holds corpus.jsonl, queries.jsonl and qrels.tsv.
     """
     from foreword.evaluate import evaluate as measure
+    from foreword.evaluate import summary
 
     sets = [one for folder in folders for one in (_sets(folder) if everything else [folder])]
     if run_file is not None and len(sets) != 1:
@@ -172,7 +196,23 @@ def evaluate(
     reports = []
     for one in sets:
         with _steps() as progress:
-            reports.append(measure(one, run_file=run_file, limit=limit_queries, progress=progress, home=home))
+            report = measure(
+                one,
+                lanes=("fast", "full") if lane == "both" else (lane,),
+                baselines=baselines,
+                without=without,
+                silence=silence,
+                others=[other for other in sets if other != one],
+                run_file=run_file,
+                limit=limit_queries,
+                progress=progress,
+                home=home,
+            )
+        reports.append(report)
+        if not call.as_json:
+            _show_report(report)
+    if everything:
+        reports.append(summary(reports))
         if not call.as_json:
             _show_report(reports[-1])
     if call.as_json:
@@ -250,11 +290,15 @@ def _show_table(table: Table) -> None:
     from rich.table import Table as RichTable
 
     shown = RichTable(
-        title=seen(table.title, "bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+        title=seen(table.title, "bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
     )
     for place, name in enumerate(table.columns):
         numbers = all(not isinstance(row[place], str) for row in table.rows)
-        shown.add_column(seen(name), justify="right" if numbers else "left")
+        shown.add_column(seen(name), justify="right" if numbers else "left", overflow="fold")
     for row in table.rows:
         shown.add_row(*(seen(_cell(cell)) for cell in row))
     console().print(shown)

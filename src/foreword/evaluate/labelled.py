@@ -95,14 +95,19 @@ def read(folder: Path, limit: int | None = None) -> LabelledSet:
         )
     if limit is not None and limit < 1:
         raise ValidationError(f"limit must be 1 or more, not {limit}")
-    asked = list(_rows(folder / "queries.jsonl"))[:limit]
-    if not asked:
+    lines = list(_rows(folder / "queries.jsonl"))[:limit]
+    if not lines:
         raise ValidationError(
             f"{folder / 'queries.jsonl'} holds no questions; give a set that asks something"
         )
-    scoped = _documents(folder, {line.text("scope") for line in asked})
-    questions = _questions(asked, _qrels(folder / "qrels.tsv"), scoped)
+    scoped = _documents(folder, {line.text("scope") for line in lines})
+    questions = _questions(lines, _qrels(folder / "qrels.tsv"), scoped)
     return LabelledSet(folder.resolve().name, scoped, questions)
+
+
+def asked(folder: Path, limit: int | None = None) -> list[str]:
+    """What the questions of a set say, and nothing else of it."""
+    return [line.text("text") for line in _rows(folder / "queries.jsonl")][:limit]
 
 
 def windows(text: str) -> Iterator[tuple[int, int, str]]:

@@ -1,8 +1,9 @@
 """A labelled set is stored, embedded and asked, through the same doors as anything a user stores.
 
-Beside the engine's own answer, each question gets those of single probes over the same items: words alone
-(BM25), the encoder alone, and their reciprocal rank fusion. Knows how to ask and how to name what came back;
-how good that is, `metrics` says. Refuses a workspace that holds anything but the set: its numbers would lie.
+Beside the engine's own answers, one a lane, each question gets those of single probes over the same items:
+words alone (BM25), the encoder alone, their reciprocal rank fusion, and that reordered by the cross-encoder.
+Knows how to ask and how to name what came back; how good that is, `metrics` says. Refuses a workspace that
+holds anything but the set: its numbers would lie.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from foreword import config
@@ -25,13 +26,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from foreword.evaluate.labelled import Document, LabelledSet, Question
-    from foreword.spaces.base import Space
+    from foreword.options import Lane
+    from foreword.spaces.base import Reranker, Space
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.types import Item, SearchResult
 
     Progress = Callable[[str, int, int], None]
 
-BM25, SEMANTIC, RRF, OURS = "BM25", "semantic", "RRF", "foreword"
+LANES: tuple[Lane, ...] = ("fast", "full")
+
+BM25, SEMANTIC, RRF, RERANKED = "BM25", "semantic", "RRF", "RRF + CE"
+BASELINES = (BM25, SEMANTIC, RRF, RERANKED)
+OURS: Mapping[Lane, str] = {"fast": "foreword fast", "full": "foreword full"}
+
+REORDERED = 30
+"""How many of RRF's first the cross-encoder puts into an order of its own."""
 
 NEAR = 50
 DEEP = 300
@@ -67,21 +76,42 @@ class Stock:
 
 
 @dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured: the lanes, whether the baselines beside them, and the spaces the engine is denied."""
+
+    lanes: tuple[Lane, ...] = LANES
+    baselines: bool = True
+    without: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        unknown = [lane for lane in self.lanes if lane not in LANES]
+        if unknown or not self.lanes:
+            raise ValidationError(f"lanes must be some of {', '.join(LANES)}, not {self.lanes}")
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """What each run gave to one question, and the milliseconds that the engine's own took."""
+    """What each run gave to one question, and the milliseconds of embedding it and of each lane's search."""
 
     runs: Mapping[str, Sequence[Place]]
     embedding_ms: float
-    search_ms: float
+    search_ms: Mapping[str, float]
 
 
 def engine_in(
-    home: Path, provider: EmbeddingProvider | None = None, *, encoder: bool = True
+    home: Path,
+    provider: EmbeddingProvider | None = None,
+    reranker: Reranker | None = None,
+    *,
+    encoder: bool = True,
+    without: tuple[str, ...] = (),
 ) -> ContextEngine:
     """The default engine, as it is set up on this machine, on a data folder of its own."""
     settings = replace(config.load(), home=home)
     if encoder:
-        return ContextEngine(embedding_provider=provider, settings=settings)
+        return ContextEngine(
+            embedding_provider=provider, settings=settings, reranker=reranker, without=without
+        )
     return ContextEngine(settings=replace(settings, embedding="none"))
 
 
@@ -112,18 +142,31 @@ def embed(engine: ContextEngine, scopes: Iterable[str], progress: Progress) -> N
         progress("embedding", done, total)
 
 
-def ask(engine: ContextEngine, question: Question, stock: Stock) -> Answer:
+def warm(engine: ContextEngine, scope: str, plan: Plan) -> None:
+    """Load the models before anything is timed, with words that no question has: answers are remembered."""
+    for lane in plan.lanes:
+        engine.search("anything at all", scope, limit=1, lane=lane)
+
+
+def ask(engine: ContextEngine, question: Question, stock: Stock, plan: Plan, judge: Reranker) -> Answer:
     """One question to every run. It is embedded first, so that the time of a search is that of searching."""
     query = Query(question.text, question.scope, datetime.now(UTC))
-    runs, embedding_ms = _baselines(engine, query, stock)
-    started = time.perf_counter()
-    results = engine.search(question.text, question.scope, limit=NEAR)
-    search_ms = _since(started)
-    places = [stock.place(result.memory, result.score) for result in results]
-    if not _enough(places):
-        deeper = engine.search(question.text, question.scope, limit=DEEP)
-        places += [stock.place(result.memory, result.score) for result in _further(results, deeper)]
-    return Answer({**runs, OURS: places}, embedding_ms, search_ms)
+    embedding_ms = _embedded(engine, query)
+    runs = _baselines(engine, query, stock, judge) if plan.baselines else {}
+    search_ms: dict[str, float] = {}
+    near: dict[str, list[SearchResult]] = {}
+    for lane in plan.lanes:
+        started = time.perf_counter()
+        near[OURS[lane]] = engine.search(question.text, question.scope, limit=NEAR, lane=lane)
+        search_ms[OURS[lane]] = _since(started)
+
+    @cache
+    def deeper() -> list[SearchResult]:
+        # The full lane reads the first few anew; far down both lanes agree, and the fast one is at hand.
+        return engine.search(question.text, question.scope, limit=DEEP, lane="fast")
+
+    ours = {run: _placed(results, stock, deeper) for run, results in near.items()}
+    return Answer({**runs, **ours}, embedding_ms, search_ms)
 
 
 def _tell(progress: Progress, before: int, total: int, made: int) -> None:
@@ -150,26 +193,48 @@ def _kept(engine: ContextEngine, scope: str, inside: Sequence[Document]) -> Stoc
     return Stock(holders, namesake, {same[0]: tuple(same) for same in twins.values()})
 
 
-def _baselines(engine: ContextEngine, query: Query, stock: Stock) -> tuple[dict[str, list[Place]], float]:
-    """What words alone, the encoder alone and both find, in one round trip; and how long embedding took."""
-    words, dense = _space(engine, _LEXICAL), _space(engine, _DENSE)
+def _embedded(engine: ContextEngine, query: Query) -> float:
+    """Embed a question, for every search to come; gives the milliseconds."""
     started = time.perf_counter()
-    probes = [dense.probe(query) if dense else None]
-    embedding_ms = _since(started)
-    probes.append(words.probe(query) if words else None)
-    asked = tuple(probe for probe in probes if probe is not None)
-    found = engine.store.search(Search(query.workspace, asked, limit=DEEP))
-    lists = {space: [item for item, _ in ranked] for space, ranked in found.lists.items()}
-    ranked = {BM25: lists.get(_LEXICAL, [])}
-    if dense:
-        ranked[SEMANTIC] = lists.get(_DENSE, [])
+    if dense := _space(engine, _DENSE):
+        dense.probe(query)
+    return _since(started)
+
+
+def _baselines(engine: ContextEngine, query: Query, stock: Stock, judge: Reranker) -> dict[str, list[Place]]:
+    """What words alone, the encoder alone and both find, in one round trip."""
+    asked = {BM25: _space(engine, _LEXICAL), SEMANTIC: _space(engine, _DENSE)}
+    there = {run: space for run, space in asked.items() if space is not None}
+    probes = [space.probe(query) for space in there.values()]
+    found = engine.store.search(
+        Search(query.workspace, tuple(probe for probe in probes if probe is not None), limit=DEEP)
+    )
+    ranked = {run: [item for item, _ in found.lists.get(space.name, ())] for run, space in there.items()}
+    if len(there) == len(asked):
         ranked[RRF] = fused(ranked.values())
-    runs = {run: [stock.place(found.items[item]) for item in ids] for run, ids in ranked.items()}
-    return runs, embedding_ms
+        ranked[RERANKED] = _reordered(judge, query.text, ranked[RRF], found.items)
+    return {run: [stock.place(found.items[item]) for item in ids] for run, ids in ranked.items()}
+
+
+def _reordered(judge: Reranker, text: str, ids: Sequence[str], items: Mapping[str, Item]) -> list[str]:
+    """The first few in the cross-encoder's order, the others after them."""
+    first = ids[:REORDERED]
+    scores = dict(zip(first, judge.scores(text, [items[one].searchable for one in first]), strict=True))
+    return [*sorted(first, key=lambda one: -scores[one]), *ids[REORDERED:]]
 
 
 def _space(engine: ContextEngine, name: str) -> Space | None:
     return next((space for space in engine.kit.spaces if space.name == name), None)
+
+
+def _placed(
+    near: Sequence[SearchResult], stock: Stock, deeper: Callable[[], list[SearchResult]]
+) -> list[Place]:
+    """An answer as places, with what a deeper search adds where it is too short to be measured."""
+    places = [stock.place(result.memory, result.score) for result in near]
+    if not _enough(places):
+        places += [stock.place(result.memory, result.score) for result in _further(near, deeper())]
+    return places
 
 
 def _enough(places: Sequence[Place]) -> bool:

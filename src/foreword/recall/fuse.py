@@ -1,11 +1,18 @@
-"""Many lists become one: each item with its rank and score in every space, and one score from 0 to 1.
+"""Many lists become one: each item with its rank and score in every space, and one probability.
 
-The score is weighted reciprocal rank fusion, as a share of what an item would get that is first in every
-space that was asked. Spaces of time rank what the others found and carry no weight of their own.
+How spaces are blended depends on what is searched. A turn of talk is found by its words and by its
+neighbours, a document by its meaning and by what is like the best answers, a commit by its meaning nearly
+alone. Each kind has its own few coefficients, the same for every user; `tools/calibrate.py` fits them anew.
+
+The blend of an item is its cosine, plus what each word-like space adds (its score as a share of the best in
+that space), plus a share of its best neighbour's blend, plus a little when it happened at the time the
+question speaks of. A logistic curve turns it into the probability that the item is relevant.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.types import Found, Hit
@@ -14,47 +21,119 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from foreword.question import Span
     from foreword.spaces.base import TimeSpace
 
-WEIGHTS: Mapping[str, float] = {
-    "semantic": 1.0,
-    "lexical": 1.0,
-    "identifiers": 0.3,
-    "entities": 0.3,
-    "trigram": 0.3,
-    "graph": 0.2,
-    "recency": 0.0,
-}
-_OTHER = 0.5
-"""What a space of the user's own weighs."""
 
-_K = 20
-"""How quickly a lower rank loses weight; small, because context holds few items."""
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """How the spaces are weighed for one kind of item, and how a blend becomes a probability."""
+
+    lexical: float = 0.1
+    identifiers: float = 0.03
+    trigram: float = 0.2
+    entities: float = 0.0
+    echo: float = 0.0
+    beside: float = 0.1
+    time: float = 0.05
+    middle: float = 0.8
+    slope: float = 18.0
+
+    def probability(self, blend: float) -> float:
+        """How likely an item with this blend is relevant."""
+        return 1 / (1 + math.exp(-self.slope * (blend - self.middle)))
+
+
+BLENDS: Mapping[str, Blend] = {
+    "turn": Blend(lexical=0.18, identifiers=0.0, trigram=0.1, beside=0.35, middle=0.89, slope=16),
+    "document": Blend(lexical=0.12, trigram=0.1, echo=1.0, beside=0.0, middle=0.98, slope=21),
+    "code": Blend(0.0, identifiers=0.06, trigram=0.05, entities=0.05, beside=0.0, middle=0.85, slope=27),
+    "commit": Blend(lexical=0.06, trigram=0.05, beside=0.0, middle=0.9, slope=30),
+}
+OTHER = Blend()
+
+_WORDS = ("lexical", "identifiers", "trigram", "entities")
+UNRELATED = 0.53
+"""The cosine that the bundled encoder gives to a question and a stranger, on average."""
+
+_BY_WORDS = 0.25
+
+_STRANGER = 0.85
+"""What the neighbours of an item are taken for when nobody looked: a little less than itself."""
 
 
 def fuse(
-    found: Found, now: datetime, clocks: Sequence[TimeSpace] = (), weights: Mapping[str, float] = WEIGHTS
+    found: Found,
+    now: datetime,
+    clocks: Sequence[TimeSpace] = (),
+    span: Span | None = None,
+    unrelated: float = UNRELATED,
+    blends: Mapping[str, Blend] = BLENDS,
 ) -> list[Hit]:
-    """One list of hits, best first."""
-    ranks: dict[str, dict[str, int]] = {item: {} for item in found.items}
-    scores: dict[str, dict[str, float]] = {item: {} for item in found.items}
-    for space, listed in found.lists.items():
-        for rank, (item, score) in enumerate(listed, 1):
-            ranks[item][space] = rank
-            scores[item][space] = score
-    hits = [
-        Hit(found.items[item], ranks[item], scores[item], _score(ranks[item], found, weights))
-        for item in ranks
-    ]
+    """One list of hits, most probable first; `unrelated` is the cosine the encoder gives to strangers."""
+    ranks, scores = _places(found, unrelated)
+    alone = {item: _alone(found, item, scores[item], blends) for item in found.items}
+    blended = {item: _blended(found, item, alone, span, blends) for item in found.items}
+    hits = []
+    for item, value in blended.items():
+        kept = found.items[item]
+        probability = _blend(blends, kept.kind).probability(value)
+        hits.append(Hit(kept, ranks[item], scores[item] | {"blend": value}, probability))
     hits.sort(key=lambda hit: (-hit.score, -hit.item.created_at.timestamp(), hit.item.id))
     return _timed(hits, now, clocks)
 
 
-def _score(ranks: Mapping[str, int], found: Found, weights: Mapping[str, float]) -> float:
-    best = sum(weights.get(space, _OTHER) for space, listed in found.lists.items() if listed) / (_K + 1)
-    if not best:  # only time was asked: the order of time is the score
-        return max(1 / rank for rank in ranks.values())
-    return sum(weights.get(space, _OTHER) / (_K + rank) for space, rank in ranks.items()) / best
+def _blend(blends: Mapping[str, Blend], kind: str) -> Blend:
+    return blends.get(kind, OTHER)
+
+
+def _places(found: Found, unrelated: float) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
+    """Each item's rank and score in every space that listed or measured it.
+
+    Encoders disagree on how near strangers are. Cosines are stretched so that strangers are where the bundled
+    encoder has them, and the same text is at 1.
+    """
+    stretch = (1 - UNRELATED) / (1 - unrelated)
+    ranks: dict[str, dict[str, int]] = {item: {} for item in found.items}
+    scores: dict[str, dict[str, float]] = {item: {} for item in found.items}
+    for space, measured in found.measures.items():
+        for item, score in measured.items():
+            scores[item][space] = 1 - stretch * (1 - score)
+    for space, listed in found.lists.items():
+        for rank, (item, score) in enumerate(listed, 1):
+            ranks[item][space] = rank
+            scores[item].setdefault(space, score)
+    return ranks, scores
+
+
+def _alone(found: Found, item: str, scores: Mapping[str, float], blends: Mapping[str, Blend]) -> float:
+    """What is known of an item without looking at its neighbours."""
+    blend = _blend(blends, found.items[item].kind)
+    shares = {space: _share(found, space, scores) for space in _WORDS}
+    # An item whose vector is not there yet is judged by its words: they must be able to carry it alone.
+    cosine = scores.get("semantic", UNRELATED + _BY_WORDS * max(shares.values()))
+    value = cosine + blend.echo * (scores.get("echo", cosine) - cosine)
+    return value + sum(float(getattr(blend, space)) * share for space, share in shares.items())
+
+
+def _share(found: Found, space: str, scores: Mapping[str, float]) -> float:
+    """An item's score in a space as a share of the best there."""
+    listed = found.lists.get(space)
+    return scores[space] / listed[0][1] if listed and space in scores and listed[0][1] > 0 else 0.0
+
+
+def _blended(
+    found: Found, item: str, alone: Mapping[str, float], span: Span | None, blends: Mapping[str, Blend]
+) -> float:
+    """What is known of an item, its best neighbour and its time included."""
+    blend = _blend(blends, found.items[item].kind)
+    near = found.beside.get(item, {})
+    # Next to each other in a session is nearness one half; a sure relation is one.
+    best = max((alone[other] * min(1.0, 2 * nearness) for other, nearness in near.items()), default=0.0)
+    value = (alone[item] + blend.beside * (best or _STRANGER * alone[item])) / (1 + blend.beside)
+    if span is not None and span.holds(found.items[item].created_at):
+        value += blend.time
+    return value
 
 
 def _timed(hits: list[Hit], now: datetime, clocks: Sequence[TimeSpace]) -> list[Hit]:

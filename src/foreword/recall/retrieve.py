@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from foreword.errors import ContextError, SearchError
 from foreword.log import get_logger
 from foreword.store.base import Search
-from foreword.types import Found, Note
+from foreword.types import Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foreword.spaces.base import Space
     from foreword.store.base import Store
-    from foreword.types import Probe, Query
+    from foreword.types import Found, Probe, Query
 
 _log = get_logger("foreword.recall")
 
@@ -36,7 +37,7 @@ def retrieve(query: Query, store: Store, spaces: Sequence[Space], depth: int) ->
         _log.warning(
             "a space did not answer", space=note.part, problem=note.message, workspace=query.workspace
         )
-    return Found(found.items, found.lists, (*notes, *found.notes))
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def _probes(query: Query, spaces: Sequence[Space]) -> tuple[tuple[Probe, ...], list[Note]]:

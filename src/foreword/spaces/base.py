@@ -54,10 +54,23 @@ class VectorSpace(Space, Protocol):
         """Which encoder makes these vectors, down to its weights."""
         ...
 
+    @property
+    def unrelated(self) -> float:
+        """The cosine that this encoder gives to texts that have nothing to do with each other."""
+        ...
+
     def view_hash(self, item: Item) -> str:
         """The name of the text that this space embeds of an item."""
         ...
 
     def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
         """The vectors of items, in order."""
+        ...
+
+
+class Reranker(Protocol):
+    """Reads a question and a text together; dear, and good at what it was trained for."""
+
+    def scores(self, query: str, texts: Sequence[str], expires: float | None = None) -> list[float]:
+        """How well each text answers, as logits; of the leading texts only, if time runs out."""
         ...

@@ -35,6 +35,7 @@ class BundledEmbeddingProvider:
 
     model: str = BGE.name
     dimensions: int = 384
+    unrelated: float = 0.53
     fingerprint: str = f"sha256:{BGE.sha256[onnx.WEIGHTS]}"
 
     def __init__(self, threads: int | None = None) -> None:

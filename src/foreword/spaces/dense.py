@@ -6,10 +6,13 @@ Query vectors are cached by model and text; item vectors are kept by the store.
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from foreword.errors import EmbeddingError, ForewordError
+from foreword.question import angles
 from foreword.spaces.cache import EmbeddingCache
 from foreword.spaces.providers import checked, digest, embed_query
 from foreword.types import VectorProbe, text_hash
@@ -19,6 +22,19 @@ if TYPE_CHECKING:
 
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.types import Item, Query
+
+
+ECHO = "echo"
+"""The name under which what is like the best answers is ranked."""
+
+_STRANGERS = (
+    "The invoice was paid on Thursday.",
+    "Whales sleep with one half of their brain.",
+    "How do I rename a branch in git?",
+    "She practises the violin every morning.",
+    "def parse(line): return line.split(',')",
+    "The soup needs more salt.",
+)
 
 
 class DenseSpace:
@@ -31,6 +47,7 @@ class DenseSpace:
         self.provider = provider
         self.cache = cache if cache is not None else EmbeddingCache()
         self._digest: str | None = None
+        self._unrelated: float | None = None
 
     @property
     def digest(self) -> str:
@@ -39,13 +56,30 @@ class DenseSpace:
             self._digest = digest(self.provider)
         return self._digest
 
+    @property
+    def unrelated(self) -> float:
+        """The cosine that this encoder gives to texts that have nothing to do with each other."""
+        if self._unrelated is None:
+            self._unrelated = getattr(self.provider, "unrelated", None)
+        if self._unrelated is None:
+            self._unrelated = self._measured()
+        return self._unrelated
+
+    def _measured(self) -> float:
+        with _translated(self.provider):
+            vectors = self.provider.embed_batch(list(_STRANGERS))
+        pairs = list(combinations(checked(vectors, len(_STRANGERS), self.provider.dimensions), 2))
+        return sum(map(_cosine, pairs)) / len(pairs)
+
     def probe(self, query: Query) -> VectorProbe | None:
         """The question as a vector: the one it came with, or the encoder's."""
         if query.vector is not None:
-            return VectorProbe(self.name, self.digest, query.vector)
+            return VectorProbe(self.name, self.digest, query.vector, ECHO)
         if not query.text.strip():
             return None
-        return VectorProbe(self.name, self.digest, tuple(self.embed_question(query.text)))
+        vectors = [self.embed_question(angle) for angle in angles(query.text)]
+        middle = tuple(sum(values) / len(vectors) for values in zip(*vectors, strict=True))
+        return VectorProbe(self.name, self.digest, middle, ECHO)
 
     def embed_question(self, text: str) -> list[float]:
         """The vector of a question, from the cache when it was asked before."""
@@ -74,6 +108,13 @@ class DenseSpace:
             checked([list(vector)], 1, self.provider.dimensions)
         except EmbeddingError as error:
             raise EmbeddingError(f"the given vector does not fit {self.provider.model}: {error}") from error
+
+
+def _cosine(pair: tuple[list[float], list[float]]) -> float:
+    one, other = pair
+    return sum(a * b for a, b in zip(one, other, strict=True)) / (
+        math.hypot(*one) * math.hypot(*other) or 1.0
+    )
 
 
 @contextmanager

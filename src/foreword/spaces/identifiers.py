@@ -44,7 +44,14 @@ class IdentifierSpace:
     slow = False
 
     def probe(self, query: Query) -> IdentifiersProbe | None:
-        """The parts of the question's code names, and its plain words, which may be parts of others."""
-        wanted = dict.fromkeys([*parts(query.text), *telling(query.text)])
-        words = tuple(word for word in wanted if word not in STOPWORDS)[:MAX_WORDS]
-        return IdentifiersProbe(self.name, words) if words else None
+        """The parts of the question's code names, and its plain words, which may be parts of others.
+
+        A question that names no code has nothing to say here: its words are for the word index.
+        """
+        named = parts(query.text)
+        if not named:
+            return None
+        wanted = dict.fromkeys([*named, *telling(query.text)])
+        return IdentifiersProbe(
+            self.name, tuple(word for word in wanted if word not in STOPWORDS)[:MAX_WORDS]
+        )

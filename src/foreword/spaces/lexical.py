@@ -14,6 +14,9 @@ MAX_WORDS = 64
 """A pasted stack trace has hundreds of words; the first that tell something are enough to rank by."""
 
 
+SHORT = 12
+
+
 class LexicalSpace:
     """Finds items that share words with the question."""
 
@@ -33,6 +36,9 @@ class TrigramSpace:
     slow = False
 
     def probe(self, query: Query) -> TypoProbe | None:
-        """The words of the question; the store knows which of them are unknown."""
-        words = telling(query.text)[:MAX_WORDS]
-        return TypoProbe(self.name, words) if words else None
+        """The words of a short question; the store knows which of them are unknown.
+
+        A long text has many words that nobody has written before, and few of them are mistakes.
+        """
+        words = telling(query.text)
+        return TypoProbe(self.name, words) if 0 < len(words) <= SHORT else None

@@ -48,6 +48,7 @@ def load(bundle: Bundle, threads: int, max_tokens: int) -> Loaded:
 
     tokenizer = Tokenizer.from_str(read(bundle, VOCABULARY).decode())
     tokenizer.enable_truncation(max_tokens)
+    tokenizer.no_padding()  # `run` pads to the longest of its batch, and masks what it pads
     return Loaded(tokenizer, session(read(bundle, WEIGHTS), threads))
 
 

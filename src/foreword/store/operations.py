@@ -51,7 +51,7 @@ from foreword.store.rows import (
     row_of,
     sound,
 )
-from foreword.store.vectors import CodeFile, quantise, restore
+from foreword.store.vectors import CodeFile, Cosines, quantise, restore
 from foreword.types import Found, NeighboursProbe, Note, RelatedMemory, VectorProbe, content_hash
 
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ if TYPE_CHECKING:
     from foreword.types import Filters, Item, Probe, Receipt, Relation
 
 _DAY = 86_400_000_000
+_ECHO_SHARE = 0.5
+_ECHO_ITEMS = 3
+_ECHO_WORDS = 0.1
+"""The echo moves half-way towards the three best answers, on which words have a small say."""
+
 _STEPS = 2000
 """How many of SQLite's steps pass between two looks at the clock."""
 
@@ -254,48 +259,103 @@ def _edges_at(db: apsw.Connection, item_id: str) -> list[Relation]:
 
 
 def _search(shard: Shard, db: apsw.Connection, op: Search) -> Found:
-    found: dict[str, list[tuple[int, float]]] = {}
-    notes: list[Note] = []
+    quest = _Quest(shard, db, op)
     with _clock(db, op.expires):
-        # Neighbours last: they start from what the others found.
-        for probe in sorted(op.probes, key=lambda probe: isinstance(probe, NeighboursProbe)):
+        # Words first, then meaning, which listens to them; neighbours last: they start from what was found.
+        for probe in sorted(op.probes, key=_turn):
             try:
-                found[probe.space] = _answer(shard, db, probe, op, found)
+                quest.ask(probe)
             except apsw.InterruptError:
-                notes.append(Note(probe.space, "late: the deadline passed"))
+                quest.notes.append(Note(probe.space, "late: the deadline passed"))
             except (apsw.Error, OSError, StoreDamaged, _Misfit) as error:
-                notes.append(Note(probe.space, f"failed: {error}"))
-    items = _items_by_number(shard, db, {no for ranked in found.values() for no, _ in ranked})
-    lists = {
-        space: tuple((items[no].id, score) for no, score in ranked if no in items)
-        for space, ranked in found.items()
-    }
-    return Found({item.id: item for item in items.values()}, lists, tuple(notes))
+                quest.notes.append(Note(probe.space, f"failed: {error}"))
+    return quest.found()
 
 
-def _answer(
-    shard: Shard, db: apsw.Connection, probe: Probe, op: Search, found: dict[str, list[tuple[int, float]]]
-) -> list[tuple[int, float]]:
-    if op.expires is not None and time.monotonic() > op.expires:
-        raise apsw.InterruptError("the deadline passed")
-    if not isinstance(probe, VectorProbe):
-        return probing.answer(db, probe, op.filters, op.limit, found)
-    return _nearest(shard, db, probe, op)
+def _turn(probe: Probe) -> int:
+    return 2 if isinstance(probe, NeighboursProbe) else int(isinstance(probe, VectorProbe))
+
+
+class _Quest:
+    """One search under way: what its probes have found so far."""
+
+    def __init__(self, shard: Shard, db: apsw.Connection, op: Search) -> None:
+        self.shard, self.db, self.op = shard, db, op
+        self.lists: dict[str, list[tuple[int, float]]] = {}
+        self.notes: list[Note] = []
+        self.compared: dict[str, Cosines] = {}
+        self.beside: dict[int, dict[int, float]] = {}
+        self.previous: dict[int, int] = {}
+
+    def ask(self, probe: Probe) -> None:
+        """Answer one probe."""
+        if self.op.expires is not None and time.monotonic() > self.op.expires:
+            raise apsw.InterruptError("the deadline passed")
+        match probe:
+            case VectorProbe():
+                self._compare(probe)
+            case NeighboursProbe():
+                seeds = probing.seeds(self.lists)
+                self.beside, self.previous = probing.neighbours(self.db, seeds, self.op.filters)
+                self.lists[probe.space] = probing.by_neighbours(self.beside, seeds, self.op.limit)
+            case _:
+                self.lists[probe.space] = probing.answer(self.db, probe, self.op.filters, self.op.limit)
+
+    def found(self) -> Found:
+        """The items, under their ids, with all that is known of them."""
+        nos = {no for ranked in self.lists.values() for no, _ in ranked}
+        items = _items_by_number(self.shard, self.db, nos)
+        ids = {no: item.id for no, item in items.items()}
+        return Found(
+            items={item.id: item for item in items.values()},
+            lists={
+                space: tuple((ids[no], score) for no, score in ranked if no in ids)
+                for space, ranked in self.lists.items()
+            },
+            notes=tuple(self.notes),
+            measures={
+                space: {ids[no]: score for no, score in cosines.of(ids).items()}
+                for space, cosines in self.compared.items()
+            },
+            beside={
+                ids[one]: {ids[other]: nearness for other, nearness in near.items() if other in ids}
+                for one, near in self.beside.items()
+                if one in ids
+            },
+            previous={
+                ids[one]: ids[other] for one, other in self.previous.items() if one in ids and other in ids
+            },
+        )
+
+    def _compare(self, probe: VectorProbe) -> None:
+        dimensions = _dimensions(self.db, probe.space, probe.digest)
+        if dimensions is None:
+            self.lists[probe.space] = []
+            return
+        if dimensions != len(probe.vector):
+            raise _Misfit(
+                f"the vector has {len(probe.vector)} numbers, those of this encoder have {dimensions}"
+            )
+        allowed = None if self.op.filters.empty else _allowed(self.db, self.op.filters)
+        file = self.shard.codes(probe.space, probe.digest, dimensions)
+        cosines = file.compare(probe.vector, allowed, _rows_of(self.db, probe.space, probe.digest))
+        self._keep(probe.space, cosines)
+        if probe.echo is not None and len(cosines.values):
+            self._keep(probe.echo, cosines.echo(probe.vector, self._praise(), _ECHO_SHARE, _ECHO_ITEMS))
+
+    def _keep(self, space: str, cosines: Cosines) -> None:
+        self.compared[space] = cosines
+        self.lists[space] = cosines.best(self.op.limit)
+
+    def _praise(self) -> dict[int, float]:
+        """What words say of each item, beside a cosine: at most a tenth."""
+        ranked = next((ranked for ranked in self.lists.values() if ranked), [])
+        best = ranked[0][1] if ranked else 0.0
+        return {no: _ECHO_WORDS * score / best for no, score in ranked} if best > 0 else {}
 
 
 class _Misfit(Exception):
     """A vector of another size than those it should be compared with."""
-
-
-def _nearest(shard: Shard, db: apsw.Connection, probe: VectorProbe, op: Search) -> list[tuple[int, float]]:
-    dimensions = _dimensions(db, probe.space, probe.digest)
-    if dimensions is None:
-        return []
-    if dimensions != len(probe.vector):
-        raise _Misfit(f"the vector has {len(probe.vector)} numbers, those of this encoder have {dimensions}")
-    allowed = None if op.filters.empty else _allowed(db, op.filters)
-    file = shard.codes(probe.space, probe.digest, dimensions)
-    return file.nearest(probe.vector, op.limit, allowed, _rows_of(db, probe.space, probe.digest))
 
 
 def _dimensions(db: apsw.Connection, space: str, digest: str) -> int | None:

@@ -6,6 +6,7 @@ each word is quoted before it reaches the full-text engine.
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +18,18 @@ from foreword.store.rows import micros
 from foreword.types import (
     EntitiesProbe,
     IdentifiersProbe,
-    NeighboursProbe,
     RecentProbe,
     TypoProbe,
     WordsProbe,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from foreword.types import Filters
 
     Ranked = list[tuple[int, float]]
+    Beside = dict[int, dict[int, float]]
 
 SMALL = 2000
 MOST_POSTINGS = 20_000
@@ -39,8 +42,9 @@ _TYPO_CANDIDATES = 20_000
 _TYPO_WORDS = 4
 _SHORT = 6
 _NEWEST = 2000
-_SEEDS = 5
-_NEIGHBOUR_DECAY = 0.5
+_SEEDS = 30
+_NEXT = 0.5
+"""How near the next place in a session is; a relation is as near as it is sure."""
 
 
 def where(filters: Filters) -> tuple[str, list[object]]:
@@ -114,24 +118,22 @@ def by_recency(db: apsw.Connection, _: RecentProbe, filters: Filters, limit: int
     return [(no, 1 / rank) for rank, (no,) in enumerate(rows, 1)]
 
 
-def by_neighbours(db: apsw.Connection, found: dict[str, Ranked], filters: Filters, limit: int) -> Ranked:
+def by_neighbours(beside: Beside, seeds: dict[int, float], limit: int) -> Ranked:
     """What is one relation, or one place in the same session, away from the best that was found."""
     scores: dict[int, float] = {}
-    for seed, weight in _seeds(found):
-        for no, confidence in _adjacent(db, seed, filters):
-            if no != seed:
-                scores[no] = max(scores.get(no, 0.0), weight * confidence)
+    for seed, weight in seeds.items():
+        for no, nearness in beside.get(seed, {}).items():
+            scores[no] = max(scores.get(no, 0.0), weight * nearness)
     return sorted(scores.items(), key=lambda near: (-near[1], near[0]))[:limit]
 
 
 def answer(
     db: apsw.Connection,
-    probe: WordsProbe | IdentifiersProbe | TypoProbe | EntitiesProbe | RecentProbe | NeighboursProbe,
+    probe: WordsProbe | IdentifiersProbe | TypoProbe | EntitiesProbe | RecentProbe,
     filters: Filters,
     limit: int,
-    found: dict[str, Ranked],
 ) -> Ranked:
-    """Answer any probe that needs no vectors; `found` is what earlier probes of the question brought."""
+    """Answer any probe that needs neither vectors nor other probes' answers."""
     match probe:
         case WordsProbe():
             return by_words(db, probe, filters, limit)
@@ -143,8 +145,6 @@ def answer(
             return by_entities(db, probe, filters, limit)
         case RecentProbe():
             return by_recency(db, probe, filters, limit)
-        case NeighboursProbe():
-            return by_neighbours(db, found, filters, limit)
 
 
 def _match(db: apsw.Connection, index: str, words: tuple[str, ...], filters: Filters, limit: int) -> Ranked:
@@ -224,33 +224,57 @@ def _resembling(db: apsw.Connection, word: str) -> list[str]:
     return [known for known, _, _ in near]
 
 
-def _seeds(found: dict[str, Ranked]) -> list[tuple[int, float]]:
-    """The items that most probes put first, with a weight of at most 1."""
+def seeds(found: dict[str, Ranked]) -> dict[int, float]:
+    """The items that the probes put first, with a weight of at most 1, the best first."""
     weights: dict[int, float] = {}
     for ranked in found.values():
         for rank, (no, _) in enumerate(ranked[:_SEEDS], 1):
             weights[no] = weights.get(no, 0.0) + 1 / rank
-    best = sorted(weights.items(), key=lambda seed: (-seed[1], seed[0]))[:_SEEDS]
-    return [(no, weight / best[0][1]) for no, weight in best]
+    best = sorted(weights.items(), key=lambda seed: (-seed[1], seed[0]))
+    return {no: weight / best[0][1] for no, weight in best}
 
 
-def _adjacent(db: apsw.Connection, seed: int, filters: Filters) -> list[tuple[int, float]]:
+def neighbours(db: apsw.Connection, of: Iterable[int], filters: Filters) -> tuple[Beside, dict[int, int]]:
+    """Who stands beside whom, related or next in the same session; and who came just before whom there."""
+    given = json.dumps(list(of))
+    beside: Beside = {}
+    for one, other, nearness in _related(db, given, filters):
+        _join(beside, one, other, nearness)
+    before = _next_to(db, given, filters, "max", "<")
+    after = _next_to(db, given, filters, "min", ">")
+    for one, other in (*before, *after):
+        _join(beside, one, other, _NEXT)
+    return beside, dict(before) | {later: one for one, later in after}
+
+
+def _join(beside: Beside, one: int, other: int, nearness: float) -> None:
+    if one != other:
+        for here, there in ((one, other), (other, one)):
+            known = beside.setdefault(here, {})
+            known[there] = max(nearness, known.get(there, 0.0))
+
+
+def _related(db: apsw.Connection, given: str, filters: Filters) -> list[Any]:
     clause, values = where(filters)
-    related: list[Any] = db.execute(
-        f"SELECT i.no, r.confidence FROM ("
-        "SELECT to_no AS no, confidence FROM relations WHERE from_no = ?1 "
-        "UNION SELECT from_no, confidence FROM relations WHERE to_no = ?1"
+    return db.execute(
+        "SELECT r.seed, i.no, r.confidence FROM ("
+        "SELECT s.value AS seed, to_no AS no, confidence "
+        "FROM json_each(?1) s JOIN relations ON from_no = s.value UNION ALL "
+        "SELECT s.value, from_no, confidence FROM json_each(?1) s JOIN relations ON to_no = s.value"
         f") r JOIN items i USING(no) WHERE {_numbered(clause)}",
-        (seed, *values),
+        (given, *values),
     ).fetchall()
-    beside = []
-    for order, sign in (("DESC", "<"), ("ASC", ">")):
-        beside += db.execute(
-            f"SELECT i.no FROM items i WHERE i.session = (SELECT session FROM items WHERE no = ?1) "
-            f"AND i.no {sign} ?1 AND {_numbered(clause)} ORDER BY i.no {order} LIMIT 1",
-            (seed, *values),
-        ).fetchall()
-    return related + [(no, _NEIGHBOUR_DECAY) for (no,) in beside]
+
+
+def _next_to(db: apsw.Connection, given: str, filters: Filters, nearest: str, sign: str) -> list[Any]:
+    clause, values = where(filters)
+    return db.execute(
+        f"SELECT b.seed, i.no FROM ("
+        f"SELECT s.value AS seed, (SELECT {nearest}(n.no) FROM items n WHERE n.session = o.session "
+        f"AND n.no {sign} o.no) AS no FROM json_each(?1) s JOIN items o ON o.no = s.value "
+        f"WHERE o.session IS NOT NULL) b JOIN items i USING(no) WHERE {_numbered(clause)}",
+        (given, *values),
+    ).fetchall()
 
 
 def _numbered(clause: str) -> str:

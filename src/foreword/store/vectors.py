@@ -24,7 +24,7 @@ import simsimd
 from foreword.errors import StoreDamaged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import BinaryIO
 
@@ -64,6 +64,53 @@ class _Head:
     @property
     def sparse(self) -> bool:
         return self.count > _SMALL and self.holes * 4 > self.count
+
+
+def _none(_: int) -> Iterable[tuple[int, int, bytes]]:
+    return ()
+
+
+def _cosines(vector: Sequence[float], codes: NDArray[np.int8]) -> NDArray[np.float64]:
+    if not len(codes):
+        return np.zeros(0)
+    query = np.frombuffer(quantise(vector), np.int8)[None]
+    return 1.0 - np.array(simsimd.cdist(query, codes, "cosine")).ravel()
+
+
+@dataclass(frozen=True, slots=True)
+class Cosines:
+    """How near each of many items is to one vector."""
+
+    nos: NDArray[np.int64]
+    codes: NDArray[np.int8]
+    values: NDArray[np.float64]
+
+    def best(self, limit: int) -> list[tuple[int, float]]:
+        """The nearest: item number and cosine, best first."""
+        limit = min(limit, len(self.values))
+        if not limit:
+            return []
+        best = np.argpartition(-self.values, limit - 1)[:limit]
+        best = best[np.argsort(-self.values[best], kind="stable")]
+        return [(int(self.nos[i]), float(self.values[i])) for i in best]
+
+    def of(self, nos: Iterable[int]) -> dict[int, float]:
+        """The cosines of these items, as far as they have vectors."""
+        wanted = np.isin(self.nos, np.fromiter(nos, np.int64))
+        return dict(zip(self.nos[wanted].tolist(), self.values[wanted].tolist(), strict=True))
+
+    def echo(
+        self, vector: Sequence[float], praised: Mapping[int, float], share: float, items: int
+    ) -> Cosines:
+        """The cosines to the vector moved towards its best answers; what other spaces praise counts more."""
+        merit = self.values.copy()
+        for no, praise in praised.items():
+            merit[self.nos == no] += praise
+        best = self.codes[np.argsort(-merit)[:items]].astype(np.float32)
+        best /= np.maximum(np.linalg.norm(best, axis=1, keepdims=True), 1.0)
+        unit = np.asarray(vector, np.float32)
+        moved = unit / max(float(np.linalg.norm(unit)), 1e-12) + share * best.mean(axis=0)
+        return Cosines(self.nos, self.codes, _cosines(moved.tolist(), self.codes))
 
 
 class CodeFile:
@@ -139,27 +186,22 @@ class CodeFile:
         vector: Sequence[float],
         limit: int,
         allowed: NDArray[np.int64] | None = None,
-        newer: Rows = lambda _: (),
+        newer: Rows = _none,
     ) -> list[tuple[int, float]]:
-        """The `limit` items of highest cosine, among the allowed ones: item number and cosine, best first.
+        """The `limit` items of highest cosine, among the allowed ones: item number and cosine, best first."""
+        return self.compare(vector, allowed, newer).best(limit)
 
-        `newer` gives the rows that the file does not have yet: they are looked at too.
-        """
+    def compare(
+        self, vector: Sequence[float], allowed: NDArray[np.int64] | None = None, newer: Rows = _none
+    ) -> Cosines:
+        """Every allowed item's cosine; `newer` gives rows that the file does not have yet."""
         with self._lock:
             records, last = self._view(), self._last
         records = self._joined(records, newer(last))
         keep = records["no"] != _ERASED if allowed is None else np.isin(records["no"], allowed)
-        if allowed is not None and len(allowed) * 8 < len(records):
-            records, keep = records[keep], np.ones(int(keep.sum()), bool)
-        if not keep.any():
-            return []
-        query = np.frombuffer(quantise(vector), np.int8)[None]
-        distance = np.array(simsimd.cdist(query, records["code"], "cosine")).ravel()
-        distance[~keep] = np.inf
-        limit = min(limit, int(keep.sum()))
-        best = np.argpartition(distance, limit - 1)[:limit]
-        best = best[np.argsort(distance[best], kind="stable")]
-        return [(int(records["no"][i]), 1.0 - float(distance[i])) for i in best]
+        if not keep.all():
+            records = records[keep]
+        return Cosines(records["no"], records["code"], _cosines(vector, records["code"]))
 
     def contents(self) -> dict[int, bytes]:
         """Every code by item number; for comparing with the rows."""

@@ -1,0 +1,77 @@
+"""The second opinion: a cross-encoder reads the best candidates together with the question.
+
+It was trained on web questions and passages. On talk it is right far more often than cosines are, on code a
+little, on abstracts and commits not at all (docs/quality.md has the numbers). So its word has a weight by
+kind, and kinds for which it has none are not read. A turn is read with the turn before it, which it often
+answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from foreword.recall.fuse import Blend
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from foreword.spaces.base import Reranker
+    from foreword.types import Found, Hit, Item, Query
+
+MOST = 30
+"""So many candidates are read at most; beyond that nothing was gained."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """How much a logit counts beside a blend, and how both become a probability."""
+
+    weight: float
+    curve: Blend
+
+
+OPINIONS: Mapping[str, Opinion] = {
+    "turn": Opinion(0.06, Blend(middle=0.4, slope=8.0)),
+    "memory": Opinion(0.03, Blend(middle=0.6, slope=12.0)),
+    "summary": Opinion(0.03, Blend(middle=0.6, slope=12.0)),
+    "code": Opinion(0.006, Blend(middle=0.75, slope=20.0)),
+}
+
+_LONG = 300
+
+_UNREAD = -11.0
+"""The logit of a text that has nothing to do with the question: what an unread candidate is taken for."""
+
+
+def rerank(hits: Sequence[Hit], found: Found, query: Query, reranker: Reranker) -> list[Hit]:
+    """The hits in the order that both opinions give, most probable first."""
+    readable = [hit for hit in hits if hit.item.kind in OPINIONS]
+    read = readable[:MOST]
+    logits = reranker.scores(_short(query.text), [_passage(hit.item, found) for hit in read], query.expires)
+    if not logits:
+        return list(hits)
+    known = {hit.item.id: logit for hit, logit in zip(read, logits, strict=False)}
+    judged = [_judged(hit, known.get(hit.item.id)) for hit in hits]
+    return sorted(judged, key=lambda hit: (-hit.score, -hit.item.created_at.timestamp(), hit.item.id))
+
+
+def _judged(hit: Hit, logit: float | None) -> Hit:
+    opinion = OPINIONS.get(hit.item.kind)
+    if opinion is None:
+        return hit
+    blend = hit.scores["blend"] + opinion.weight * (_UNREAD if logit is None else logit)
+    scores = dict(hit.scores) if logit is None else {**hit.scores, "rerank": logit}
+    return replace(hit, scores=scores, score=opinion.curve.probability(blend))
+
+
+def _short(question: str) -> str:
+    """A long question by its first line: the rest would leave no room for the text it is compared with."""
+    first = question.strip().partition("\n")[0]
+    return first if len(question) > _LONG and first else question
+
+
+def _passage(item: Item, found: Found) -> str:
+    """An item as it is read: a turn after the one before it."""
+    before = found.items.get(found.previous.get(item.id, "")) if item.kind == "turn" else None
+    return f"{before.searchable}\n{item.searchable}" if before else item.searchable
