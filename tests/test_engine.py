@@ -284,6 +284,18 @@ def test_a_cross_encoder_that_fails_is_a_note(home, clock, project):
         ]
 
 
+def test_weights_can_be_adjusted_for_one_workspace(engine, project):
+    before = engine.search("Postgres", "shop")[0].score
+    engine.adjust("shop", "memory", lexical=0.4)
+    assert engine.search("Postgres", "shop")[0].score > before
+    engine.adjust("elsewhere", "memory", lexical=0.0)
+    assert engine.search("Postgres", "shop")[0].score > before
+    with pytest.raises(ValidationError, match="no weight named 'magic'"):
+        engine.adjust("shop", "memory", magic=1.0)
+    with pytest.raises(ValidationError, match="no kind named"):
+        engine.adjust("shop", "spell", lexical=1.0)
+
+
 def test_a_space_can_be_left_out_by_name(home, clock):
     with ContextEngine(
         embedding_provider=HashEmbeddings(),

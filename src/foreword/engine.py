@@ -18,8 +18,8 @@ from foreword.compose.templates import TEMPLATES, ContextTemplate
 from foreword.embedder import Embedder
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
 from foreword.log import get_logger
-from foreword.options import CacheConfig, ContextOptions, SearchOptions, named, share
-from foreword.recall.fuse import UNRELATED
+from foreword.options import CacheConfig, ContextOptions, SearchOptions, known_kind, named, share
+from foreword.recall.fuse import BLENDS, OTHER, UNRELATED, Blend
 from foreword.recall.rank import RANKERS, RankingFunction, rankers
 from foreword.recipes.chat import ContextPreview, ContextResult
 from foreword.spaces import entities, identifiers
@@ -92,6 +92,7 @@ class ContextEngine:
         self._clock = clock
         self._templates = dict(TEMPLATES)
         self._rankers: dict[str, RankingFunction] = {}
+        self._blends: dict[str, dict[str, Blend]] = {}
         provider = embedding_provider if embedding_provider is not None else _provider(self.settings)
         self._dense = _dense(provider, expected_embedding_dimensions, cache_config)
         self._embedder = Embedder(self.store, self._dense) if self._dense else None
@@ -294,6 +295,20 @@ class ContextEngine:
             raise ValidationError(f"the ranker {name!r} comes with Foreword; choose another name")
         self._rankers[sound("ranker name", name, 200)] = ranker
 
+    def adjust(self, workspace: str, kind: str, **weights: float) -> None:
+        """Weigh the spaces differently for one kind of item in one workspace.
+
+        `adjust("shop", "turn", lexical=0.3)`: the names are the fields of `foreword.recall.fuse.Blend`. It
+        holds for this engine; other workspaces keep the defaults.
+        """
+        known_kind(kind)
+        if unknown := sorted(set(weights) - set(Blend.__dataclass_fields__)):
+            raise ValidationError(
+                f"no weight named {unknown[0]!r}; there are: {', '.join(Blend.__dataclass_fields__)}"
+            )
+        blends = self._blends.setdefault(named(workspace), dict(BLENDS))
+        blends[kind] = replace(blends.get(kind, OTHER), **weights)
+
     # Keeping house
 
     def embed_pending(self, workspace: str, progress: Callable[[int], None] = lambda _: None) -> int:
@@ -359,9 +374,9 @@ class ContextEngine:
             tokenizer=self.tokenizer,
         )
 
-    def _tools(self, options: SearchOptions) -> pipeline.Kit:
+    def _tools(self, workspace: str, options: SearchOptions) -> pipeline.Kit:
         """The tools for one question: the cross-encoder is among them in the full lane only."""
-        kit = self.kit
+        kit = replace(self.kit, blends=self._blends.get(workspace, BLENDS))
         if self._dense and self._dense in kit.spaces:
             kit = replace(kit, unrelated=self._unrelated())
         return replace(kit, reranker=self._reranker) if options.reranks else kit
@@ -402,7 +417,7 @@ class ContextEngine:
 
     def _search(self, query: Query, options: SearchOptions) -> list[SearchResult]:
         depth = options.relationship_depth if options.include_relationships else 0
-        draft = pipeline.Draft(self._tools(options), query, relationship_depth=depth)
+        draft = pipeline.Draft(self._tools(query.workspace, options), query, relationship_depth=depth)
         return list(pipeline.run(draft, pipeline.SEARCH).results)
 
     def _context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
@@ -414,7 +429,8 @@ class ContextEngine:
             floor=pipeline.FLOOR if options.floor is None else options.floor,
         )
         depth = options.relationship_depth if options.include_relationships else 0
-        draft = pipeline.run(pipeline.Draft(self._tools(options), query, recipe, depth), pipeline.CONTEXT)
+        tools = self._tools(query.workspace, options)
+        draft = pipeline.run(pipeline.Draft(tools, query, recipe, depth), pipeline.CONTEXT)
         receipt = pipeline.receipt(draft, options.asked_in)
         if keep:
             self.store.post(PutReceipt(query.workspace, receipt))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from foreword.compose.fit import fit as fit_results
 from foreword.errors import ContextError
 from foreword.question import when
 from foreword.recall.dedupe import step_behind, without_repeats, without_superseded
-from foreword.recall.fuse import UNRELATED
+from foreword.recall.fuse import BLENDS, UNRELATED, Blend
 from foreword.recall.fuse import fuse as fuse_lists
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from foreword.tokens import Tokenizer
     from foreword.types import Item
 
-FLOOR = 0.05
+FLOOR = 0.04
 """The least probability of relevance that is worth saying."""
 
 DEPTH = 50
@@ -63,6 +63,7 @@ class Kit:
     clocks: Sequence[TimeSpace]
     tokenizer: Tokenizer
     unrelated: float = UNRELATED
+    blends: Mapping[str, Blend] = field(default_factory=lambda: BLENDS)
     reranker: Reranker | None = None
 
 
@@ -115,7 +116,9 @@ def retrieve(draft: Draft) -> Draft:
 def fuse(draft: Draft) -> Draft:
     """Make one list of all the spaces' lists."""
     span = when(draft.query.text, draft.query.now)
-    hits = fuse_lists(draft.found, draft.query.now, draft.kit.clocks, span, draft.kit.unrelated)
+    hits = fuse_lists(
+        draft.found, draft.query.now, draft.kit.clocks, span, draft.kit.unrelated, draft.kit.blends
+    )
     results = tuple(SearchResult(h.item, h.score, ranks=h.ranks, scores=h.scores) for h in hits)
     return replace(draft, hits=tuple(hits), results=results)
 

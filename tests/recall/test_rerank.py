@@ -36,7 +36,7 @@ def test_what_the_cross_encoder_likes_comes_first_and_says_so():
     hits = ranked(found("a", "b", "c"), Judge(likes="words of c"))
     assert [hit.item.id for hit in hits] == ["c", "a", "b"]
     assert hits[0].scores["rerank"] == 8.0
-    assert hits[0].score > 0.5 > hits[1].score
+    assert hits[0].score > 0.2 > hits[1].score
 
 
 def test_a_turn_is_read_after_the_one_before_it():

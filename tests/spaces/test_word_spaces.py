@@ -68,8 +68,14 @@ def test_word_spaces_probe_with_the_telling_words():
     query = ask("Which database do we use for `parse_http_date`?")
     assert LexicalSpace().probe(query).words == ("database", "use", "parse", "http", "date")
     assert TrigramSpace().probe(query).words == LexicalSpace().probe(query).words
+    assert IdentifierSpace().probe(ask("Which database do we use?")) is None, "it names no code"
     assert set(IdentifierSpace().probe(query).words) == {"parse", "http", "date", "database", "use"}
     assert EntitySpace().probe(query).names == ("parse_http_date",)
+
+
+def test_what_a_question_quotes_is_looked_for_whole():
+    query = ask('Who said "ship it on Tuesday" and "never"?')
+    assert LexicalSpace().probe(query).words == ("ship it on tuesday", "said", "ship", "tuesday", "never")
 
 
 def test_a_pasted_flood_of_words_is_cut():

@@ -13,6 +13,7 @@ import json
 import sys
 import time
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from foreword.bench.corpus import Question
-    from foreword.types import Item, Probe, Receipt
+    from foreword.types import Item, Probe, Receipt, SearchResult
 
 BATCH = 500
 ROUNDS = 3
 _DEPTH = 50
+DEADLINE_MS = 400.0
 
 Samples = dict[str, list[float]]
 
@@ -77,7 +79,8 @@ def ask(folder: Path, size: int) -> dict[str, Any]:
         times, stages = _ask_all(engine, questions, size)
         memory = {"opened_bytes": opened, "asked_bytes": resident_bytes(), "peak_bytes": peak_bytes()}
         probes = _probe_all(engine, questions, clock)
-    groups = {"operations": times, "stages": stages, "probes": probes}
+        full = _ask_full_lane(engine, questions)
+    groups = {"operations": times, "stages": stages, "probes": probes, "full": full}
     return {"first_ms": first, **memory} | {
         group: {name: spread(values).as_dict() for name, values in samples.items()}
         for group, samples in groups.items()
@@ -115,6 +118,24 @@ def _ask_one(engine: ContextEngine, question: Question, size: int) -> tuple[dict
     for name, work in asked.items():
         taken[name], taken[f"{name} (cpu)"] = both_clocks(work)
     return taken | {f"search: {question.shape}": taken["search"]}, built[0]
+
+
+def _ask_full_lane(engine: ContextEngine, questions: list[Question]) -> Samples:
+    """Each question once, with a deadline that leaves the cross-encoder time; what it read it remembers."""
+    engine.search(questions[0].text, WORKSPACE, lane="full")
+    times: Samples = {"search": [], "candidates read": []}
+    for question in questions[1:]:
+        found: list[SearchResult] = []
+        taken = milliseconds(
+            partial(_extend, found, engine, question.text)  # a lambda would bind the loop's last question
+        )
+        times["search"].append(taken)
+        times["candidates read"].append(sum("rerank" in result.scores for result in found))
+    return times
+
+
+def _extend(found: list[SearchResult], engine: ContextEngine, text: str) -> None:
+    found += engine.search(text, WORKSPACE, limit=50, deadline_ms=DEADLINE_MS)
 
 
 def _probe_all(engine: ContextEngine, questions: list[Question], clock: FixedClock) -> Samples:

@@ -32,13 +32,15 @@ class Opinion:
 
 
 OPINIONS: Mapping[str, Opinion] = {
-    "turn": Opinion(0.06, Blend(middle=0.4, slope=8.0)),
-    "memory": Opinion(0.03, Blend(middle=0.6, slope=12.0)),
-    "summary": Opinion(0.03, Blend(middle=0.6, slope=12.0)),
-    "code": Opinion(0.006, Blend(middle=0.75, slope=20.0)),
+    "turn": Opinion(0.06, Blend(middle=1.25, slope=4)),
+    "memory": Opinion(0.03, Blend(middle=0.74, slope=10)),
+    "summary": Opinion(0.03, Blend(middle=0.74, slope=10)),
+    "code": Opinion(0.006, Blend(middle=0.89, slope=17)),
 }
 
 _LONG = 300
+_REST = 0.03
+"""Seconds that are left to the stages after this one."""
 
 _UNREAD = -11.0
 """The logit of a text that has nothing to do with the question: what an unread candidate is taken for."""
@@ -48,7 +50,8 @@ def rerank(hits: Sequence[Hit], found: Found, query: Query, reranker: Reranker) 
     """The hits in the order that both opinions give, most probable first."""
     readable = [hit for hit in hits if hit.item.kind in OPINIONS]
     read = readable[:MOST]
-    logits = reranker.scores(_short(query.text), [_passage(hit.item, found) for hit in read], query.expires)
+    expires = None if query.expires is None else query.expires - _REST
+    logits = reranker.scores(_short(query.text), [_passage(hit.item, found) for hit in read], expires)
     if not logits:
         return list(hits)
     known = {hit.item.id: logit for hit, logit in zip(read, logits, strict=False)}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from foreword.types import TypoProbe, WordsProbe
 from foreword.words import telling
+from foreword.words import words as split
 
 if TYPE_CHECKING:
     from foreword.types import Query
@@ -17,6 +19,15 @@ MAX_WORDS = 64
 SHORT = 12
 
 
+_QUOTED = re.compile(r"[\"“”«»]([^\"“”«»]{3,120})[\"“”«»]")
+
+
+def phrases(text: str) -> tuple[str, ...]:
+    """What a question quotes, if it is more than a word."""
+    quoted = (" ".join(split(quote)) for quote in _QUOTED.findall(text))
+    return tuple(dict.fromkeys(quote for quote in quoted if " " in quote))
+
+
 class LexicalSpace:
     """Finds items that share words with the question."""
 
@@ -24,8 +35,8 @@ class LexicalSpace:
     slow = False
 
     def probe(self, query: Query) -> WordsProbe | None:
-        """The words of the question that tell what it is about."""
-        words = telling(query.text)[:MAX_WORDS]
+        """The words of the question that tell what it is about; what it quotes counts once more, whole."""
+        words = (*phrases(query.text), *telling(query.text))[:MAX_WORDS]
         return WordsProbe(self.name, words) if words else None
 
 
