@@ -167,6 +167,23 @@ def test_a_question_without_words_gives_the_newest(engine, project):
     assert texts(engine.search("", "shop", limit=2)) == [project[4].text, project[3].text]
 
 
+def test_a_question_about_the_time_before_an_event_prefers_what_was_then(engine, clock):
+    for text in (
+        "The nightly backup broke.",
+        "The great migration to Postgres was done.",
+        "The nightly backup failed.",
+    ):
+        engine.remember(text, "w")
+        clock.advance(days=30)
+    engine.embed_pending("w")
+
+    def first(question):
+        return next(t for t in texts(engine.search(question, "w")) if "backup" in t)
+
+    assert first("What about the nightly backup before the migration?") == "The nightly backup broke."
+    assert first("What about the nightly backup after the migration?") == "The nightly backup failed."
+
+
 def test_relations_are_followed_when_asked_for(engine, project):
     engine.relate(project[0].id, project[1].id, "shop", "explains", 0.8)
     engine.relate(project[1].id, project[2].id, "shop")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.question import angles, when
+from foreword.question import angles, around, when
 
 NOW = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)  # a Sunday
 
@@ -70,3 +70,18 @@ def test_the_name_of_a_language_is_one_angle_of_two():
 @pytest.mark.parametrize("text", ["which database do we use", "python", "monty pythons", ""])
 def test_other_questions_have_one_angle(text):
     assert angles(text) == (text,)
+
+
+@pytest.mark.parametrize(
+    ("text", "event"),
+    [
+        ("what did we decide before the migration?", ("before", ("migration",))),
+        ("which errors came after our Postgres upgrade", ("after", ("postgres", "upgrade"))),
+        ("everything since the release of 2.0.", ("after", ("release", "2", "0"))),
+        ("before lunch", None),
+        ("the day after", None),
+        ("which database do we use", None),
+    ],
+)
+def test_the_event_a_question_is_before_or_after(text, event):
+    assert around(text) == event

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from foreword.compose.fit import fit as fit_results
 from foreword.errors import ContextError
-from foreword.question import when
 from foreword.recall.dedupe import step_behind, without_repeats, without_superseded
 from foreword.recall.fuse import BLENDS, UNRELATED, Blend
 from foreword.recall.fuse import fuse as fuse_lists
@@ -115,10 +114,8 @@ def retrieve(draft: Draft) -> Draft:
 
 def fuse(draft: Draft) -> Draft:
     """Make one list of all the spaces' lists."""
-    span = when(draft.query.text, draft.query.now)
-    hits = fuse_lists(
-        draft.found, draft.query.now, draft.kit.clocks, span, draft.kit.unrelated, draft.kit.blends
-    )
+    query, kit = draft.query, draft.kit
+    hits = fuse_lists(draft.found, query.text, query.now, kit.clocks, kit.unrelated, kit.blends)
     results = tuple(SearchResult(h.item, h.score, ranks=h.ranks, scores=h.scores) for h in hits)
     return replace(draft, hits=tuple(hits), results=results)
 

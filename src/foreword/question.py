@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from foreword.words import fold
+from foreword.words import fold, telling
 
 _LONG = 200
 _LANGUAGES = (
@@ -46,6 +46,9 @@ class Span:
         return self.since <= moment < self.until
 
 
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+"""Before everything, and after."""
+
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()  # noqa: SIM905
@@ -75,6 +78,17 @@ def when(text: str, now: datetime) -> Span | None:
         return _span({name: value for name, value in match.groupdict().items() if value is not None}, now)
     except (ValueError, OverflowError):  # the thirtieth of February, the year 9999
         return None
+
+
+_AROUND = re.compile(r"\b(before|until|after|since)\s+(?:the|our|we|my|that|this)\s+(.{3,80}?)[\s?.!,;]*$")
+
+
+def around(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """The event that a question is before or after, as its words: `what broke after the migration`."""
+    match = _AROUND.search(fold(" ".join(text.split())))
+    words = telling(match.group(2)) if match else ()
+    side = "before" if match and match.group(1) in ("before", "until") else "after"
+    return (side, words) if words else None
 
 
 def _span(said: dict[str, str], now: datetime) -> Span:

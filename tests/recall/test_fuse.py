@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.question import Span
 from foreword.recall.fuse import BLENDS, OTHER, UNRELATED, Blend, fuse
 from foreword.spaces.time import HourSpace, RecencySpace
 from foreword.types import KINDS, Found, Item
@@ -31,12 +30,16 @@ def found(kind="memory", cosines=None, beside=None, **lists):
     )
 
 
+def fused(given_, now, question="what", **more):
+    return fuse(given_, question, now, **more)
+
+
 def order(hits):
     return [hit.item.id for hit in hits]
 
 
 def test_an_item_has_its_rank_and_score_in_every_space():
-    best = fuse(found(cosines={"a": 0.8, "b": 0.6}, lexical=["a", "c"]), NOW)[0]
+    best = fused(found(cosines={"a": 0.8, "b": 0.6}, lexical=["a", "c"]), NOW)[0]
     assert best.item.id == "a"
     assert best.ranks == {"semantic": 1, "lexical": 1}
     assert best.weighted_agreement == 2.0
@@ -44,27 +47,27 @@ def test_an_item_has_its_rank_and_score_in_every_space():
 
 
 def test_meaning_and_words_add_up():
-    hits = fuse(found(cosines={"a": 0.70, "b": 0.65}, lexical=["b"]), NOW, blends=PLAIN)
+    hits = fused(found(cosines={"a": 0.70, "b": 0.65}, lexical=["b"]), NOW, blends=PLAIN)
     assert order(hits) == ["b", "a"]
     assert hits[0].scores["blend"] > hits[1].scores["blend"]
 
 
 def test_how_much_words_count_depends_on_the_kind():
     def first(kind):
-        return order(fuse(found(kind=kind, cosines={"a": 0.72, "b": 0.62}, lexical=["b"]), NOW))[0]
+        return order(fused(found(kind=kind, cosines={"a": 0.72, "b": 0.62}, lexical=["b"]), NOW))[0]
 
     assert first("turn") == "b"
     assert first("code") == "a"
 
 
 def test_an_item_without_a_vector_can_still_come_first_by_its_words():
-    hits = fuse(found(cosines={"a": 0.55, "b": 0.6}, lexical=["c", "b"]), NOW)
+    hits = fused(found(cosines={"a": 0.55, "b": 0.6}, lexical=["c", "b"]), NOW)
     assert order(hits)[0] == "c"
 
 
 def test_a_good_neighbour_lifts_an_item():
-    alone = fuse(found("turn", cosines={"a": 0.8, "b": 0.6, "c": 0.6}), NOW)
-    beside = fuse(
+    alone = fused(found("turn", cosines={"a": 0.8, "b": 0.6, "c": 0.6}), NOW)
+    beside = fused(
         found("turn", cosines={"a": 0.8, "b": 0.6, "c": 0.6}, beside={"a": {"b": 0.5}, "b": {"a": 0.5}}), NOW
     )
     gained = {hit.item.id: hit.scores["blend"] for hit in beside}
@@ -75,19 +78,28 @@ def test_a_good_neighbour_lifts_an_item():
 
 def test_the_time_a_question_speaks_of_counts_a_little():
     given_ = found(cosines={"a": 0.6, "b": 0.6})
-    span = Span(given_.items["b"].created_at, given_.items["b"].created_at + timedelta(hours=1))
-    assert order(fuse(given_, NOW, span=span))[0] == "b"
+    day = given_.items["b"].created_at.date().isoformat()
+    assert order(fused(given_, NOW, f"what happened on {day}"))[0] == "b"
+
+
+def test_the_event_a_question_names_divides_the_answers():
+    given_ = found(cosines={"a": 0.6, "b": 0.6, "c": 0.6})
+    assert given_.items["b"].created_at != given_.items["c"].created_at
+    early, _, late = sorted("abc", key=lambda i: given_.items[i].created_at)
+    middle = sorted("abc", key=lambda i: given_.items[i].created_at)[1]
+    assert order(fused(given_, NOW, f"anything before the text {middle}"))[0] == early
+    assert late in order(fused(given_, NOW, f"anything after the text {middle}"))[:2]
 
 
 def test_another_encoders_strangers_are_put_where_ours_are():
-    ours = fuse(found(cosines={"a": UNRELATED, "b": 1.0}), NOW)
-    theirs = fuse(found(cosines={"a": 0.1, "b": 1.0}), NOW, unrelated=0.1)
+    ours = fused(found(cosines={"a": UNRELATED, "b": 1.0}), NOW)
+    theirs = fused(found(cosines={"a": 0.1, "b": 1.0}), NOW, unrelated=0.1)
     assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs])
 
 
 def test_time_is_told_but_does_not_count():
-    plain = fuse(found(lexical=["a", "b"]), NOW)
-    timed = fuse(found(lexical=["a", "b"]), NOW, clocks=[RecencySpace(), HourSpace()])
+    plain = fused(found(lexical=["a", "b"]), NOW)
+    timed = fused(found(lexical=["a", "b"]), NOW, clocks=[RecencySpace(), HourSpace()])
     assert [hit.score for hit in plain] == [hit.score for hit in timed]
     assert all({"recency", "hour"} <= hit.ranks.keys() for hit in timed)
 
@@ -108,7 +120,7 @@ def test_a_probability_is_a_half_in_the_middle_and_grows():
 )
 def test_scores_stay_between_nought_and_one_and_fall(kind, cosines, lists):
     given_ = found(kind, cosines, **lists)
-    scores = [hit.score for hit in fuse(given_, NOW)]
+    scores = [hit.score for hit in fused(given_, NOW)]
     assert all(0 <= score <= 1 for score in scores)
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == len(given_.items)

@@ -29,7 +29,7 @@ def found(*names, kind="turn", previous=None):
 
 
 def ranked(given, judge, question="who"):
-    return rerank(fuse(given, NOW), given, Query(question, "w", NOW), judge)
+    return rerank(fuse(given, question, NOW), given, Query(question, "w", NOW), judge)
 
 
 def test_what_the_cross_encoder_likes_comes_first_and_says_so():
@@ -47,7 +47,7 @@ def test_a_turn_is_read_after_the_one_before_it():
 
 def test_kinds_it_cannot_judge_are_not_read():
     judge = Judge()
-    before = fuse(found("a", "b", kind="commit"), NOW)
+    before = fuse(found("a", "b", kind="commit"), "who", NOW)
     assert ranked(found("a", "b", kind="commit"), judge) == before
     assert judge.read == []
 

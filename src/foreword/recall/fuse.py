@@ -15,13 +15,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from foreword.question import FIRST, LAST, Span, around, when
 from foreword.types import Found, Hit
+from foreword.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from foreword.question import Span
     from foreword.spaces.base import TimeSpace
 
 
@@ -58,29 +59,52 @@ UNRELATED = 0.53
 
 _BY_WORDS = 0.25
 
+_EVENT = 20
+"""How far down the answers an event is looked for that a question names."""
+
 _STRANGER = 0.85
 """What the neighbours of an item are taken for when nobody looked: a little less than itself."""
 
 
 def fuse(
     found: Found,
+    question: str,
     now: datetime,
     clocks: Sequence[TimeSpace] = (),
-    span: Span | None = None,
     unrelated: float = UNRELATED,
     blends: Mapping[str, Blend] = BLENDS,
 ) -> list[Hit]:
     """One list of hits, most probable first; `unrelated` is the cosine the encoder gives to strangers."""
+    span = when(question, now)
+    hits = _fused(found, span, unrelated, blends)
+    if span is None and (span := _beside_event(question, hits)) is not None:
+        hits = _fused(found, span, unrelated, blends)
+    return _timed(hits, now, clocks)
+
+
+def _fused(found: Found, span: Span | None, unrelated: float, blends: Mapping[str, Blend]) -> list[Hit]:
     ranks, scores = _places(found, unrelated)
     alone = {item: _alone(found, item, scores[item], blends) for item in found.items}
-    blended = {item: _blended(found, item, alone, span, blends) for item in found.items}
     hits = []
-    for item, value in blended.items():
-        kept = found.items[item]
+    for item, kept in found.items.items():
+        value = _blended(found, item, alone, span, blends)
         probability = _blend(blends, kept.kind).probability(value)
         hits.append(Hit(kept, ranks[item], scores[item] | {"blend": value}, probability))
     hits.sort(key=lambda hit: (-hit.score, -hit.item.created_at.timestamp(), hit.item.id))
-    return _timed(hits, now, clocks)
+    return hits
+
+
+def _beside_event(question: str, hits: Sequence[Hit]) -> Span | None:
+    """The time before or after the event that a question names, if a good answer speaks of that event."""
+    named = around(question)
+    if named is None:
+        return None
+    side, wanted = named
+    for hit in hits[:_EVENT]:
+        if set(wanted) <= set(words(hit.item.text)):
+            event = hit.item.created_at
+            return Span(FIRST, event) if side == "before" else Span(event, LAST)
+    return None
 
 
 def _blend(blends: Mapping[str, Blend], kind: str) -> Blend:
