@@ -23,7 +23,7 @@ from foreword.errors import (
     StoreReadOnly,
 )
 from foreword.log import get_logger
-from foreword.store import operations, schema
+from foreword.store import embedded, operations, schema
 from foreword.store.base import Check, Delete, GetReceipt, Operation, Repair, Search, Write
 from foreword.store.vectors import CodeFile
 from foreword.store.writer import Writer
@@ -181,7 +181,7 @@ class Shard:
             if isinstance(probe, VectorProbe):
                 try:
                     with self._connection() as db:
-                        operations.catch_up(self, db, probe.space, probe.digest)
+                        embedded.catch_up(self, db, probe.space, probe.digest)
                 except (OSError, StoreDamaged) as error:  # the search reads what the file lacks from the rows
                     _log.warning("a vector file is behind", path=str(self.path), error=str(error))
 
