@@ -23,6 +23,7 @@ from foreword.edges.cli_common import (
 )
 
 if TYPE_CHECKING:
+    from foreword.options import Lane
     from foreword.recipes.chat import ContextResult
     from foreword.types import Entry, Receipt
 
@@ -41,6 +42,8 @@ _DROPPED_SHOWN = 10
 @click.option("--session", metavar="S", help="The session that asks; the receipt is filed under it.")
 @click.option("--dry-run", is_flag=True, help="Keep no receipt.")
 @click.option("--deadline", type=float, metavar="MS", help="Answer within so many milliseconds.")
+@click.option("--lane", type=click.Choice(["fast", "full"]), help="Without or with the cross-encoder.")
+@click.option("--floor", type=float, metavar="F", help="Leave out what is less probable than this, 0 to 1.")
 def context(
     call: Call,
     query: str,
@@ -52,6 +55,8 @@ def context(
     session: str | None,
     dry_run: bool,
     deadline: float | None,
+    lane: Lane | None,
+    floor: float | None,
 ) -> int:
     """Print the text an agent would get.
 
@@ -67,6 +72,8 @@ def context(
         include_metadata=metadata,
         asked_in=session,
         deadline_ms=deadline,
+        lane=lane,
+        floor=floor,
     )
     with opened() as engine:
         build = engine.preview_context if dry_run else engine.build_context

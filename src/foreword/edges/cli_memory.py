@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from foreword.engine import ContextEngine, Forgotten
+    from foreword.options import Lane
     from foreword.types import SearchResult
 
 
@@ -138,6 +139,7 @@ def _embed_after(engine: ContextEngine, workspace: str) -> None:
 @click.option("--conversation", metavar="C", help="Only from this conversation.")
 @click.option("--related", type=int, metavar="DEPTH", help="Also show what is related, so many steps away.")
 @click.option("--deadline", type=float, metavar="MS", help="Answer within so many milliseconds.")
+@click.option("--lane", type=click.Choice(["fast", "full"]), help="Without or with the cross-encoder.")
 def search(
     call: Call,
     query: str,
@@ -151,6 +153,7 @@ def search(
     conversation: str | None,
     related: int | None,
     deadline: float | None,
+    lane: Lane | None,
 ) -> int:
     """List what answers QUERY, best first."""
     from foreword.options import SearchOptions
@@ -167,6 +170,7 @@ def search(
         include_relationships=related is not None,
         relationship_depth=1 if related is None else related,
         deadline_ms=deadline,
+        lane=lane,
     )
     with opened() as engine:
         results = engine.search(query, call.workspace, options)
