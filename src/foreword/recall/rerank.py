@@ -1,9 +1,8 @@
 """The second opinion: a cross-encoder reads the best candidates together with the question.
 
-It was trained on web questions and passages. On talk it is right far more often than cosines are, on code a
-little, on abstracts and commits not at all (docs/quality.md has the numbers). So its word has a weight by
-kind, and kinds for which it has none are not read. A turn is read with the turn before it, which it often
-answers.
+It was trained on web questions and passages. On talk it is right far more often than cosines are; on code,
+abstracts and commits it is not (docs/quality.md has the numbers). So its word has a weight by kind, and kinds
+for which it has none are not read. A turn is read with the turn before it, which it often answers.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ OPINIONS: Mapping[str, Opinion] = {
     "turn": Opinion(0.06, Blend(middle=1.25, slope=4)),
     "memory": Opinion(0.03, Blend(middle=0.74, slope=10)),
     "summary": Opinion(0.03, Blend(middle=0.74, slope=10)),
-    "code": Opinion(0.006, Blend(middle=0.89, slope=17)),
 }
 
 _LONG = 300
