@@ -49,7 +49,7 @@ BLENDS: Mapping[str, Blend] = {
     "turn": Blend(0.18, identifiers=0.0, trigram=0.1, beside=0.35, middle=0.92, slope=14),
     "document": Blend(0.12, trigram=0.1, echo=1.0, beside=0.0, middle=1.02, slope=21),
     "code": Blend(0.0, identifiers=0.1, trigram=0.05, entities=0.08, beside=0.0, middle=0.93, slope=17),
-    "commit": Blend(0.03, trigram=0.05, entities=0.03, beside=0.0, middle=0.89, slope=32),
+    "commit": Blend(0.03, trigram=0.05, beside=0.0, middle=0.885, slope=32),
 }
 OTHER = Blend()
 
