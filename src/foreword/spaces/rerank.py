@@ -28,6 +28,9 @@ MINILM = onnx.Bundle(
 _MAX_TOKENS = 256
 _BATCH = 8
 _CACHED = 4096
+_CAUTION = 1.4
+"""A batch may take this much longer than the last ones did."""
+
 _FIRST_GUESS = 0.0006
 """Seconds a token, before any has been measured."""
 
@@ -75,7 +78,7 @@ class BundledReranker:
         pairs = [loaded.tokenizer.encode(onnx.clean(query), onnx.clean(text)) for text in texts]
         tokens = len(pairs) * max(len(pair.ids) for pair in pairs)
         started = self._clock()
-        if expires is not None and started + tokens * self._pace > expires:
+        if expires is not None and started + _CAUTION * tokens * self._pace > expires:
             return False
         logits = onnx.run(loaded, [pair.ids for pair in pairs], [pair.type_ids for pair in pairs])
         taken = (self._clock() - started) / tokens

@@ -104,9 +104,10 @@ class Cosines:
     ) -> Cosines:
         """The cosines to the vector moved towards its best answers; what other spaces praise counts more."""
         merit = self.values.copy()
-        for no, praise in praised.items():
-            merit[self.nos == no] += praise
-        best = self.codes[np.argsort(-merit)[:items]].astype(np.float32)
+        for at in np.flatnonzero(np.isin(self.nos, np.fromiter(praised, np.int64))):
+            merit[at] += praised[int(self.nos[at])]
+        items = min(items, len(merit))
+        best = self.codes[np.argpartition(-merit, items - 1)[:items]].astype(np.float32)
         best /= np.maximum(np.linalg.norm(best, axis=1, keepdims=True), 1.0)
         unit = np.asarray(vector, np.float32)
         moved = unit / max(float(np.linalg.norm(unit)), 1e-12) + share * best.mean(axis=0)
