@@ -26,7 +26,7 @@ check: $(READY)
 bench: $(READY)         ## speed, in distributions
 	$(BIN)/foreword bench
 
-eval: $(READY)          ## quality on labelled data: make eval DATA=../shared/data/scifact
+eval: $(READY)          ## quality on labelled data: make eval DATA=path/to/a/set
 	$(BIN)/foreword eval $(DATA)
 
 $(READY): pyproject.toml
