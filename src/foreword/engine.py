@@ -19,7 +19,7 @@ from foreword.embedder import Embedder
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
 from foreword.log import get_logger
 from foreword.options import CacheConfig, ContextOptions, SearchOptions, known_kind, named, share
-from foreword.recall.fuse import BLENDS, OTHER, UNRELATED, Blend
+from foreword.recall.fuse import BLENDS, OTHER, Blend
 from foreword.recall.rank import RANKERS, RankingFunction, rankers
 from foreword.recipes.chat import ContextPreview, ContextResult
 from foreword.spaces import entities, identifiers
@@ -372,21 +372,13 @@ class ContextEngine:
             spaces=tuple(space for space in spaces if space.name not in without),
             clocks=tuple(clock for clock in clocks if clock.name not in without),
             tokenizer=self.tokenizer,
+            encoder=self._dense,
         )
 
     def _tools(self, workspace: str, options: SearchOptions) -> pipeline.Kit:
         """The tools for one question: the cross-encoder is among them in the full lane only."""
         kit = replace(self.kit, blends=self._blends.get(workspace, BLENDS))
-        if self._dense and self._dense in kit.spaces:
-            kit = replace(kit, unrelated=self._unrelated())
         return replace(kit, reranker=self._reranker) if options.reranks else kit
-
-    def _unrelated(self) -> float:
-        """The cosine of strangers; an encoder that cannot say now is taken for the bundled one."""
-        try:
-            return self._dense.unrelated if self._dense else UNRELATED
-        except EmbeddingError:
-            return UNRELATED
 
     def _refuse_unknown(self, workspace: str, ids: Sequence[str]) -> None:
         """Look before anything is stored, so that a wrong id leaves nothing behind."""

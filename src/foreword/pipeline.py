@@ -38,7 +38,7 @@ from foreword.types import (
 if TYPE_CHECKING:
     from foreword.compose.templates import ContextTemplate
     from foreword.recall.rank import RankingFunction
-    from foreword.spaces.base import Reranker, Space, TimeSpace
+    from foreword.spaces.base import Reranker, Space, TimeSpace, VectorSpace
     from foreword.store.base import Store
     from foreword.tokens import Tokenizer
     from foreword.types import Item
@@ -61,7 +61,7 @@ class Kit:
     spaces: Sequence[Space]
     clocks: Sequence[TimeSpace]
     tokenizer: Tokenizer
-    unrelated: float = UNRELATED
+    encoder: VectorSpace | None = None
     blends: Mapping[str, Blend] = field(default_factory=lambda: BLENDS)
     reranker: Reranker | None = None
 
@@ -115,9 +115,15 @@ def retrieve(draft: Draft) -> Draft:
 def fuse(draft: Draft) -> Draft:
     """Make one list of all the spaces' lists."""
     query, kit = draft.query, draft.kit
-    hits = fuse_lists(draft.found, query.text, query.now, kit.clocks, kit.unrelated, kit.blends)
+    hits = fuse_lists(draft.found, query.text, query.now, kit.clocks, _unrelated(kit), kit.blends)
     results = tuple(SearchResult(h.item, h.score, ranks=h.ranks, scores=h.scores) for h in hits)
     return replace(draft, hits=tuple(hits), results=results)
+
+
+def _unrelated(kit: Kit) -> float:
+    """What strangers are to the encoder: asked after it had its say, so that nothing waits here."""
+    told = kit.encoder.unrelated if kit.encoder else None
+    return UNRELATED if told is None else told
 
 
 def rerank(draft: Draft) -> Draft:

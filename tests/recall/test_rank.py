@@ -73,3 +73,10 @@ def test_mmr_puts_something_new_before_the_same_again():
     ]
     assert ids(MemoryRanker.diverse(results)) == ["first", "other", "again"]
     assert ids(MemoryRanker.diverse(results, balance=1.0)) == ["first", "again", "other"]
+
+
+def test_a_fresh_item_beside_the_point_does_not_drown_an_old_answer():
+    answer = result("answer", score=0.2, days=60, text="the deploy day is Tuesday")
+    fresh = result("fresh", score=0.05, days=0, text="lunch was good")
+    assert ids(rankers(NOW)["default"]([fresh, answer])) == ["answer", "fresh"]
+    assert ids(rankers(NOW)["mmr"]([fresh, answer])) == ["answer", "fresh"]

@@ -66,3 +66,14 @@ def test_a_vector_that_does_not_fit_is_refused(vector):
 
 def test_two_encoders_have_two_digests():
     assert DenseSpace(HashEmbeddings(4)).digest != DenseSpace(HashEmbeddings(8)).digest
+
+
+def test_how_near_strangers_are_is_learnt_with_the_first_question_and_not_before():
+    class Nameless(HashEmbeddings):
+        unrelated = None
+
+    space = DenseSpace(Nameless())
+    assert space.unrelated is None
+    space.probe(Query("where is it", "w", NOW))
+    assert space.unrelated == pytest.approx(0.0, abs=0.2)
+    assert DenseSpace(HashEmbeddings()).unrelated == 0.0, "an encoder that says so is believed"

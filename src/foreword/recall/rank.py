@@ -47,13 +47,14 @@ class MemoryRanker:
         results: Sequence[SearchResult],
         now: datetime,
         options: RankingOptions = RankingOptions(),  # noqa: B008
+        best: float = 1.0,
     ) -> list[SearchResult]:
-        """Similarity, recency (1 / (1 + days)) and confidence, weighed."""
+        """Similarity (a score of `best` is full), recency (1 / (1 + days)) and confidence, weighed."""
         total = options.similarity_weight + options.recency_weight + options.confidence_weight
 
         def blend(result: SearchResult) -> float:
             return (
-                result.score * options.similarity_weight
+                result.score / best * options.similarity_weight
                 + recency(result, now) * options.recency_weight
                 + result.memory.confidence * options.confidence_weight
             ) / total
@@ -83,21 +84,21 @@ class MemoryRanker:
         return sorted(ranked, key=lambda result: -(result.rank or 0.0))
 
     @staticmethod
-    def diverse(results: Sequence[SearchResult], balance: float = MMR_LAMBDA) -> list[SearchResult]:
+    def diverse(
+        results: Sequence[SearchResult], balance: float = MMR_LAMBDA, best: float = 1.0
+    ) -> list[SearchResult]:
         """Maximal marginal relevance: each next is relevant and unlike those before it."""
         rest = list(results)
         chosen: list[SearchResult] = []
-        bags = {id(result): frozenset(words(result.memory.text)) for result in rest}
+        bags = {result.memory.id: frozenset(words(result.memory.text)) for result in rest}
+
+        def worth(result: SearchResult) -> float:
+            return balance * result.score / best - (1 - balance) * _nearest(result, chosen, bags)
+
         while rest:
-            best = max(
-                rest,
-                key=lambda result: balance * result.score - (1 - balance) * _nearest(result, chosen, bags),
-            )
-            value = balance * best.score - (1 - balance) * _nearest(best, chosen, bags)
-            rest.remove(best)
-            fresh = replace(best, rank=value)
-            bags[id(fresh)] = bags[id(best)]
-            chosen.append(fresh)
+            following = max(rest, key=worth)
+            rest.remove(following)
+            chosen.append(replace(following, rank=worth(following)))
         return chosen
 
 
@@ -107,22 +108,31 @@ def recency(result: SearchResult, now: datetime) -> float:
 
 
 def rankers(now: datetime) -> dict[str, RankingFunction]:
-    """The rankings by name, with the time they count age from."""
+    """The rankings by name, with the time they count age from.
+
+    A score is a probability, and even a good answer may have a small one. Where it is weighed against
+    something else it counts as a share of the best, so that being recent or different cannot drown it.
+    """
     return {
-        "default": lambda results: MemoryRanker.default_ranking(results, now),
+        "default": lambda results: MemoryRanker.default_ranking(results, now, best=_best(results)),
         "similarity": MemoryRanker.by_similarity,
         "recency": MemoryRanker.by_recency,
         "confidence": MemoryRanker.by_confidence,
-        "mmr": MemoryRanker.diverse,
+        "mmr": lambda results: MemoryRanker.diverse(results, best=_best(results)),
     }
 
 
 RANKERS = ("default", "similarity", "recency", "confidence", "mmr")
 
 
+def _best(results: Sequence[SearchResult]) -> float:
+    return max((result.score for result in results), default=0.0) or 1.0
+
+
 def _nearest(
-    result: SearchResult, chosen: Sequence[SearchResult], bags: Mapping[int, frozenset[str]]
+    result: SearchResult, chosen: Sequence[SearchResult], bags: Mapping[str, frozenset[str]]
 ) -> float:
     """How much the words of a result overlap with the most similar of those chosen (Jaccard)."""
-    mine = bags[id(result)]
-    return max((len(mine & bags[id(o)]) / (len(mine | bags[id(o)]) or 1) for o in chosen), default=0.0)
+    mine = bags[result.memory.id]
+    others = [bags[other.memory.id] for other in chosen]
+    return max((len(mine & other) / (len(mine | other) or 1) for other in others), default=0.0)

@@ -55,8 +55,8 @@ class VectorSpace(Space, Protocol):
         ...
 
     @property
-    def unrelated(self) -> float:
-        """The cosine that this encoder gives to texts that have nothing to do with each other."""
+    def unrelated(self) -> float | None:
+        """The cosine that this encoder gives to strangers; None until a question has been encoded."""
         ...
 
     def view_hash(self, item: Item) -> str:

@@ -47,7 +47,7 @@ class DenseSpace:
         self.provider = provider
         self.cache = cache if cache is not None else EmbeddingCache()
         self._digest: str | None = None
-        self._unrelated: float | None = None
+        self._unrelated: float | None = getattr(provider, "unrelated", None)
 
     @property
     def digest(self) -> str:
@@ -57,26 +57,25 @@ class DenseSpace:
         return self._digest
 
     @property
-    def unrelated(self) -> float:
-        """The cosine that this encoder gives to texts that have nothing to do with each other."""
-        if self._unrelated is None:
-            self._unrelated = getattr(self.provider, "unrelated", None)
-        if self._unrelated is None:
-            self._unrelated = self._measured()
+    def unrelated(self) -> float | None:
+        """The cosine that this encoder gives to strangers; None until a question has been encoded."""
         return self._unrelated
 
-    def _measured(self) -> float:
-        with _translated(self.provider):
-            vectors = self.provider.embed_batch(list(_STRANGERS))
-        pairs = list(combinations(checked(vectors, len(_STRANGERS), self.provider.dimensions), 2))
-        return sum(map(_cosine, pairs)) / len(pairs)
+    def _measure(self) -> None:
+        """Learn what strangers are to this encoder: it says so itself, or a few are encoded, once."""
+        if self._unrelated is None:
+            with _translated(self.provider):
+                vectors = self.provider.embed_batch(list(_STRANGERS))
+            pairs = list(combinations(checked(vectors, len(_STRANGERS), self.provider.dimensions), 2))
+            self._unrelated = sum(map(_cosine, pairs)) / len(pairs)
 
     def probe(self, query: Query) -> VectorProbe | None:
         """The question as a vector: the one it came with, or the encoder's."""
+        if query.vector is None and not query.text.strip():
+            return None
+        self._measure()
         if query.vector is not None:
             return VectorProbe(self.name, self.digest, query.vector, ECHO)
-        if not query.text.strip():
-            return None
         vectors = [self.embed_question(angle) for angle in angles(query.text)]
         middle = tuple(sum(values) / len(vectors) for values in zip(*vectors, strict=True))
         return VectorProbe(self.name, self.digest, middle, ECHO)

@@ -167,7 +167,7 @@ def _quoted(word: str) -> str:
     return '"' + word.replace('"', '""').replace("\0", " ") + '"'
 
 
-def _spread(db: apsw.Connection, words: tuple[str, ...]) -> dict[str, int]:
+def _known(db: apsw.Connection, words: tuple[str, ...]) -> dict[str, int]:
     """In how many items each known word stands."""
     marks = ", ".join("?" * len(words))
     return dict(db.execute(f"SELECT word, items FROM vocabulary WHERE word IN ({marks})", words))
@@ -203,7 +203,7 @@ def _postings(db: apsw.Connection, words: tuple[str, ...]) -> dict[str, int]:
 
 def _unknown(db: apsw.Connection, words: tuple[str, ...]) -> list[str]:
     """The longest words of the question that no item has; short ones and numbers are not guessed at."""
-    known = _spread(db, words)
+    known = _known(db, words)
     strange = [word for word in words if word not in known and len(word) > 3 and not word.isdigit()]
     return sorted(strange, key=len, reverse=True)[:_TYPO_WORDS]
 

@@ -15,6 +15,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
+from foreword.options import named
 from foreword.store.base import (
     Amend,
     Check,
@@ -74,7 +75,7 @@ class SqliteStore(Store):
         results: list[Any] = [None] * len(operations)
         places: dict[str, list[int]] = {}
         for place, operation in enumerate(operations):
-            places.setdefault(_named(operation.workspace), []).append(place)
+            places.setdefault(named(operation.workspace), []).append(place)
         for workspace, group in places.items():
             mine = [operations[place] for place in group]
             for place, result in zip(group, self._batch_in(workspace, mine), strict=True):
@@ -90,7 +91,7 @@ class SqliteStore(Store):
 
     def post(self, operation: Write) -> None:
         """Queue a write; `close` waits for it."""
-        shard = self._shard(_named(operation.workspace), create=_makes(operation))
+        shard = self._shard(named(operation.workspace), create=_makes(operation))
         if shard is not None:
             shard.post(operation)
 
@@ -135,17 +136,6 @@ class SqliteStore(Store):
                 shard = Shard(path, workspace, self._views, self._limits)
             self._shards[workspace] = shard
             return shard
-
-
-def _named(workspace: str) -> str:
-    """A usable workspace name, or an error: no workspace, no answer."""
-    if not isinstance(workspace, str) or not workspace.strip():
-        raise ValidationError("a workspace must be named; pass workspace='my-project'")
-    if len(workspace) > 1024 or "\0" in workspace:
-        raise ValidationError("a workspace name has at most 1024 characters, none of them NUL")
-    if not workspace.isprintable() and any("\ud800" <= character <= "\udfff" for character in workspace):
-        raise ValidationError("a workspace name holds half a character (a lone surrogate)")
-    return workspace
 
 
 def _makes(operation: Operation) -> bool:
