@@ -245,8 +245,8 @@ class Shard:
     def _connect(self) -> apsw.Connection:
         db = apsw.Connection(str(self.path), statementcachesize=200)
         db.set_busy_handler(_Patience(self.limits.busy_seconds))
+        _switch_to_wal(db, _Patience(self.limits.busy_seconds))
         for pragma in (
-            "journal_mode = WAL",
             "synchronous = FULL",  # a commit is on the disk when it returns
             "secure_delete = ON",  # what is deleted is overwritten
             "journal_size_limit = 16000000",
@@ -269,6 +269,20 @@ class _Patience:
             self._since = time.monotonic()
         time.sleep(random.uniform(0.0005, 0.004))  # noqa: S311  (jitter, not a secret)
         return time.monotonic() - self._since < self._seconds
+
+
+def _switch_to_wal(db: apsw.Connection, patience: _Patience) -> None:
+    """Have the database keep a write-ahead log. SQLite does not wait for the lock this needs, so we do."""
+    tries = 0
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except apsw.BusyError:
+            if not patience(tries):
+                raise
+            tries += 1
+        else:
+            return
 
 
 def _log_failure(done: Future[Any]) -> None:
