@@ -21,6 +21,7 @@ from foreword.log import get_logger
 from foreword.options import CacheConfig, ContextOptions, SearchOptions, known_kind, named, share
 from foreword.recall.fuse import BLENDS, OTHER, Blend
 from foreword.recall.rank import RANKERS, RankingFunction, rankers
+from foreword.recipes import chat
 from foreword.recipes.chat import ContextPreview, ContextResult
 from foreword.spaces import entities, identifiers
 from foreword.spaces.cache import EmbeddingCache
@@ -277,6 +278,12 @@ class ContextEngine:
             budget_used=100 * result.token_count / result.receipt.budget,
         )
 
+    def draft(
+        self, query: str, workspace: str, options: SearchOptions, recipe: str, budget: int
+    ) -> pipeline.Draft:
+        """A question ready for the stages of a recipe: `pipeline.run(draft, stages)`."""
+        return self._draft(self._query(query, workspace, options), options, recipe, budget)
+
     def explain(self, workspace: str, receipt_id: str = "") -> Receipt | None:
         """The receipt of a context that was built: what was injected, what was not, and why."""
         return self.store.receipt(workspace, sound("receipt", receipt_id, 200, empty=True))
@@ -407,22 +414,23 @@ class ContextEngine:
             return query
         return replace(query, expires=time.monotonic() + options.deadline_ms / 1000)
 
-    def _search(self, query: Query, options: SearchOptions) -> list[SearchResult]:
+    def _draft(self, query: Query, options: SearchOptions, recipe: str, budget: int) -> pipeline.Draft:
         depth = options.relationship_depth if options.include_relationships else 0
-        draft = pipeline.Draft(self._tools(query.workspace, options), query, relationship_depth=depth)
-        return list(pipeline.run(draft, pipeline.SEARCH).results)
+        return pipeline.Draft(self._tools(query.workspace, options), query, recipe, budget, depth)
+
+    def _search(self, query: Query, options: SearchOptions) -> list[SearchResult]:
+        return list(pipeline.run(self._draft(query, options, "search", 0), pipeline.SEARCH).results)
 
     def _context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
-        recipe = pipeline.Recipe(
-            template=self._template_named(options.template or self.settings.template),
-            ranker=self._ranker_named(options.ranker or "default", query.now),
-            budget=options.token_budget or self.settings.token_budget,
+        template = self._template_named(options.template or self.settings.template)
+        stages = chat.stages(
+            template,
+            self._ranker_named(options.ranker or "default", query.now),
+            pipeline.FLOOR if options.floor is None else options.floor,
             include_metadata=options.include_metadata,
-            floor=pipeline.FLOOR if options.floor is None else options.floor,
         )
-        depth = options.relationship_depth if options.include_relationships else 0
-        tools = self._tools(query.workspace, options)
-        draft = pipeline.run(pipeline.Draft(tools, query, recipe, depth), pipeline.CONTEXT)
+        draft = self._draft(query, options, template.name, options.token_budget or self.settings.token_budget)
+        draft = pipeline.run(draft, stages)
         receipt = pipeline.receipt(draft, options.asked_in)
         if keep:
             self.store.post(PutReceipt(query.workspace, receipt))
@@ -431,7 +439,7 @@ class ContextEngine:
             token_count=draft.tokens,
             memories=draft.results,
             truncated=any(dropped.reason == "over budget" for dropped in draft.dropped),
-            template=recipe.template.name,
+            template=template.name,
             receipt=receipt,
         )
 

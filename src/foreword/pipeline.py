@@ -1,10 +1,11 @@
 """The story: the stages in order, the loop that runs them, and the receipt they leave.
 
     retrieve → fuse → rerank → refresh → limit → relate             a search
-             → hush → rank → drop superseded → drop repeats → fit   a context
+             → hush → rank → drop superseded → drop repeats → fit   a context, as `recipes.chat` lists it
 
-A stage is a function from draft to draft. To change what happens, put another function into the list: nothing
-is subclassed. Every stage's time, and every result a stage drops, ends in the receipt.
+A stage is a function from draft to draft; what one needs beyond the draft, the recipe that lists it hands in.
+To change what happens, put another function into the list: nothing is subclassed. Every stage's time, and
+every result a stage drops, ends in the receipt.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from foreword.compose.fit import fit as fit_results
 from foreword.errors import ContextError
 from foreword.recall.dedupe import step_behind, without_repeats, without_superseded
 from foreword.recall.fuse import BLENDS, UNRELATED, Blend
@@ -36,8 +36,6 @@ from foreword.types import (
 )
 
 if TYPE_CHECKING:
-    from foreword.compose.templates import ContextTemplate
-    from foreword.recall.rank import RankingFunction
     from foreword.spaces.base import Reranker, Space, TimeSpace, VectorSpace
     from foreword.store.base import Store
     from foreword.tokens import Tokenizer
@@ -67,23 +65,13 @@ class Kit:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """What kind of context is wanted: its wording, its order, its size."""
-
-    template: ContextTemplate
-    ranker: RankingFunction
-    budget: int
-    include_metadata: bool = False
-    floor: float = FLOOR
-
-
-@dataclass(frozen=True, slots=True)
 class Draft:
     """A context in the making. Each stage fills in what the next one needs."""
 
     kit: Kit
     query: Query
-    recipe: Recipe | None = None
+    recipe: str = "search"
+    budget: int = 0
     relationship_depth: int = 0
     found: Found = _NOTHING
     hits: tuple[Hit, ...] = ()
@@ -138,15 +126,18 @@ def rerank(draft: Draft) -> Draft:
     return replace(draft, hits=tuple(hits), results=results)
 
 
-def hush(draft: Draft) -> Draft:
-    """Say nothing that is probably beside the point."""
-    if draft.recipe is None:
-        return draft
-    floor = draft.recipe.floor
-    low = [
-        Dropped(r, "below floor", f"{r.score:.2f} < {floor:.2f}") for r in draft.results if r.score < floor
-    ]
-    return draft.without(low, [result for result in draft.results if result.score >= floor])
+def hush_below(floor: float) -> Stage:
+    """A stage that says nothing which is probably beside the point."""
+
+    def hush(draft: Draft) -> Draft:
+        low = [
+            Dropped(r, "below floor", f"{r.score:.2f} < {floor:.2f}")
+            for r in draft.results
+            if r.score < floor
+        ]
+        return draft.without(low, [result for result in draft.results if result.score >= floor])
+
+    return hush
 
 
 def refresh(draft: Draft) -> Draft:
@@ -180,20 +171,6 @@ def relate(draft: Draft) -> Draft:
     )
 
 
-def rank(draft: Draft) -> Draft:
-    """Order the results as the recipe says; what a ranker leaves out is left out."""
-    if draft.recipe is None:
-        return draft
-    ranked = [
-        r if r.rank is not None else replace(r, rank=r.score) for r in draft.recipe.ranker(draft.results)
-    ]
-    kept = {result.memory.id for result in ranked}
-    gone = [
-        Dropped(r, "over limit", "left out by the ranker") for r in draft.results if r.memory.id not in kept
-    ]
-    return draft.without(gone, ranked)
-
-
 def drop_superseded(draft: Draft) -> Draft:
     """A context says what holds now."""
     kept, dropped = without_superseded(draft.results)
@@ -206,24 +183,8 @@ def drop_repeats(draft: Draft) -> Draft:
     return draft.without(dropped, kept)
 
 
-def fit(draft: Draft) -> Draft:
-    """Word the results and keep what the budget holds."""
-    if draft.recipe is None:
-        return draft
-    fitted = fit_results(
-        draft.results,
-        draft.recipe.template,
-        draft.recipe.budget,
-        draft.kit.tokenizer,
-        include_metadata=draft.recipe.include_metadata,
-    )
-    kept = [candidate.result for candidate in fitted.candidates]
-    draft = draft.without(fitted.dropped, kept)
-    return replace(draft, candidates=fitted.candidates, text=fitted.text, tokens=fitted.tokens)
-
-
 SEARCH: tuple[Stage, ...] = (retrieve, fuse, rerank, refresh, limit, relate)
-CONTEXT: tuple[Stage, ...] = (*SEARCH, hush, rank, drop_superseded, drop_repeats, fit)
+"""What every question begins with; recipes go on from here."""
 
 
 def run(draft: Draft, stages: Sequence[Stage]) -> Draft:
@@ -248,8 +209,8 @@ def receipt(draft: Draft, session: str | None = None) -> Receipt:
         workspace=draft.query.workspace,
         created_at=draft.query.now,
         query=draft.query.text,
-        recipe=draft.recipe.template.name if draft.recipe else "search",
-        budget=draft.recipe.budget if draft.recipe else 0,
+        recipe=draft.recipe,
+        budget=draft.budget,
         tokens=draft.tokens,
         session=session,
         stages=draft.times,
