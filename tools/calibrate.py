@@ -4,9 +4,10 @@
 
 DATA is a folder of labelled sets (docs/quality.md says what a set is), HOME keeps their vectors between runs.
 Every question is asked of its own workspace and of one that does not hold its evidence; what comes back is
-labelled relevant or not, and for each kind of item a logistic curve is fitted by Newton's method. Prints the
-`middle` and `slope` of `foreword.recall.fuse.BLENDS` (fast lane) or `foreword.recall.rerank.OPINIONS` (full).
-The data stays where it is: the package holds the coefficients alone.
+labelled relevant or not, and for each kind of item a logistic curve is fitted by Newton's method. Prints, for
+the fast lane, `middle`, `slope`, `known` and `named` of `foreword.recall.fuse.BLENDS`; for the full lane
+`middle` and `slope` of `foreword.recall.rerank.OPINIONS`. A curve may then be shifted, so that one floor
+serves all kinds. The data stays where it is: the package holds the coefficients alone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from foreword import pipeline
 from foreword.evaluate import labelled, runs
+from foreword.options import SearchOptions
+from foreword.recall.fuse import BLENDS, OTHER, given, grasped
 from foreword.recall.rerank import OPINIONS
 
 if TYPE_CHECKING:
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from foreword.engine import ContextEngine
     from foreword.evaluate.labelled import LabelledSet
     from foreword.evaluate.runs import Stock
+
+    Point = tuple[str, list[float], bool]
 
 _ASKED = 150
 _TOP = 10
@@ -41,35 +47,38 @@ def main() -> None:
     parser.add_argument("home", type=Path)
     parser.add_argument("--lane", choices=("fast", "full"), default="fast")
     asked = parser.parse_args()
-    points: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    points: dict[str, list[tuple[list[float], bool]]] = defaultdict(list)
     folders = [one for one in sorted(asked.data.iterdir()) if (one / "qrels.tsv").is_file()]
     for folder in folders:
-        for kind, blend, relevant in _points(labelled.read(folder), asked.home, asked.lane):
-            points[kind].append((blend, relevant))
+        for kind, signs, relevant in _points(labelled.read(folder), asked.home, asked.lane):
+            points[kind].append((signs, relevant))
         print(folder.name, "asked", flush=True)  # noqa: T201
     for kind, seen in sorted(points.items()):
-        middle, slope, error = fit(np.array(seen))
-        shown = f"middle={middle:.3f} slope={slope:.1f}"
-        print(f"{kind:10} {shown}  calibration error {error:.3f} on {len(seen)} results")  # noqa: T201
+        weights, error = fit(np.array([signs for signs, _ in seen]), np.array([yes for _, yes in seen]))
+        slope, *more, start = weights
+        named = dict(zip(("known", "named"), more, strict=False))
+        shown = " ".join(f"{name}={value:.2f}" for name, value in {"slope": slope, **named}.items())
+        middle = f"middle={-start / slope:.3f}"
+        print(f"{kind:10} {middle} {shown}  calibration error {error:.3f} on {len(seen)}")  # noqa: T201
 
 
-def fit(points: np.ndarray) -> tuple[float, float, float]:
-    """The curve through (blend, relevant) points: middle, slope, and expected calibration error."""
-    inputs = np.c_[points[:, 0], np.ones(len(points))]
-    weights = np.zeros(2)
-    for _ in range(50):
+def fit(signs: np.ndarray, relevant: np.ndarray) -> tuple[np.ndarray, float]:
+    """The weights of a logistic curve, its start last, and its expected calibration error."""
+    inputs = np.c_[signs, np.ones(len(signs))]
+    weights = np.zeros(inputs.shape[1])
+    for _ in range(60):
         chances = 1 / (1 + np.exp(-inputs @ weights))
-        bend = (inputs * (chances * (1 - chances))[:, None]).T @ inputs + 1e-3 * np.eye(2)
-        weights -= np.linalg.solve(bend, inputs.T @ (chances - points[:, 1]) + 1e-3 * weights)
+        bend = (inputs * (chances * (1 - chances))[:, None]).T @ inputs + 1e-2 * np.eye(len(weights))
+        weights -= np.linalg.solve(bend, inputs.T @ (chances - relevant) + 1e-2 * weights)
     chances = 1 / (1 + np.exp(-inputs @ weights))
     bins = np.minimum((chances * 10).astype(int), 9)
     gaps = [
-        abs(chances[bins == b].mean() - points[bins == b, 1].mean()) * (bins == b).mean() for b in set(bins)
+        abs(chances[bins == b].mean() - relevant[bins == b].mean()) * (bins == b).mean() for b in set(bins)
     ]
-    return -weights[1] / weights[0], weights[0], float(sum(gaps))
+    return weights, float(sum(gaps))
 
 
-def _points(given: LabelledSet, home: Path, lane: str) -> Iterator[tuple[str, float, bool]]:
+def _points(given: LabelledSet, home: Path, lane: str) -> Iterator[Point]:
     chance = random.Random(7)  # noqa: S311  (a sample, not a secret)
     inside = home / given.name
     stocks = runs.keep(given, inside, lambda *_: None)
@@ -85,14 +94,17 @@ def _points(given: LabelledSet, home: Path, lane: str) -> Iterator[tuple[str, fl
 
 def _asked(
     engine: ContextEngine, text: str, scope: str, stocks: dict[str, Stock], gains: dict[str, float], lane: str
-) -> Iterator[tuple[str, float, bool]]:
-    for result in engine.search(text, scope, limit=_TOP, lane=lane):
-        blend = result.scores["blend"]
-        opinion = OPINIONS.get(result.memory.kind)
-        if lane == "full" and opinion:
-            blend += opinion.weight * result.scores.get("rerank", _UNREAD)
+) -> Iterator[Point]:
+    draft = engine.draft(text, scope, SearchOptions(limit=_TOP, lane=lane), "search", 0)
+    draft = pipeline.run(draft, pipeline.SEARCH)
+    for result in draft.results:
         holders = stocks[scope].holders.get(result.memory.id, ())
-        yield result.memory.kind, blend, any(gains.get(holder, 0) > 0 for holder in holders)
+        relevant = any(gains.get(holder, 0) > 0 for holder in holders)
+        blend, opinion = BLENDS.get(result.memory.kind, OTHER), OPINIONS.get(result.memory.kind)
+        signs = [result.scores["blend"] - given(draft.found, blend), *grasped(draft.found, blend)]
+        if lane == "full" and opinion:
+            signs = [result.scores["blend"] + opinion.weight * result.scores.get("rerank", _UNREAD)]
+        yield result.memory.kind, signs, relevant
 
 
 if __name__ == "__main__":

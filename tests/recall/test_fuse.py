@@ -124,3 +124,31 @@ def test_scores_stay_between_nought_and_one_and_fall(kind, cosines, lists):
     assert all(0 <= score <= 1 for score in scores)
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == len(given_.items)
+
+
+def named(share):
+    """A question that names something, and how much of it the best item mentions."""
+    there = found(kind="turn", cosines={"a": 0.8})
+    return Found(there.items, {**there.lists, "entities": (("a", share),) if share else ()}, there.notes,
+                 there.measures)  # fmt: skip
+
+
+def test_a_question_about_strangers_is_probably_not_answered_here():
+    (stranger,), (known,) = fused(named(0.0), NOW), fused(named(1.0), NOW)
+    assert stranger.score < known.score
+    assert stranger.scores["blend"] == known.scores["blend"]
+
+
+def test_a_question_that_names_nothing_stands_between_the_two():
+    (nameless,) = fused(found(kind="turn", cosines={"a": 0.8}), NOW)
+    assert fused(named(0.0), NOW)[0].score < nameless.score < fused(named(1.0), NOW)[0].score
+
+
+def test_being_the_best_of_a_bad_lot_orders_but_does_not_convince():
+    code = {"a": 0.6, "b": 0.62}
+    plain = {hit.item.id: hit for hit in fused(found(kind="code", cosines=code), NOW)}
+    listed = found(kind="code", cosines=code)
+    listed = Found(listed.items, {**listed.lists, "identifiers": (("a", 0.02),)}, (), listed.measures)
+    hits = fused(listed, NOW)
+    assert order(hits) == ["a", "b"]
+    assert hits[0].score <= plain["a"].score + 1e-9

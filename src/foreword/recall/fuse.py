@@ -6,7 +6,10 @@ alone. Each kind has its own few coefficients, the same for every user; `tools/c
 
 The blend of an item is its cosine, plus what each word-like space adds (its score as a share of the best in
 that space), plus a share of its best neighbour's blend, plus a little when it happened at the time the
-question speaks of. A logistic curve turns it into the probability that the item is relevant.
+question speaks of. A blend orders; whether anything is worth saying is another matter, because the best of a
+bad lot has a whole share too. So the logistic curve that makes a probability of a blend first takes back what
+the spaces of names gave away, and then asks how much of the question is known here at all: of the things it
+names, and of its words. A question about strangers stays without an answer.
 """
 
 from __future__ import annotations
@@ -37,23 +40,40 @@ class Blend:
     echo: float = 0.0
     beside: float = 0.1
     time: float = 0.05
-    middle: float = 0.8
+    middle: float = 0.82
     slope: float = 18.0
+    known: float = 1.0
+    """What it adds, before the curve, that an item has all the words of the question."""
 
-    def probability(self, blend: float) -> float:
-        """How likely an item with this blend is relevant."""
-        return 1 / (1 + math.exp(-self.slope * (blend - self.middle)))
+    named: float = 0.5
+    """What it adds that an item mentions all the things that the question names."""
+
+    nameless: float = 0.5
+    """What share of its names a question that names nothing is taken to find."""
+
+    def probability(self, blend: float, grasp: float = 0.0) -> float:
+        """How likely an item with this blend is relevant, when so much of the question is known here."""
+        return 1 / (1 + math.exp(-self.slope * (blend - self.middle) - grasp))
 
 
 BLENDS: Mapping[str, Blend] = {
-    "turn": Blend(0.18, identifiers=0.0, trigram=0.1, beside=0.35, middle=0.92, slope=14),
-    "document": Blend(0.12, trigram=0.1, echo=1.0, beside=0.0, middle=1.02, slope=21),
-    "code": Blend(0.0, identifiers=0.1, trigram=0.05, entities=0.08, beside=0.0, middle=0.93, slope=17),
-    "commit": Blend(0.03, trigram=0.05, beside=0.0, middle=0.885, slope=32),
-}
+    "turn": Blend(
+        0.18, identifiers=0.0, trigram=0.1, beside=0.35, middle=1.017, slope=12, known=0.0, named=1.3,
+        nameless=0.7,
+    ),
+    "document": Blend(
+        0.12, trigram=0.1, echo=1.0, beside=0.0, middle=1.047, slope=20.4, known=1.14, named=0.0
+    ),
+    "code": Blend(
+        0.0, identifiers=0.1, trigram=0.05, entities=0.08, beside=0.0, middle=0.855, slope=18.4, known=0.0,
+        named=4.4, nameless=0.0,
+    ),
+    "commit": Blend(0.03, trigram=0.05, beside=0.0, middle=0.85, slope=30.8, known=0.0, named=0.0),
+}  # fmt: skip
 OTHER = Blend()
 
 _WORDS = ("lexical", "identifiers", "trigram", "entities")
+_NAMES = ("identifiers", "entities")
 UNRELATED = 0.53
 """The cosine that the bundled encoder gives to a question and a stranger, on average."""
 
@@ -84,14 +104,37 @@ def fuse(
 
 def _fused(found: Found, span: Span | None, unrelated: float, blends: Mapping[str, Blend]) -> list[Hit]:
     ranks, scores = _places(found, unrelated)
+    grasps = {kind: _grasp(found, _blend(blends, kind)) for kind in {i.kind for i in found.items.values()}}
     alone = {item: _alone(found, item, scores[item], blends) for item in found.items}
     hits = []
     for item, kept in found.items.items():
         value = _blended(found, item, alone, span, blends)
-        probability = _blend(blends, kept.kind).probability(value)
+        probability = _blend(blends, kept.kind).probability(value, grasps[kept.kind])
         hits.append(Hit(kept, ranks[item], scores[item] | {"blend": value}, probability))
     hits.sort(key=lambda hit: (-hit.score, -hit.item.created_at.timestamp(), hit.item.id))
     return hits
+
+
+def given(found: Found, blend: Blend) -> float:
+    """The shares that the spaces of names gave to their best, whether or not that was any good."""
+    return sum(float(getattr(blend, space)) for space in _NAMES if found.lists.get(space))
+
+
+def grasped(found: Found, blend: Blend) -> tuple[float, float]:
+    """How much of the question is known here: of its words, and of the things it names."""
+    named = _best(found, "entities") if "entities" in found.lists else blend.nameless
+    return _best(found, "lexical"), named
+
+
+def _grasp(found: Found, blend: Blend) -> float:
+    words, names = grasped(found, blend)
+    return blend.known * words + blend.named * names - blend.slope * given(found, blend)
+
+
+def _best(found: Found, space: str) -> float:
+    """How much of the question the best answer of a space has."""
+    listed = found.lists.get(space)
+    return min(1.0, listed[0][1]) if listed else 0.0
 
 
 def _beside_event(question: str, hits: Sequence[Hit]) -> Span | None:

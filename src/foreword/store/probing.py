@@ -95,9 +95,11 @@ def by_entities(db: apsw.Connection, probe: EntitiesProbe, filters: Filters, lim
     joined = "" if filters.empty else "JOIN items i USING(no)"
     total = db.execute("SELECT max(no) FROM items").get or 1
     scores: dict[int, float] = {}
+    whole = 0.0
     for name in probe.names:
         known = db.execute("SELECT count(*) FROM mentions WHERE entity = ?", (name,)).get
         weight = math.log(1 + total / (1 + known))
+        whole += weight
         rows = db.execute(
             f"SELECT m.no FROM mentions m {joined} WHERE m.entity = ? AND {clause} "
             "ORDER BY m.no DESC LIMIT ?",
@@ -105,7 +107,8 @@ def by_entities(db: apsw.Connection, probe: EntitiesProbe, filters: Filters, lim
         )
         for (no,) in rows:
             scores[no] = scores.get(no, 0.0) + weight
-    return sorted(scores.items(), key=lambda found: (-found[1], -found[0]))[:limit]
+    best = sorted(scores.items(), key=lambda found: (-found[1], -found[0]))[:limit]
+    return [(no, score / whole) for no, score in best]
 
 
 def by_recency(db: apsw.Connection, _: RecentProbe, filters: Filters, limit: int) -> Ranked:
@@ -152,6 +155,7 @@ def _match(db: apsw.Connection, index: str, words: tuple[str, ...], filters: Fil
     if not words:
         return []
     expression = " OR ".join(map(_quoted, words))
+    whole = _rarity(db, words)
     clause, values = where(filters)
     joined = "" if filters.empty else "JOIN items i ON i.no = f.rowid"
     rows = db.execute(
@@ -159,7 +163,14 @@ def _match(db: apsw.Connection, index: str, words: tuple[str, ...], filters: Fil
         "ORDER BY f.rank LIMIT ?",
         (expression, *values, limit),
     )
-    return [(no, score) for no, score in rows]
+    return [(no, score / whole) for no, score in rows]
+
+
+def _rarity(db: apsw.Connection, words: tuple[str, ...]) -> float:
+    """What BM25 would give, or nearly, to an item that has every one of these words once."""
+    total = db.execute("SELECT max(no) FROM items").get or 0
+    counts = _postings(db, words)
+    return sum(math.log(1 + (total - counts[word] + 0.5) / (counts[word] + 0.5)) for word in words)
 
 
 def _quoted(word: str) -> str:
