@@ -20,9 +20,11 @@ from foreword.store.base import (
     Get,
     GetReceipt,
     KnownVectors,
+    Recent,
     Relations,
     Scan,
     Search,
+    Told,
     Unembedded,
 )
 from foreword.store.sqlite import SqliteStore
@@ -92,7 +94,7 @@ def engine(tmp_path_factory):
     with ContextEngine(store, PROVIDER, **options) as engine:
         for workspace in WORKSPACES:
             items = [
-                Item(_text(workspace, n), workspace, id=f"i{n}", session="s", created_at=engine._clock())
+                Item(_text(workspace, n), workspace, id=f"i{n}", session="s", created_at=engine.clock())
                 for n in range(ITEMS)
             ]
             items.append(Item(f"Own {_seal(workspace)}", workspace, id=f"own-{_seal(workspace)}"))
@@ -148,6 +150,8 @@ def _answered(engine, workspace, question, words, foreign_id, foreign_text):
             KnownVectors(workspace, digest, (text_hash(foreign_text),)),
             GetReceipt(workspace),
             Count(workspace),
+            Recent(workspace),
+            Told(workspace, "s"),
             Amend(workspace, foreign_id, confidence=0.0),
             Delete(workspace, (foreign_id,)),
         ]

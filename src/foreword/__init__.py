@@ -33,7 +33,14 @@ _HOMES = {
         "Source",
     ),
     "foreword.recipes.chat": ("ContextPreview", "ContextResult"),
+    "foreword.recipes.coding": ("InjectionPipeline", "InjectionResult"),
+    "foreword.compose.candidate": ("InjectionCandidate", "InjectionCategory"),
+    "foreword.compose.budget": ("TokenBudget",),
+    "foreword.compose.badges": ("TemporalEnrichmentProvider",),
+    "foreword.compose.injection": ("ContextFormatter",),
     "foreword.compose.templates": ("ContextTemplate",),
+    "foreword.knowledge.sessions": ("SessionContextProvider",),
+    "foreword.recall.priority": ("DiversityBonus", "PriorityRanker", "RecencyFactor"),
     "foreword.recall.rank": ("MemoryRanker", "RankingFunction", "RankingOptions"),
     "foreword.spaces.providers": ("EmbeddingProvider", "FastEmbedProvider", "SentenceTransformersProvider"),
     "foreword.spaces.bundled": ("BundledEmbeddingProvider",),
@@ -43,10 +50,15 @@ _HOMES = {
     "foreword.store.sqlite": ("SqliteStore",),
     "foreword.tokens": ("CharacterTokenizer", "TiktokenTokenizer", "Tokenizer", "WordTokenizer"),
     "foreword.errors": (
+        "BudgetExceeded",
         "ContextError",
         "EmbeddingError",
         "ForewordError",
+        "FormattingError",
+        "InjectionError",
         "MissingExtra",
+        "NoContext",
+        "RetrievalError",
         "SearchError",
         "StorageError",
         "StoreBusy",
@@ -63,13 +75,23 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605  (one table, from which both are made)
 
 if TYPE_CHECKING:
+    from foreword.compose.badges import TemporalEnrichmentProvider as TemporalEnrichmentProvider
+    from foreword.compose.budget import TokenBudget as TokenBudget
+    from foreword.compose.candidate import InjectionCandidate as InjectionCandidate
+    from foreword.compose.candidate import InjectionCategory as InjectionCategory
+    from foreword.compose.injection import ContextFormatter as ContextFormatter
     from foreword.compose.templates import ContextTemplate as ContextTemplate
     from foreword.config import Settings as Settings
     from foreword.engine import ContextEngine as ContextEngine
+    from foreword.errors import BudgetExceeded as BudgetExceeded
     from foreword.errors import ContextError as ContextError
     from foreword.errors import EmbeddingError as EmbeddingError
     from foreword.errors import ForewordError as ForewordError
+    from foreword.errors import FormattingError as FormattingError
+    from foreword.errors import InjectionError as InjectionError
     from foreword.errors import MissingExtra as MissingExtra
+    from foreword.errors import NoContext as NoContext
+    from foreword.errors import RetrievalError as RetrievalError
     from foreword.errors import SearchError as SearchError
     from foreword.errors import StorageError as StorageError
     from foreword.errors import StoreBusy as StoreBusy
@@ -79,14 +101,20 @@ if TYPE_CHECKING:
     from foreword.errors import StoreTooNew as StoreTooNew
     from foreword.errors import TemplateNotFound as TemplateNotFound
     from foreword.errors import ValidationError as ValidationError
+    from foreword.knowledge.sessions import SessionContextProvider as SessionContextProvider
     from foreword.options import CacheConfig as CacheConfig
     from foreword.options import ContextOptions as ContextOptions
     from foreword.options import SearchOptions as SearchOptions
+    from foreword.recall.priority import DiversityBonus as DiversityBonus
+    from foreword.recall.priority import PriorityRanker as PriorityRanker
+    from foreword.recall.priority import RecencyFactor as RecencyFactor
     from foreword.recall.rank import MemoryRanker as MemoryRanker
     from foreword.recall.rank import RankingFunction as RankingFunction
     from foreword.recall.rank import RankingOptions as RankingOptions
     from foreword.recipes.chat import ContextPreview as ContextPreview
     from foreword.recipes.chat import ContextResult as ContextResult
+    from foreword.recipes.coding import InjectionPipeline as InjectionPipeline
+    from foreword.recipes.coding import InjectionResult as InjectionResult
     from foreword.spaces.bundled import BundledEmbeddingProvider as BundledEmbeddingProvider
     from foreword.spaces.cache import EmbeddingCache as EmbeddingCache
     from foreword.spaces.providers import EmbeddingProvider as EmbeddingProvider

@@ -6,6 +6,11 @@
     │   │   └── TemplateNotFound     no template of that name; lists those there are
     │   ├── EmbeddingError       the encoder failed, or its vectors do not fit
     │   ├── SearchError          no space could answer
+    │   ├── InjectionError       a context could not be made for an agent
+    │   │   ├── RetrievalError       searching failed; `source` says how
+    │   │   ├── FormattingError      a memory cannot be worded
+    │   │   ├── BudgetExceeded       the parts of a budget are more than the whole
+    │   │   └── NoContext            nothing relevant was found, and the caller insisted
     │   └── StorageError         the store could not read or write
     │       ├── StoreDamaged         not a database, truncated, or malformed
     │       ├── StoreTooNew          written by a newer Foreword
@@ -62,6 +67,51 @@ class SearchError(ContextError):
     """No space could answer the question."""
 
     type = "search_error"
+
+
+class InjectionError(ContextError):
+    """A context could not be made for an agent."""
+
+    type = "injection_error"
+
+
+class RetrievalError(InjectionError):
+    """Searching failed; `source` is what went wrong."""
+
+    type = "retrieval_error"
+
+    def __init__(self, source: ContextError) -> None:
+        self.source = source
+        super().__init__(f"nothing could be searched: {source}")
+
+
+class FormattingError(InjectionError):
+    """A memory cannot be worded."""
+
+    type = "formatting_error"
+
+
+class BudgetExceeded(InjectionError):
+    """The parts of a budget sum to more than the whole."""
+
+    type = "budget_exceeded"
+
+    def __init__(self, requested: int, available: int) -> None:
+        self.requested = requested
+        self.available = available
+        super().__init__(
+            f"the parts of the budget sum to {requested} tokens, the whole has {available}; "
+            "make them smaller, or let TokenBudget.with_total divide the whole"
+        )
+
+
+class NoContext(InjectionError):
+    """Nothing relevant was found. Mostly that is an answer; this is for callers who insist."""
+
+    type = "no_context"
+
+    def __init__(self) -> None:
+        super().__init__("no relevant context found; ask differently, or go on without")
 
 
 class StorageError(ContextError):

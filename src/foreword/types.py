@@ -178,7 +178,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class WordsProbe:
-    """Rank by BM25 over whole words, stemmed."""
+    """Rank by BM25 over whole words, stemmed; the score is a share of what an item with all of them has."""
 
     space: str
     words: tuple[str, ...]
@@ -202,7 +202,7 @@ class IdentifiersProbe:
 
 @dataclass(frozen=True, slots=True)
 class EntitiesProbe:
-    """Rank by the named things that an item mentions."""
+    """Rank by the named things that an item mentions; the score is its share of them, rare ones first."""
 
     space: str
     names: tuple[str, ...]

@@ -34,11 +34,13 @@ from foreword.store.base import (
     Relate,
     Repair,
     Search,
+    Tell,
     Vector,
 )
 from foreword.store.conformance import (
     DIGEST,
     HERE,
+    NOW,
     PROBES,
     THERE,
     StoreConformance,
@@ -269,10 +271,10 @@ def test_looking_for_pending_migrations_writes_nothing(store, monkeypatch):
     _fill(store)
     store.close()
     before = store.path_of(HERE).read_bytes()
-    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("0002-later", _later)])
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", _later)])
     with _raw(store.path_of(HERE)) as db:
-        assert schema.pending(db) == ["0002-later"]
-        assert schema.pending(db) == ["0002-later"]
+        assert schema.pending(db) == ["9998-later"]
+        assert schema.pending(db) == ["9998-later"]
         assert db.total_changes() == 0
     assert store.path_of(HERE).read_bytes() == before
     with _raw(":memory:") as empty:
@@ -288,13 +290,13 @@ def test_a_new_database_needs_no_backup(store):
 def test_a_backup_is_made_before_a_migration(store, folder, monkeypatch):
     answer = _fill(store)
     store.close()
-    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("0002-later", _later)])
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", _later)])
     with SqliteStore(folder, views) as migrated:
         assert migrated.search(QUESTION) == answer
         (backup,) = schema.backups(migrated.path_of(HERE))
     with _raw(migrated.path_of(HERE)) as db:
         assert db.execute("SELECT count(*) FROM later").get == 0
-        assert db.execute("SELECT name FROM migrations ORDER BY name").fetchall()[-1] == ("0002-later",)
+        assert db.execute("SELECT name FROM migrations ORDER BY name").fetchall()[-1] == ("9998-later",)
     with _raw(backup) as db:
         assert db.execute("SELECT count(*) FROM items").get == 40
         assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'later'").get == 0
@@ -304,15 +306,47 @@ def test_a_migration_that_fails_changes_nothing_and_is_tried_again(store, folder
     _fill(store)
     store.close()
     known = list(schema.MIGRATIONS)
-    monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("0002-later", _broken)])
+    monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("9998-later", _broken)])
     with pytest.raises(StoreFull):
         SqliteStore(folder, views).get(HERE, "i1")
     with _raw(store.path_of(HERE)) as db:
         assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'later'").get == 0
-    monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("0002-later", _later)])
+    monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("9998-later", _later)])
     with SqliteStore(folder, views) as again:
         assert again.count(HERE).items == 40
         assert len(schema.backups(again.path_of(HERE))) == 1
+
+
+def test_a_database_from_before_sessions_were_told_anything_learns_it_and_keeps_all_else(
+    store, folder, monkeypatch
+):
+    with monkeypatch.context() as before:
+        before.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        assert store.put(HERE, [item("a", id="a")])[0].new
+        store.close()
+    with SqliteStore(folder, views) as migrated:
+        assert migrated.batch([Tell(HERE, "s", ("a",), NOW)]) == [1]
+        assert migrated.told(HERE, "s") == {"a"}
+        assert migrated.check(HERE) == ()
+        assert len(schema.backups(migrated.path_of(HERE))) == 1
+
+
+def test_a_session_that_was_told_of_an_item_nobody_has_is_found_out_and_repaired(store):
+    store.put(HERE, [item("a", id="a")])
+    store.batch([Tell(HERE, "s", ("a",), NOW)])
+    with _raw(store.path_of(HERE)) as db:
+        db.execute("INSERT INTO told VALUES('s', 99, 1)")
+    assert [problem.part for problem in store.check(HERE)] == ["told"]
+    assert store.batch([Repair(HERE)]) == [()]
+    assert store.told(HERE, "s") == {"a"}
+
+
+def test_a_posted_telling_that_fails_keeps_nobody_waiting(store, caplog):
+    store.put(HERE, [item("a", id="a")])
+    store.post(Tell(HERE, "s", ("a",), None))
+    assert store.told(HERE, "s") == frozenset()
+    store.close()
+    assert "posted write failed" in caplog.text
 
 
 def test_a_database_from_a_newer_version_is_refused_untouched(store, folder):
@@ -657,7 +691,7 @@ def _fill_some(store, turn, chance):
 def test_a_backup_made_before_a_migration_does_not_keep_what_is_deleted(store, folder, monkeypatch):
     store.put(HERE, [_secret("secret"), item("other")])
     store.close()
-    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("0002-later", _later)])
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", _later)])
     with SqliteStore(folder, views) as migrated:
         migrated.get(HERE, "secret")
         assert any(name.endswith(".backup") for name, _ in _traces(folder))
@@ -940,7 +974,7 @@ def live():
         store.batch([Count(HERE), Check(HERE), Repair(HERE)])
         store.workspaces()
 live()
-schema.MIGRATIONS.append(("0002-later", lambda db: db.execute("CREATE TABLE later(x)")))
+schema.MIGRATIONS.append(("9998-later", lambda db: db.execute("CREATE TABLE later(x)")))
 live()
 open(folder / "memory.db.proof", "w").close()
 print(opened)

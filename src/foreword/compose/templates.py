@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.compose.clean import indented, one_line, visible
+from foreword.clean import indented, one_line, visible
 from foreword.errors import ValidationError
 
 if TYPE_CHECKING:

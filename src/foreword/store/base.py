@@ -14,6 +14,7 @@ from foreword.types import Filters, Found, Item, Probe, Receipt, RelatedMemory, 
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
 
 MAX_DEPTH = 10
 """Relations are followed this far at most."""
@@ -54,6 +55,15 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
+class Recent:
+    """List the newest items that pass the filters. Gives a tuple of them, newest first."""
+
+    workspace: str
+    filters: Filters = Filters()
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
 class Amend:
     """Change what is known about an item (never its text). Gives the item, or None when there is none."""
 
@@ -67,7 +77,12 @@ class Amend:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove items by id, or all that pass the filters, with everything made from them. Gives their ids."""
+    """Remove items by id, or all that pass the filters, with everything made from them. Gives their ids.
+
+    An item whose metadata has `derived_from`, a list of the sources it was made from, goes with any of them
+    that a filter names, if the rest of the filter lets it pass. It also goes with any item whose id is in its
+    metadata's `turns`: it repeats their words.
+    """
 
     workspace: str
     ids: tuple[str, ...] = ()
@@ -164,6 +179,35 @@ class GetReceipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Tell:
+    """Record that a session's context now holds these items. Gives how many it did not hold before.
+
+    Ids that nobody has are passed over. An item's text never changes, so that its id stands for its words.
+    """
+
+    workspace: str
+    session: str
+    item_ids: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a session's context holds, as far as it was told. Gives a frozenset of item ids."""
+
+    workspace: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Untell:
+    """A session's context was emptied or made shorter: forget what it held. Gives how many items that was."""
+
+    workspace: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """How much is kept. Gives `Counts`."""
 
@@ -204,8 +248,10 @@ class Problem:
     message: str
 
 
-Write = Put | Amend | Delete | Relate | PutVectors | PutReceipt
-Read = Get | Scan | Expand | Relations | Search | Unembedded | KnownVectors | GetReceipt | Count
+Write = Put | Amend | Delete | Relate | PutVectors | PutReceipt | Tell | Untell
+Read = (
+    Get | Scan | Recent | Expand | Relations | Search | Unembedded | KnownVectors | GetReceipt | Told | Count
+)
 Operation = Write | Read | Check | Repair
 
 
@@ -246,6 +292,15 @@ class Store(ABC):
                 return
             after = items[-1].id
 
+    def recent(
+        self,
+        workspace: str,
+        filters: Filters = Filters(),  # noqa: B008
+        limit: int = 50,
+    ) -> tuple[Item, ...]:
+        """The newest items that pass the filters, newest first."""
+        return cast(tuple[Item, ...], self.batch([Recent(workspace, filters, limit)])[0])
+
     def delete(self, operation: Delete) -> tuple[str, ...]:
         """Remove items; gives the ids that are gone."""
         return cast(tuple[str, ...], self.batch([operation])[0])
@@ -263,6 +318,10 @@ class Store(ABC):
     def receipt(self, workspace: str, receipt_id: str = "") -> Receipt | None:
         """A receipt by id, or the newest."""
         return cast(Receipt | None, self.batch([GetReceipt(workspace, receipt_id)])[0])
+
+    def told(self, workspace: str, session: str) -> frozenset[str]:
+        """The ids of what a session's context holds."""
+        return cast(frozenset[str], self.batch([Told(workspace, session)])[0])
 
     def count(self, workspace: str) -> Counts:
         """How much a workspace holds."""

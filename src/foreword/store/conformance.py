@@ -12,8 +12,9 @@
             return MyStore(self.place, views)
 
 `open_store` opens the same data each time it is called within one test, and no data at the first call. If the
-engine takes limits for its receipts, set `receipt_days` and `receipt_bytes` to what `open_store` gives it:
-the smaller, the faster. Nothing here needs pytest; a method is a rule, and its name says which.
+engine takes limits for its receipts and for what sessions were told, set `receipt_days`, `receipt_bytes` and
+`told_days` to what `open_store` gives it: the smaller, the faster. Nothing here needs pytest; a method is a
+rule, and its name says which.
 """  # noqa: D400  (it ends in the example's colon)
 
 # ruff: noqa: D102  (a test's name is its documentation)
@@ -43,12 +44,16 @@ from foreword.store.base import (
     Put,
     PutReceipt,
     PutVectors,
+    Recent,
     Relate,
     Relations,
     Repair,
     Scan,
     Search,
+    Tell,
+    Told,
     Unembedded,
+    Untell,
     Vector,
 )
 from foreword.types import (
@@ -200,6 +205,7 @@ class StoreConformance(ABC):
 
     receipt_days = 30
     receipt_bytes = 8_000_000
+    told_days = 30
 
     @abstractmethod
     def open_store(self) -> Store:
@@ -352,6 +358,28 @@ class StoreConformance(ABC):
                 assert [one.id for one in store.scan(workspace, filters)] == ["in"], filters
                 assert [one.id for one in store.scan(workspace, filters, page=1)] == ["in"], filters
 
+    def test_the_newest_come_first_by_when_they_were_made_not_when_they_were_stored(self) -> None:
+        with self.open_store() as store:
+            for name, days in (("mid", 2), ("old", 3), ("new", 1)):
+                store.put(HERE, [item(name, id=name, created_at=NOW - timedelta(days=days))])
+            assert [one.id for one in store.recent(HERE)] == ["new", "mid", "old"]
+            assert [one.id for one in store.recent(HERE, limit=2)] == ["new", "mid"]
+            assert store.recent(HERE) == store.get(HERE, "new", "mid", "old")
+            again = store.batch([Recent(HERE, limit=1), Recent(HERE, Filters(until=NOW - timedelta(days=2)))])
+            assert [[one.id for one in got] for got in again] == [["new"], ["mid", "old"]]
+
+    def test_of_two_made_at_once_the_last_stored_is_the_newest(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item("first", id="a"), item("second", id="b")])
+            assert [one.id for one in store.recent(HERE)] == ["b", "a"]
+
+    def test_every_filter_narrows_the_newest(self) -> None:
+        for number, (filters, passing, failing) in enumerate(FILTERED):
+            workspace = f"recent {number}"
+            with self.open_store() as store:
+                store.put(workspace, [item("in", id="in", **passing), item("out", id="out", **failing)])
+                assert [one.id for one in store.recent(workspace, filters)] == ["in"], filters
+
     # Amending
 
     def test_amending_changes_what_is_named_and_nothing_else(self) -> None:
@@ -403,6 +431,60 @@ class StoreConformance(ABC):
             store.delete(Delete(HERE, filters=Filters(session="s1")))
             assert store.receipt(HERE, "r-s1") is None
             assert store.receipt(HERE, "r-s2") is not None
+
+    def test_deleting_a_source_takes_along_what_was_made_from_it(self) -> None:
+        tool, agent = Source("Bash", "tool"), Source("agent", "agent")
+        with self.open_store() as store:
+            store.put(HERE, [item("printed", id="raw", source=tool, session="s1")])
+            for name, made_from in (("both", ["user", "Bash"]), ("other", ["Bas", "Bash "]), ("one", "Bash")):
+                made = {"derived_from": made_from, "note": "Bash"}
+                store.put(HERE, [item(name, id=name, kind="summary", source=agent, metadata=made)])
+            store.put(HERE, [item("apart", id="apart", metadata={"turns": ["Bash"], "source": "Bash"})])
+            _put_told(store, "s2", "both", "apart")
+            gone = store.delete(Delete(HERE, filters=Filters(source="Bash")))
+            assert sorted(gone) == ["both", "one", "raw"]
+            assert [one.id for one in store.scan(HERE)] == ["other", "apart"]
+            assert store.told(HERE, "s2") == {"apart"}
+            assert store.check(HERE) == ()
+
+    def test_a_second_filter_holds_for_what_was_made_from_a_source_too(self) -> None:
+        made = {"derived_from": ["Bash"]}
+        with self.open_store() as store:
+            for session in ("s1", "s2"):
+                store.put(
+                    HERE,
+                    [item("raw", id=f"raw {session}", kind="turn", session=session, source=Source("Bash"))],
+                )
+                store.put(HERE, [item("sum", id=session, kind="summary", session=session, metadata=made)])
+            gone = store.delete(Delete(HERE, filters=Filters(session="s1", source="Bash")))
+            assert sorted(gone) == ["raw s1", "s1"]
+            assert sorted(one.id for one in store.scan(HERE)) == ["raw s2", "s2"]
+
+    def test_what_repeats_the_words_of_an_item_goes_with_it(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item(name, id=name, kind="turn", session=name) for name in "abc"])
+            made_from: tuple[tuple[str, list[str]], ...] = (
+                ("ab", ["a", "b"]),
+                ("bc", ["b", "c"]),
+                ("of ab", ["ab"]),
+            )
+            for name, turns in made_from:
+                made = {"derived_from": ["user"], "turns": turns}
+                store.put(HERE, [item(name, id=name, kind="summary", metadata=made)])
+            store.put(HERE, [item("mentions it", id="d", metadata={"turns": ["a"]})])
+            assert sorted(store.delete(Delete(HERE, ("a",)))) == ["a", "ab", "of ab"]
+            assert sorted(store.delete(Delete(HERE, filters=Filters(session="c")))) == ["bc", "c"]
+            assert [one.id for one in store.scan(HERE)] == ["b", "d"]
+            assert store.check(HERE) == ()
+
+    def test_only_deleting_looks_at_what_an_item_was_made_from(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item("sum", id="sum", metadata={"derived_from": ["Bash"]})])
+            asked = Filters(source="Bash")
+            assert list(store.scan(HERE, asked)) == []
+            assert store.recent(HERE, asked) == ()
+            assert store.delete(Delete(HERE, filters=Filters(kinds=("turn",)))) == ()
+            assert store.get(HERE, "sum") != (None,)
 
     def test_what_is_deleted_is_found_in_no_way(self) -> None:
         with self.open_store() as store:
@@ -521,6 +603,25 @@ class StoreConformance(ABC):
             store.put(HERE, [item("then Grace spoke", id="grace")])
             assert _ids(store, EntitiesProbe("entities", ("ada", "grace")))[0] == "grace"
             assert _ids(store, EntitiesProbe("entities", ("nobody",))) == []
+
+    def test_the_score_of_names_is_how_much_of_what_was_named_an_item_mentions(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item("then Ada met Grace", id="both"), item("then Ada left", id="one")])
+            probe = EntitiesProbe("entities", ("ada", "grace"))
+            scores = dict(store.search(Search(HERE, (probe,))).lists["entities"])
+            assert scores["both"] == 1
+            assert 0 < scores["one"] < 1
+            strange = EntitiesProbe("entities", ("ada", "grace", "nobody"))
+            assert dict(store.search(Search(HERE, (strange,))).lists["entities"])["both"] < 1
+
+    def test_the_score_of_words_grows_with_the_share_of_them_that_an_item_has(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item(f"filler number {n}", id=f"f{n}") for n in range(50)])
+            store.put(HERE, [item("a quiet harbour lamp", id="all"), item("a quiet evening", id="some")])
+            probe = WordsProbe("words", ("quiet", "harbour", "lamp"))
+            scores = dict(store.search(Search(HERE, (probe,))).lists["words"])
+            assert 0.5 < scores["all"] < 2.5
+            assert 0 < scores["some"] < 0.6 * scores["all"]
 
     def test_vectors_are_found_by_cosine_nearest_first(self) -> None:
         with self.open_store() as store:
@@ -777,6 +878,73 @@ class StoreConformance(ABC):
             assert newest.id == "r15"
             assert store.receipt(HERE, "r00") is None
 
+    # What sessions were told
+
+    def test_a_session_knows_what_it_was_told_and_no_other_does(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item(name, id=name) for name in "abc"])
+            assert store.told(HERE, "s1") == frozenset()
+            assert store.batch([Tell(HERE, "s1", ("a", "b", "a"), NOW), Told(HERE, "s1")]) == [2, {"a", "b"}]
+            assert store.batch([Tell(HERE, "s1", ("b", "c"), NOW)]) == [1]
+            assert store.told(HERE, "s1") == {"a", "b", "c"}
+            assert store.told(HERE, "S1") == frozenset()
+            assert store.batch([Tell(HERE, "s1", (), NOW)]) == [0]
+        with self.open_store() as store:
+            assert store.told(HERE, "s1") == {"a", "b", "c"}
+            assert store.check(HERE) == ()
+
+    def test_telling_of_what_is_not_there_is_passed_over(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item("a", id="a")])
+            store.put(THERE, [item("b", id="b")])
+            assert store.batch([Tell(HERE, "s1", ("nobody", "b", "a"), NOW)]) == [1]
+            assert store.told(HERE, "s1") == {"a"}
+            assert store.told(THERE, "s1") == frozenset()
+
+    def test_a_session_whose_context_was_emptied_can_be_told_again(self) -> None:
+        with self.open_store() as store:
+            _put_told(store, "s1", "a", "b")
+            store.batch([Tell(HERE, "s2", ("a",), NOW)])
+            assert store.batch([Untell(HERE, "s1"), Untell(HERE, "s1"), Told(HERE, "s1")]) == [
+                2,
+                0,
+                frozenset(),
+            ]
+            assert store.told(HERE, "s2") == {"a"}
+            assert store.batch([Tell(HERE, "s1", ("a",), NOW)]) == [1]
+
+    def test_what_is_posted_about_a_session_is_known_to_the_next_who_asks(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item(f"i{n}", id=f"i{n}") for n in range(30)])
+            for number in range(30):
+                store.post(Tell(HERE, "s1", (f"i{number}",), NOW))
+                assert len(store.told(HERE, "s1")) == number + 1
+            store.post(Untell(HERE, "s1"))
+            assert store.told(HERE, "s1") == frozenset()
+
+    def test_forgetting_an_item_or_a_session_forgets_that_it_was_told(self) -> None:
+        with self.open_store() as store:
+            _put_told(store, "s1", "a", "b")
+            store.batch([Tell(HERE, "s2", ("a", "b"), NOW)])
+            store.delete(Delete(HERE, ("a",)))
+            assert store.told(HERE, "s1") == {"b"}
+            store.put(HERE, [item("a", id="a")])
+            assert store.told(HERE, "s1") == {"b"}
+            store.delete(Delete(HERE, filters=Filters(session="s1")))
+            assert store.told(HERE, "s1") == frozenset()
+            assert store.told(HERE, "s2") == {"b"}
+            assert store.check(HERE) == ()
+
+    def test_sessions_that_were_told_nothing_for_long_are_forgotten(self) -> None:
+        later = NOW + timedelta(days=self.told_days + 0.5)
+        with self.open_store() as store:
+            _put_told(store, "old", "a")
+            _put_told(store, "long", "b")
+            store.batch([Tell(HERE, "long", ("a",), NOW + timedelta(days=1))])
+            store.batch([Tell(HERE, "new", ("a",), later)])
+            told = [store.told(HERE, session) for session in ("old", "long", "new")]
+            assert told == [frozenset(), {"a", "b"}, {"a"}]
+
     # Counting, checking, repairing
 
     def test_a_count_says_how_much_there_is(self) -> None:
@@ -833,6 +1001,7 @@ class StoreConformance(ABC):
         with self.open_store() as store:
             _put_probed(store, HERE, item(_PROBED, id="a", session="s"), item("b", id="b"))
             store.batch([Relate(HERE, (Relation("a", "b"),)), PutReceipt(HERE, receipt("r", session="s"))])
+            store.batch([Tell(HERE, "s", ("a", "b"), NOW)])
             before = _everything(store)
             writes: list[Operation] = [
                 Put(HERE, (item("new harbour", id="c"),)),
@@ -840,6 +1009,8 @@ class StoreConformance(ABC):
                 Relate(HERE, (Relation("b", "c"),)),
                 PutVectors(HERE, "vectors", DIGEST, (Vector("c", "t", axis(2)),)),
                 PutReceipt(HERE, receipt("r2")),
+                Tell(HERE, "s", ("c",), NOW),
+                Untell(HERE, "s"),
                 Delete(HERE, ("a",)),
                 Delete(HERE, filters=Filters(session="s")),
             ]
@@ -868,6 +1039,7 @@ class StoreConformance(ABC):
         with self.open_store() as store:
             _put_probed(store, THERE, item(_PROBED, id="a", session="s"), item("b", id="b", session="s"))
             store.batch([Relate(THERE, (Relation("a", "b"),)), PutReceipt(THERE, receipt("r"))])
+            store.batch([Tell(THERE, "s", ("a", "b"), NOW)])
             store.put(HERE, [item(_BYSTANDER, id="mine")])
             probes = (*(p for p in PROBES if not isinstance(p, RecentProbe)), NeighboursProbe("near"))
             assert store.search(Search(HERE, probes)).items == {}
@@ -877,6 +1049,9 @@ class StoreConformance(ABC):
             assert store.expand(HERE, ["a", "mine"], 3) == {"a": (), "mine": ()}
             assert store.batch([Relations(HERE), GetReceipt(HERE)]) == [(), None]
             assert store.batch([KnownVectors(HERE, DIGEST, ("hash of a",))]) == [{}]
+            assert [one.id for one in store.recent(HERE)] == ["mine"]
+            assert store.batch([Told(HERE, "s"), Untell(HERE, "s")]) == [frozenset(), 0]
+            assert store.told(THERE, "s") == {"a", "b"}
             assert store.delete(Delete(HERE, ("a",))) == ()
             assert store.batch([Amend(HERE, "a", confidence=0.1)]) == [None]
             assert replace(store.count(HERE), bytes=0) == Counts(1, {"memory": 1})
@@ -901,6 +1076,8 @@ class StoreConformance(ABC):
                 (), (), {}, (), None,
             ]  # fmt: skip
             assert store.batch([PutVectors(HERE, "s", DIGEST, (Vector("a", "t", axis(0)),))]) == [0]
+            assert store.batch([Tell(HERE, "s", ("a",), NOW), Untell(HERE, "s")]) == [0, 0]
+            assert (store.told(HERE, "s"), store.recent(HERE)) == (frozenset(), ())
             with refused(ValidationError):
                 store.batch([Relate(HERE, (Relation("a", "b"),))])
             store.post(Delete(HERE, ("a",)))
@@ -974,6 +1151,13 @@ def _put_probed(store: Store, workspace: str, *items: Item) -> None:
     store.batch([PutVectors(workspace, "vectors", DIGEST, vectors)])
 
 
+def _put_told(store: Store, session: str, *names: str) -> None:
+    """Put items that are not there yet, and tell a session of them."""
+    known = [one.id for one in store.get(HERE, *names) if one is not None]
+    store.put(HERE, [item(name, id=name) for name in names if name not in known])
+    store.batch([Tell(HERE, session, names, NOW)])
+
+
 def _put_vectors(store: Store, vectors: dict[str, tuple[float, ...]]) -> None:
     store.put(HERE, [item(name, id=name) for name in vectors])
     given = tuple(Vector(name, name, values) for name, values in vectors.items())
@@ -1016,6 +1200,7 @@ def _everything(store: Store) -> list[Any]:
         replace(store.count(HERE), bytes=0),
         store.search(Search(HERE, (*PROBES, NeighboursProbe("near")))),
         store.receipt(HERE),
+        store.told(HERE, "s"),
     ]
 
 
@@ -1024,6 +1209,7 @@ def _one_of_each(workspace: str) -> list[Operation]:
         Put(workspace, (item("a"),)),
         Get(workspace, ("a",)),
         Scan(workspace),
+        Recent(workspace),
         Amend(workspace, "a", confidence=0.5),
         Delete(workspace, ("a",)),
         Relate(workspace, (Relation("a", "a"),)),
@@ -1035,6 +1221,9 @@ def _one_of_each(workspace: str) -> list[Operation]:
         KnownVectors(workspace, DIGEST, ("h",)),
         PutReceipt(workspace, receipt("r")),
         GetReceipt(workspace),
+        Tell(workspace, "s", ("a",), NOW),
+        Told(workspace, "s"),
+        Untell(workspace, "s"),
         Count(workspace),
         Check(workspace),
         Repair(workspace),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from foreword.errors import StorageError, ValidationError
-from foreword.store import embedded, indexes, probing, quest, upkeep
+from foreword.store import embedded, forgetting, indexes, probing, quest, telling, upkeep
 from foreword.store.base import (
     MAX_DEPTH,
     Amend,
@@ -27,13 +27,17 @@ from foreword.store.base import (
     Put,
     PutReceipt,
     PutVectors,
+    Recent,
     Relate,
     Relations,
     Repair,
     Scan,
     Search,
     Stored,
+    Tell,
+    Told,
     Unembedded,
+    Untell,
 )
 from foreword.store.rows import (
     COLUMNS,
@@ -66,10 +70,12 @@ def do(shard: Shard, db: apsw.Connection, op: Operation) -> Any:  # noqa: ANN401
             return _get(shard, db, op)
         case Scan():
             return _scan(shard, db, op)
+        case Recent():
+            return _recent(shard, db, op)
         case Amend():
             return _amend(shard, db, op)
         case Delete():
-            return _delete(shard, db, op)
+            return forgetting.delete(shard, db, op)
         case Relate():
             return sum(_relate(db, relation) for relation in op.relations)
         case Relations():
@@ -88,6 +94,12 @@ def do(shard: Shard, db: apsw.Connection, op: Operation) -> Any:  # noqa: ANN401
             return _put_receipt(shard, db, op.receipt)
         case GetReceipt():
             return _get_receipt(db, op)
+        case Tell():
+            return telling.tell(db, op, shard.limits.told_days)
+        case Told():
+            return telling.told(db, op)
+        case Untell():
+            return telling.untell(db, op)
         case Count():
             return _count(shard, db)
         case Check():
@@ -148,6 +160,15 @@ def _scan(shard: Shard, db: apsw.Connection, op: Scan) -> tuple[Item, ...]:
     return tuple(item_of(shard.workspace, row) for row in rows)
 
 
+def _recent(shard: Shard, db: apsw.Connection, op: Recent) -> tuple[Item, ...]:
+    clause, values = probing.where(op.filters)
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM items i WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?",
+        (*values, op.limit),
+    )
+    return tuple(item_of(shard.workspace, row) for row in rows)
+
+
 def _amend(shard: Shard, db: apsw.Connection, op: Amend) -> Item | None:
     changes: dict[str, Any] = {
         "confidence": op.confidence,
@@ -159,33 +180,6 @@ def _amend(shard: Shard, db: apsw.Connection, op: Amend) -> Item | None:
         if value is not None:
             db.execute(f"UPDATE items SET {column} = ? WHERE id = ?", (value, op.id))
     return _get(shard, db, Get(op.workspace, (op.id,)))[0]
-
-
-def _delete(shard: Shard, db: apsw.Connection, op: Delete) -> tuple[str, ...]:
-    values: list[object] = [json.dumps(op.ids)]
-    clause = "i.id IN (SELECT value FROM json_each(?))"
-    if op.filters is not None:
-        clause, values = probing.where(op.filters)
-    rows: list[Any] = db.execute(f"SELECT no, {COLUMNS} FROM items i WHERE {clause}", values).fetchall()
-    for row in rows:
-        no, item = row[0], item_of(shard.workspace, row[1:])
-        indexes.remove(db, no, item)
-        db.execute("DELETE FROM relations WHERE from_no = ?1 OR to_no = ?1", (no,))
-        db.execute("DELETE FROM vectors WHERE no = ?", (no,))
-        db.execute("DELETE FROM items WHERE no = ?", (no,))
-        db.execute("INSERT INTO erased VALUES(?)", (no,))
-    gone = tuple(row[1] for row in rows)
-    if gone:
-        # SQLite overwrites what is deleted where it stands, but not where it stood before a page was split:
-        # someone has to write the database anew.
-        db.execute("INSERT OR REPLACE INTO facts VALUES('unswept', ?)", (secrets.token_hex(8),))
-    db.execute(
-        "UPDATE items SET superseded_by = NULL WHERE superseded_by IN (SELECT value FROM json_each(?))",
-        (json.dumps(gone),),
-    )
-    if op.filters is not None and op.filters.session is not None:
-        db.execute("DELETE FROM receipts WHERE session = ?", (op.filters.session,))
-    return gone
 
 
 def _relate(db: apsw.Connection, relation: Relation) -> int:

@@ -1,8 +1,8 @@
 """The tables of one workspace's database, as named migrations that are only ever appended.
 
-`items`, `relations` and `receipts` are the truth, and so are the numbers in `vectors`, which are dear to make
-again. `words`, `identifiers`, `vocabulary`, `trigrams` and `mentions` are derived from `items` and can be
-dropped and rebuilt at any time. Each migration is recorded in the transaction that makes it.
+`items`, `relations`, `receipts` and `told` are the truth, and so are the numbers in `vectors`, which are dear
+to make again. `words`, `identifiers`, `vocabulary`, `trigrams` and `mentions` are derived from `items` and
+can be dropped and rebuilt at any time. Each migration is recorded in the transaction that makes it.
 """
 
 from __future__ import annotations
@@ -102,8 +102,25 @@ def _create(db: apsw.Connection) -> None:
     db.execute(DERIVED_TABLES)
 
 
+def _remember_what_was_told(db: apsw.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE told(
+            session TEXT NOT NULL,
+            no INTEGER NOT NULL,
+            told_at INTEGER NOT NULL,
+            PRIMARY KEY(session, no)
+        ) WITHOUT ROWID;
+        CREATE INDEX told_no ON told(no);
+        CREATE INDEX told_when ON told(told_at);
+        CREATE INDEX items_derived ON items(no) WHERE instr(metadata, '"derived_from"') > 0;
+        """
+    )
+
+
 MIGRATIONS: list[tuple[str, Callable[[apsw.Connection], None]]] = [
     ("0001-items-relations-receipts-vectors", _create),
+    ("0002-told", _remember_what_was_told),
 ]
 
 
@@ -126,8 +143,11 @@ def pending(db: apsw.Connection) -> list[str]:
 def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
     """Bring a database up to date, one migration a transaction, after a backup if it holds anything."""
     steps = dict(MIGRATIONS)
-    for name in pending(db):
-        backup(db, name)
+    missing = pending(db)
+    begun = len(missing) < len(steps)
+    for name in missing:
+        if begun:
+            backup(db, name)
         with _alone(db):
             # Another process may have done this one while we waited for the lock.
             if name not in pending(db):
@@ -158,8 +178,6 @@ def backup(db: apsw.Connection, before: str) -> None:
     import os
     from pathlib import Path
 
-    if not db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall():
-        return
     target = Path(db.filename).with_suffix(f".before-{before}.backup")
     fresh = target.with_name(f"{target.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)

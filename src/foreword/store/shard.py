@@ -7,7 +7,9 @@ import hashlib
 import json
 import random
 import re
+import threading
 import time
+from concurrent.futures import wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +26,18 @@ from foreword.errors import (
 )
 from foreword.log import get_logger
 from foreword.store import embedded, operations, schema
-from foreword.store.base import Check, Delete, GetReceipt, Operation, Repair, Search, Write
+from foreword.store.base import (
+    Check,
+    Delete,
+    GetReceipt,
+    Operation,
+    Repair,
+    Search,
+    Tell,
+    Told,
+    Untell,
+    Write,
+)
 from foreword.store.vectors import CodeFile
 from foreword.store.writer import Writer
 from foreword.types import VectorProbe
@@ -49,11 +62,12 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long to wait for a lock, and how much of the receipts to keep."""
+    """How long to wait for a lock, and how much to keep of receipts and of what sessions were told."""
 
     busy_seconds: float = 15.0
     receipt_days: int = 30
     receipt_bytes: int = 8_000_000
+    told_days: int = 30
 
 
 @contextmanager
@@ -98,6 +112,8 @@ class Shard:
         self._readers: list[apsw.Connection] = []
         self._files: dict[tuple[str, str, int], CodeFile] = {}
         self._has_deleted = self._sweep_wanted = False
+        self._telling: dict[str, Future[Any]] = {}
+        self._telling_lock = threading.Lock()
         db = self._connect()
         schema.migrate(db, workspace, datetime.now(UTC).isoformat())
         owner = db.execute("SELECT value FROM facts WHERE key = 'workspace'").get
@@ -132,12 +148,19 @@ class Shard:
                 self._refresh(op)
             elif isinstance(op, GetReceipt):
                 self._submit([]).result()  # a receipt may have been posted and be on its way
+            elif isinstance(op, Told):
+                self._await_telling(op.session)
         with self._reader() as db:
             return [operations.do(self, db, op) for op in ops]
 
     def post(self, op: Write) -> None:
         """Queue a write that nobody waits for; a failure goes to the log."""
-        self._submit([op]).add_done_callback(_log_failure)
+        done = self._submit([op])
+        done.add_done_callback(_log_failure)
+        if isinstance(op, Tell | Untell):
+            with self._telling_lock:
+                self._telling = {s: wrote for s, wrote in self._telling.items() if not wrote.done()}
+                self._telling[op.session] = done
 
     def close(self) -> None:
         """Finish the queue, sweep up after what was deleted here, fold the log in, and let go."""
@@ -168,6 +191,13 @@ class Shard:
             return [operations.do(self, db, op) for op in ops]
 
         return self._writer.submit(work)
+
+    def _await_telling(self, session: str) -> None:
+        """Let what was posted about a session's context be written; other writes are not waited for."""
+        with self._telling_lock:
+            done = self._telling.get(session)
+        if done is not None:
+            wait([done])
 
     def _want_sweep(self, _: apsw.Connection) -> None:
         """Have the database written anew after this commit, if something was deleted from it."""

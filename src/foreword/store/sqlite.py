@@ -30,13 +30,17 @@ from foreword.store.base import (
     Put,
     PutReceipt,
     PutVectors,
+    Recent,
     Relate,
     Relations,
     Repair,
     Scan,
     Search,
     Store,
+    Tell,
+    Told,
     Unembedded,
+    Untell,
 )
 from foreword.store.shard import Limits, Shard, translated
 from foreword.types import Found, Item, Views
@@ -166,13 +170,15 @@ def _nothing(operation: Operation) -> Any:  # noqa: ANN401, C901  (each operatio
             return {}
         case Count():
             return Counts()
-        case PutVectors():
+        case PutVectors() | Tell() | Untell():
             return 0
+        case Told():
+            return frozenset()
         case GetReceipt() | Amend():
             return None
         case Relate():
             raise ValidationError(f"the workspace {operation.workspace!r} holds nothing to relate")
-        case Scan() | Delete() | Unembedded() | Relations() | Check() | Repair():
+        case Scan() | Recent() | Delete() | Unembedded() | Relations() | Check() | Repair():
             return ()
         case Put() | PutReceipt():
             raise AssertionError("these make the workspace they need")

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from foreword.store.shard import Shard
 
 
+_SPEAK_OF_ITEMS = (("relations", "from_no"), ("relations", "to_no"), ("vectors", "no"), ("told", "no"))
+
+
 def check(shard: Shard, db: apsw.Connection) -> Iterator[Problem]:
     """Every disagreement between the rows and what is derived from them."""
     try:
@@ -31,7 +34,7 @@ def check(shard: Shard, db: apsw.Connection) -> Iterator[Problem]:
     yield from _mistaken_hashes(shard, db)
     yield from indexes.check(db, shard.workspace, shard.views)
     yield from _check_codes(shard, db)
-    for table, column in (("relations", "from_no"), ("relations", "to_no"), ("vectors", "no")):
+    for table, column in _SPEAK_OF_ITEMS:
         orphans = db.execute(f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT no FROM items)").get
         if orphans:
             yield Problem(table, f"{orphans} rows speak of items that are not there")
@@ -81,7 +84,7 @@ def _agrees(file: CodeFile, rows: Iterable[tuple[int, int, bytes]], doomed: set[
 def repair(shard: Shard, db: apsw.Connection) -> tuple[Problem, ...]:
     """Make everything derived again, from the rows; gives what is still wrong afterwards."""
     indexes.rebuild(db, shard.workspace, shard.views)
-    for table, column in (("relations", "from_no"), ("relations", "to_no"), ("vectors", "no")):
+    for table, column in _SPEAK_OF_ITEMS:
         db.execute(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT no FROM items)")
     for row in db.execute(f"SELECT {COLUMNS} FROM items").fetchall():
         right = content_hash(item_of(shard.workspace, row))

@@ -1,0 +1,105 @@
+"""How a coding agent's token budget is divided among categories, and what fits into it.
+
+Every part has its own tokens; what one part leaves over goes to the others, most urgent first. The whole,
+less what is reserved for headings, is never exceeded. Counts are the caller's, made by the exact tokenizer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
+from foreword.compose.candidate import InjectionCategory
+from foreword.errors import BudgetExceeded
+from foreword.options import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_TOKENS = 10_000_000
+
+BRIEF_BUDGET = 200
+"""The tokens of a context that is given before a tool is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBudget:
+    """The tokens of a context, divided. The parts never sum to more than the total."""
+
+    total: int = 1250
+    divergence_budget: int = 200
+    cluster_budget: int = 400
+    single_space_budget: int = 300
+    session_budget: int = 200
+    temporal_budget: int = 50
+    reserved: int = 100
+
+    def __post_init__(self) -> None:
+        whole("total", self.total, 1, MOST_TOKENS)
+        parts = [whole(field.name, getattr(self, field.name), 0, MOST_TOKENS) for field in fields(self)[1:]]
+        if sum(parts) > self.total:
+            raise BudgetExceeded(sum(parts), self.total)
+
+    @classmethod
+    def with_total(cls, total: int) -> Self:
+        """A budget of this size in the usual shares: 1/6, 1/3, 1/4, 1/6; the rest for badges and headings."""
+        whole("total", total, 1, MOST_TOKENS)
+        divergence, cluster, single, session = total // 6, total // 3, total // 4, total // 6
+        rest = total - divergence - cluster - single - session
+        return cls(total, divergence, cluster, single, session, rest // 3, rest - rest // 3)
+
+    @property
+    def available(self) -> int:
+        """What memories and alerts may take together."""
+        return self.total - self.reserved
+
+    def of(self, category: InjectionCategory) -> int:
+        """The tokens that are set aside for a category."""
+        return {
+            InjectionCategory.DIVERGENCE_ALERT: self.divergence_budget,
+            InjectionCategory.HIGH_RELEVANCE_CLUSTER: self.cluster_budget,
+            InjectionCategory.SINGLE_SPACE_MATCH: self.single_space_budget,
+            InjectionCategory.RECENT_SESSION: self.session_budget,
+            InjectionCategory.TEMPORAL_ENRICHMENT: self.temporal_budget,
+        }[category]
+
+
+DEFAULT_TOKEN_BUDGET = TokenBudget()
+
+_KEEP_WITHIN_THEIR_OWN = (InjectionCategory.DIVERGENCE_ALERT, InjectionCategory.TEMPORAL_ENRICHMENT)
+"""Alerts and badges accompany memories; what is left over is for memories."""
+
+
+class Portion(Protocol):
+    """What a budget asks of a candidate."""
+
+    @property
+    def category(self) -> InjectionCategory: ...  # noqa: D102
+    @property
+    def token_count(self) -> int: ...  # noqa: D102
+
+
+_Portion = TypeVar("_Portion", bound=Portion)
+
+
+def select_within_budget(candidates: Sequence[_Portion], budget: TokenBudget) -> list[_Portion]:
+    """The candidates that fit, by category, in the order given within each.
+
+    First every category takes what its own tokens hold; what does not fit is skipped, and the rest goes on.
+    Then tokens that nobody took go to what was skipped, most urgent category first.
+    """
+    ordered = sorted(candidates, key=lambda candidate: candidate.category.priority)
+    own = {category: budget.of(category) for category in InjectionCategory}
+    left = budget.available
+    taken: set[int] = set()
+    for place, candidate in enumerate(ordered):
+        if candidate.token_count <= min(own[candidate.category], left):
+            own[candidate.category] -= candidate.token_count
+            left -= candidate.token_count
+            taken.add(place)
+    for place, candidate in enumerate(ordered):
+        overflows = place not in taken and candidate.category not in _KEEP_WITHIN_THEIR_OWN
+        if overflows and candidate.token_count <= left:
+            left -= candidate.token_count
+            taken.add(place)
+    return [ordered[place] for place in sorted(taken)]

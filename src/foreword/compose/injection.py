@@ -1,0 +1,277 @@
+"""How a coding agent reads what is remembered: in sections, one memory a line, with its age and its author.
+
+A memory is data. It stays on its line, cannot leave the frame around the context, and says whose words it
+holds unless they are the user's own. What does not fit into the budget is left out, least urgent first, until
+the exact count of the whole, frame and all, is within it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from foreword.clean import one_line, visible
+from foreword.compose.badges import TemporalEnrichmentProvider
+from foreword.compose.budget import BRIEF_BUDGET, select_within_budget
+from foreword.compose.candidate import InjectionCandidate, InjectionCategory
+from foreword.errors import FormattingError
+from foreword.frame import attribution, contained, framed
+from foreword.types import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from foreword.compose.budget import TokenBudget
+    from foreword.tokens import Tokenizer
+
+SUMMARY_MAX_WORDS = 50
+SESSION_MAX_WORDS = 100
+BRIEF_MAX_WORDS = 20
+BRIEF_MEMORIES = 3
+
+_ALERT_WORDS = 20
+_TITLE = "## Relevant Context"
+_CLUSTER = "### Recent Related Work"
+_SINGLE = "### Potentially Related"
+_SHIFT = "### Note: Activity Shift Detected"
+_SESSION = "### Previous Session"
+_TOPICS = "### Topics"
+_BRIEF = "Related: "
+
+_LONG_WORD, _PIECE = 64, 8
+"""A run of more characters than any word has counts as a word for each so many of them."""
+
+_SENTENCE_END = (".", "!", "?", "。", "！", "？")
+_MINUTE, _HOUR = 60, 3600
+_EARLIER_TODAY = 12
+_WEEK, _MONTH, _YEAR = 7, 30, 365
+
+
+class Alert(Protocol):
+    """A shift of activity: which memory the question is far from, in which space, and how far."""
+
+    @property
+    def memory_id(self) -> str: ...  # noqa: D102
+    @property
+    def space(self) -> str: ...  # noqa: D102
+    @property
+    def summary(self) -> str: ...  # noqa: D102
+    @property
+    def similarity(self) -> float: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A text within its budget, what it costs, what is in it and what is not."""
+
+    text: str = ""
+    tokens: int = 0
+    candidates: tuple[InjectionCandidate, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+    left_out: tuple[InjectionCandidate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFormatter:
+    """Words a context. Ages are told from `now`, in its zone; with a `query`, alerts speak of it."""
+
+    now: datetime
+    tokenizer: Tokenizer
+    query: str = ""
+
+    def format_full_context(
+        self,
+        candidates: Sequence[InjectionCandidate],
+        alerts: Sequence[Alert] = (),
+        *,
+        sources: Mapping[str, Source] | None = None,
+        topics: Sequence[str] = (),
+    ) -> str:
+        """The sections that have something to say, in order; nothing at all when none has.
+
+        `sources` says who wrote the memories that alerts are about, by their ids.
+        """
+        sections = (
+            (_CLUSTER, self._lines(candidates, InjectionCategory.HIGH_RELEVANCE_CLUSTER)),
+            (_SINGLE, self._lines(candidates, InjectionCategory.SINGLE_SPACE_MATCH)),
+            (_SHIFT, self._shift(alerts, sources or {})),
+            (_SESSION, self._lines(candidates, InjectionCategory.RECENT_SESSION)),
+            (_TOPICS, [f"- {line}" for line in map(contained, topics) if line]),
+        )
+        worded = ["\n".join((heading, *body)) for heading, body in sections if body]
+        return "\n\n".join((_TITLE, *worded)) if worded else ""
+
+    def format_brief_context(
+        self, candidates: Sequence[InjectionCandidate], budget: int = BRIEF_BUDGET
+    ) -> str:
+        """The first few memories on one line, within the budget; nothing when none fits."""
+        return self.fit_brief(candidates, budget).text
+
+    @staticmethod
+    def format_divergence_alert(alert: Alert, source: Source = Source()) -> str:  # noqa: B008  (frozen)
+        """One line about a shift of activity; `source` wrote the memory it is about."""
+        said = f'"{_summary(alert.summary, _ALERT_WORDS)}" (similarity: {alert.similarity:.2f})'
+        return f"Recent activity in {contained(alert.space)}{_author(source)}: {said}"
+
+    @staticmethod
+    def summarize_memory(content: str, max_words: int = SUMMARY_MAX_WORDS) -> str:
+        """The first words, up to the end of a sentence if one ends in their second half; "..." if cut."""
+        if max_words < 1:
+            raise FormattingError(f"a summary has at least one word, not {max_words}")
+        text = one_line(visible(content))
+        end = _end_of_words(text, max_words)
+        if end == len(text):
+            return text
+        kept = text[:end].split(" ")
+        ends = [place for place, word in enumerate(kept, 1) if word.endswith(_SENTENCE_END)]
+        if ends and ends[-1] * 2 >= len(kept):
+            kept = kept[: ends[-1]]
+        return " ".join(kept).rstrip(" .,;:") + "..."
+
+    def line(self, candidate: InjectionCandidate) -> str:
+        """One memory: its age, its badges, its author, its words."""
+        when = age(candidate.created_at, self.now)
+        badges = TemporalEnrichmentProvider.format_badges(candidate.temporal_badges)
+        marks = f" {badges}" if badges else ""
+        author = _author(candidate.source)
+        if candidate.category is InjectionCategory.SINGLE_SPACE_MATCH:
+            text = f"{author} {_summary(candidate.content, SUMMARY_MAX_WORDS)}".strip()
+            return f"- {text} ({when[0].lower()}{when[1:]}){marks}"
+        last = candidate.category is InjectionCategory.RECENT_SESSION
+        text = _summary(candidate.content, SESSION_MAX_WORDS if last else SUMMARY_MAX_WORDS)
+        return f"- **{when}**{marks}{author}: {text}"
+
+    def counted(self, candidate: InjectionCandidate) -> InjectionCandidate:
+        """The candidate with what its line costs."""
+        return replace(candidate, token_count=self.tokenizer.count(self.line(candidate) + "\n"))
+
+    def fit(
+        self,
+        candidates: Sequence[InjectionCandidate],
+        alerts: Sequence[Alert],
+        budget: TokenBudget,
+        *,
+        sources: Mapping[str, Source] | None = None,
+        topics: Sequence[str] = (),
+    ) -> Fitted:
+        """The context that the budget holds: what is selected, less what is over once all is counted."""
+        warnings = [self._warning(alert, sources or {}) for alert in alerts]
+        counted = [self.counted(candidate) for candidate in candidates]
+        chosen = {id(portion) for portion in select_within_budget([*warnings, *counted], budget)}
+        heard = [alert for alert, cost in zip(alerts, warnings, strict=True) if id(cost) in chosen]
+        kept = [candidate for candidate in counted if id(candidate) in chosen]
+        kept.sort(key=lambda candidate: candidate.category.priority)
+        said, text = list(topics), ""
+        while heard or kept or said:
+            text = self.format_full_context(kept, heard, sources=sources, topics=said)
+            if self.tokenizer.count(framed(text)) <= budget.total:
+                break
+            (said or kept or heard).pop()
+            text = ""
+        there = {id(candidate) for candidate in kept}
+        left_out = tuple(candidate for candidate in counted if id(candidate) not in there)
+        return Fitted(text, self.tokenizer.count(text), tuple(kept), tuple(heard), left_out)
+
+    def fit_brief(self, candidates: Sequence[InjectionCandidate], budget: int = BRIEF_BUDGET) -> Fitted:
+        """One line of the first few memories that fit into the budget, and never more than is brief."""
+        kept: list[InjectionCandidate] = []
+        left_out: list[InjectionCandidate] = []
+        text = ""
+        for candidate in candidates:
+            words = self.brief(candidate)
+            longer = f"{text}, {words}" if text else _BRIEF + words
+            fits = self.tokenizer.count(framed(longer)) <= min(budget, BRIEF_BUDGET)
+            if fits and len(kept) < BRIEF_MEMORIES:
+                text = longer
+                kept.append(replace(candidate, token_count=self.tokenizer.count(words)))
+            else:
+                left_out.append(candidate)
+        return Fitted(text, self.tokenizer.count(text), tuple(kept), (), tuple(left_out))
+
+    def brief(self, candidate: InjectionCandidate) -> str:
+        """One memory in a few words, and its author."""
+        return f"{_author(candidate.source)} {_summary(candidate.content, BRIEF_MAX_WORDS)}".strip()
+
+    def _lines(self, candidates: Sequence[InjectionCandidate], category: InjectionCategory) -> list[str]:
+        return [self.line(candidate) for candidate in candidates if candidate.category is category]
+
+    def _shift(self, alerts: Sequence[Alert], sources: Mapping[str, Source]) -> list[str]:
+        """What is said of shifts: of the query, if there is one, and of what it is far from."""
+        if not self.query.strip():
+            return [self.format_divergence_alert(a, sources.get(a.memory_id, Source())) for a in alerts]
+        about = _summary(self.query, _ALERT_WORDS)
+        first = f'Your current query about "{about}" has low similarity to recent work.'
+        lines = [
+            f"Recent context{_author(sources.get(alert.memory_id, Source()))}: "
+            f"{_summary(alert.summary, _ALERT_WORDS)} (similarity: {alert.similarity:.2f})"
+            for alert in alerts
+        ]
+        return [first, *lines] if lines else []
+
+    def _warning(self, alert: Alert, sources: Mapping[str, Source]) -> InjectionCandidate:
+        """An alert as a candidate: what it would cost if it were alone in its section."""
+        section = "\n".join((_SHIFT, *self._shift([alert], sources), ""))
+        return InjectionCandidate(
+            memory_id=alert.memory_id,
+            content=alert.summary,
+            created_at=self.now,
+            relevance_score=1 - alert.similarity,
+            category=InjectionCategory.DIVERGENCE_ALERT,
+            token_count=self.tokenizer.count(section),
+        )
+
+
+def age(created_at: datetime, now: datetime) -> str:
+    """How long ago that was, as one says it: "2 hours ago", "Yesterday", "1 week ago"."""
+    if created_at.tzinfo is None or now.tzinfo is None:
+        raise FormattingError(f"{created_at} or {now} has no time zone, so an age cannot be told; add one")
+    made = created_at.astimezone(now.tzinfo)
+    seconds = (now - made).total_seconds()
+    days = (now.date() - made.date()).days
+    if seconds < -_MINUTE:
+        return f"{made:%Y-%m-%d}"  # a clock that disagrees: say what it said
+    minutes, hours = int(seconds / _MINUTE + 0.5), int(seconds / _HOUR + 0.5)
+    if minutes < 1:
+        return "Just now"
+    if minutes < _MINUTE:
+        return _ago(minutes, "minute")
+    if days < 1 or hours < _EARLIER_TODAY:
+        return _ago(hours, "hour")
+    return "Yesterday" if days == 1 else _days_ago(days)
+
+
+def _days_ago(days: int) -> str:
+    for unit, length in (("year", _YEAR), ("month", _MONTH), ("week", _WEEK)):
+        if days >= length:
+            return _ago(days // length, unit)
+    return _ago(days, "day")
+
+
+def _ago(number: int, unit: str) -> str:
+    return f"{number} {unit}{'' if number == 1 else 's'} ago"
+
+
+def _author(source: Source) -> str:
+    """Whose words these are, in brackets after a space; nothing for the user's own."""
+    author = attribution(source)
+    return f" ({author})" if author else ""
+
+
+def _summary(content: str, max_words: int) -> str:
+    return contained(ContextFormatter.summarize_memory(content, max_words))
+
+
+def _end_of_words(text: str, max_words: int) -> int:
+    """Where the first words of a text on one line end."""
+    start, left = 0, max_words
+    while True:
+        end = text.find(" ", start)
+        end = len(text) if end < 0 else end
+        worth = 1 if end - start <= _LONG_WORD else -(-(end - start) // _PIECE)
+        if worth > left:
+            return start + left * _PIECE
+        left -= worth
+        if end == len(text) or not left:
+            return end
+        start = end + 1

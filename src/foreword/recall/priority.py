@@ -1,0 +1,173 @@
+"""How much each candidate matters to a coding agent: relevance × recency × agreement of the spaces.
+
+Then the order: by category, by priority within it, and by maximal marginal relevance, so that the next is
+relevant and unlike those before it. Knows numbers and words only; how a candidate is worded and what it costs
+is told elsewhere.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import groupby
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from foreword.errors import ValidationError
+from foreword.options import share
+from foreword.words import words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
+    from typing import Self
+
+MMR_LAMBDA = 0.7
+"""How much being relevant weighs against being different."""
+
+
+class Ordered(Protocol):
+    """A category: anything with a place among its like."""
+
+    @property
+    def priority(self) -> int:
+        """Its place, from 1."""
+        ...
+
+
+class Weighable(Protocol):
+    """What can be weighed and put in order; `compose.candidate.InjectionCandidate` is one."""
+
+    @property
+    def content(self) -> str: ...  # noqa: D102
+    @property
+    def created_at(self) -> datetime: ...  # noqa: D102
+    @property
+    def relevance_score(self) -> float: ...  # noqa: D102
+    @property
+    def weighted_agreement(self) -> float: ...  # noqa: D102
+    @property
+    def priority(self) -> float: ...  # noqa: D102
+    @property
+    def category(self) -> Ordered: ...  # noqa: D102
+
+    def weighed(self, recency_factor: float, diversity_bonus: float) -> Self:
+        """The same with its factors and its priority."""
+        ...
+
+
+_Weighed = TypeVar("_Weighed", bound=Weighable)
+
+
+class RecencyFactor:
+    """What age does to priority: the last hour counts for more, what is older than a month for less."""
+
+    HOUR_1 = 1.3
+    DAY_1 = 1.2
+    WEEK_1 = 1.1
+    MONTH_1 = 1.0
+    OLDER = 0.8
+
+    @classmethod
+    def compute(cls, created_at: datetime, now: datetime) -> float:
+        """The factor at this age. A time ahead of the clock counts like one as far behind it."""
+        age = abs(now - created_at)
+        for limit, factor in (
+            (timedelta(hours=1), cls.HOUR_1),
+            (timedelta(days=1), cls.DAY_1),
+            (timedelta(days=7), cls.WEEK_1),
+            (timedelta(days=30), cls.MONTH_1),
+        ):
+            if age < limit:
+                return factor
+        return cls.OLDER
+
+
+class DiversityBonus:
+    """What it is worth that several spaces rank a memory high."""
+
+    HIGH_AGREEMENT = 1.5
+    MEDIUM_AGREEMENT = 1.2
+    LOW_AGREEMENT = 1.0
+
+    @classmethod
+    def compute(cls, weighted_agreement: float) -> float:
+        """The bonus: high from an agreement of 5, medium from 2.5, else none."""
+        if weighted_agreement >= 5.0:
+            return cls.HIGH_AGREEMENT
+        return cls.MEDIUM_AGREEMENT if weighted_agreement >= 2.5 else cls.LOW_AGREEMENT
+
+
+class PriorityRanker:
+    """Weighs candidates and puts them in order."""
+
+    @staticmethod
+    def compute_weighted_agreement(space_rankings: Iterable[tuple[str, int]]) -> float:
+        """The sum of 1/rank over the spaces that rank a memory; ranks count from 1."""
+        total = 0.0
+        for space, position in space_rankings:
+            if position < 1:
+                raise ValidationError(f"ranks count from 1; {space!r} gives {position}")
+            total += 1 / position
+        return total
+
+    @staticmethod
+    def compute_priority(candidate: _Weighed, now: datetime) -> _Weighed:
+        """The candidate with its factors, and with priority = relevance × recency × diversity."""
+        return candidate.weighed(
+            RecencyFactor.compute(candidate.created_at, now),
+            DiversityBonus.compute(candidate.weighted_agreement),
+        )
+
+    @staticmethod
+    def rank_candidates(candidates: Iterable[_Weighed]) -> list[_Weighed]:
+        """By category, then by priority, highest first; equals keep their order."""
+        return sorted(candidates, key=lambda candidate: (candidate.category.priority, -candidate.priority))
+
+    @staticmethod
+    def diversify(
+        ranked: Sequence[_Weighed],
+        similarity: Callable[[_Weighed, _Weighed], float] | None = None,
+        balance: float = MMR_LAMBDA,
+    ) -> list[_Weighed]:
+        """Maximal marginal relevance, category by category; nothing is left out.
+
+        A priority counts as a share of the best, so that being different cannot drown it. `similarity` goes
+        from 0 to 1; without one, it is the overlap of the words.
+        """
+        share("balance", balance)
+        alike = similarity if similarity is not None else _overlap(ranked)
+        best = max((candidate.priority for candidate in ranked), default=0.0) or 1.0
+        chosen: list[_Weighed] = []
+        for _, group in groupby(ranked, key=lambda candidate: candidate.category):
+            chosen += _most_marginal(list(group), chosen, alike, best, balance)
+        return chosen
+
+
+def _most_marginal(
+    rest: list[_Weighed],
+    before: Sequence[_Weighed],
+    alike: Callable[[_Weighed, _Weighed], float],
+    best: float,
+    balance: float,
+) -> list[_Weighed]:
+    """The candidates, each next the one that adds most to all before it."""
+    nearest = [max((alike(one, other) for other in before), default=0.0) for one in rest]
+    order: list[_Weighed] = []
+    left = list(range(len(rest)))
+    while left:
+        at = max(left, key=lambda i: balance * rest[i].priority / best - (1 - balance) * nearest[i])
+        left.remove(at)
+        order.append(rest[at])
+        for i in left:
+            nearest[i] = max(nearest[i], alike(rest[i], rest[at]))
+    return order
+
+
+def _overlap(candidates: Sequence[_Weighed]) -> Callable[[_Weighed, _Weighed], float]:
+    """How far two candidates share their words (Jaccard); each is split once."""
+    bags = {id(candidate): frozenset(words(candidate.content)) for candidate in candidates}
+
+    def alike(one: _Weighed, other: _Weighed) -> float:
+        mine, theirs = bags[id(one)], bags[id(other)]
+        return len(mine & theirs) / (len(mine | theirs) or 1)
+
+    return alike
