@@ -5,7 +5,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint check bench eval clean
+.PHONY: demo test lint check agents agents-cache bench eval clean
+
+# The real agents that `make agents` tests against, each of a known version.
+FOREWORD_AGENTS_CACHE ?= $(HOME)/.cache/foreword-agents
+export FOREWORD_AGENTS_CACHE
+CLAUDE_CODE := 2.1.325
+CODEX := 0.166.0
+OPENCODE := 1.18.33
+INSPECTOR := 2.12.0
+KERNEL := $(shell uname -s | tr A-Z a-z)
+MACHINE := $(patsubst x86_64,x64,$(patsubst aarch64,arm64,$(shell uname -m)))
 
 demo: $(READY)          ## a sample project, three questions, the injected text and why
 	@$(BIN)/foreword demo
@@ -19,9 +29,18 @@ lint: $(READY)
 
 check: $(READY)
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage run -m pytest --ignore tests/agents --ignore tests/edges/test_inspector.py
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
+
+agents: $(READY) agents-cache   ## real agents (Claude Code, Codex, opencode) against a fake model; needs node and npm
+	$(BIN)/pytest -rs tests/agents tests/edges/test_inspector.py
+
+agents-cache:           ## fetch them, once, into FOREWORD_AGENTS_CACHE
+	@mkdir -p "$(FOREWORD_AGENTS_CACHE)"
+	npm install --prefix "$(FOREWORD_AGENTS_CACHE)" --save-exact --force --ignore-scripts --no-audit --no-fund \
+	    --loglevel=error @anthropic-ai/claude-code-$(KERNEL)-$(MACHINE)@$(CLAUDE_CODE) @openai/codex@$(CODEX) \
+	    opencode-$(KERNEL)-$(MACHINE)@$(OPENCODE) @modelcontextprotocol/inspector@$(INSPECTOR)
 
 bench: $(READY)         ## speed, in distributions
 	$(BIN)/foreword bench

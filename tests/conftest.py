@@ -22,8 +22,11 @@ REPOSITORY = Path(__file__).parent.parent
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     """Every test has a data folder of its own, and none sees the developer's settings."""
-    for name in [name for name in os.environ if name.startswith("FOREWORD_") and name != "FOREWORD_DATA"]:
-        monkeypatch.delenv(name)
+    kept = {"FOREWORD_DATA", "FOREWORD_AGENTS_CACHE"}
+    ours = [name for name in os.environ if name.startswith("FOREWORD_") and name not in kept]
+    for name in (*ours, "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "OPENCODE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
     folder = tmp_path / "home"
     monkeypatch.setenv("FOREWORD_HOME", str(folder))
     return folder

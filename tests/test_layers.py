@@ -10,14 +10,17 @@ import pytest
 ROOT = Path(__file__).parent.parent / "src" / "foreword"
 
 BASE = {"types", "errors"}
-TOOLS = BASE | {"tokens", "words", "options", "report", "config", "log", "question"}
+TOOLS = BASE | {"tokens", "words", "options", "report", "config", "log", "question", "clean", "frame"}
 ALLOWED = {
     "types": set(),
     "errors": set(),
     "report": set(),
     "words": set(),
     "log": set(),
+    "clean": set(),
+    "frame": {"types", "clean"},
     "question": {"words"},
+    "workspace": set(),
     "tokens": BASE,
     "config": BASE,
     "options": BASE,
@@ -27,10 +30,12 @@ ALLOWED = {
     "compose": TOOLS,
     "store": TOOLS,
     "recall": TOOLS | {"store.base", "spaces.base"},
+    "knowledge": TOOLS | {"store.base", "spaces.base"},
     "embedder": BASE | {"log", "store.base", "spaces.base"},
     "pipeline": TOOLS | {"recall", "store.base", "spaces.base"},
     "recipes": TOOLS | {"compose", "recall", "knowledge", "pipeline", "store.base"},
     "engine": {"*"},
+    "companion": {"*"},
     "evaluate": {"*"},
     "bench": {"*"},
     "edges": {"*"},
@@ -46,6 +51,7 @@ LEAVES = {
     "click": {"edges"},
     "platformdirs": {"config"},
     "structlog": {"log"},
+    "sklearn": {"knowledge"},
 }
 
 

@@ -71,8 +71,6 @@ def test_the_version_is_the_distributions():
 def test_every_module_can_be_imported_first():
     for path in SOURCES:
         if path.name != "__main__.py":
-            relative = path.relative_to(
-                path.parents[len(path.parts) - path.parts.index("foreword") - 1].parent
-            )
+            relative = path.relative_to(Path(foreword.__file__).parent.parent)
             name = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
             assert importlib.import_module(name)

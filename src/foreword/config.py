@@ -42,7 +42,9 @@ class Settings:
         return self.home / "workspaces"
 
 
-_NOT_SETTINGS = {"FOREWORD_HOME", "FOREWORD_WORKSPACE", "FOREWORD_DATA", "FOREWORD_SOAK"}
+_NOT_SETTINGS = {
+    *("FOREWORD_HOME", "FOREWORD_WORKSPACE", "FOREWORD_DATA", "FOREWORD_SOAK", "FOREWORD_AGENTS_CACHE"),
+}
 """Variables with our name that others read: where data lives, the command line, the tests."""
 
 EMBEDDINGS = ("bundled", "openai", "sentence-transformers", "fastembed", "none")

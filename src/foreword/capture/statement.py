@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from foreword.capture.redact import redact, redact_json
 from foreword.errors import ValidationError
 from foreword.options import aware, known_kind, share
 from foreword.types import TRUSTS, Source
@@ -34,6 +36,14 @@ def sound(name: str, text: object, most: int = MAX_CHARACTERS, *, empty: bool = 
     except UnicodeEncodeError as error:
         raise ValidationError(f"{name} holds half a character at {error.start} (a lone surrogate)") from None
     return text
+
+
+def without_secrets(item: Item) -> Item:
+    """A sound item as it may reach a disk: without keys, passwords and what was marked private."""
+    text = redact(item.text)
+    if not text.strip():
+        raise ValidationError("nothing is left of the text once what is private is gone; nothing was kept")
+    return replace(item, text=text, about=redact(item.about), metadata=redact_json(dict(item.metadata)))
 
 
 def sound_item(item: Item) -> Item:

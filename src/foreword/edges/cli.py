@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 import foreword
-from foreword.compose.clean import one_line, visible
-from foreword.edges import cli_context, cli_house, cli_measure, cli_memory, cli_move
+from foreword.clean import one_line, visible
+from foreword.edges import (
+    cli_context,
+    cli_house,
+    cli_install,
+    cli_mcp,
+    cli_measure,
+    cli_memory,
+    cli_move,
+    cli_service,
+)
 from foreword.errors import (
     ContextError,
     ForewordError,
@@ -70,7 +79,16 @@ def main() -> None:
     """
 
 
-for _module in (cli_memory, cli_context, cli_move, cli_house, cli_measure):
+for _module in (
+    cli_memory,
+    cli_context,
+    cli_move,
+    cli_install,
+    cli_house,
+    cli_service,
+    cli_mcp,
+    cli_measure,
+):
     for _command in _module.COMMANDS:
         main.add_command(_command)
 

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foreword.compose.clean import one_line, visible
+from foreword.clean import one_line, visible
 from foreword.errors import ValidationError
+from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -38,12 +39,8 @@ _EXAMPLE = "\n\n\b\nExample:\n"
 
 
 def default_workspace() -> str:
-    """The root of the git repository around the current folder, else the folder itself."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / ".git").exists():
-            return str(folder)
-    return str(here)
+    """The workspace of the current folder."""
+    return workspace_of(Path.cwd())
 
 
 @dataclass(frozen=True, slots=True)

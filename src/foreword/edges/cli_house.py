@@ -18,6 +18,7 @@ from foreword.edges.cli_common import (
     command,
     console,
     counted,
+    default_workspace,
     emit,
     opened,
     say,
@@ -25,6 +26,7 @@ from foreword.edges.cli_common import (
     settings,
     tell,
 )
+from foreword.edges.finding import Finding
 from foreword.errors import EmbeddingError, StorageError, StoreDamaged
 
 if TYPE_CHECKING:
@@ -36,16 +38,6 @@ if TYPE_CHECKING:
 
 _LITTLE_SPACE = 200_000_000
 _DATABASE = "memory.db"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at: what it is, whether it is well, and what to do if not."""
-
-    name: str
-    value: str
-    ok: bool = True
-    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +69,11 @@ class Database:
 def doctor(call: Call, repair: bool, everywhere: bool) -> int:
     """Say what is wrong, and what to do.
 
-    Looks at the installation, then compares everything derived in the workspace with what was said.
+    Looks at the installation, and at the agents it was added to, then compares everything derived in the
+    workspace with what was said.
     """
     chosen = settings()
-    findings = [*_versions(), _model(chosen), _home(chosen), _disk(chosen)]
+    findings = [*_versions(), _model(chosen), _home(chosen), _disk(chosen), *_agents(chosen)]
     with opened(embedding=False, at=chosen) as engine:
         if everywhere:
             diagnoses = [_diagnose(engine, one, repair=repair) for one in _databases(chosen)]
@@ -148,6 +141,14 @@ def _disk(chosen: Settings) -> Finding:
     free = shutil.disk_usage(_existing(chosen.home.absolute())).free
     value = f"{_size(free)} free"
     return Finding("disk", value, ok=free > _LITTLE_SPACE, advice="" if free > _LITTLE_SPACE else "free some")
+
+
+def _agents(chosen: Settings) -> list[Finding]:
+    from pathlib import Path
+
+    from foreword.edges.install import examine
+
+    return examine(chosen, Path(default_workspace()))
 
 
 def _path(engine: ContextEngine, workspace: str) -> Path:

@@ -185,7 +185,7 @@ def evaluate(
 ) -> None:
     """Measure quality on labelled sets.
 
-    DIR holds corpus.jsonl, queries.jsonl and qrels.tsv.
+    DIR holds corpus.jsonl, queries.jsonl and qrels.tsv; or dialogues.jsonl, whose changes of subject count.
     """
     from foreword.evaluate import evaluate as measure
     from foreword.evaluate import summary
@@ -249,7 +249,7 @@ def _sizes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
 def bench(call: Call, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
     """Measure speed.
 
-    PART is import, write or search; without one, all are measured.
+    PART is import, write, search or hooks; without one, all are measured.
     """
     from foreword.bench import bench as measure
 

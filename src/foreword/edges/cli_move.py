@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from foreword.compose.clean import visible
+from foreword.clean import visible
 from foreword.edges.cli_common import Call, bar, command, counted, embed, emit, opened, say, tell, words_only
 from foreword.errors import ValidationError
 

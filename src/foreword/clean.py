@@ -1,0 +1,37 @@
+"""Make text safe to show to a model or a terminal: what cannot be seen must not be said.
+
+Removes control characters, escape sequences, bidirectional overrides, zero-width, filler and tag characters,
+and variation selectors, which can carry whole messages unseen. Line breaks and tabs stay; every other way to
+break a line becomes the usual one. What the text says is not judged here.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_UNSEEN = re.compile(
+    "["
+    "\x00-\x08\x0e-\x1f\x7f-\x9f"  # controls, but for tab and line breaks
+    "\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"  # zero width, bidi
+    "\u115f\u1160\u17b4\u17b5\u3164\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # fillers
+    "\ufe00-\ufe0f\U000e0000-\U000e0fff"  # variation selectors and tags
+    "\ud800-\udfff\ufdd0-\ufdef\ufff0-\ufffb\ufffe\uffff"  # halves of characters, and what is none
+    "]"
+)
+
+
+def visible(text: str) -> str:
+    """The text without anything that a reader could not see."""
+    return _UNSEEN.sub("", _ESCAPES.sub("", _BREAKS.sub("\n", text)))
+
+
+def indented(text: str, width: int) -> str:
+    """The text with every line after the first moved right, so that no line of it can pose as another's."""
+    return text.replace("\n", "\n" + " " * width)
+
+
+def one_line(text: str) -> str:
+    """The text on one line."""
+    return " ".join(text.split())

@@ -1,0 +1,214 @@
+"""Who may talk to a server on loopback: the programs of this user that hold the token, and no web page.
+
+A web page can send requests to 127.0.0.1, and can have its own name resolve to it. So the `Host` must be
+ours (else 421), an `Origin` must be ours or absent (else 403), the token comes in a header that no page can
+add without asking (else 401), and nobody who asks is told yes: no CORS header is ever sent. WebSockets are
+refused. That is the `Guard`, around everything. Each address has a `Door` besides: only its methods pass
+(else 405), bodies are JSON by their content type (else 415), because a form can be posted without asking, and
+they are read whole, up to a limit (else 413), before anything sees them.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MAX_BODY = 2_000_000
+"""The most bytes a request may bring."""
+
+OPEN = frozenset({"/health"})
+"""Paths that need no token."""
+
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_CHARSETS = (b"", b"charset=utf-8")
+_LONGEST_LENGTH = len(str(MAX_BODY))
+_ALWAYS = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_STAMPS = frozenset(name for name, _ in _ALWAYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not let in: the status, the tag and what to do about it."""
+
+    status: int
+    type: str
+    message: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        """Answer with the refusal, as JSON."""
+        body = json.dumps({"error": {"type": self.type, "message": self.message}}).encode()
+        length = (b"content-length", str(len(body)).encode())
+        headers = [(b"content-type", b"application/json"), length, *self.headers]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+_WRONG_HOST = Refusal(
+    421, "wrong_host", "this server answers to 127.0.0.1, localhost and [::1] with its port"
+)
+_WRONG_ORIGIN = Refusal(403, "wrong_origin", "web pages may not talk to this server")
+_WEBSOCKET = Refusal(403, "no_websocket", "this server speaks no WebSocket; use plain HTTP")
+_NO_TOKEN = Refusal(
+    401,
+    "unauthorized",
+    "send the header Authorization: Bearer TOKEN, once; the token lies in the file the server named",
+    ((b"www-authenticate", b"Bearer"),),
+)
+_NOT_JSON = Refusal(415, "not_json", "send the body as JSON, with the header Content-Type: application/json")
+_TOO_LARGE = Refusal(413, "too_large", f"a request may bring at most {MAX_BODY:,} bytes; send less at a time")
+
+
+def hosts(port: int) -> tuple[str, ...]:
+    """The values of `Host` that mean this server."""
+    names = ("127.0.0.1", "localhost", "[::1]")
+    return tuple(f"{name}:{port}" for name in names) + (names if port == 80 else ())
+
+
+def origins(port: int) -> tuple[str, ...]:
+    """The values of `Origin` that mean this server's own pages."""
+    return tuple(f"http://{host}" for host in hosts(port))
+
+
+class Guard:
+    """ASGI middleware that lets in only what the module says."""
+
+    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
+        if not token:
+            raise ValueError("a guard needs a token")
+        self._app = app
+        self._token = token.encode()
+        self._hosts = frozenset(host.encode() for host in hosts(port))
+        self._origins = frozenset(origin.encode() for origin in origins(port))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer with a refusal."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await (self._refusal(scope) or self._app)(scope, receive, _stamped(send))
+
+    def _refusal(self, scope: Scope) -> Refusal | None:
+        headers = _Headers(scope)
+        if headers.only(b"host") not in self._hosts:
+            return _WRONG_HOST
+        if not self._own(headers):
+            return _WRONG_ORIGIN
+        if b"websocket" in headers.joined(b"upgrade"):
+            return _WEBSOCKET
+        return None if scope["path"] in OPEN or self._holds_token(headers) else _NO_TOKEN
+
+    def _own(self, headers: _Headers) -> bool:
+        """Whether no page of another site can have sent this; browsers say so in either of two headers."""
+        if headers.joined(b"sec-fetch-site") not in (b"", b"same-origin", b"none"):
+            return False
+        return not headers.there(b"origin") or headers.only(b"origin") in self._origins
+
+    def _holds_token(self, headers: _Headers) -> bool:
+        scheme, _, given = (headers.only(b"authorization", lower=False) or b"").partition(b" ")
+        return hmac.compare_digest(given.strip(), self._token) and scheme.lower() == b"bearer"
+
+
+class Door:
+    """ASGI middleware of one address: its methods, and bodies that are JSON and not too large."""
+
+    def __init__(self, app: ASGIApp, *methods: str) -> None:
+        self._app = app
+        self._methods = frozenset(methods)
+        allowed = ", ".join(sorted(methods))
+        self._wrong_method = Refusal(
+            405, "method_not_allowed", f"this address takes {allowed}", ((b"allow", allowed.encode()),)
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, its body read, or answer with a refusal."""
+        refusal = None if scope["method"] in self._methods else self._wrong_method
+        if scope["method"] in _WITH_BODY and refusal is None:
+            refusal = _unfit_body(_Headers(scope))
+        if scope["method"] in _WITH_BODY and refusal is None:
+            body = await _whole(receive)
+            if body is None:
+                return  # the client has left
+            receive = _again(body, receive)
+            refusal = _TOO_LARGE if len(body) > MAX_BODY else None
+        await (refusal or self._app)(scope, receive, send)
+
+
+class _Headers:
+    """A request's headers, in which a name that comes twice is not mistaken for one that comes once."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._pairs: list[tuple[bytes, bytes]] = list(scope["headers"])
+
+    def _all(self, name: bytes) -> list[bytes]:
+        return [value for key, value in self._pairs if key.lower() == name]
+
+    def there(self, name: bytes) -> bool:
+        return bool(self._all(name))
+
+    def only(self, name: bytes, *, lower: bool = True) -> bytes | None:
+        """The value, if there is exactly one."""
+        match self._all(name):
+            case [value]:
+                return value.lower() if lower else value
+            case _:
+                return None
+
+    def joined(self, name: bytes) -> bytes:
+        """All values as one."""
+        return b", ".join(self._all(name)).lower()
+
+
+def _unfit_body(headers: _Headers) -> Refusal | None:
+    kind, _, parameters = (headers.only(b"content-type") or b"").partition(b";")
+    if kind.strip() != b"application/json" or parameters.strip().replace(b'"', b"") not in _CHARSETS:
+        return _NOT_JSON
+    length = headers.joined(b"content-length") or b"0"
+    small = length.isdigit() and len(length) <= _LONGEST_LENGTH and int(length) <= MAX_BODY
+    return None if small else _TOO_LARGE
+
+
+async def _whole(receive: Receive) -> bytes | None:
+    """The body, no further than the limit and a piece; None when the client left before it was all there."""
+    body = bytearray()
+    while len(body) <= MAX_BODY:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            break
+    return bytes(body)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body that was read, then whatever follows."""
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return replayed
+
+
+def _stamped(send: Send) -> Send:
+    """A `send` that puts on every answer what every answer has."""
+
+    async def stamped(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = [pair for pair in message.get("headers", ()) if pair[0].lower() not in _STAMPS]
+            message = {**message, "headers": [*headers, *_ALWAYS]}
+        await send(message)
+
+    return stamped

@@ -1,0 +1,355 @@
+"""The experiences of a workspace: started, changed while they are open, resolved, found again.
+
+An experience is an item. An item's text never changes, so every change is a new item that supersedes the
+last, under the same experience id, which is the id of the first of them. Each version names those beside it
+the way the store wants it, so that forgetting any of them, by whatever means, takes all of them along.
+
+An item's type is `domain/strategy/status` here: by that a store filters inside its search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from itertools import product
+from secrets import token_hex
+from typing import TYPE_CHECKING, Protocol
+
+from foreword.errors import ValidationError
+from foreword.knowledge import axes, precedents
+from foreword.knowledge.experience import (
+    DOMAINS,
+    MOST_HISTORY,
+    MOST_NOTE,
+    MOST_NOTES,
+    OPEN,
+    STATUSES,
+    STRATEGIES,
+    TIERS,
+    Experience,
+    HistoryEntry,
+    Outcome,
+    experience_of,
+    facts,
+    one_of,
+    said,
+    sound_cause,
+    sound_lesson,
+    tier_of,
+)
+from foreword.options import MAX_LIMIT, named, whole
+from foreword.store.base import Amend
+from foreword.types import Filters, Item, Source
+
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
+
+    from foreword.knowledge.experience import Lesson, RootCause, Status
+    from foreword.types import SearchResult
+
+_AGENT = Source("agent", "agent")
+_INSTANT = timedelta(microseconds=1)
+_PAGE = 64
+
+
+class Engine(precedents.Engine, Protocol):
+    """What experiences need of a `ContextEngine`."""
+
+    @property
+    def clock(self) -> Callable[[], datetime]:
+        """What tells the time."""
+        ...
+
+    def remember_all(self, items: Iterable[Item], workspace: str) -> list[Item]:
+        """Keep items; when this returns they are durable."""
+        ...
+
+
+class Experiences:
+    """Keeps experiences and finds them. Safe to share between threads."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    # Writing
+
+    def start(
+        self,
+        workspace: str,
+        *,
+        domain: str,
+        strategy: str,
+        goal: str,
+        hypothesis: str,
+        action: str,
+        prediction: str,
+        session: str | None = None,
+        note: str = "",
+        source: Source = _AGENT,
+    ) -> Experience:
+        """Begin an experience. A session has one open at a time: the last must be resolved first."""
+        begun = Experience(
+            id=token_hex(8),
+            session=session,
+            created_at=self._engine.clock(),
+            domain=one_of("domain", domain, DOMAINS),
+            strategy=one_of("strategy", strategy, STRATEGIES),
+            goal=said("goal", goal),
+            hypothesis=said("hypothesis", hypothesis),
+            action=said("action", action),
+            prediction=said("prediction", prediction),
+            notes=_noted((), note),
+        )
+        still = self.list(workspace, status=OPEN, session=session, limit=MAX_LIMIT)
+        if (other := next((one for one in still if one.session == session), None)) is not None:
+            raise ValidationError(
+                f"the experience {other.id!r} is still open ({other.goal[:80]}); "
+                "resolve it first, as confirmed, falsified or abandoned"
+            )
+        item = _item(begun, workspace, begun.created_at, source)
+        return _read(self._engine.remember_all([replace(item, id=begun.id)], workspace)[0])
+
+    def update(
+        self,
+        workspace: str,
+        experience_id: str,
+        *,
+        hypothesis: str | None = None,
+        action: str | None = None,
+        prediction: str | None = None,
+        strategy: str | None = None,
+        note: str = "",
+    ) -> Experience:
+        """Change an open experience. Another hypothesis, action or prediction is another iteration."""
+        item, old = self._newest(workspace, experience_id)
+        if old.outcome is not None:
+            raise ValidationError(f"{old.id!r} is {old.status} already; start another experience instead")
+        given = {"hypothesis": hypothesis, "action": action, "prediction": prediction}
+        changes = {name: said(name, text) for name, text in given.items() if text is not None}
+        new = replace(
+            old,
+            hypothesis=changes.get("hypothesis", old.hypothesis),
+            action=changes.get("action", old.action),
+            prediction=changes.get("prediction", old.prediction),
+            strategy=old.strategy if strategy is None else one_of("strategy", strategy, STRATEGIES),
+            notes=_noted(old.notes, note),
+        )
+        if (new.hypothesis, new.action, new.prediction) != (old.hypothesis, old.action, old.prediction):
+            past = HistoryEntry(self._engine.clock(), old.hypothesis, old.action, old.prediction)
+            history = (*old.history, past)[-MOST_HISTORY:]
+            new = replace(new, history=history, iteration_count=old.iteration_count + 1)
+        return self._succeed(workspace, item, old, new)
+
+    def resolve(
+        self,
+        workspace: str,
+        experience_id: str,
+        status: str,
+        result: str = "",
+        *,
+        surprise: str = "",
+        root_cause: RootCause | None = None,
+        lesson: Lesson | None = None,
+        note: str = "",
+        auto_captured: bool = False,
+    ) -> Experience:
+        """Say how an experience ended.
+
+        Whoever calls one falsified says what surprised and why it failed. A run that does so cannot: then
+        both are what the experience `lacks`, until somebody resolves it again and tells. To resolve again
+        with the same status adds to what is known; the status changes only where a run had told it.
+        """
+        item, old = self._newest(workspace, experience_id)
+        ended = one_of("status", status, STATUSES)
+        new = replace(
+            old,
+            outcome=self._ended(old, ended, result, auto_captured=auto_captured),
+            surprise=said("surprise", surprise, empty=True) or old.surprise,
+            root_cause=sound_cause(root_cause) or old.root_cause,
+            lesson=sound_lesson(lesson) or old.lesson,
+            notes=_noted(old.notes, note),
+        )
+        new = replace(new, tier=tier_of(new))
+        if new.lacks and not auto_captured:
+            raise ValidationError(
+                "what is falsified teaches by what surprised and why it failed: give a surprise, "
+                "and a root_cause with its category and description"
+            )
+        return self._succeed(workspace, item, old, new)
+
+    # Reading
+
+    def active(self, workspace: str, session: str | None = None) -> Experience | None:
+        """The open experience of a session; without a session, the newest open one of the workspace."""
+        return next(iter(self.list(workspace, status=OPEN, session=session, limit=1)), None)
+
+    def get(self, workspace: str, experience_id: str) -> Experience | None:
+        """An experience as it stands now, by its own id or that of any of its versions."""
+        found = self._found(workspace, experience_id)
+        return found[1] if found else None
+
+    def list(
+        self,
+        workspace: str,
+        *,
+        domain: str | None = None,
+        strategy: str | None = None,
+        status: str | None = None,
+        tier: str | None = None,
+        session: str | None = None,
+        limit: int = 50,
+    ) -> builtins.list[Experience]:
+        """The experiences that fit, as they stand now, the newest first."""
+        whole("limit", limit, 1, MAX_LIMIT)
+        level = None if tier is None else one_of("tier", tier, TIERS)
+        filters = replace(fitting(domain, strategy, status), session=session)
+        found: builtins.list[Experience] = []
+        for _, experience in self._standing(named(workspace), filters):
+            if level is None or experience.tier == level:
+                found.append(experience)
+            if len(found) == limit:
+                break
+        return found
+
+    def unexplained(
+        self, workspace: str, session: str | None = None, limit: int = 5
+    ) -> builtins.list[Experience]:
+        """What runs have falsified and nobody has explained yet, the newest first."""
+        found = self.list(workspace, status="falsified", tier="gold", session=session, limit=MAX_LIMIT)
+        return [experience for experience in found if experience.lacks][:limit]
+
+    def resolved(self, workspace: str) -> Iterator[tuple[Item, Experience]]:
+        """Every experience that has an outcome, with the item that holds it, the newest first."""
+        return self._standing(named(workspace), fitting(resolved=True))
+
+    def search_axis(
+        self,
+        workspace: str,
+        query: str,
+        axis: str = "full",
+        *,
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int = 10,
+    ) -> builtins.list[SearchResult]:
+        """The resolved experiences nearest to a question on an axis, best first; `precedents` says how."""
+        wanted = precedents.Wanted(
+            named(workspace),
+            said("query", query, 100_000, empty=True),
+            one_of("axis", axis, axes.AXES),
+            fitting(domain, strategy, outcome, resolved=True),
+            whole("limit", limit, 1, MAX_LIMIT),
+            narrowed=any((domain, strategy, outcome)),
+        )
+        return precedents.search(self._engine, wanted)
+
+    # Inside
+
+    def _ended(self, old: Experience, status: Status, result: str, *, auto_captured: bool) -> Outcome:
+        """How it ended, with regard to what is known of that already."""
+        before, now = old.outcome, self._engine.clock()
+        if before is None:
+            return Outcome(status, said("result", result), now, auto_captured)
+        told = said("result", result, empty=True) or before.result
+        if before.status == status:
+            return replace(before, result=told)
+        if auto_captured or not before.auto_captured:
+            raise ValidationError(f"{old.id!r} is {before.status} already; start another experience instead")
+        return Outcome(status, told, now)
+
+    def _newest(self, workspace: str, experience_id: str) -> tuple[Item, Experience]:
+        found = self._found(workspace, experience_id)
+        if found is None:
+            raise ValidationError(
+                f"no experience of {workspace!r} has the id {experience_id!r}; list them to see their ids"
+            )
+        return found
+
+    def _found(self, workspace: str, item_id: str) -> tuple[Item, Experience] | None:
+        """Follow the versions of an experience to the last."""
+        seen = {said("id", item_id, 200)}
+        item = self._engine.store.get(named(workspace), item_id)[0]
+        while item is not None and item.superseded_by and item.superseded_by not in seen:
+            seen.add(item.superseded_by)
+            item = self._engine.store.get(workspace, item.superseded_by)[0]
+        experience = experience_of(item) if item is not None else None
+        return (item, experience) if item is not None and experience is not None else None
+
+    def _standing(self, workspace: str, filters: Filters) -> Iterator[tuple[Item, Experience]]:
+        """What stands, newest first, read in growing pages; should two versions stand, the newer counts."""
+        known: set[str] = set()
+        page = _PAGE
+        while True:
+            items = self._engine.store.recent(workspace, filters, page)
+            for item in items:
+                experience = experience_of(item) if item.superseded_by is None else None
+                if experience is not None and experience.id not in known:
+                    known.add(experience.id)
+                    yield item, experience
+            if len(items) < page:
+                return
+            page *= 8
+
+    def _succeed(self, workspace: str, item: Item, old: Experience, new: Experience) -> Experience:
+        """Keep a new version, and let the old one step behind it."""
+        if new == old:
+            return old
+        at = max(self._engine.clock(), item.created_at + _INSTANT)  # no version is as old as the last
+        version = _item(new, workspace, at, item.source)
+        held = {**version.metadata, **_beside(item, item.id)}
+        kept = self._engine.remember_all([replace(version, metadata=held)], workspace)[0]
+        linked = {**item.metadata, **_beside(item, *item.metadata.get("turns", ()), kept.id)}
+        self._engine.store.batch([Amend(workspace, item.id, superseded_by=kept.id, metadata=linked)])
+        return _read(kept)
+
+
+def fitting(
+    domain: str | None = None,
+    strategy: str | None = None,
+    status: str | None = None,
+    *,
+    resolved: bool = False,
+) -> Filters:
+    """The filters that let these experiences pass, and no other item."""
+    every = STATUSES if resolved else (OPEN, *STATUSES)
+    chosen = (
+        DOMAINS if domain is None else (one_of("domain", domain, DOMAINS),),
+        STRATEGIES if strategy is None else (one_of("strategy", strategy, STRATEGIES),),
+        every if status is None else (one_of("outcome", status, every),),
+    )
+    return Filters(kinds=("experience",), types=tuple(map("/".join, product(*chosen))))
+
+
+def _item(experience: Experience, workspace: str, at: datetime, source: Source) -> Item:
+    return Item(
+        text=axes.full(experience),
+        workspace=workspace,
+        kind="experience",
+        type=f"{experience.domain}/{experience.strategy}/{experience.status}",
+        created_at=at,
+        session=experience.session,
+        confidence=experience.weight,
+        source=source,
+        metadata=facts(experience),
+    )
+
+
+def _beside(item: Item, *ids: str) -> dict[str, list[str]]:
+    """How a version says which others it goes with when they are forgotten."""
+    return {"derived_from": [item.source.name], "turns": [*ids]}
+
+
+def _read(item: Item) -> Experience:
+    """The experience as it was kept: without what is secret."""
+    experience = experience_of(item)
+    if experience is None:
+        raise ValidationError("nothing is left of the experience once what is private is gone")
+    return experience
+
+
+def _noted(notes: tuple[str, ...], note: str) -> tuple[str, ...]:
+    text = said("note", note, MOST_NOTE, empty=True)
+    return (*notes, text)[-MOST_NOTES:] if text else notes

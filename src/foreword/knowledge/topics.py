@@ -1,0 +1,244 @@
+"""What a workspace is about: the names and terms that come back, session after session.
+
+Counts, and does not cluster: a term that several sessions share, lately, is a topic. Knows files, code names,
+proper names and short runs of plain words; takes the longest name that the same items share.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from foreword.knowledge.sentences import SMALL_TALK
+from foreword.words import STOPWORDS, fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from foreword.types import Item
+
+MOST_TOPICS = 5
+_HALF_LIFE_DAYS = 30.0
+_READ = 1_000
+_MOST_OCCURRENCES = 60
+_SAME_ITEMS = 0.6
+_FEW_ITEMS, _USUAL_SHARE = 5, 0.03
+_SHAPE_WORTH = (0.6, 1.2, 1.5, 1.5)
+"""A plain word says least; then a name, a file or a piece of code; then two words, then three."""
+
+_TOKEN = re.compile(
+    r"""(?P<skip>https?://\S+ | (?<![\w.+-])[\w.+-]{1,64}@[\w.-]+ | \[redacted:[^\]]*\]
+            | \b[0-9a-f]{7,64}\b)
+      | (?P<file>(?<![\w.\-/])(?:~?/)?(?:[\w.@-]++/)*+(?:[\w-]++\.)+?(?:py|pyi|js|jsx|ts|tsx|mjs|vue|go|rs
+            |java|kt|swift|c|h|cc|cpp|hpp|cs|rb|php|sh|md|rst|toml|ya?ml|json|ini|cfg|sql|html|css|scss|proto|tf
+            |ipynb)\b)
+      | (?P<code>\b(?:[A-Za-z][^\W_]*+_\w+ | [a-z]++[A-Z]\w+ | [A-Z][a-z]++[A-Z]\w+ | [A-Z]{2,9}-\d+)\b)
+      | (?P<word>[^\W\d_][^\W_]*(?:-[^\W_]+)*)(?:['’][^\W_]+)?
+      | (?P<stop>[.,;:!?()\[\]{}"“”\n|=<>/\\`$#*+]+)
+    """,
+    re.VERBOSE,
+)
+_PLAIN_WORDS = (
+    "able absolutely add added adding adds agent agreed allow already always amazing another anything april "
+    "args around ask asked asking assistant async august await away awesome back bad bash beautiful begin "
+    "best better big break bring brings broke broken brought build built bump bumps call called case cd "
+    "change changed changes characters check checked choose chose class clean close co-authored-by code "
+    "command commit congrats congratulations const continue cool create created current day days december "
+    "decide decided decision def definitely delete deprecated different doc docs done drop echo edit edited "
+    "eight else empty end enjoy enjoyed entry error errors even every everything excellent excited exciting "
+    "exit explain fail failed failing fails false fantastic favorite favourite feature february feel "
+    "feeling feels felt file files find first five fix fixed fixes fixing following found four friday full "
+    "fun function getting git give given glad guy guys haha happen happened happy hard hear heard help hope "
+    "hour hours however idea implement implemented import important include incredible input inspiring "
+    "instead interesting issue issues item january july june keep kind kwargs last later learn learned "
+    "learning leave left less likely line lines list long looking love loved made main makes making march "
+    "may means merge message method minute minutes missing monday month months move moved must name needed "
+    "needs new next night nine none note noted nothing november npm null number october often old open "
+    "option output part pass passed passes passing path people per perhaps place point possible prefer "
+    "prefers probably problem project prompt proud pull push put pytest question quite rather read ready "
+    "refactor remember remove removed rename replace report result results return returns review run "
+    "running runs saturday save second seem seems seen self september session set seven several share "
+    "shared show signed-off-by simple since six small someone something sometimes soon sort special spend "
+    "start started still stop string summary sunday support supportive switch takes taking talking ten test "
+    "tested tests text thinking thought three thursday time times today together tomorrow tool totally "
+    "toward tried true try trying tuesday turn two type understand update updated upon use used user using "
+    "usually value values var version via wait wants warning wednesday week weeks whole without wonderful "
+    "work working works wow write wrong wrote year years yesterday yet"
+)
+_PLAIN = frozenset(_PLAIN_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Something that a workspace keeps coming back to; `items` are the newest that mention it."""
+
+    name: str
+    confidence: float
+    items: tuple[str, ...]
+    last_seen: datetime
+
+
+@dataclass(slots=True)
+class _Term:
+    """Where a term was met: its spellings, its items by place, and the sessions they belong to."""
+
+    size: int
+    spellings: Counter[str] = field(default_factory=Counter)
+    places: list[int] = field(default_factory=list)
+    sessions: dict[str, float] = field(default_factory=dict)
+    score: float = 0.0
+
+
+def topics(items: Sequence[Item], now: datetime, most: int = MOST_TOPICS) -> tuple[Topic, ...]:
+    """The topics of these items, surest first.
+
+    A topic stands in at least two sessions; where there is only one session, in at least three items. A
+    session that is long ago counts for less. What the web said is not counted: a page could name a topic.
+    """
+    items = [item for item in items if item.superseded_by is None and item.source.trust != "web"]
+    terms = _terms(items, now)
+    sessions = {_session(item) for item in items}
+    for term in terms.values():
+        term.score = _score(term, len(items), len(sessions))
+    ranked = sorted(
+        (term for term in terms.values() if term.score > 0), key=lambda t: (-t.score, -t.size, _name(t))
+    )
+    return tuple(_topic(term, items) for term in _distinct(ranked, most))
+
+
+def _terms(items: Sequence[Item], now: datetime) -> dict[str, _Term]:
+    terms: dict[str, _Term] = {}
+    for place, item in enumerate(items):
+        freshness = 0.5 ** (max(0.0, (now - item.created_at).total_seconds()) / 86_400 / _HALF_LIFE_DAYS)
+        about = f"{item.metadata.get('file', '')}\n" if item.metadata.get("file") else ""
+        for key, spelling, size in _named(f"{about}{item.text[:_READ]}"):
+            term = terms.setdefault(key, _Term(size))
+            term.size = max(size, term.size)
+            term.spellings[spelling] += 1
+            if not term.places or term.places[-1] != place:
+                term.places.append(place)
+            session = _session(item)
+            term.sessions[session] = max(freshness, term.sessions.get(session, 0.0))
+    return terms
+
+
+def _session(item: Item) -> str:
+    """The session of an item; a statement outside any session counts by its day."""
+    return item.session or f"day {item.created_at.date()}"
+
+
+def _named(text: str) -> Iterator[tuple[str, str, int]]:
+    """The terms of a text: key, spelling, and how many words it has; 0 words for a plain one.
+
+    The capital at the beginning of a sentence tells nothing, so it goes.
+    """
+    run: list[str] = []
+    begins, fresh = True, True  # whether the run begins a sentence, and whether the next word does
+    for match in _TOKEN.finditer(text):
+        shape = match.lastgroup or ""
+        value = match.group(shape)
+        if shape == "word" and _says_something(value):
+            begins = begins if run else fresh
+            run.append(value)
+            fresh = False
+            continue
+        yield from _runs(run, begins=begins)
+        run, fresh = [], shape == "stop" and value[0] in ".!?\n#"
+        if shape == "file":
+            name = "/".join(value.strip("/~").split("/")[-2:])
+            yield fold(name), name, 1
+        elif shape == "code":
+            yield fold(value), value, 1
+    yield from _runs(run, begins=begins)
+
+
+def _says_something(word: str) -> bool:
+    plain = fold(word)
+    return len(plain) > 2 and plain not in STOPWORDS and plain not in SMALL_TALK and plain not in _PLAIN
+
+
+def _runs(run: list[str], *, begins: bool) -> Iterator[tuple[str, str, int]]:
+    """Every stretch of one to three words in a run of telling words that could be the name of something."""
+    if begins and run and run[0].istitle() and not (len(run) > 1 and run[1].istitle()):
+        run = [run[0].lower(), *run[1:]]
+    for size in (1, 2, 3):
+        for start in range(len(run) - size + 1):
+            words = run[start : start + size]
+            if words[0].endswith("ly") or words[-1].endswith(("ly", "ing", "ed")):
+                continue
+            plain = size == 1 and words[0].islower()
+            yield " ".join(_singular(fold(word)) for word in words), " ".join(words), 0 if plain else size
+
+
+def _singular(word: str) -> str:
+    """A word without the s of its plural, so that `retry` and `retries` are one term."""
+    if word.endswith("ies") and len(word) > 5:
+        return f"{word[:-3]}y"
+    return (
+        word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 4 else word
+    )
+
+
+def _score(term: _Term, items: int, sessions: int) -> float:
+    """How good a topic a term is: surely met again, and not what everything here is about anyway."""
+    single = sessions < 2
+    if len(term.places) < (3 if single else 2) or (not single and len(term.sessions) < 2):
+        return 0.0
+    usual = max(_FEW_ITEMS, items * _USUAL_SHARE)
+    special = min(1.0, math.sqrt(usual / len(term.places)))
+    return _confidence(term) * special * _SHAPE_WORTH[term.size]
+
+
+def _confidence(term: _Term) -> float:
+    """From 0 to 1: how many sessions, as far as they are fresh, and a little for how many items."""
+    evidence = sum(term.sessions.values()) + 0.05 * min(len(term.places), 10)
+    return evidence / (evidence + 1)
+
+
+def _distinct(ranked: list[_Term], most: int) -> Iterable[_Term]:
+    """The best terms, none of which is part of another or stands in the same items under another name."""
+    chosen: list[_Term] = []
+    for term in ranked:
+        if len(chosen) == most:
+            break
+        if not any(_same(term, other) for other in chosen):
+            chosen.append(_fuller(term, ranked))
+    return chosen
+
+
+def _fuller(term: _Term, ranked: list[_Term]) -> _Term:
+    """The longest name that nearly all of the term's items share."""
+    words = set(fold(_name(term)).split())
+    for other in sorted(ranked, key=lambda other: -other.size):
+        longer = other.size > term.size and words < set(fold(_name(other)).split())
+        if longer and len(other.places) >= 0.75 * len(term.places):
+            return other
+    return term
+
+
+def _same(term: _Term, other: _Term) -> bool:
+    one, two = set(fold(_name(term)).split()), set(fold(_name(other)).split())
+    shared = len(set(term.places) & set(other.places))
+    small = min(len(term.places), len(other.places))
+    return bool(one & two) or (shared >= _SAME_ITEMS * small and min(term.size, other.size) < 2)
+
+
+def _name(term: _Term) -> str:
+    """The spelling met most often."""
+    return min(term.spellings, key=lambda spelling: (-term.spellings[spelling], spelling))
+
+
+def _topic(term: _Term, items: Sequence[Item]) -> Topic:
+    mentioned = sorted(
+        (items[place] for place in term.places), key=lambda item: item.created_at, reverse=True
+    )
+    return Topic(
+        name=_name(term),
+        confidence=round(_confidence(term), 3),
+        items=tuple(item.id for item in mentioned[:_MOST_OCCURRENCES]),
+        last_seen=mentioned[0].created_at,
+    )

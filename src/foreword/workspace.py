@@ -1,0 +1,17 @@
+"""Which workspace a folder belongs to: the git repository around it, else the folder itself.
+
+The answer is the real path, so that a repository reached through a link is the same workspace.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def workspace_of(folder: Path) -> str:
+    """The name of the workspace that someone who stands in this folder works in."""
+    here = Path(folder).resolve()
+    for candidate in (here, *here.parents):
+        if (candidate / ".git").exists():
+            return str(candidate)
+    return str(here)

@@ -1,0 +1,159 @@
+"""The real Claude Code, from its prompt through the installed hooks to what the model is sent."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+FACT = "The staging database of the lighthouse project is called heron-42 and stands in Frankfurt."
+WORD = "heron-42"
+PROMPT = "What is the staging database of the lighthouse project called?"
+LATER = "And where does the staging database of the lighthouse project stand?"
+
+
+def test_without_foreword_the_model_knows_nothing(world, claude):
+    world.foreword("remember", FACT)
+    assert claude(PROMPT)["result"] == "Understood."
+    assert PROMPT in world.model.texts[-1]
+    assert WORD not in world.model.texts[-1]
+
+
+def test_what_was_remembered_is_in_what_the_model_is_sent(world, claude):
+    world.foreword("remember", FACT)
+    world.install("claude-code")
+    world.serve()
+    claude(PROMPT)
+    assert len(world.model.texts) == 1
+    assert WORD in world.model.texts[0]
+    assert "foreword-context" in world.model.texts[0]
+
+
+def test_the_first_session_starts_the_service_and_waits_for_it(world, claude):
+    world.foreword("remember", FACT)
+    world.install("claude-code")
+    claude(PROMPT)
+    assert world.status()["running"]
+    assert WORD in world.model.texts[0]
+
+
+def test_nothing_is_said_twice_in_a_session(world, claude):
+    world.foreword("remember", FACT)
+    world.install("claude-code")
+    world.serve()
+    claude(PROMPT)
+    claude(LATER, "--continue")
+    first, second = world.model.texts
+    assert PROMPT in second
+    assert second.count(WORD) == first.count(WORD) >= 1
+
+
+def test_another_session_is_told_again(world, claude):
+    world.foreword("remember", FACT)
+    world.install("claude-code")
+    world.serve()
+    claude(PROMPT)
+    claude(LATER)
+    assert WORD in world.model.texts[-1]
+
+
+def test_a_brief_arrives_before_a_tool_runs(world, claude):
+    world.model.command = "echo running the kestrel migration"
+    world.install("claude-code")
+    world.serve()
+    claude("Good morning.")  # the session begins with nothing to be told
+    world.foreword("remember", "The kestrel migration locks the orders table: never run it on a Friday.")
+    claude("USE_TOOL", "--continue")
+    before, after = world.model.texts[1:]
+    assert "orders table" not in before
+    assert "orders table" in after
+
+
+def test_a_prompt_becomes_a_turn_and_so_does_the_answer(world, claude):
+    world.install("claude-code")
+    world.serve()
+    claude("Please rename the lighthouse module to beacon.")
+    world.foreword("stop")
+    assert world.found("rename lighthouse beacon") == ["Please rename the lighthouse module to beacon."]
+
+
+def test_what_foreword_said_is_not_remembered_as_new(world, claude):
+    world.foreword("remember", FACT)
+    world.install("claude-code")
+    world.serve()
+    claude(PROMPT)
+    claude(LATER, "--continue")
+    world.foreword("stop")
+    assert not [text for text in world.found("staging database heron") if WORD in text]
+
+
+def test_a_killed_service_costs_a_session_nothing_and_loses_no_prompt(world, claude):
+    world.install("claude-code")
+    pid = world.serve()
+    claude("Good morning.")
+    os.kill(pid, signal.SIGKILL)
+    said = claude("Please rename the lighthouse module to beacon.", "--continue")
+    assert said["result"] == "Understood."
+    assert "rename the lighthouse module" in world.model.texts[-1]
+    world.until(lambda: world.found("rename lighthouse beacon"))
+
+
+def test_a_service_that_sleeps_holds_nobody_up_and_catches_up(world, claude):
+    world.foreword("install", "claude-code")  # with the deadlines that users have
+    pid = world.serve()
+    claude("Good morning.")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        said = claude("Please rename the lighthouse module to beacon.", "--continue")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert said["result"] == "Understood."
+    assert said["time_to_request_ms"] < 5_000
+    assert "rename the lighthouse module" in world.model.texts[-1]
+    world.until(lambda: world.found("rename lighthouse beacon"))
+
+
+def test_a_foreword_that_is_gone_costs_a_session_nothing(world, claude):
+    world.install("claude-code")
+    settings = world.home / ".claude" / "settings.json"
+    settings.write_text(settings.read_text().replace("hook_client.py", "gone/hook_client.py"))
+    assert claude(PROMPT)["result"] == "Understood."
+    assert PROMPT in world.model.texts[-1]
+
+
+def test_after_uninstalling_the_model_is_told_nothing(world, claude):
+    world.foreword("remember", FACT)
+    world.install("claude-code")
+    world.foreword("uninstall", "claude-code")
+    claude(PROMPT)
+    assert WORD not in world.model.texts[-1]
+
+
+def test_a_projects_installation_works_in_that_project(world, claude):
+    world.foreword("remember", FACT)
+    world.install("claude-code", "--scope", "project")
+    world.serve()
+    claude(PROMPT)
+    assert WORD in world.model.texts[-1]
+
+
+def test_the_memory_tools_connect(world, claude):
+    world.install("claude-code")
+    assert "Connected" in next(line for line in claude.run("mcp", "list").splitlines() if "foreword" in line)
+
+
+def test_the_plugin_is_valid_and_does_the_same(world, claude):
+    world.foreword("remember", FACT)
+    folder = world.root / "market"
+    world.install("claude-code", "--plugin", str(folder))
+    for part in (folder, folder / "foreword"):
+        assert "Validation passed" in claude.run("plugin", "validate", str(part))
+    claude.run("plugin", "marketplace", "add", str(folder))
+    claude.run("plugin", "install", "foreword@foreword")
+    world.serve()
+    claude(PROMPT)
+    assert WORD in world.model.texts[-1]
+    assert "foreword:recall" in world.model.texts[-1]
