@@ -111,6 +111,14 @@ def test_a_prompt_does_not_find_itself(event, said):
     assert said(event("UserPromptSubmit", prompt="Where is the configuration of the importer kept?")) == ""
 
 
+def test_a_question_that_was_asked_before_is_no_answer_to_itself(engine, folder, event, said):
+    said(event("UserPromptSubmit", prompt="Which database does the billing service use?"))
+    said(event("Stop", message="The billing service uses Postgres 16 as its database."))
+    again = said(event("UserPromptSubmit", prompt="Which database does billing use?", session="tuesday"))
+    assert "uses Postgres 16" in again
+    assert "]: Which database" not in again
+
+
 def test_a_tool_that_acts_is_briefed_and_one_that_looks_is_not(engine, folder, event, companion):
     engine.remember(RETRIES, folder)
     doing = {

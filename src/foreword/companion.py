@@ -60,7 +60,7 @@ class Companion:
         self._repeats = Repeats()
         self._detector = DivergenceDetector()
         self._sessions = SessionContextProvider(engine.store, engine.clock, summariser)
-        self._pipeline = InjectionPipeline(
+        self.pipeline = InjectionPipeline(
             engine,
             diverges=self._diverges,
             last_session=lambda workspace, session: self._sessions.get_last_session_summary(
@@ -94,13 +94,13 @@ class Companion:
     def _said(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
         match event.name:
             case "SessionStart":
-                return self._pipeline.generate_session_context(
+                return self.pipeline.generate_session_context(
                     event.session, workspace=workspace
                 ).formatted_context
             case "UserPromptSubmit" if not is_junk(event.prompt):
                 return self._before_prompt(event, workspace, deadline_ms)
             case "PreToolUse" if event.tool.casefold() in _ACTING:
-                return self._pipeline.generate_brief_context(
+                return self.pipeline.generate_brief_context(
                     _question(event), workspace=workspace, session_id=event.session, deadline_ms=deadline_ms
                 )
             case _:
@@ -108,7 +108,7 @@ class Companion:
 
     def _before_prompt(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
         question = without_frames(event.prompt)[:_LONGEST_QUESTION]
-        result = self._pipeline.generate_context(
+        result = self.pipeline.generate_context(
             question, event.session, workspace=workspace, deadline_ms=deadline_ms
         )
         return result.formatted_context

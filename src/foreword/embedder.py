@@ -3,23 +3,28 @@
 A thread takes what was stored, looks for vectors of the same text first, has the rest encoded in batches and
 hands them to the store. What a killed process left without vectors is found again the next time its
 workspace is opened. Failures are logged and tried again with the next write; nothing waits for this thread.
+
+Beside the whole item, the encoder may be shown views of it: another text, made from the item alone, whose
+vector is kept in a space of its own. An item of which a view shows nothing has no vector there.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from foreword.log import get_logger
 from foreword.store.base import KnownVectors, PutVectors, Unembedded, Vector
+from foreword.types import Item
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator
 
     from foreword.spaces.base import VectorSpace
     from foreword.store.base import Store
-    from foreword.types import Item
 
 _log = get_logger("foreword.embedder")
 
@@ -28,12 +33,17 @@ PATIENCE = 10.0
 """How many seconds `close` waits for the batch in hand; an encoder that hangs must not hang its user."""
 
 
-class Embedder:
-    """Keeps one space's vectors in step with the items of every workspace that is used."""
+View = tuple[str, tuple[str, ...], Callable[[Item], str]]
+"""The name of a space, the kinds of item that may have a vector there, and what of an item is embedded."""
 
-    def __init__(self, store: Store, space: VectorSpace) -> None:
+
+class Embedder:
+    """Keeps one encoder's vectors in step with the items of every workspace that is used."""
+
+    def __init__(self, store: Store, space: VectorSpace, views: Sequence[View] = ()) -> None:
         self._store = store
         self._space = space
+        self._views = tuple(views)
         self._queue: queue.SimpleQueue[tuple[str, Sequence[Item]] | None] = queue.SimpleQueue()
         self._opened: set[str] = set()
         self._thread: threading.Thread | None = None
@@ -57,22 +67,46 @@ class Embedder:
             self._queue.put((workspace, items))
 
     def catch_up(self, workspace: str, progress: Callable[[int], None] = lambda _: None) -> int:
-        """Embed everything a workspace lacks, here and now; gives how many."""
+        """Make every vector that a workspace lacks, here and now; gives how many."""
         total = 0
-        while items := self._lacking(workspace):
-            kept = self.embed(workspace, items)
-            if not kept:
-                break  # all of them were forgotten meanwhile
+        for kept in self._catching_up(workspace):
             total += kept
             progress(total)
         return total
 
     def embed(self, workspace: str, items: Sequence[Item]) -> int:
-        """Give these items their vectors; those of a text that is known already cost nothing."""
-        with self._encoding:  # so that two threads never encode the same text
-            return self._embed(workspace, items)
+        """Give these items their vectors, in every space; those of a text that is known cost nothing."""
+        kept = self._embed(workspace, self._space.name, items)
+        for name, kinds, view in self._views:
+            kept += self._embed(workspace, name, _seen(view, [item for item in items if item.kind in kinds]))
+        return kept
 
-    def _embed(self, workspace: str, items: Sequence[Item]) -> int:
+    def _catching_up(self, workspace: str) -> Iterator[int]:
+        """Embed batch after batch of what a workspace lacks; gives how many vectors each brought."""
+        while items := self._lacking(workspace, self._space.name, BATCH):
+            if not (kept := self._embed(workspace, self._space.name, items)):
+                break  # all of them were forgotten meanwhile
+            yield kept
+        for view in self._views:
+            yield from self._catching_up_with(workspace, view)
+
+    def _catching_up_with(self, workspace: str, view: View) -> Iterator[int]:
+        """The same for a view. Items of which it shows nothing stay on the list, so a longer one is read."""
+        name, kinds, shown = view
+        most = BATCH
+        while True:
+            listed = self._lacking(workspace, name, most, kinds)
+            for batch in _batches(_seen(shown, listed)):
+                yield self._embed(workspace, name, batch)
+            if len(listed) < most:
+                return
+            most *= 4
+
+    def _embed(self, workspace: str, name: str, items: Sequence[Item]) -> int:
+        with self._encoding:  # so that two threads never encode the same text
+            return self._encode(workspace, name, items) if items else 0
+
+    def _encode(self, workspace: str, name: str, items: Sequence[Item]) -> int:
         space = self._space
         hashes = {item.id: space.view_hash(item) for item in items}
         known = self._store.batch([KnownVectors(workspace, space.digest, tuple(hashes.values()))])[0]
@@ -80,7 +114,7 @@ class Embedder:
         vectors = [Vector(i.id, hashes[i.id], known[hashes[i.id]]) for i in items if hashes[i.id] in known]
         for item, values in zip(fresh, space.embed_items(fresh) if fresh else (), strict=True):
             vectors.append(Vector(item.id, hashes[item.id], tuple(values)))
-        stored = self._store.batch([PutVectors(workspace, space.name, space.digest, tuple(vectors))])[0]
+        stored = self._store.batch([PutVectors(workspace, name, space.digest, tuple(vectors))])[0]
         return cast(int, stored)
 
     def close(self) -> None:
@@ -92,8 +126,8 @@ class Embedder:
             self._queue.put(None)
             thread.join(PATIENCE)
 
-    def _lacking(self, workspace: str) -> tuple[Item, ...]:
-        op = Unembedded(workspace, self._space.name, self._space.digest, BATCH)
+    def _lacking(self, workspace: str, name: str, most: int, kinds: tuple[str, ...] = ()) -> tuple[Item, ...]:
+        op = Unembedded(workspace, name, self._space.digest, most, kinds)
         return cast("tuple[Item, ...]", self._store.batch([op])[0])
 
     def _run(self) -> None:
@@ -107,10 +141,16 @@ class Embedder:
                     self._opened.discard(workspace)
 
     def _work(self, workspace: str, items: Sequence[Item]) -> None:
-        for start in range(0, len(items), BATCH):
-            if self._stopping.is_set():
-                return
-            self.embed(workspace, items[start : start + BATCH])
-        while not items and not self._stopping.is_set() and (lacking := self._lacking(workspace)):
-            if not self.embed(workspace, lacking):
-                return
+        given = (self.embed(workspace, batch) for batch in _batches(items))
+        steps = given if items else self._catching_up(workspace)
+        while not self._stopping.is_set() and next(steps, None) is not None:
+            pass
+
+
+def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+
+
+def _seen(view: Callable[[Item], str], items: Sequence[Item]) -> list[Item]:
+    """The items as an encoder sees them through a view: its text in place of theirs; without, not at all."""
+    return [replace(item, about="", text=text) for item in items if (text := view(item))]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from foreword import config, pipeline
 from foreword.capture import jsonl
-from foreword.capture.statement import sound, sound_item
+from foreword.capture.redact import redact
+from foreword.capture.statement import sound, sound_item, without_secrets
 from foreword.compose.templates import TEMPLATES, ContextTemplate
 from foreword.embedder import Embedder
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
@@ -32,7 +33,7 @@ from foreword.spaces.identifiers import IdentifierSpace
 from foreword.spaces.lexical import LexicalSpace, TrigramSpace
 from foreword.spaces.rerank import BundledReranker
 from foreword.spaces.time import DaySpace, HourSpace, RecencySpace
-from foreword.store.base import Amend, Delete, Put, PutReceipt, Relate, Relations
+from foreword.store.base import Amend, Delete, KnownVectors, Put, PutReceipt, Relate, Relations
 from foreword.tokens import Tokenizer, tokenizer
 from foreword.types import Filters, Item, Note, Query, Receipt, Relation, SearchResult, Source, Views
 
@@ -90,7 +91,7 @@ class ContextEngine:
         self.settings = settings if settings is not None else config.load()
         self.store = store if store is not None else _default_store(self.settings)
         self.tokenizer = counter if counter is not None else tokenizer(self.settings.tokenizer)
-        self._clock = clock
+        self.clock = clock
         self._templates = dict(TEMPLATES)
         self._rankers: dict[str, RankingFunction] = {}
         self._blends: dict[str, dict[str, Blend]] = {}
@@ -137,7 +138,7 @@ class ContextEngine:
             importance=importance,
             source=source,
             metadata=metadata if metadata is not None else {},
-            created_at=created_at if created_at is not None else self._clock(),
+            created_at=created_at if created_at is not None else self.clock(),
         )
         kept = self.remember_all([item], workspace)[0]
         if supersedes == kept.id:
@@ -150,8 +151,8 @@ class ContextEngine:
         """Keep many items, a few hundred a transaction. All are checked before the first is written."""
         named(workspace)
         counted = [
-            replace(sound_item(item), tokens=self.tokenizer.count(item.text), workspace=workspace)
-            for item in items
+            replace(item, tokens=self.tokenizer.count(item.text), workspace=workspace)
+            for item in (without_secrets(sound_item(item)) for item in items)
         ]
         kept: list[Item] = []
         for start in range(0, len(counted), _BATCH):
@@ -172,7 +173,7 @@ class ContextEngine:
     ) -> Relation:
         """Keep a relation between two items."""
         relation = Relation(
-            from_id, to_id, sound("type", type, 200), share("confidence", confidence), self._clock()
+            from_id, to_id, sound("type", type, 200), share("confidence", confidence), self.clock()
         )
         self.store.batch([Relate(workspace, (relation,))])
         return relation
@@ -243,7 +244,7 @@ class ContextEngine:
             if on_error != "empty":
                 raise
             _log.warning("no context could be built", workspace=workspace, error=str(error))
-            return _empty_result(str(query), workspace, self._clock(), error)
+            return _empty_result(str(query), workspace, self.clock(), error)
 
     def build_context_by_vector(
         self,
@@ -322,6 +323,23 @@ class ContextEngine:
         """Make the vectors that a workspace still lacks, now; gives how many were made."""
         return self._embedder.catch_up(workspace, progress) if self._embedder else 0
 
+    def vectors(self, workspace: str, items: Sequence[Item]) -> dict[str, Sequence[float]]:
+        """The vectors of these items by id, as far as they have been made."""
+        if self._dense is None or not items:
+            return {}
+        hashes = {item.id: self._dense.view_hash(item) for item in items}
+        known = self.store.batch([KnownVectors(workspace, self._dense.digest, tuple(hashes.values()))])[0]
+        return {item: known[name] for item, name in hashes.items() if name in known}
+
+    def embedded(self, question: str) -> list[float] | None:
+        """The vector of a question; None when this engine has no encoder."""
+        return self._dense.embed_question(question) if self._dense and question.strip() else None
+
+    @property
+    def unrelated(self) -> float:
+        """The cosine that this engine's encoder gives to strangers."""
+        return pipeline.unrelated(self.kit)
+
     def count(self, workspace: str) -> Counts:
         """How much a workspace holds."""
         return self.store.count(workspace)
@@ -335,7 +353,7 @@ class ContextEngine:
 
     def import_lines(self, lines: Iterable[str], workspace: str) -> int:
         """Store what `export` gave, or lines written by hand; all are checked before the first is kept."""
-        read = list(jsonl.read_lines(lines, workspace, self._clock()))
+        read = list(jsonl.read_lines(lines, workspace, self.clock()))
         items = [one for one in read if isinstance(one, Item)]
         relations = tuple(one for one in read if isinstance(one, Relation))
         ends = {end for relation in relations for end in (relation.from_id, relation.to_id)}
@@ -394,8 +412,8 @@ class ContextEngine:
                 raise ValidationError(f"no item of {workspace!r} has the id {wanted!r}")
 
     def _query(self, text: str, workspace: str, options: SearchOptions) -> Query:
-        sound("query", text, empty=True)
-        return self._asked(Query(text, workspace, self._clock(), options.filters, options.limit), options)
+        text = redact(sound("query", text, empty=True))
+        return self._asked(Query(text, workspace, self.clock(), options.filters, options.limit), options)
 
     def _query_by_vector(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
         if self._dense is None:
@@ -403,7 +421,7 @@ class ContextEngine:
         self._dense.refuse_misfit(vector)
         values = tuple(float(value) for value in vector)
         return self._asked(
-            Query("", workspace, self._clock(), options.filters, options.limit, values), options
+            Query("", workspace, self.clock(), options.filters, options.limit, values), options
         )
 
     def _asked(self, query: Query, options: SearchOptions) -> Query:

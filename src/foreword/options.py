@@ -27,6 +27,7 @@ FULL_LANE_MS = 150.0
 MAX_LIMIT = 1000
 MAX_DEPTH = 10
 MAX_NAME = 1024
+MAX_DEADLINE_MS = 600_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +59,10 @@ class SearchOptions:
             raise ValidationError(
                 f"date_from ({self.date_from}) is after date_to ({self.date_to}); swap them"
             )
-        if self.deadline_ms is not None and not self.deadline_ms > 0:
-            raise ValidationError("deadline_ms must be above 0, or None for no deadline")
+        if self.deadline_ms is not None and not 0 < self.deadline_ms <= MAX_DEADLINE_MS:
+            raise ValidationError(
+                f"deadline_ms must be above 0 and at most {MAX_DEADLINE_MS:,.0f}, or None for no deadline"
+            )
         if self.lane not in (None, "fast", "full"):
             raise ValidationError(
                 f"lane must be 'fast', 'full' or None (the deadline decides), not {self.lane!r}"

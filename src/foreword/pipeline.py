@@ -103,12 +103,12 @@ def retrieve(draft: Draft) -> Draft:
 def fuse(draft: Draft) -> Draft:
     """Make one list of all the spaces' lists."""
     query, kit = draft.query, draft.kit
-    hits = fuse_lists(draft.found, query.text, query.now, kit.clocks, _unrelated(kit), kit.blends)
+    hits = fuse_lists(draft.found, query.text, query.now, kit.clocks, unrelated(kit), kit.blends)
     results = tuple(SearchResult(h.item, h.score, ranks=h.ranks, scores=h.scores) for h in hits)
     return replace(draft, hits=tuple(hits), results=results)
 
 
-def _unrelated(kit: Kit) -> float:
+def unrelated(kit: Kit) -> float:
     """What strangers are to the encoder: asked after it had its say, so that nothing waits here."""
     told = kit.encoder.unrelated if kit.encoder else None
     return UNRELATED if told is None else told

@@ -67,7 +67,7 @@ def test_the_receipt_says_what_every_stage_did(engine, project, coding):
     assert (kept.recipe, kept.session, kept.budget, kept.tokens) == ("coding", "s1", 1250, result.tokens_used)
     assert [stage.stage for stage in kept.stages] == [
         "retrieve", "fuse", "rerank", "refresh", "limit", "relate", "hush", "drop_already_told",
-        "drop_superseded", "drop_repeats", "weigh", "diversify", "limit_sources", "fit",
+        "drop_echoes", "drop_superseded", "drop_repeats", "weigh", "diversify", "limit_sources", "fit",
     ]  # fmt: skip
     assert tuple(entry.item_id for entry in kept.injected) == result.included_memories
     first = kept.injected[0]

@@ -11,6 +11,7 @@ Patterns are compiled when a text first holds what they begin with, and cost tim
 
 from __future__ import annotations
 
+import binascii
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -158,7 +159,6 @@ _FORMATS: tuple[tuple[str, str, str, int], ...] = (
     ("twitter", "AAAAAAAAAAAAAAAAAAAA", r"[A-Za-z0-9%]{30,}", 0),
     ("typeform", "tfp_", r"[\w.=-]{40,}", 0),
     ("vault", "hvs. hvb. hvr.", r"[\w-]{24,}", 0),
-    ("vault-token", "s.", r"[A-Za-z0-9]{24}(?![\w.])", 0),
     ("vercel", "vcp_ vci_ vca_ vcr_ vck_", r"[A-Za-z0-9]{24,}", 0),
     ("xai", "xai-", r"[A-Za-z0-9]{60,}", 0),
     ("yandex", "AQVN t1.9eu", r"[\w.=-]{35,}", 0),
@@ -181,9 +181,11 @@ _SHAPES = (
     ("discord", r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,40}(?!\w)"),
     ("mailgun", r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?!\w)"),
 )
+# Where keys can stand: a small part of most texts, and the only one that is searched for their beginnings.
 _RUN = re.compile(r"[A-Za-z0-9_+/=%.~$:-]{16,}+")
-_APART = {"bearer", "basic", "fly", "login", "private-key", "url-password", "url-token"}
-"""Kinds whose beginning and secret may have a blank or a sign between them."""
+_DIGIT = re.compile(r"[0-9]")
+_APART = {"earer", "EARER", "asic", "ASIC", "FlyV1", "-u", "--user", "login", "://", "Private-Lines:"}
+"""Beginnings that may have a blank or a sign between them and the secret."""
 
 _PRIVATE = re.compile(r"<(?P<closing>/?)private(?:\s[^<>]{0,1000}?)?(?P<empty>/?)(?:>|\Z)", re.IGNORECASE)
 _KEY_HEAD = re.compile(r"-----BEGIN (?:[A-Z0-9]{2,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
@@ -224,6 +226,7 @@ _HARMLESS = re.compile(
 _NAME_BEFORE = re.compile(r"(?a)(?:(?P<mark>\[redacted:[a-z-]+\])|(?P<name>[\w-]*))[\"'`\]\s\\]{0,6}\Z")
 _SCHEME = re.compile(r"(?:[bB]earer|[bB]asic|[tT]oken|[aA]pi[kK]ey)\s+")
 _OPENING = re.compile(r"[bBrRuUfF]{0,2}(\\{0,4}[\"'`])")
+_SHORTEST = len("<private")  # what is shorter holds no secret
 _HEAD = 100  # how much of a long value is looked at
 _QUOTED = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\.){{0,4096}}+(?={quote})") for quote in "\"'`"}
 _BARE = re.compile(r"[^\s\"'`,;<>(){}\[\]\\|&]{6,1024}")
@@ -232,13 +235,13 @@ _LOOSE = re.compile(
 )
 _MEETINGS = re.compile(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]|(?<=[a-z])[A-Z]")
 _COMPUTED = re.compile(
-    r"(?a)\A\$\(?\w+\)?\Z|\A<.*>\Z|\$\{|\{\{|\{[\w.!:]*\}|%\(|%[sdr]|\\[xdws]|0-9a-z|a-z0-9|a-zA-Z"
-    r"|\[redacted:"
+    r"(?a)\A\$\(?\w+\)?\Z|\A<.*>\Z|\A\{[\w.!:]*\}\Z|\A%[sdr]\Z|\$\{|\{\{|%\(\w+\)|\\[dws][+*{]|\\x[0-9a-f]{2}-"
+    r"|0-9a-z|a-z0-9|a-zA-Z|\[redacted:"
 )
 _STAND_IN = re.compile(
-    r"xxx|\*\*\*|\.\.\.|your|example|change.?me|placeholder|dummy|sample|insert|replace|todo|fixme|environ|getenv"
-    r"|process\.env|required|optional|string|missing|invalid|incorrect|hidden|x-oauth-basic"
-    r"|\A(?:user|my)?(?:pass(?:word|wd)?|pwd|pw|secret|token)\d{0,3}\Z"
+    r"xxx|\*\*\*|\.\.\.|your|example|change.?me|placeholder|dummy|environ|getenv|process\.env"
+    r"|\A(?:sample|insert|replace|todo|fixme)|\A(?:required|optional|string|missing|invalid|incorrect|hidden)\Z"
+    r"|\Ax-oauth-basic\Z|\A(?:user|my)?(?:pass(?:word|wd)?|pwd|pw|secret|token)\d{0,3}\Z"
     r"|\A(?:sha|md|utf|base|aes|rsa|ipv)-?\d+",
     re.IGNORECASE | re.ASCII,
 )
@@ -249,6 +252,8 @@ _OF_CODE = re.compile(r"(?=.*(?:\.|key|token|secret|pass|type))[a-z_][a-z0-9_.]*
 
 def redact(text: str) -> str:
     """The text without its secrets and without what was marked private; a second time changes nothing."""
+    if len(text) < _SHORTEST:
+        return text
     text = _without_private(text)
     pieces, at = [], 0
     for secret in find(text):
@@ -280,7 +285,7 @@ def redact_json(value: Any) -> Any:  # noqa: ANN401 - JSON is whatever it is
     while pending:
         holder, place, name = pending.pop()
         inner = holder[place]
-        if isinstance(inner, str) or (isinstance(inner, int) and not isinstance(inner, bool)):
+        if isinstance(inner, str) or (isinstance(inner, int) and 5 < len(f"{inner:x}") < 40):
             holder[place] = _redacted_under(name, inner)
         elif isinstance(inner, dict):
             copy: dict[Any, Any] = {}
@@ -344,9 +349,9 @@ def _without_private(text: str) -> str:
 
 def _formatted(text: str) -> Iterator[Secret]:
     """What looks like the keys that providers hand out."""
-    runs = " ".join(_RUN.findall(text))  # a small part of most texts, and the only one where keys can stand
+    runs = " ".join([run for run in _RUN.findall(text) if not run.islower() or _DIGIT.search(run)])
     for kind, beginning, rest, width in _BEGINNINGS:
-        if beginning in runs or kind in _APART:
+        if beginning in runs or beginning in _APART:
             yield from _begun(text, kind, beginning, rest, width)
     for kind, shape in _SHAPES:
         if _compiled(shape).search(runs):
@@ -467,9 +472,10 @@ def _jumbled(text: str) -> Iterator[Secret]:
     """What is given to any name and looks like chance itself, sums and identifiers aside."""
     for match in _LOOSE.finditer(text):
         value = match[1]
-        plain = value.islower() or value.isupper() or len(set(value)) < 16 or _jumble(value) < 0.28
+        if value.islower() or value.isupper() or len(set(value)) < 16 or _jumble(value) < 0.28:
+            continue
         before = _NAME_BEFORE.search(text, max(0, match.start() - 48), match.start())
-        if not plain and before and not before["mark"] and not _HARMLESS.search(before["name"]):
+        if before and not before["mark"] and not _HARMLESS.search(before["name"]):
             yield Secret("secret", *match.span(1))
 
 
@@ -533,18 +539,16 @@ def _varied(value: str) -> bool:
 
 
 def _decodes_to_login(value: str) -> bool:
-    import binascii
-
     try:
-        return b":" in binascii.a2b_base64(value + "=" * (-len(value) % 4))
-    except binascii.Error:
+        login = binascii.a2b_base64(value + "=" * (-len(value) % 4)).decode()
+    except ValueError:
         return False
+    return ":" in login and login.isprintable()
 
 
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "basic": _decodes_to_login,
     "bearer": _like_key,
-    "vault-token": lambda value: _like_key(value) and _jumble(value) > 0.2,
     "login": lambda value: _like_password(value, quoted=False) and not _stands_in(value),
     "url-token": _like_key,
     "url-password": lambda value: not _stands_in(value) and len(value) > 3,

@@ -23,7 +23,8 @@ from foreword.edges.cli_common import (
 )
 
 if TYPE_CHECKING:
-    from foreword.options import Lane
+    from foreword.engine import ContextEngine
+    from foreword.options import ContextOptions, Lane
     from foreword.recipes.chat import ContextResult
     from foreword.types import Entry, Receipt
 
@@ -33,7 +34,11 @@ _DROPPED_SHOWN = 10
 @command("context", 'foreword context "Which database do we use?" --budget 500 --recipe detailed')
 @click.argument("query")
 @click.option(
-    "--recipe", "--template", "recipe", metavar="NAME", help="The wording: chat, detailed, summary."
+    "--recipe",
+    "--template",
+    "recipe",
+    metavar="NAME",
+    help="What for: chat, detailed, summary; coding or brief, as an agent's hooks give them.",
 )
 @click.option("--budget", type=int, metavar="N", help="At most so many tokens.")
 @click.option("--ranker", metavar="R", help="The order: default, similarity, recency, confidence, mmr.")
@@ -64,7 +69,7 @@ def context(
     """
     from foreword.options import ContextOptions
 
-    options = ContextOptions(
+    asked = ContextOptions(
         limit=limit,
         template=recipe,
         token_budget=budget,
@@ -76,14 +81,51 @@ def context(
         floor=floor,
     )
     with opened() as engine:
-        build = engine.preview_context if dry_run else engine.build_context
-        result = build(query, call.workspace, options)
+        if recipe in ("coding", "brief"):
+            result = _for_an_agent(engine, recipe, query, call.workspace, asked, record=not dry_run)
+        else:
+            build = engine.preview_context if dry_run else engine.build_context
+            result = build(query, call.workspace, asked)
     if call.as_json:
         emit(_context_json(result))
     else:
         _print_exactly(result.context)
         _summarise(call, result, kept=not dry_run)
     return 0 if result.context else 1
+
+
+def _for_an_agent(
+    engine: ContextEngine, recipe: str, query: str, workspace: str, asked: ContextOptions, *, record: bool
+) -> ContextResult:
+    """What a hook would say to a prompt, or before a tool is used."""
+    from foreword.companion import Companion
+    from foreword.compose.budget import BRIEF_BUDGET, DEFAULT_TOKEN_BUDGET, TokenBudget
+    from foreword.recipes.chat import ContextResult
+
+    pipeline, session = Companion(engine).pipeline, asked.asked_in or ""
+    if recipe == "coding":
+        total = asked.token_budget
+        made = pipeline.generate_context(
+            query,
+            session,
+            DEFAULT_TOKEN_BUDGET if total is None else TokenBudget.with_total(total),
+            workspace=workspace,
+            deadline_ms=asked.deadline_ms,
+            record=record,
+        )
+    else:
+        made = pipeline.generate_brief(
+            query,
+            session,
+            min(asked.token_budget or BRIEF_BUDGET, BRIEF_BUDGET),
+            workspace=workspace,
+            deadline_ms=asked.deadline_ms,
+            record=record,
+        )
+    over = any(entry.decision == "over budget" for entry in made.receipt.entries)
+    return ContextResult(
+        made.formatted_context, made.tokens_used, (), truncated=over, template=recipe, receipt=made.receipt
+    )
 
 
 def _context_json(result: ContextResult) -> dict[str, Any]:
@@ -93,7 +135,7 @@ def _context_json(result: ContextResult) -> dict[str, Any]:
         "budget": result.receipt.budget,
         "truncated": result.truncated,
         "recipe": result.template,
-        "items": [memory.memory.id for memory in result.memories],
+        "items": [entry.item_id for entry in result.receipt.injected],
         "receipt": asdict(result.receipt),
     }
 

@@ -78,7 +78,7 @@ def main(arguments: list[str]) -> None:
     except BaseException as error:  # noqa: BLE001  (nothing at all may reach the agent)
         why = str(error) or type(error).__name__
         if hook is not None:
-            aside(lambda: sibling("hook_aside.py").afterwards(hook, read_event(parts), why))
+            aside(lambda: _afterwards(hook, parts, why))
     finally:
         os._exit(0)  # an interpreter that tidies up takes a millisecond more
 
@@ -200,6 +200,16 @@ def _promised(head: bytes) -> int:
 
 
 # In trouble ----------------------------------------------------------------------------------------------
+
+
+def _afterwards(hook: Hook, parts: list[bytes], why: str) -> None:
+    """Read what is still to come of the event, and see to it."""
+    payload = b""
+    try:
+        payload = read_event(parts)
+    except Trouble as error:
+        why = str(error)
+    sibling("hook_aside.py").afterwards(hook, payload, why)
 
 
 def aside(work: Callable[[], object]) -> None:

@@ -1,8 +1,9 @@
 """How well does the engine find? A labelled set is stored, asked and measured, beside plain baselines.
 
 `evaluate` is the whole of it: `labelled` reads the set, `runs` stores and asks, `metrics` scores, `silence`
-listens for what should not have been said, `tables` reports; `summary` puts many sets into one table. Nothing
-here changes how the engine searches, and the set's own data stays where it is.
+listens for what should not have been said, `tables` reports; `summary` puts many sets into one table. A set
+of dialogues asks something else, whether a change of subject is noticed: that is for `shifts`. Nothing here
+changes how the engine searches, and the set's own data stays where it is.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
-from foreword.evaluate import labelled, metrics, runs, tables
+from foreword.evaluate import labelled, metrics, runs, shifts, tables
 from foreword.evaluate.runs import LANES, OURS, Plan
 from foreword.evaluate.silence import listen
 from foreword.evaluate.tables import summary
@@ -65,6 +66,10 @@ def evaluate(
     was measured; `limit` is how many queries.
     """
     plan = Plan(tuple(lanes), baselines, tuple(without))
+    if shifts.holds(folder):
+        if run_file:
+            raise ValidationError(f"{folder} holds dialogues, which give no ranking: leave out the run file")
+        return shifts.measure(folder, limit=limit, progress=progress, provider=provider, without=plan.without)
     given = labelled.read(folder, limit)
     foreign = [text for other in others for text in labelled.asked(other, limit)] if silence else []
     with nullcontext(home) if home else tempfile.TemporaryDirectory(prefix="foreword-eval-") as place:

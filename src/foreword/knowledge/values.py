@@ -1,8 +1,8 @@
 """Values: what many experiences have in common, in the words of whoever saw it.
 
 Experiences that are alike on an axis form clusters. A value is a sentence somebody proposes for a cluster; it
-is kept if its meaning lies as near to the middle of the cluster as its members usually do. Clusters are worked
-out when they are asked for and kept nowhere; a value remembers which experiences it was made from.
+is kept if its meaning lies as near to the middle of the cluster as its members usually do. Clusters are
+worked out when they are asked for and kept nowhere; a value remembers which experiences it was made from.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Values:
         self._lock = threading.Lock()
 
     def clusters(self, workspace: str, axis: str = "full") -> Clustering:
-        """The clusters of an axis, numbered by their oldest member; worked out anew when something changed."""
+        """The clusters of an axis, numbered by their oldest members; worked out anew after a change."""
         return self._grouped(workspace, one_of("axis", axis, axes.AXES)).clustering
 
     def members(self, workspace: str, cluster_id: str) -> builtins.list[Experience]:
@@ -159,10 +159,12 @@ class Values:
 
     def topics(self, workspace: str, most: int = MOST_TOPICS) -> tuple[Topic, ...]:
         """What the clusters are about, surest first; none while experiences are few or cannot be compared."""
+        if self._engine.kit.encoder is None:
+            return ()
         try:
             grouped = self._grouped(workspace, "full")
-        except (MissingExtra, EmbeddingError) as error:
-            _log.info("no topics of experiences", problem=str(error))
+        except MissingExtra as error:
+            _log.warning("no topics of experiences", problem=str(error))
             return ()
         found = [
             topic

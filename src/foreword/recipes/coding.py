@@ -1,6 +1,6 @@
 """The recipes of a coding agent: `coding` before a prompt, `brief` before a tool, `session` at the beginning.
 
-    search → hush → drop told → drop superseded → drop repeats → weigh → diversify → share out → fit
+    search → hush → drop told, echoes, superseded, repeats → weigh → diversify → share out → fit
 
 What the session's context holds already is not said again, no single source but the user fills the context,
 and alerts have tokens of their own. Where shifts of activity, the last session and the topics come from is
@@ -27,6 +27,7 @@ from foreword.recipes.injecting import (
     Besides,
     categories,
     diversify,
+    drop_echoes,
     drop_told,
     fit_brief,
     fit_full,
@@ -115,6 +116,7 @@ def recalling(told: frozenset[str], floor: float, slots: int, source_share: floa
         *SEARCH,
         hush_below(floor),
         drop_told(told),
+        drop_echoes,
         drop_superseded,
         drop_repeats,
         weigh,
@@ -185,11 +187,26 @@ class InjectionPipeline:
         record: bool = True,
     ) -> str:
         """The best few memories on one line, for an agent about to use a tool; empty when there are none."""
+        return self.generate_brief(
+            query, session_id or "", budget, workspace=workspace, deadline_ms=deadline_ms, record=record
+        ).formatted_context
+
+    def generate_brief(
+        self,
+        query: str,
+        session_id: str,
+        budget: int = BRIEF_BUDGET,
+        *,
+        workspace: str,
+        deadline_ms: float | None = None,
+        record: bool = True,
+    ) -> InjectionResult:
+        """The same, with its receipt."""
         session = _named_session(session_id)
         draft = self._asked(query, workspace, "brief", whole("budget", budget, 1, BRIEF_BUDGET), deadline_ms)
         draft, _ = self._recalled(draft, session, BRIEF_MEMORIES)
         draft, fitted = _timed(draft, fit_brief, self._formatter(draft), budget)
-        return self._result(draft, session, fitted, record=record).formatted_context
+        return self._result(draft, session, fitted, record=record)
 
     def generate_session_context(
         self,

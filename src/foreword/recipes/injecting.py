@@ -17,6 +17,7 @@ from foreword.compose.injection import BRIEF_MEMORIES
 from foreword.recall.dedupe import without_repeats
 from foreword.recall.priority import PriorityRanker
 from foreword.types import Candidate, Dropped, SearchResult
+from foreword.words import telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,6 +34,10 @@ USUAL_SLOTS = 10
 
 _ROLES = ("user", "assistant")
 """Surroundings that the attribution of a line makes plain already."""
+
+
+_SAME_QUESTION = 0.6
+"""A question is the same when it shares so many of its telling words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,25 @@ def drop_told(told: frozenset[str]) -> Stage:
         return draft.without(gone, [result for result in fresh if result.memory.id not in twins])
 
     return drop_already_told
+
+
+def drop_echoes(draft: Draft) -> Draft:
+    """Leave out prompts that only asked what is being asked: whoever asks knows the question."""
+    asked = set(telling(draft.query.text))
+    echoes = [
+        Dropped(result, "duplicate", "of the question")
+        for result in draft.results
+        if result.memory.kind == "turn" and result.memory.source.trust == "user"
+        if _echoes(result.memory.text, asked)
+    ]
+    gone = {echo.result.memory.id for echo in echoes}
+    return draft.without(echoes, [result for result in draft.results if result.memory.id not in gone])
+
+
+def _echoes(text: str, asked: set[str]) -> bool:
+    said = set(telling(text))
+    shared = len(said & asked) / max(1, len(said))
+    return said == asked or (text.rstrip().endswith("?") and shared >= _SAME_QUESTION)
 
 
 def weigh(draft: Draft) -> Draft:

@@ -79,6 +79,8 @@ class Amend:
 class Delete:
     """Remove items by id, or all that pass the filters, with everything made from them. Gives their ids.
 
+    A file of which no item is left is forgotten with the last: its mark goes too.
+
     An item whose metadata has `derived_from`, a list of the sources it was made from, goes with any of them
     that a filter names, if the rest of the filter lets it pass. It also goes with any item whose id is in its
     metadata's `turns`: it repeats their words.
@@ -145,12 +147,13 @@ class PutVectors:
 
 @dataclass(frozen=True, slots=True)
 class Unembedded:
-    """List items that have no vector of this digest yet."""
+    """List items that have no vector of this digest in this space yet: of these kinds, or of any."""
 
     workspace: str
     space: str
     digest: str
     limit: int = 256
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +211,58 @@ class Untell:
 
 
 @dataclass(frozen=True, slots=True)
+class FileMark:
+    """A file as it was when it was last read, and how many items are kept of it.
+
+    `size` and `mtime_ns` tell without reading that it has not changed, `hash` tells it for sure.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    hash: str
+    items: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Which files the workspace was made from. Gives a mapping of paths to their `FileMark`."""
+
+    workspace: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutFile:
+    """Keep these items as what a file holds now, in place of what it held before. Gives a `Refiled`.
+
+    What has not changed keeps its id, its time, its relations and its vectors; its metadata becomes that of
+    the new item. With `more`, the items are kept beside what the file held before. An item that was made
+    from several files goes with the last of them. The mark's own count of items is not looked at.
+    """
+
+    workspace: str
+    mark: FileMark
+    items: tuple[Item, ...]
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refiled:
+    """The items of a file as they are kept, in order, and the ids of those that are gone."""
+
+    stored: tuple[Stored, ...]
+    gone: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DropFiles:
+    """These files are no more: remove their marks, and the items made from them. Gives the items' ids."""
+
+    workspace: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """How much is kept. Gives `Counts`."""
 
@@ -248,9 +303,20 @@ class Problem:
     message: str
 
 
-Write = Put | Amend | Delete | Relate | PutVectors | PutReceipt | Tell | Untell
+Write = Put | Amend | Delete | Relate | PutVectors | PutReceipt | Tell | Untell | PutFile | DropFiles
 Read = (
-    Get | Scan | Recent | Expand | Relations | Search | Unembedded | KnownVectors | GetReceipt | Told | Count
+    Get
+    | Scan
+    | Recent
+    | Expand
+    | Relations
+    | Search
+    | Unembedded
+    | KnownVectors
+    | GetReceipt
+    | Told
+    | Files
+    | Count
 )
 Operation = Write | Read | Check | Repair
 
@@ -322,6 +388,10 @@ class Store(ABC):
     def told(self, workspace: str, session: str) -> frozenset[str]:
         """The ids of what a session's context holds."""
         return cast(frozenset[str], self.batch([Told(workspace, session)])[0])
+
+    def files(self, workspace: str) -> Mapping[str, FileMark]:
+        """The files that a workspace was made from, by path."""
+        return cast("Mapping[str, FileMark]", self.batch([Files(workspace)])[0])
 
     def count(self, workspace: str) -> Counts:
         """How much a workspace holds."""

@@ -772,6 +772,20 @@ class StoreConformance(ABC):
             names = ["".join(one.id for one in got) for got in store.batch(lacking)]
             assert names == ["acd", "ac", "abcd", "abcd"]
 
+    def test_unembedded_lists_the_kinds_that_are_asked_for_and_no_other(self) -> None:
+        with self.open_store() as store:
+            kinds = {"a": "memory", "b": "experience", "c": "turn", "d": "experience", "e": "value"}
+            store.put(HERE, [item(name, id=name, kind=kind) for name, kind in kinds.items()])
+            store.batch([PutVectors(HERE, "s", DIGEST, (Vector("b", "t", axis(0)),))])
+            lacking = [
+                Unembedded(HERE, "s", DIGEST, kinds=("experience",)),
+                Unembedded(HERE, "s", DIGEST, kinds=("value", "experience")),
+                Unembedded(HERE, "t", DIGEST, limit=1, kinds=("experience",)),
+                Unembedded(HERE, "s", DIGEST, kinds=("summary",)),
+            ]
+            names = ["".join(one.id for one in got) for got in store.batch(lacking)]
+            assert names == ["d", "de", "b", ""]
+
     def test_known_vectors_are_given_by_the_hash_of_their_text(self) -> None:
         with self.open_store() as store:
             store.put(HERE, [item("a", id="a")])

@@ -6,8 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
+from foreword.store.probing import where
 from foreword.store.rows import COLUMNS, item_of
 from foreword.store.vectors import quantise, restore
+from foreword.types import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,10 +47,11 @@ def put_vectors(db: apsw.Connection, op: PutVectors) -> int:
 
 def unembedded(shard: Shard, db: apsw.Connection, op: Unembedded) -> tuple[Item, ...]:
     """Items that an encoder has not seen yet."""
+    clause, values = where(Filters(kinds=op.kinds))
     rows = db.execute(
-        f"SELECT {COLUMNS} FROM items i WHERE NOT EXISTS "
+        f"SELECT {COLUMNS} FROM items i WHERE {clause} AND NOT EXISTS "
         "(SELECT 1 FROM vectors v WHERE v.no = i.no AND v.space = ? AND v.digest = ?) ORDER BY i.no LIMIT ?",
-        (op.space, op.digest, op.limit),
+        (*values, op.space, op.digest, op.limit),
     )
     return tuple(item_of(shard.workspace, row) for row in rows)
 

@@ -205,6 +205,18 @@ def spooled(home):
 
 
 @pytest.fixture
+def logged(home, until):
+    """Wait until the hook's log says something; gives all it says."""
+    log = home / "run" / "hook.log"
+
+    def wait(text):
+        until(lambda: log.exists() and text in log.read_text())
+        return log.read_text()
+
+    return wait
+
+
+@pytest.fixture
 def settled(spooled, stored, until):
     """Wait until nothing waits in the spool; gives what is stored."""
 

@@ -172,7 +172,7 @@ def test_who_never_answers_is_not_waited_for(hook, stranger):
     assert ran.milliseconds < 1000
 
 
-def test_who_never_ends_its_event_is_not_waited_for(home, until):
+def test_who_never_ends_its_event_is_not_waited_for(home, logged):
     command = [
         os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__, "--home", str(home),
         "--event", "UserPromptSubmit", "--deadline-ms", "150",
@@ -185,8 +185,7 @@ def test_who_never_ends_its_event_is_not_waited_for(home, until):
         assert process.stdout.read() == b""
         assert time.monotonic() - began < 2
         process.stdin.close()
-    log = home / "run" / "hook.log"
-    until(lambda: log.exists() and "lost" in log.read_text())
+    logged("lost")
     assert not (home / "spool").exists()  # half an event is none
 
 
@@ -205,11 +204,11 @@ def test_an_event_that_comes_too_late_for_an_answer_is_kept(home, spooled, until
     assert json.loads(until(spooled)[0].read_bytes()) == {"prompt": "half and half"}
 
 
-def test_nobody_waits_for_what_is_done_afterwards(hook, home, until):
+def test_nobody_waits_for_what_is_done_afterwards(hook, logged):
     """The agent sees the end of stdout when the hook leaves, although a process of ours goes on."""
     ran = hook(prompt="hello", interpreter="/bin/false")
     assert ran.code == 0
-    until((home / "run" / "hook.log").exists)
+    logged("no service is there")
 
 
 def test_the_start_of_the_interpreter_counts():
@@ -229,7 +228,7 @@ def test_wrong_arguments_are_no_reason_to_fail(home):
 # What is left when nobody answers
 
 
-def test_without_a_service_a_prompt_waits_in_the_spool(hook, spooled, until, home):
+def test_without_a_service_a_prompt_waits_in_the_spool(hook, spooled, until, logged):
     before = time.time()
     assert (hook(prompt="We deploy on Tuesdays.", interpreter="/bin/false").out) == b""
     (file,) = until(spooled)
@@ -237,38 +236,35 @@ def test_without_a_service_a_prompt_waits_in_the_spool(hook, spooled, until, hom
     assert before - 1 <= float(file.name.partition("-")[0]) <= time.time()
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
-    assert "no service is there; the event waits in the spool" in (home / "run" / "hook.log").read_text()
+    logged("no service is there; the event waits in the spool")
 
 
-def test_secrets_do_not_reach_the_spool(hook, spooled, until, home):
+def test_secrets_do_not_reach_the_spool(hook, spooled, until, logged):
     key = "ghp_" + secrets.token_hex(18)
     hook("PostToolUse", tool_response={"stdout": f"token: {key}"}, interpreter="/bin/false")
     (file,) = until(spooled)
     assert key not in file.read_text()
     assert "[redacted:github]" in file.read_text()
-    assert key not in (home / "run" / "hook.log").read_text()
+    assert key not in logged("spool")
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "PreToolUse", "Notification"])
-def test_what_holds_nothing_to_keep_is_not_spooled(hook, home, until, event):
+def test_what_holds_nothing_to_keep_is_not_spooled(hook, home, logged, event):
     hook(event, deadline_ms=150, interpreter="/bin/false")
-    if event != "SessionStart":
-        until((home / "run" / "hook.log").exists)
+    logged(f"{event} of claude-code: ")
     assert not (home / "spool").exists()
 
 
-def test_an_event_that_is_no_json_is_not_spooled(hook, home, until):
+def test_an_event_that_is_no_json_is_not_spooled(hook, home, logged):
     hook(payload=b"not json", interpreter="/bin/false")
-    log = home / "run" / "hook.log"
-    until(lambda: log.exists() and "lost" in log.read_text())
+    logged("lost")
     assert not (home / "spool").exists()
 
 
-def test_an_event_that_is_too_long_is_read_to_its_end_and_dropped(hook, home, until):
+def test_an_event_that_is_too_long_is_read_to_its_end_and_dropped(hook, home, logged):
     ran = hook(payload=b'{"a": "' + b"x" * hook_client.MOST_BYTES + b'"}', deadline_ms=5000)
     assert (ran.code, ran.out) == (0, b"")
-    until((home / "run" / "hook.log").exists)
-    assert "bytes; the most is" in (home / "run" / "hook.log").read_text()
+    logged("bytes; the most is")
     assert not (home / "spool").exists()
 
 
@@ -321,10 +317,9 @@ def test_many_hooks_at_once_start_one_service(home, tmp_path, until):
     assert attempts.read_text().endswith("-P -m foreword.edges.service\n")
 
 
-def test_a_service_that_cannot_be_started_is_told(hook, home, until):
+def test_a_service_that_cannot_be_started_is_told(hook, logged):
     hook(prompt="hello", interpreter="/nowhere/python")
-    log = home / "run" / "hook.log"
-    until(lambda: log.exists() and "cannot be started with /nowhere/python" in log.read_text())
+    logged("cannot be started with /nowhere/python")
 
 
 def test_the_service_is_not_told_the_agents_secrets(monkeypatch, home):
@@ -340,7 +335,7 @@ def test_the_service_is_not_told_the_agents_secrets(monkeypatch, home):
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can be somebody else")
-def test_a_socket_of_another_user_is_told_nothing(hook, home, spooled, until):
+def test_a_socket_of_another_user_is_told_nothing(hook, home, spooled, until, logged):
     (home / "run").mkdir(parents=True)
     heard = home / "heard"
     heard.touch()
@@ -370,4 +365,4 @@ def test_a_socket_of_another_user_is_told_nothing(hook, home, spooled, until):
     finally:
         os.waitpid(pid, 0)
     assert heard.read_bytes() == b"up"
-    assert "somebody else" in (home / "run" / "hook.log").read_text()
+    logged("somebody else")
