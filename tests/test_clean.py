@@ -21,6 +21,9 @@ from foreword.clean import indented, one_line, visible
         ("bell\x07 nul\x00", "bell nul"),
         ("line\r\nbreak\rs", "line\nbreak\ns"),
         ("tab\tstays", "tab\tstays"),
+        ("page\x0cline\u2028end\x85", "page\nline\nend\n"),
+        ("smuggled\ufe00\ufe01\U000e0100", "smuggled"),
+        ("fill\u3164\u115fer\u034f", "filler"),
         ("e\u0301 and 漢字 and 👩\u200d💻", "e\u0301 and 漢字 and 👩💻"),
     ],
 )

@@ -14,6 +14,7 @@ whoever brought it can bring it again.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -23,7 +24,7 @@ from foreword.errors import ForewordError
 from foreword.frame import framed, without_frames
 from foreword.knowledge.sessions import SessionContextProvider
 from foreword.log import get_logger
-from foreword.recall.divergence import DivergenceDetector
+from foreword.recall.divergence import REACH, DivergenceDetector
 from foreword.recipes.coding import InjectionPipeline
 from foreword.store.base import Delete, Recent, Tell, Untell
 from foreword.types import Filters
@@ -49,6 +50,8 @@ _ACTING = {
 _TELLING = ("command", "file_path", "path", "description", "prompt", "old_string", "query", "input")
 _LONGEST_QUESTION = 2_000
 _AWAY = ("compact", "clear")
+_LOOK_EVERY = 5.0
+_MOST_PLACES = 256
 _SAVED = ("Stop", "PreCompact", "SessionEnd")
 
 
@@ -57,6 +60,7 @@ class Companion:
 
     def __init__(self, engine: ContextEngine, summariser: Summariser | None = None) -> None:
         self._engine = engine
+        self._places: dict[str, tuple[float, str]] = {}
         self._repeats = Repeats()
         self._detector = DivergenceDetector()
         self._sessions = SessionContextProvider(engine.store, engine.clock, summariser)
@@ -73,7 +77,7 @@ class Companion:
         """What the agent should read now, framed; empty when nothing is worth saying."""
         try:
             self._forget_what_was_told(event)
-            said = self._said(event, workspace_of(Path(event.folder)), deadline_ms)
+            said = self._said(event, self._workspace(event), deadline_ms)
         except (ForewordError, OSError) as error:
             _log.warning("nothing was said", on=event.name, problem=str(error))
             return ""
@@ -81,15 +85,25 @@ class Companion:
 
     def keep(self, event: AgentEvent) -> None:
         """Remember what the event tells; the same event twice is kept once."""
-        workspace = workspace_of(Path(event.folder))
+        workspace = self._workspace(event)
         self._hold(turns(event, workspace, self._repeats), event, workspace)
         if event.session and event.name in _SAVED:
             self._summarise(event.session, workspace)
 
+    def _workspace(self, event: AgentEvent) -> str:
+        """Where the event happened. Looking for a repository takes time, so an answer holds for seconds."""
+        now = time.monotonic()
+        known = self._places.get(event.folder)
+        if known is None or now - known[0] > _LOOK_EVERY:
+            if len(self._places) >= _MOST_PLACES:
+                self._places.clear()
+            known = self._places[event.folder] = (now, workspace_of(Path(event.folder)))
+        return known[1]
+
     def _forget_what_was_told(self, event: AgentEvent) -> None:
         """After a compact or a clear the session's context is empty: everything may be said again."""
         if event.session and event.name == "SessionStart" and event.source in _AWAY:
-            self._engine.store.batch([Untell(workspace_of(Path(event.folder)), event.session)])
+            self._engine.store.batch([Untell(self._workspace(event), event.session)])
 
     def _said(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
         match event.name:
@@ -120,7 +134,7 @@ class Companion:
         kept = self._engine.remember_all(items, workspace)
         if event.session:
             ids = tuple(item.id for item in kept)
-            self._engine.store.batch([Tell(workspace, event.session, ids, event.at)])
+            self._engine.store.post(Tell(workspace, event.session, ids, event.at))
 
     def _summarise(self, session: str, workspace: str) -> None:
         update = self._sessions.update_summary(session, workspace)
@@ -143,14 +157,17 @@ class Companion:
         recent = self._detector.past(query.text, cast("tuple[Item, ...]", found), query.now)
         if not recent:
             return None
-        return self._detector.detect(
-            query.text,
-            recent,
-            query.now,
-            query_vector=self._engine.embedded(query.text),
-            vectors=self._engine.vectors(query.workspace, recent),
-            unrelated=self._engine.unrelated,
-        )
+        prompt = self._engine.embedded(query.text)
+
+        def detected(compared: Sequence[Item]) -> DivergenceAlert | None:
+            vectors = self._engine.vectors(query.workspace, compared)
+            return self._detector.detect(
+                query.text, recent, query.now, query_vector=prompt, vectors=vectors,
+                unrelated=self._engine.unrelated,
+            )  # fmt: skip
+
+        # A few turns tell whether there is a shift; all of them are only needed to say what from.
+        return detected(recent) if detected(recent[-REACH:]) is not None else None
 
 
 def _question(event: AgentEvent) -> str:

@@ -313,6 +313,7 @@ def test_an_aws_pair_is_found_without_names():
         "bypass = 'route66x', compass: n0rth",
         "Ed25519PrivateKey and private_key: ed25519.Ed25519PrivateKey",
         "<password>@proxy",
+        r'TOKEN = r"[-!#$%&*+.^_|~0-9a-zA-Z]+" and token = r"\w+\d{3}-[a-z0-9]"',
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8m anna@shop",
     ],
 )
@@ -350,7 +351,7 @@ def test_fewer_than_one_false_alarm_in_a_megabyte_of_code():
         found = find(text)
         alarms += [f"{path.name}: {text[secret.start - 20 : secret.end]!r}" for secret in found]
         if not found and "<private" not in text:
-            assert redact(text) is text or redact(text) == text
+            assert redact(text) == text
     assert size > 5_000_000
     assert len(alarms) <= size / 1_000_000, "\n".join(alarms)
 
@@ -490,6 +491,7 @@ def test_a_key_speaks_for_its_value():
             "tokens": [secret, "word"],
             "password2": 12345678,
             "retries": 12345678,
+            "secret": 10**5000,
             "enabled": True,
             key: 1,
             key[:-1] + "z": 2,
@@ -504,6 +506,7 @@ def test_a_key_speaks_for_its_value():
         "tokens": ["[redacted:secret]", "word"],
         "password2": "[redacted:password]",
         "retries": 12345678,
+        "secret": 10**5000,
         "enabled": True,
         "[redacted:github]": 1,
         "[redacted:github] 2": 2,

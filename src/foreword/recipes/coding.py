@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from foreword.compose.injection import Fitted
+    from foreword.options import Lane
     from foreword.store.base import Store
     from foreword.tokens import Tokenizer
 
@@ -129,7 +130,8 @@ class InjectionPipeline:
     """Makes contexts for a coding agent.
 
     `diverges`, `last_session` and `topics` are asked when there is time; one that fails is a note in the
-    receipt. Ages and days are told in `zone`, by default the machine's own.
+    receipt. An agent waits for what is said before a prompt, so the cross-encoder is not asked unless the
+    `lane` is full. Ages and days are told in `zone`, by default the machine's own.
     """
 
     def __init__(
@@ -140,6 +142,7 @@ class InjectionPipeline:
         last_session: LastSession | None = None,
         topics: Topics | None = None,
         floor: float = FLOOR,
+        lane: Lane = "fast",
         source_share: float = SOURCE_SHARE,
         zone: tzinfo | None = None,
     ) -> None:
@@ -148,6 +151,7 @@ class InjectionPipeline:
         self._last_session = last_session
         self._topics = topics
         self._floor = share("floor", floor)
+        self._lane = lane
         self._source_share = share("source_share", source_share)
         self._zone = zone
 
@@ -234,7 +238,7 @@ class InjectionPipeline:
     def _asked(
         self, query: str, workspace: str, recipe: str, budget: int, deadline_ms: float | None
     ) -> Draft:
-        options = SearchOptions(limit=CONSIDERED, deadline_ms=deadline_ms)
+        options = SearchOptions(limit=CONSIDERED, deadline_ms=deadline_ms, lane=self._lane)
         return self._engine.draft(query, workspace, options, recipe, budget)
 
     def _recalled(self, draft: Draft, session: str, slots: int) -> tuple[Draft, frozenset[str]]:

@@ -1,0 +1,106 @@
+"""Near duplicates: planted ones are found, what merely resembles is left alone."""
+
+from __future__ import annotations
+
+import random
+import string
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.bench import corpus
+from foreword.recall.alike import twins
+
+BASES = 240
+LEAST_RECALL, LEAST_PRECISION = 0.95, 0.99
+
+
+def alike(one, other):
+    return 1 in twins([one, other]).get(0, set())
+
+
+# A generator of texts and of their disguises ------------------------------------------------------------
+
+
+def texts(chance, count):
+    """Statements, code, commit messages and paragraphs, some of them related, none of them the same."""
+    made = []
+    while len(made) < count:
+        item = corpus.item(chance.randrange(1_000_000))
+        kind = chance.choice(("plain", "lines", "long", "template"))
+        if kind == "plain":
+            made.append(item.text)
+        elif kind == "lines":
+            made.append("\n".join(corpus.item(chance.randrange(1_000_000)).text for _ in range(4)))
+        elif kind == "long":
+            made.append(" ".join(corpus.item(chance.randrange(1_000_000)).text for _ in range(8)))
+        else:
+            made.append(f"Tests of {item.id} took {chance.randrange(900)} s in all, of which most was waiting.")
+    return [text for text in dict.fromkeys(made) if len(text) > 80]
+
+
+def slips(chance, text, share=0.05):
+    """Characters wrong, missing, doubled or swapped."""
+    letters = list(text)
+    for _ in range(max(1, int(len(letters) * share / 2))):
+        at = chance.randrange(len(letters) - 1)
+        match chance.randrange(4):
+            case 0:
+                letters[at] = chance.choice(string.ascii_lowercase)
+            case 1:
+                letters[at] = ""
+            case 2:
+                letters[at] += chance.choice(string.ascii_lowercase)
+            case _:
+                letters[at], letters[at + 1] = letters[at + 1], letters[at]
+    return "".join(letters)
+
+
+def reworded(chance, text):
+    """One word in thirty is another, at least one."""
+    words = text.split(" ")
+    for _ in range(max(1, len(words) // 30)):
+        words[chance.randrange(len(words))] = chance.choice(corpus.lexicon().words[:5000])
+    return " ".join(words)
+
+
+def respaced(chance, text):
+    """Other white space, other capitals."""
+    spaced = "".join(chance.choice((" ", "  ", "\t", "\n", " \r\n ")) if c == " " else c for c in text)
+    return spaced.upper() if chance.random() < 0.3 else f"\n\n{spaced}   "
+
+
+def reordered(chance, text):
+    """The lines in another order; of a text on one line, its sentences."""
+    mark = "\n" if "\n" in text else ". "
+    lines = text.rstrip(".").split(mark)
+    chance.shuffle(lines)
+    return mark.join(lines)
+
+
+def reordered_with_slips(chance, text):
+    return slips(chance, reordered(chance, text), 0.02)
+
+
+DISGUISES = (slips, reworded, respaced, reordered, reordered_with_slips)
+
+
+def measured(disguise, seed):
+    """Recall and precision over all pairs of some texts and one disguised copy of each."""
+    chance = random.Random(seed)
+    originals = texts(chance, BASES)
+    copies = [disguise(chance, text) for text in originals]
+    found = twins([*originals, *copies])
+    pairs = {(one, other) for one, others in found.items() for other in others if one < other}
+    planted = {(at, at + len(originals)) for at in range(len(originals))}
+    return len(pairs & planted) / len(planted), len(pairs & planted) / (len(pairs) or 1)
+
+
+@pytest.mark.parametrize("disguise", DISGUISES, ids=lambda disguise: disguise.__name__)
+def test_planted_copies_are_found_and_nothing_else(disguise):
+    recall, precision = measured(disguise, 7)
+    print(disguise.__name__, recall, precision)
+    assert recall >= LEAST_RECALL
+    assert precision >= LEAST_PRECISION
