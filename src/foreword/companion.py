@@ -62,7 +62,8 @@ class Companion:
         self._engine = engine
         self._places: dict[str, tuple[float, str]] = {}
         self._repeats = Repeats()
-        self._detector = DivergenceDetector()
+        # Shifts are rarer beside an agent than in the sets the curve was fitted on: only clear ones are told.
+        self._detector = DivergenceDetector(threshold=0.65)
         self._sessions = SessionContextProvider(engine.store, engine.clock, summariser)
         self.pipeline = InjectionPipeline(
             engine,

@@ -100,7 +100,7 @@ class Embedder:
                 yield self._embed(workspace, name, batch)
             if len(listed) < most:
                 return
-            most *= 4
+            most *= 16
 
     def _embed(self, workspace: str, name: str, items: Sequence[Item]) -> int:
         with self._encoding:  # so that two threads never encode the same text

@@ -238,12 +238,14 @@ _COMPUTED = re.compile(
     r"(?a)\A\$\(?\w+\)?\Z|\A<.*>\Z|\A\{[\w.!:]*\}\Z|\A%[sdr]\Z|\$\{|\{\{|%\(\w+\)|\\[dws][+*{]|\\x[0-9a-f]{2}-"
     r"|0-9a-z|a-z0-9|a-zA-Z|\[redacted:"
 )
-_STAND_IN = re.compile(
-    r"xxx|\*\*\*|\.\.\.|your|example|change.?me|placeholder|dummy|environ|getenv|process\.env"
-    r"|\A(?:sample|insert|replace|todo|fixme)|\A(?:required|optional|string|missing|invalid|incorrect|hidden)\Z"
-    r"|\Ax-oauth-basic\Z|\A(?:user|my)?(?:pass(?:word|wd)?|pwd|pw|secret|token)\d{0,3}\Z"
-    r"|\A(?:sha|md|utf|base|aes|rsa|ipv)-?\d+",
-    re.IGNORECASE | re.ASCII,
+_STAND_INS = (
+    *("xxx", "***", "...", "your", "example", "changeme", "change-me", "change_me", "placeholder", "dummy"),
+    *("environ", "getenv", "process.env"),
+)
+_STANDING_IN = re.compile(
+    r"(?a)sample|insert|replace|todo|fixme|(?:sha|md|utf|base|aes|rsa|ipv)-?\d"
+    r"|(?:required|optional|string|missing|invalid|incorrect|hidden|x-oauth-basic)\Z"
+    r"|(?:user|my)?(?:pass(?:word|wd)?|pwd|pw|secret|token)\d{0,3}\Z"
 )
 _NATURAL = r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[A-Z][a-z]{2,})*"
 _WORDY = re.compile(rf"(?a)[^A-Za-z0-9]*(?:(?:{_NATURAL}\d{{0,4}}|\d+[a-z]?)(?:[^A-Za-z0-9]+|\Z))+")
@@ -285,7 +287,7 @@ def redact_json(value: Any) -> Any:  # noqa: ANN401 - JSON is whatever it is
     while pending:
         holder, place, name = pending.pop()
         inner = holder[place]
-        if isinstance(inner, str) or (isinstance(inner, int) and 5 < len(f"{inner:x}") < 40):
+        if isinstance(inner, (str, int)) and not isinstance(inner, bool):
             holder[place] = _redacted_under(name, inner)
         elif isinstance(inner, dict):
             copy: dict[Any, Any] = {}
@@ -315,7 +317,7 @@ def _unused(key: str, members: dict[Any, Any]) -> str:
 
 
 def _redacted_under(name: str, value: str | int) -> str | int:
-    text = str(value)
+    text = value if isinstance(value, str) else str(value) if abs(value) < 10**40 else ""
     for match in _names(f"{name}="):
         if _names_a_secret(match.string, match) and _like_secret(text[:_HEAD], match, quoted=True):
             return f"[redacted:{_kind(match)}]"
@@ -531,7 +533,9 @@ def _like_key(value: str) -> bool:
 
 def _stands_in(value: str) -> bool:
     """Whether a value is computed, or a word for a secret that is to be put there."""
-    return bool(_COMPUTED.search(value) or (_jumble(value) < 0.2 and _STAND_IN.search(value)))
+    lower = value.lower()
+    word = any(word in lower for word in _STAND_INS) or _STANDING_IN.match(lower)
+    return bool((word and _jumble(value) < 0.2) or _COMPUTED.search(value))
 
 
 def _varied(value: str) -> bool:

@@ -104,8 +104,21 @@ _TEXTS: Mapping[Axis, Callable[[Experience], str]] = {
 }
 
 
+_NEEDED: Mapping[Axis, str] = {
+    "full": "experience",
+    "strategy": "outcome",
+    "surprise": "surprise",
+    "root_cause": "root_cause",
+}
+"""Without this in its metadata, an item has no text on an axis."""
+
+
 def text(axis: Axis, item: Item) -> str:
     """What the encoder sees of an item on an axis; empty when that is nothing."""
+    if not item.metadata.get(
+        _NEEDED[axis]
+    ):  # most experiences say nothing on some axis: that is told at once
+        return ""
     experience = experience_of(item)
     if experience is None:
         return ""

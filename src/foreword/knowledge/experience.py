@@ -8,6 +8,7 @@ into an item's metadata and read from it. Stores nothing.
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
@@ -82,6 +83,7 @@ _VAGUE_WORDS = (
     "ok right code change changes need needs make makes"
 )
 _VAGUE = frozenset(_VAGUE_WORDS.split())
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _Word = TypeVar("_Word", bound=str)
 
 
@@ -189,7 +191,7 @@ def said(name: str, text: object, most: int = MOST_CHARACTERS, *, empty: bool = 
         raise ValidationError(f"{name} is empty; say it in a sentence")
     if len(text) > most:
         raise ValidationError(f"{name} has {len(text):,} characters; the most is {most:,}: say it shorter")
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+    if _NO_TEXT.search(text):
         raise ValidationError(f"{name} holds a NUL or half a character; it is not text")
     return text.strip()
 
@@ -261,7 +263,7 @@ def experience_of(item: Item) -> Experience | None:
 def _read(held: Mapping[str, Any], session: str | None) -> Experience:
     outcome, root, learnt = held["outcome"], held["root_cause"], held["lesson"]
     return Experience(
-        id=said("id", held["experience"]),
+        id=str(held["experience"]),
         session=session,
         created_at=datetime.fromisoformat(held["started_at"]),
         domain=one_of("domain", held["domain"], DOMAINS),

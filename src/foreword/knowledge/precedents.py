@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.precedents")
 
 _BY_WORDS, _BY_TIME = "lexical", "recency"
-_DEEPER = 4
+_DEEPER = 16
 
 
 class Kit(Protocol):
@@ -74,29 +74,33 @@ class Wanted:
 def search(engine: Engine, wanted: Wanted) -> list[SearchResult]:
     """The nearest experiences, best first; the score is the cosine, or the share of words that are shared.
 
-    Where there is no vector to compare with, what shares words comes first; after it, with the score 0, the
-    newest, if there were no words to share or the filters alone are worth answering.
+    What has no vector to compare comes after what has: first what shares words; then, with the score 0, the
+    newest, if there were no words to share or the filters alone are worth an answer.
     """
-    probes = _probes(engine, wanted)
+    probes = tuple(_probes(engine, wanted))
     depth = 2 * wanted.limit + 20
     while True:
-        found = engine.store.search(Search(wanted.workspace, tuple(probes), wanted.filters, depth))
+        found = engine.store.search(Search(wanted.workspace, probes, wanted.filters, depth))
         results = list(_standing(found, wanted))
-        exhausted = all(len(ranked) < depth for ranked in found.lists.values())
-        if len(results) >= wanted.limit or exhausted:
+        # Where there are vectors, the other lists are for what has none yet, and that is little.
+        leading = found.lists.get(axes.SPACES[wanted.axis])
+        deciding = (leading,) if leading else found.lists.values()
+        if len(results) >= wanted.limit or all(len(ranked) < depth for ranked in deciding):
             for note in found.notes:
                 _log.warning("experiences were searched in part", part=note.part, problem=note.message)
             return results[: wanted.limit]
         depth *= _DEEPER  # versions that were superseded, or say nothing on this axis, took the places
 
 
-def _probes(engine: Engine, wanted: Wanted) -> list[Probe]:
+def _probes(engine: Engine, wanted: Wanted) -> Iterator[Probe]:
     words = telling(wanted.query)
-    probes: list[Probe] = [WordsProbe(_BY_WORDS, words)] if words else []
+    if words:
+        yield WordsProbe(_BY_WORDS, words)
     vector = _vector(engine, wanted.query)
     if vector is not None and engine.kit.encoder is not None:
-        return [*probes, VectorProbe(axes.SPACES[wanted.axis], engine.kit.encoder.digest, vector)]
-    return [*probes, RecentProbe(_BY_TIME)] if wanted.narrowed or not words else probes
+        yield VectorProbe(axes.SPACES[wanted.axis], engine.kit.encoder.digest, vector)
+    if wanted.narrowed or not words:
+        yield RecentProbe(_BY_TIME)
 
 
 def _vector(engine: Engine, query: str) -> tuple[float, ...] | None:
@@ -123,8 +127,8 @@ def _in_order(found: Found, space: str) -> Iterator[tuple[str, float]]:
     """Every candidate with its score: by cosine, then what has no vector by words, then the newest."""
     compared = found.measures.get(space, {})
     yield from found.lists.get(space, ())
-    yield from (near for near in found.lists.get(_BY_WORDS, ()) if near[0] not in compared)
-    yield from ((name, 0.0) for name, _ in found.lists.get(_BY_TIME, ()))
+    newest = ((name, 0.0) for name, _ in found.lists.get(_BY_TIME, ()))
+    yield from (near for near in (*found.lists.get(_BY_WORDS, ()), *newest) if near[0] not in compared)
 
 
 def _told(item: Item, axis: Axis) -> str:

@@ -45,7 +45,7 @@ _UNSETTLED = 0.29
 _LONG, _TELLING = 32, 16
 """Words beyond these say no more for certain: the curves were fitted on talk, and a prompt may be a page."""
 
-_REACH = 1 + max(_NEAR, _SHARING, _HOME)
+REACH = 1 + max(_NEAR, _SHARING, _HOME)
 
 _FADING = 0.8
 """What the turn before counts, as a share, when the middle of the recent talk is looked for."""
@@ -214,7 +214,7 @@ class DivergenceDetector:
         known = vectors or {}
         past = self.past(query, recent, now)
         prompt = said(query, () if query_vector is None else query_vector)
-        latest = [_heard(item, known) for item in past[-_REACH:]]
+        latest = [_heard(item, known) for item in past[-REACH:]]
         chance = shift(prompt, latest, unrelated)
         if not self.alarmed(prompt, chance):
             return None

@@ -37,14 +37,19 @@ from foreword.store.base import (
     Count,
     Counts,
     Delete,
+    DropFiles,
     Expand,
+    FileMark,
+    Files,
     Get,
     GetReceipt,
     KnownVectors,
     Put,
+    PutFile,
     PutReceipt,
     PutVectors,
     Recent,
+    Refiled,
     Relate,
     Relations,
     Repair,
@@ -148,6 +153,11 @@ def axis(number: int, tilt: float = 0.0) -> tuple[float, ...]:
 def receipt(name: str, **fields: Any) -> Receipt:  # noqa: ANN401  (whatever a Receipt takes)
     """A receipt of `HERE`, written `NOW`."""
     return replace(Receipt(name, HERE, NOW, "why?", "chat", budget=100, tokens=7), **fields)
+
+
+def mark(path: str, version: int = 1) -> FileMark:
+    """How a file of this path looked when it was read."""
+    return FileMark(path, 100 + version, 1_700_000_000_000_000_000 + version, f"b2:{version}")
 
 
 def full_item() -> Item:
@@ -959,6 +969,94 @@ class StoreConformance(ABC):
             told = [store.told(HERE, session) for session in ("old", "long", "new")]
             assert told == [frozenset(), {"a", "b"}, {"a"}]
 
+    # Files
+
+    def test_a_file_is_kept_with_its_mark_and_its_items(self) -> None:
+        with self.open_store() as store:
+            kept = _file(store, "src/a.py", "one harbour", "two")
+            assert [(one.item.text, one.new) for one in kept.stored] == [("one harbour", True), ("two", True)]
+            assert kept.gone == ()
+            _file(store, "empty.py")
+        with self.open_store() as store:
+            assert dict(store.files(HERE)) == {
+                "src/a.py": replace(mark("src/a.py"), items=2),
+                "empty.py": mark("empty.py"),
+            }
+            assert _ids(store, WordsProbe("words", ("harbour",))) == [kept.stored[0].item.id]
+            assert store.check(HERE) == ()
+
+    def test_what_did_not_change_in_a_file_keeps_its_id_its_time_its_relations_and_its_vector(self) -> None:
+        with self.open_store() as store:
+            first, second = _file(store, "a.py", "one", "two").stored
+            vectors = tuple(Vector(one.item.id, one.item.id, axis(0)) for one in (first, second))
+            store.batch([PutVectors(HERE, "vectors", DIGEST, vectors)])
+            store.batch([Relate(HERE, (Relation(first.item.id, second.item.id),))])
+            moved = item("two", kind="code", created_at=NOW + timedelta(days=1), metadata={"lines": [9, 9]})
+            again = store.batch([PutFile(HERE, mark("a.py", 2), (item("three", kind="code"), moved))])[0]
+            assert again.gone == (first.item.id,)
+            assert [one.new for one in again.stored] == [True, False]
+            assert again.stored[1].item == replace(second.item, metadata={"lines": [9, 9]})
+            assert store.get(HERE, first.item.id, second.item.id) == (None, again.stored[1].item)
+            assert _ids(store, VectorProbe("vectors", DIGEST, axis(0))) == [second.item.id]
+            assert store.batch([Relations(HERE)]) == [()]
+            assert dict(store.files(HERE)) == {"a.py": replace(mark("a.py", 2), items=2)}
+            assert store.check(HERE) == ()
+
+    def test_a_file_may_be_given_more_items_beside_those_it_has(self) -> None:
+        with self.open_store() as store:
+            _file(store, ".git", "one", "two")
+            more = PutFile(HERE, mark(".git", 2), (item("two", kind="code"), item("three")), more=True)
+            kept = store.batch([more])[0]
+            assert (kept.gone, [one.new for one in kept.stored]) == ((), [False, True])
+            assert dict(store.files(HERE)) == {".git": replace(mark(".git", 2), items=3)}
+
+    def test_a_file_may_hold_the_same_thing_twice_and_a_changed_thing_under_its_old_id(self) -> None:
+        with self.open_store() as store:
+            assert [one.new for one in _file(store, "a.py", "one", "one").stored] == [True, False]
+            assert store.files(HERE)["a.py"].items == 1
+            store.batch([PutFile(HERE, mark("b.py"), (item("before", id="x"),))])
+            after = store.batch([PutFile(HERE, mark("b.py"), (item("after", id="x"),))])[0]
+            assert (after.gone, after.stored[0].item.id) == (("x",), "x")
+            assert store.check(HERE) == ()
+
+    def test_dropped_files_take_their_items_along_but_not_those_of_another_file(self) -> None:
+        with self.open_store() as store:
+            mine = _file(store, "a.py", "mine", "both").stored
+            _file(store, "b.py", "both", "yours")
+            store.put(HERE, [item("nobody's", id="free", superseded_by=mine[0].item.id)])
+            assert store.batch([DropFiles(HERE, ("a.py", "unknown.py"))]) == [(mine[0].item.id,)]
+            assert [one.text for one in store.scan(HERE)] == ["both", "yours", "nobody's"]
+            assert list(store.files(HERE)) == ["b.py"]
+            free = store.get(HERE, "free")[0]
+            assert free is not None
+            assert free.superseded_by is None
+            assert len(store.batch([DropFiles(HERE, ("b.py",))])[0]) == 2
+            assert (store.files(HERE), store.count(HERE).items) == ({}, 1)
+            assert store.batch([DropFiles(HERE, ())]) == [()]
+            assert store.check(HERE) == ()
+
+    def test_forgetting_everything_of_a_file_forgets_the_file_and_forgetting_a_part_does_not(self) -> None:
+        with self.open_store() as store:
+            part, _ = _file(store, "a.py", "one", "two").stored
+            _file(store, "b.py", "three", source=Source("file:b.py", "tool"))
+            _file(store, "empty.py")
+            store.delete(Delete(HERE, (part.item.id,)))
+            assert store.files(HERE)["a.py"].items == 1
+            assert len(store.delete(Delete(HERE, filters=Filters(source="file:b.py")))) == 1
+            assert sorted(store.files(HERE)) == ["a.py", "empty.py"]
+            assert store.check(HERE) == ()
+
+    def test_a_file_that_cannot_be_kept_stays_as_it_was(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item("taken", id="x")])
+            _file(store, "a.py", "one", "two")
+            before = [list(store.scan(HERE)), dict(store.files(HERE)), store.search(Search(HERE, PROBES))]
+            with refused(ValidationError):
+                store.batch([PutFile(HERE, mark("a.py", 2), (item("three"), item("four", id="x")))])
+            now = [list(store.scan(HERE)), dict(store.files(HERE)), store.search(Search(HERE, PROBES))]
+            assert now == before
+            assert store.check(HERE) == ()
+
     # Counting, checking, repairing
 
     def test_a_count_says_how_much_there_is(self) -> None:
@@ -1016,6 +1114,7 @@ class StoreConformance(ABC):
             _put_probed(store, HERE, item(_PROBED, id="a", session="s"), item("b", id="b"))
             store.batch([Relate(HERE, (Relation("a", "b"),)), PutReceipt(HERE, receipt("r", session="s"))])
             store.batch([Tell(HERE, "s", ("a", "b"), NOW)])
+            _file(store, "f.py", "one")
             before = _everything(store)
             writes: list[Operation] = [
                 Put(HERE, (item("new harbour", id="c"),)),
@@ -1027,6 +1126,8 @@ class StoreConformance(ABC):
                 Untell(HERE, "s"),
                 Delete(HERE, ("a",)),
                 Delete(HERE, filters=Filters(session="s")),
+                PutFile(HERE, mark("f.py", 2), (item("of a file"),)),
+                DropFiles(HERE, ("f.py",)),
             ]
             for last in (Relate(HERE, (Relation("b", "nobody"),)), Put(HERE, (item("x", id="b"),))):
                 with refused(ValidationError):
@@ -1054,6 +1155,7 @@ class StoreConformance(ABC):
             _put_probed(store, THERE, item(_PROBED, id="a", session="s"), item("b", id="b", session="s"))
             store.batch([Relate(THERE, (Relation("a", "b"),)), PutReceipt(THERE, receipt("r"))])
             store.batch([Tell(THERE, "s", ("a", "b"), NOW)])
+            store.batch([PutFile(THERE, mark("f.py"), (item("of a file"),))])
             store.put(HERE, [item(_BYSTANDER, id="mine")])
             probes = (*(p for p in PROBES if not isinstance(p, RecentProbe)), NeighboursProbe("near"))
             assert store.search(Search(HERE, probes)).items == {}
@@ -1066,6 +1168,8 @@ class StoreConformance(ABC):
             assert [one.id for one in store.recent(HERE)] == ["mine"]
             assert store.batch([Told(HERE, "s"), Untell(HERE, "s")]) == [frozenset(), 0]
             assert store.told(THERE, "s") == {"a", "b"}
+            assert (store.files(HERE), store.batch([DropFiles(HERE, ("f.py",))])) == ({}, [()])
+            assert store.files(THERE)["f.py"].items == 1
             assert store.delete(Delete(HERE, ("a",))) == ()
             assert store.batch([Amend(HERE, "a", confidence=0.1)]) == [None]
             assert replace(store.count(HERE), bytes=0) == Counts(1, {"memory": 1})
@@ -1092,6 +1196,7 @@ class StoreConformance(ABC):
             assert store.batch([PutVectors(HERE, "s", DIGEST, (Vector("a", "t", axis(0)),))]) == [0]
             assert store.batch([Tell(HERE, "s", ("a",), NOW), Untell(HERE, "s")]) == [0, 0]
             assert (store.told(HERE, "s"), store.recent(HERE)) == (frozenset(), ())
+            assert (store.files(HERE), store.batch([DropFiles(HERE, ("f.py",))])) == ({}, [()])
             with refused(ValidationError):
                 store.batch([Relate(HERE, (Relation("a", "b"),))])
             store.post(Delete(HERE, ("a",)))
@@ -1172,6 +1277,13 @@ def _put_told(store: Store, session: str, *names: str) -> None:
     store.batch([Tell(HERE, session, names, NOW)])
 
 
+def _file(store: Store, path: str, *texts: str, **fields: Any) -> Refiled:  # noqa: ANN401
+    """Put a file that holds these texts."""
+    items = tuple(item(text, kind="code", **fields) for text in texts)
+    refiled: Refiled = store.batch([PutFile(HERE, mark(path), items)])[0]
+    return refiled
+
+
 def _put_vectors(store: Store, vectors: dict[str, tuple[float, ...]]) -> None:
     store.put(HERE, [item(name, id=name) for name in vectors])
     given = tuple(Vector(name, name, values) for name, values in vectors.items())
@@ -1215,6 +1327,7 @@ def _everything(store: Store) -> list[Any]:
         store.search(Search(HERE, (*PROBES, NeighboursProbe("near")))),
         store.receipt(HERE),
         store.told(HERE, "s"),
+        store.files(HERE),
     ]
 
 
@@ -1238,6 +1351,9 @@ def _one_of_each(workspace: str) -> list[Operation]:
         Tell(workspace, "s", ("a",), NOW),
         Told(workspace, "s"),
         Untell(workspace, "s"),
+        Files(workspace),
+        PutFile(workspace, mark("f.py"), ()),
+        DropFiles(workspace, ("f.py",)),
         Count(workspace),
         Check(workspace),
         Repair(workspace),

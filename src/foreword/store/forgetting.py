@@ -39,22 +39,43 @@ def delete(shard: Shard, db: apsw.Connection, op: Delete) -> tuple[str, ...]:
     if op.filters is not None:
         clauses = _passing(op.filters)
     gone: list[str] = []
+    files: set[str] = set()
     while clauses:
-        found = [name for clause, values in clauses for name in _remove(shard, db, clause, values)]
+        found = []
+        for clause, values in clauses:
+            ids, paths = remove(shard, db, clause, values)
+            found += ids
+            files |= paths
         clauses = [(_FROM_ITEMS, [json.dumps(found)])] if found else []
         gone += found
-    if gone:
+    unname(db, gone)
+    _forget_files(db, files)
+    if gone or db.execute("SELECT 1 FROM facts WHERE key = 'replaced'").get:
         # SQLite overwrites what is deleted where it stands, but not where it stood before a page was split:
         # someone has to write the database anew.
         db.execute("INSERT OR REPLACE INTO facts VALUES('unswept', ?)", (secrets.token_hex(8),))
-    db.execute(
-        "UPDATE items SET superseded_by = NULL WHERE superseded_by IN (SELECT value FROM json_each(?))",
-        (json.dumps(gone),),
-    )
+        db.execute("DELETE FROM facts WHERE key = 'replaced'")
     if op.filters is not None and op.filters.session is not None:
         db.execute("DELETE FROM receipts WHERE session = ?", (op.filters.session,))
         db.execute("DELETE FROM told WHERE session = ?", (op.filters.session,))
     return tuple(gone)
+
+
+def unname(db: apsw.Connection, gone: list[str]) -> None:
+    """Nothing is superseded by what is gone."""
+    db.execute(
+        "UPDATE items SET superseded_by = NULL WHERE superseded_by IN (SELECT value FROM json_each(?))",
+        (json.dumps(gone),),
+    )
+
+
+def _forget_files(db: apsw.Connection, paths: set[str]) -> None:
+    """Let go of the marks of these files, where nothing that was made from them is left."""
+    db.execute(
+        "DELETE FROM files WHERE path IN (SELECT value FROM json_each(?)) "
+        "AND path NOT IN (SELECT path FROM file_items)",
+        (json.dumps(list(paths)),),
+    )
 
 
 def _passing(filters: Filters) -> list[tuple[str, list[object]]]:
@@ -66,7 +87,11 @@ def _passing(filters: Filters) -> list[tuple[str, list[object]]]:
     return clauses
 
 
-def _remove(shard: Shard, db: apsw.Connection, clause: str, values: list[object]) -> list[str]:
+def remove(
+    shard: Shard, db: apsw.Connection, clause: str, values: list[object]
+) -> tuple[list[str], set[str]]:
+    """Take the items that a clause names out of every table; gives their ids, and the files they were of."""
+    paths: set[str] = set()
     rows: list[Any] = db.execute(f"SELECT no, {COLUMNS} FROM items i WHERE {clause}", values).fetchall()
     for row in rows:
         no, item = row[0], item_of(shard.workspace, row[1:])
@@ -74,6 +99,9 @@ def _remove(shard: Shard, db: apsw.Connection, clause: str, values: list[object]
         db.execute("DELETE FROM relations WHERE from_no = ?1 OR to_no = ?1", (no,))
         db.execute("DELETE FROM vectors WHERE no = ?", (no,))
         db.execute("DELETE FROM told WHERE no = ?", (no,))
+        paths.update(
+            path for (path,) in db.execute("DELETE FROM file_items WHERE no = ? RETURNING path", (no,))
+        )
         db.execute("DELETE FROM items WHERE no = ?", (no,))
         db.execute("INSERT INTO erased VALUES(?)", (no,))
-    return [row[1] for row in rows]
+    return [row[1] for row in rows], paths

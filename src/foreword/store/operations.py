@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import replace
-from datetime import UTC
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from foreword.errors import StorageError, ValidationError
-from foreword.store import embedded, forgetting, indexes, probing, quest, telling, upkeep
+from foreword.store import embedded, filing, forgetting, indexes, probing, quest, telling, upkeep
 from foreword.store.base import (
     MAX_DEPTH,
     Amend,
@@ -19,12 +19,15 @@ from foreword.store.base import (
     Count,
     Counts,
     Delete,
+    DropFiles,
     Expand,
+    Files,
     Get,
     GetReceipt,
     KnownVectors,
     Operation,
     Put,
+    PutFile,
     PutReceipt,
     PutVectors,
     Recent,
@@ -42,6 +45,7 @@ from foreword.store.base import (
 from foreword.store.rows import (
     COLUMNS,
     INSERT,
+    hashed,
     item_of,
     micros,
     receipt_of,
@@ -50,7 +54,7 @@ from foreword.store.rows import (
     row_of,
     sound,
 )
-from foreword.types import RelatedMemory, content_hash
+from foreword.types import RelatedMemory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +69,7 @@ def do(shard: Shard, db: apsw.Connection, op: Operation) -> Any:  # noqa: ANN401
     """Do one operation; what it gives is said at its class."""
     match op:
         case Put():
-            return _put(shard, db, op)
+            return _put(shard, db, op.items)
         case Get():
             return _get(shard, db, op)
         case Scan():
@@ -100,6 +104,12 @@ def do(shard: Shard, db: apsw.Connection, op: Operation) -> Any:  # noqa: ANN401
             return telling.told(db, op)
         case Untell():
             return telling.untell(db, op)
+        case Files():
+            return filing.files(db)
+        case PutFile():
+            return filing.put_file(shard, db, op, partial(_put, shard, db))
+        case DropFiles():
+            return filing.drop_files(shard, db, op)
         case Count():
             return _count(shard, db)
         case Check():
@@ -110,18 +120,16 @@ def do(shard: Shard, db: apsw.Connection, op: Operation) -> Any:  # noqa: ANN401
                 return upkeep.repair(shard, db)
 
 
-def _put(shard: Shard, db: apsw.Connection, op: Put) -> tuple[Stored, ...]:
+def _put(shard: Shard, db: apsw.Connection, items: tuple[Item, ...]) -> tuple[Stored, ...]:
     fresh: list[tuple[int, Item]] = []
-    stored = tuple(_put_row(shard, db, item, fresh) for item in op.items)
+    stored = tuple(_put_row(shard, db, item, fresh) for item in items)
     indexes.add(db, fresh, shard.views)
     return stored
 
 
 def _put_row(shard: Shard, db: apsw.Connection, item: Item, fresh: list[tuple[int, Item]]) -> Stored:
     """Keep one item, unless it is there; what is new is added to `fresh`, to be indexed."""
-    # Times are kept without their zone, so that the hash of what is read again is the hash that is kept.
-    item = replace(item, workspace=shard.workspace, created_at=item.created_at.astimezone(UTC))
-    item = replace(item, hash=content_hash(item))
+    item = hashed(shard.workspace, item)
     row = db.execute(f"SELECT {COLUMNS} FROM items WHERE hash = ?", (item.hash,)).fetchone()
     if row is not None:
         return Stored(item_of(shard.workspace, row), new=False)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import StoreDamaged
-from foreword.types import Entry, Item, Note, Receipt, Relation, Source, StageTime
+from foreword.types import Entry, Item, Note, Receipt, Relation, Source, StageTime, content_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from apsw import SQLiteValue
 
@@ -55,6 +56,20 @@ def moment(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
 
+def metadata_text(metadata: Mapping[str, Any]) -> str:
+    """Metadata as JSON."""
+    return json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True) if metadata else "{}"
+
+
+def hashed(workspace: str, item: Item) -> Item:
+    """An item as a workspace keeps it, named by its content.
+
+    Times are kept without their zone, so that the hash of what is read again is the hash that is kept.
+    """
+    item = replace(item, workspace=workspace, created_at=item.created_at.astimezone(UTC))
+    return replace(item, hash=content_hash(item))
+
+
 def row_of(item: Item) -> tuple[SQLiteValue, ...]:
     """An item as the values of `COLUMNS`."""
     return (
@@ -73,7 +88,7 @@ def row_of(item: Item) -> tuple[SQLiteValue, ...]:
         item.importance,
         item.source.name,
         item.source.trust,
-        json.dumps(dict(item.metadata), ensure_ascii=False, sort_keys=True) if item.metadata else "{}",
+        metadata_text(item.metadata),
         item.tokens,
     )
 

@@ -1,8 +1,9 @@
 """The tables of one workspace's database, as named migrations that are only ever appended.
 
-`items`, `relations`, `receipts` and `told` are the truth, and so are the numbers in `vectors`, which are dear
-to make again. `words`, `identifiers`, `vocabulary`, `trigrams` and `mentions` are derived from `items` and
-can be dropped and rebuilt at any time. Each migration is recorded in the transaction that makes it.
+`items`, `relations`, `receipts`, `told`, `files` and `file_items` are the truth, and so are the numbers in
+`vectors`, which are dear to make again. `words`, `identifiers`, `vocabulary`, `trigrams` and `mentions` are
+derived from `items` and can be dropped and rebuilt at any time. Each migration is recorded in the transaction
+that makes it.
 """
 
 from __future__ import annotations
@@ -118,9 +119,30 @@ def _remember_what_was_told(db: apsw.Connection) -> None:
     )
 
 
+def _remember_files(db: apsw.Connection) -> None:
+    db.execute(
+        """
+        CREATE TABLE files(
+            path TEXT PRIMARY KEY,
+            size INTEGER NOT NULL,
+            mtime_ns INTEGER NOT NULL,
+            hash TEXT NOT NULL
+        ) WITHOUT ROWID;
+        CREATE TABLE file_items(
+            path TEXT NOT NULL,
+            no INTEGER NOT NULL,
+            PRIMARY KEY(path, no)
+        ) WITHOUT ROWID;
+        CREATE INDEX file_items_no ON file_items(no);
+        CREATE INDEX items_superseded ON items(superseded_by) WHERE superseded_by IS NOT NULL;
+        """
+    )
+
+
 MIGRATIONS: list[tuple[str, Callable[[apsw.Connection], None]]] = [
     ("0001-items-relations-receipts-vectors", _create),
     ("0002-told", _remember_what_was_told),
+    ("0003-files", _remember_files),
 ]
 
 

@@ -220,24 +220,28 @@ class Shard:
         wanted, self._sweep_wanted = self._sweep_wanted, False
         try:
             erased = [no for (no,) in db.execute("SELECT no FROM erased")]
-            unswept = db.execute("SELECT value FROM facts WHERE key = 'unswept'").get if wanted else None
+            if not erased and not wanted:
+                return
+            forgotten = db.execute("SELECT value FROM facts WHERE key = 'unswept'").get
             if erased:
-                self._erase_files(erased)
-            if unswept is not None:
+                self._erase_files(erased, forgotten=forgotten is not None)
+            if wanted and forgotten is not None:
                 db.execute("VACUUM")
-            # Only these: another process may have deleted more since, and has yet to erase it.
-            if (erased or unswept is not None) and self._fold(db):
+            # What was merely replaced may stand in the log until that is folded in at its own time.
+            if forgotten is None or self._fold(db):
+                # Only these: another process may have deleted more since, and has yet to erase it.
                 done = "DELETE FROM erased WHERE no IN (SELECT value FROM json_each(?))"
                 db.execute(done, (json.dumps(erased),))
-                db.execute("DELETE FROM facts WHERE key = 'unswept' AND value = ?", (unswept,))
+                if wanted:
+                    db.execute("DELETE FROM facts WHERE key = 'unswept' AND value = ?", (forgotten,))
         except (OSError, apsw.Error) as error:
             _log.warning("erasing is unfinished", path=str(self.path), error=str(error))
 
-    def _erase_files(self, erased: list[int]) -> None:
-        """Overwrite the codes of deleted items, and let go of backups that still have them."""
+    def _erase_files(self, erased: list[int], *, forgotten: bool) -> None:
+        """Overwrite the codes of deleted items; let go of backups that still have what was forgotten."""
         for file in CodeFile.existing(self.path.parent):
             file.erase(erased)
-        for backup in schema.backups(self.path):
+        for backup in schema.backups(self.path) if forgotten else ():
             backup.unlink(missing_ok=True)
 
     def _fold(self, db: apsw.Connection) -> bool:

@@ -22,12 +22,15 @@ from foreword.store.base import (
     Count,
     Counts,
     Delete,
+    DropFiles,
     Expand,
+    Files,
     Get,
     GetReceipt,
     KnownVectors,
     Operation,
     Put,
+    PutFile,
     PutReceipt,
     PutVectors,
     Recent,
@@ -144,7 +147,7 @@ class SqliteStore(Store):
 
 def _makes(operation: Operation) -> bool:
     """Whether an operation makes the workspace it needs."""
-    return isinstance(operation, Put | PutReceipt)
+    return isinstance(operation, Put | PutReceipt | PutFile)
 
 
 def _make_folder(folder: Path) -> None:
@@ -166,7 +169,7 @@ def _nothing(operation: Operation) -> Any:  # noqa: ANN401, C901  (each operatio
             return Found({}, {probe.space: () for probe in operation.probes})
         case Expand(ids=ids):
             return dict.fromkeys(ids, ())
-        case KnownVectors():
+        case KnownVectors() | Files():
             return {}
         case Count():
             return Counts()
@@ -178,7 +181,7 @@ def _nothing(operation: Operation) -> Any:  # noqa: ANN401, C901  (each operatio
             return None
         case Relate():
             raise ValidationError(f"the workspace {operation.workspace!r} holds nothing to relate")
-        case Scan() | Recent() | Delete() | Unembedded() | Relations() | Check() | Repair():
+        case Scan() | Recent() | Delete() | DropFiles() | Unembedded() | Relations() | Check() | Repair():
             return ()
-        case Put() | PutReceipt():
+        case Put() | PutReceipt() | PutFile():
             raise AssertionError("these make the workspace they need")

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from foreword.store.shard import Shard
 
 
-_SPEAK_OF_ITEMS = (("relations", "from_no"), ("relations", "to_no"), ("vectors", "no"), ("told", "no"))
+_SPEAK_OF_ITEMS = (
+    ("relations", "from_no"),
+    ("relations", "to_no"),
+    ("vectors", "no"),
+    ("told", "no"),
+    ("file_items", "no"),
+)
+_UNKNOWN_FILES = "FROM file_items WHERE path NOT IN (SELECT path FROM files)"
 
 
 def check(shard: Shard, db: apsw.Connection) -> Iterator[Problem]:
@@ -38,6 +45,8 @@ def check(shard: Shard, db: apsw.Connection) -> Iterator[Problem]:
         orphans = db.execute(f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT no FROM items)").get
         if orphans:
             yield Problem(table, f"{orphans} rows speak of items that are not there")
+    if unknown := db.execute(f"SELECT count(*) {_UNKNOWN_FILES}").get:
+        yield Problem("file_items", f"{unknown} rows speak of files that are not there")
 
 
 def _mistaken_hashes(shard: Shard, db: apsw.Connection) -> Iterator[Problem]:
@@ -86,6 +95,8 @@ def repair(shard: Shard, db: apsw.Connection) -> tuple[Problem, ...]:
     indexes.rebuild(db, shard.workspace, shard.views)
     for table, column in _SPEAK_OF_ITEMS:
         db.execute(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT no FROM items)")
+    # A file without a mark is given one that fits no file: it will be read again, and its items are known.
+    db.execute(f"INSERT INTO files SELECT DISTINCT path, -1, 0, '' {_UNKNOWN_FILES}")
     for row in db.execute(f"SELECT {COLUMNS} FROM items").fetchall():
         right = content_hash(item_of(shard.workspace, row))
         if right != row[1]:

@@ -1,0 +1,180 @@
+"""A source file becomes items: one for each function, method and class, and windows for everything else.
+
+A class is shown as what it promises: its head, its docstring, its fields and the signatures of its members,
+which are items themselves. A file that fits into one window is one item. Any bytes give items, none raise:
+what cannot be parsed is cut into windows. Every text is taken from the file as it stands there.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from foreword.capture.decode import bytes_hash, decoded, file_source, place, sound_text
+from foreword.capture.docstring import comment_text, first_line, string_text
+from foreword.capture.outline import SHOWN, Definition, Outline, outline
+from foreword.types import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+WINDOW = 40
+OVERLAP = 10
+SMALL = 2_000
+"""A file of at most WINDOW lines and this many characters is one item."""
+
+REFERENCES = 50
+
+_DOCSTRING = 1_000
+_SIGNATURE = 400
+_ABOUT = 1_500
+_GAPS = re.compile(rb"\0+")
+_LOOSE_ENDS = re.compile(r"[ \t]+$|\n(?=[ \t]*\n)", re.MULTILINE)
+_OPENERS = " \t\n{:=>"
+_TELLING = re.compile(rb"[^\W\d_]{3}")
+_HOLLOW = re.compile(
+    rb"\s*(?:\W*|else|end|endif|fi|done|esac|try|finally|pass|public|private|protected|return|default)\W*$|"
+    rb"\s*#\s*(?:endif|else|ifndef|pragma|if 0)\b"
+)
+
+
+def units(path: str, text: str | bytes, language: str, workspace: str, created_at: datetime) -> list[Item]:
+    """The items of a file. The path is relative to the workspace's folder; the language is `language_of` it."""
+    data = text if isinstance(text, bytes) else sound_text(text).encode()
+    shown = decoded(data) if isinstance(text, bytes) else sound_text(text)
+    if not shown.strip():
+        return []
+    return list(_File(path, shown, language, workspace, created_at, bytes_hash(data)).items())
+
+
+class _File:
+    """One file on its way into items."""
+
+    def __init__(
+        self, path: str, text: str, language: str, workspace: str, created_at: datetime, digest: str
+    ) -> None:
+        source = text.encode()
+        self._text = text if len(text) == len(source) else None  # in ASCII, bytes and characters are the same
+        self._place = place(path)
+        self._language = language
+        self._outline: Outline = outline(source, language)
+        self._doc = string_text(source, 0) if language == "python" else ""
+        self._covered = bytearray(len(self._outline.lines))
+        self._common = {"path": sound_text(path), "language": language, "hash": digest}
+        self._workspace = workspace
+        self._created_at = created_at
+        self._source = file_source(path)
+
+    def items(self) -> Iterator[Item]:
+        """The whole file when it is small; else its definitions, then windows over what they do not show."""
+        source, rows = self._outline.source, len(self._covered)
+        if len(source) <= SMALL and rows <= WINDOW:
+            yield self._module("module", 0, len(source))
+            return
+        for definition in self._outline.definitions:
+            yield self._unit(definition)
+        for start, end in self._windows():
+            yield self._module("window", start, end)
+
+    def _slice(self, start: int, end: int) -> str:
+        if self._text is not None:
+            return self._text[start:end]
+        return self._outline.source[start:end].decode(errors="replace")
+
+    # Definitions
+
+    def _unit(self, definition: Definition) -> Item:
+        pieces = _pieces(definition)
+        text = self._shown(pieces)
+        doc = self._docstring(definition)
+        kind = "method" if definition.method else definition.kind
+        facts = {
+            "unit": kind,
+            "name": definition.name,
+            "qualified_name": definition.qualified,
+            "signature": self._signature(definition),
+            "docstring": doc[:_DOCSTRING],
+            "references": self._references(pieces, definition.name),
+        }
+        return self._item(text, definition.qualified, doc, definition.start, definition.end, facts)
+
+    def _shown(self, pieces: list[tuple[int, int]]) -> str:
+        """The text of a definition as far as it is shown; the lines it shows are covered."""
+        left = SHOWN
+        told = []
+        for start, end in pieces:
+            part = self._slice(start, end)
+            if len(part) > left:
+                part = part[: part.rfind("\n", 0, left) + 1 or left]
+                end = start + len(part.encode())  # noqa: PLW2901  (the piece ends here)
+            told.append(part)
+            first, last = self._outline.row(start), self._outline.row(max(start, end - 1))
+            self._covered[first : last + 1] = b"\1" * (last + 1 - first)
+            left -= len(part)
+            if left <= 0 or end < pieces[len(told) - 1][1]:
+                break
+        if len(pieces) == 1:
+            return told[0].rstrip()
+        return _LOOSE_ENDS.sub("", "".join(told)).rstrip()
+
+    def _signature(self, definition: Definition) -> str:
+        """How a definition is written, without its body, on one line."""
+        end = definition.body[0] if definition.body else min(definition.end, definition.head + _SIGNATURE)
+        said = self._slice(definition.head, min(end, definition.head + 2 * _SIGNATURE))
+        line = " ".join(said.split())
+        return line[:_SIGNATURE].rstrip(_OPENERS)
+
+    def _docstring(self, definition: Definition) -> str:
+        if self._language == "python" and definition.body:
+            doc = string_text(self._outline.source, definition.body[0])
+            if doc:
+                return doc
+        if definition.start == definition.head:
+            return ""
+        return comment_text(self._slice(definition.start, definition.head))
+
+    def _references(self, pieces: list[tuple[int, int]], own: str = "") -> list[str]:
+        names = dict.fromkeys(name for start, end in pieces for name in self._outline.references(start, end))
+        names.pop(own, None)
+        return sorted(list(names)[:REFERENCES])
+
+    # Windows
+
+    def _windows(self) -> Iterator[tuple[int, int]]:
+        """What no definition shows, in windows of lines that overlap: where each begins and ends."""
+        for start, end in self._imports():
+            self._covered[start:end] = b"\2" * (end - start)
+        lines, source = self._outline.lines, self._outline.source
+        for gap in _GAPS.finditer(self._covered):
+            yield from self._gap(*gap.span())
+
+    def _gap(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        raise NotImplementedError
+
+    def _imports(self) -> Iterator[tuple[int, int]]:
+        for start, end in self._outline.imports:
+            yield self._outline.row(start), self._outline.row(end) + 1
+
+    def _module(self, unit: str, start: int, end: int) -> Item:
+        raise NotImplementedError
+
+    def _item(
+        self, text: str, name: str, doc: str, start: int, end: int, facts: dict[str, Any]
+    ) -> Item:
+        raise NotImplementedError
+
+
+def _pieces(definition: Definition) -> list[tuple[int, int]]:
+    """What is shown of a definition: all of it, but the bodies and comments of what stands on its own in it."""
+    pieces = []
+    at = definition.start
+    for part in definition.parts:
+        for start, end in ((part.start, part.head), part.body or (part.head, part.head)):
+            if at < start < end:
+                pieces.append((at, start))
+                at = end
+            elif start < end:
+                at = max(at, end)
+    pieces.append((at, definition.end))
+    return pieces

@@ -1,0 +1,296 @@
+"""How memories, code, experiences, values and commits are worded, and the documents around them.
+
+What an item does not know is left out of its wording: items may be stored by hand, with any metadata or none.
+What others wrote stays data (`quoting`), and says whose words it holds unless they are trusted. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from foreword.compose.quoting import fenced, inline_code, line, prose
+from foreword.frame import attribution
+from foreword.types import Item, Note, SearchResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from foreword.types import Receipt
+
+CONTEXT = "# Context"
+TITLES: Mapping[str, str] = {
+    "memory": "Memories",
+    "code": "Code",
+    "experience": "Experiences",
+    "value": "Values",
+    "commit": "Commits",
+}
+"""The sections of a context, in their order, by the source that fills each."""
+
+_NAME, _FILES = 120, 5
+_STEPS = ("goal", "hypothesis", "action", "prediction")
+_UNVERIFIED = ("tool", "web")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextItem:
+    """A single piece of context: where it comes from, its wording, how relevant it is (0 to 1), its facts.
+
+    `source` is memory, code, experience, value or commit. `result` is what a search knew of it.
+    """
+
+    source: str
+    content: str
+    relevance: float
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    result: SearchResult | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FormattedContext:
+    """A context ready to be put before a prompt; empty when there is nothing to say.
+
+    `items` are those in it, as worded there, most relevant first; `sources_used` counts them by source.
+    `over_by` says how many tokens it has beyond the limit it was asked to keep; `notes` what went wrong.
+    """
+
+    markdown: str
+    items: tuple[ContextItem, ...]
+    token_count: int
+    sources_used: Mapping[str, int]
+    notes: tuple[Note, ...] = ()
+    over_by: int = 0
+    receipt: Receipt | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def limit_exceeded(self) -> bool:
+        """Whether it has more tokens than it was asked to keep to."""
+        return self.over_by > 0
+
+
+def context_item(result: SearchResult) -> ContextItem:
+    """A result of a search as a piece of context."""
+    item = result.memory
+    return ContextItem(item.kind, worded(item), result.score, facts(item), result)
+
+
+# Facts ---------------------------------------------------------------------------------------------------
+
+
+def facts(item: Item) -> dict[str, Any]:
+    """What is known of an item, under the names its source has for it."""
+    known = _FACTS.get(item.kind)
+    return {"id": item.id, "created_at": item.created_at.isoformat()} | (known(item) if known else {})
+
+
+def _memory_facts(item: Item) -> dict[str, Any]:
+    return {"category": item.label, "importance": item.importance}
+
+
+def _code_facts(item: Item) -> dict[str, Any]:
+    held = item.metadata
+    return {
+        "file_path": _text(held, "path", "file_path"),
+        "start_line": held.get("start_line"),
+        "end_line": held.get("end_line"),
+        "language": _text(held, "language"),
+        "unit_type": _text(held, "unit", "unit_type") or item.type,
+        "qualified_name": _text(held, "qualified_name", "name"),
+    }
+
+
+def _experience_facts(item: Item) -> dict[str, Any]:
+    held = item.metadata
+    return {
+        "id": _text(held, "experience", "id") or item.id,
+        "domain": _text(held, "domain"),
+        "strategy": _text(held, "strategy"),
+        "outcome_status": _text(_part(held, "outcome", "status"), "status"),
+        "confidence_tier": _text(held, "tier", "confidence_tier"),
+        "iteration_count": held.get("iteration_count", 1),
+    }
+
+
+def _value_facts(item: Item) -> dict[str, Any]:
+    held = item.metadata
+    return {
+        "id": _text(held, "experience", "id") or item.id,
+        "axis": _text(held, "axis"),
+        "cluster_id": _text(held, "cluster_id"),
+        "cluster_size": held.get("cluster_size"),
+        "similarity_to_centroid": held.get("similarity_to_centroid"),
+    }
+
+
+def _commit_facts(item: Item) -> dict[str, Any]:
+    held = item.metadata
+    return {
+        "sha": _text(held, "sha"),
+        "author": _text(held, "author"),
+        "timestamp": item.created_at.isoformat(),
+        "files_changed": _files(held),
+        "insertions": held.get("insertions"),
+        "deletions": held.get("deletions"),
+    }
+
+
+_FACTS: Mapping[str, Callable[[Item], dict[str, Any]]] = {
+    "memory": _memory_facts,
+    "code": _code_facts,
+    "experience": _experience_facts,
+    "value": _value_facts,
+    "commit": _commit_facts,
+}
+
+
+# Wording -------------------------------------------------------------------------------------------------
+
+
+def worded(item: Item) -> str:
+    """An item in the words of its source."""
+    return _WORDINGS.get(item.kind, _memory)(item)
+
+
+def _memory(item: Item) -> str:
+    importance = f"{item.importance:.2f}".rstrip("0").rstrip(".")
+    return (
+        f"**Memory**{_author(item)}: {prose(item.text, begun=True)}\n"
+        f"*Category: {line(item.label, _NAME)}, Importance: {importance}*"
+    )
+
+
+def _code(item: Item) -> str:
+    known = _code_facts(item)
+    name, path, start = known["qualified_name"], known["file_path"], known["start_line"]
+    place = f" in {inline_code(f'{path}:{start}' if start is not None else path)}" if path else ""
+    head = f"**{line(known['unit_type'] or 'code', _NAME)}** {inline_code(name) if name else ''}".rstrip()
+    signature, docstring = _text(item.metadata, "signature"), _text(item.metadata, "docstring")
+    body = "\n".join(filter(None, (signature, docstring))) if signature else item.text
+    return f"{head}{place}{_author(item)}\n{fenced(body, known['language'])}"
+
+
+def _experience(item: Item) -> str:
+    return "\n".join([_experience_head(item), *(_told(item) or [prose(item.text)])])
+
+
+def _experience_head(item: Item) -> str:
+    kind = " | ".join(filter(None, (line(_text(item.metadata, key), _NAME) for key in ("domain", "strategy"))))
+    return f"**Experience**{_author(item)}: {kind}" if kind else f"**Experience**{_author(item)}:"
+
+
+def _told(item: Item) -> list[str]:
+    """The story of an experience, a line a step; of an item that has none of the steps, nothing."""
+    held = item.metadata
+    outcome = _part(held, "outcome", "status")
+    ended = " - ".join(filter(None, (_text(outcome, "status"), _text(outcome, "result"))))
+    story = [(step.capitalize(), _text(held, step)) for step in _STEPS]
+    story += [
+        ("Outcome", ended),
+        ("Surprise", _text(held, "surprise")),
+        ("Lesson", _text(_part(held, "lesson", "what_worked"), "what_worked")),
+    ]
+    return [_bullet(name, said) for name, said in story if said]
+
+
+def _value(item: Item) -> str:
+    axis, size = _text(item.metadata, "axis"), item.metadata.get("cluster_size")
+    parts = [line(axis, _NAME), f"cluster size: {line(str(size), _NAME)}" if size is not None else ""]
+    known = ", ".join(filter(None, parts))
+    return f"**Value**{f' ({known})' if known else ''}{_author(item)}:\n{prose(item.text)}"
+
+
+def _commit(item: Item) -> str:
+    sha, author, files = _text(item.metadata, "sha"), _text(item.metadata, "author"), _files(item.metadata)
+    head = "**Commit**" + (f" {inline_code(sha[:7])}" if sha else "")
+    head += (f" by {line(author, _NAME)}" if author else "") + f" on {item.created_at:%Y-%m-%d}"
+    lines = [head + _author(item), prose(_text(item.metadata, "message") or item.text)]
+    if files:
+        named = [line(name, _NAME) for name in files[:_FILES]]
+        lines.append(f"*Files: {', '.join(named + ['...'] * (len(files) > _FILES))}*")
+    return "\n".join(lines)
+
+
+_WORDINGS: Mapping[str, Callable[[Item], str]] = {
+    "memory": _memory,
+    "code": _code,
+    "experience": _experience,
+    "value": _value,
+    "commit": _commit,
+}
+
+
+def forewarned(item: Item, *, failures_stand_out: bool = False) -> str:
+    """An experience as a warning: its root cause behind its story, and a failure in bold where that matters."""
+    root = _part(item.metadata, "root_cause", "description")
+    why = " - ".join(filter(None, (_text(root, "category"), _text(root, "description"))))
+    lines = [worded(item), *([_bullet("Root cause", why)] if why else [])]
+    story = "\n".join(lines)
+    if failures_stand_out:
+        story = story.replace("\n- **Outcome**: falsified", "\n- **Outcome**: **falsified**", 1)
+    return story
+
+
+def whereabouts(source: str, known: Mapping[str, Any]) -> str:
+    """Where the whole of an item is that had to be cut."""
+    path, start, sha, name = (known.get(key) for key in ("file_path", "start_line", "sha", "id"))
+    if source == "code" and path:
+        place = f"{path}:{start}" if start is not None else str(path)
+        return f"*(truncated, see full at {line(place, _NAME)})*"
+    if source == "commit" and sha:
+        return f"*(truncated, see full with git show {line(str(sha)[:12], _NAME)})*"
+    return f"*(truncated, full {line(source)} ID: {line(str(name), _NAME)})*" if name else "*(truncated)*"
+
+
+# Documents -----------------------------------------------------------------------------------------------
+
+
+def document(title: str, sections: Sequence[tuple[str, Sequence[str]]], footer: str) -> str:
+    """A title, the sections that hold anything, a rule and a footer; nothing at all without items."""
+    filled = [f"## {name}\n" + "\n\n".join(pieces) for name, pieces in sections if pieces]
+    return "\n\n".join([title, *filled, f"---\n{footer}\n"]) if filled else ""
+
+
+def context_footer(items: int, sources: int) -> str:
+    """The last line of a context."""
+    return f"*{items} items from {sources} sources*"
+
+
+def premortem_title(domain: str, strategy: str | None) -> str:
+    """The first line of a premortem."""
+    return f"# Premortem: {line(domain)}" + (f" with {line(strategy)}" if strategy else "")
+
+
+def premortem_footer(experiences: int) -> str:
+    """The last line of a premortem."""
+    return f"*Based on {experiences} past experiences*"
+
+
+def _bullet(name: str, said: str) -> str:
+    return f"- **{name}**: {line(said)}"
+
+
+def _author(item: Item) -> str:
+    """Whose words these are, where that is not plain: experiences and values are the agent's by nature."""
+    if item.kind in ("experience", "value") and item.source.trust not in _UNVERIFIED:
+        return ""
+    author = attribution(item.source)
+    return f" ({author})" if author else ""
+
+
+def _text(held: Mapping[str, Any], *keys: str) -> str:
+    """The first of these that is there and is text."""
+    found = (held.get(key) for key in keys)
+    return next((value for value in found if isinstance(value, str) and value.strip()), "")
+
+
+def _part(held: Mapping[str, Any], key: str, first: str) -> Mapping[str, Any]:
+    """A part that has parts of its own; where somebody wrote plain words instead, they are its first."""
+    part = held.get(key)
+    return part if isinstance(part, Mapping) else {first: part}
+
+
+def _files(held: Mapping[str, Any]) -> list[str]:
+    files = held.get("files_changed")
+    return [str(name) for name in files] if isinstance(files, Sequence) and not isinstance(files, str) else []

@@ -1,0 +1,117 @@
+"""Fit pieces of context from several sources into one document of sections.
+
+Tokens are divided by `share`; a piece that is longer than its source allows is shortened and says where the
+rest is. The document is counted as it stands, by the exact tokenizer. A hard budget is never exceeded, if
+need be by saying nothing; a soft one is, where otherwise nothing could be said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from foreword.compose.assembled import ContextItem, document, whereabouts
+from foreword.compose.share import LEAST_ITEM, WEIGHTS, allowances, chosen, item_cap
+from foreword.compose.shorten import shortened
+
+if TYPE_CHECKING:
+    from foreword.tokens import Tokenizer
+
+_BETWEEN = 2
+"""What stands between two pieces costs this at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An item on its way into a section: how much it matters, and what its wording there costs."""
+
+    id: str
+    item: ContextItem
+    section: str
+    rank: float
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The shape of a document: its title, its sections in order, and its footer, made of what is in it."""
+
+    title: str
+    sections: Sequence[str]
+    footer: Callable[[Sequence[Piece]], str]
+
+    def document(self, pieces: Sequence[Piece]) -> str:
+        """The document of these pieces, in their order within each section; empty without any."""
+        filled = [
+            (section, [piece.item.content for piece in pieces if piece.section == section])
+            for section in self.sections
+        ]
+        return document(self.title, filled, self.footer(pieces))
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A document, what it costs, what is in it and what is not."""
+
+    text: str
+    tokens: int
+    pieces: tuple[Piece, ...]
+    left_out: tuple[Piece, ...]
+
+
+def fit(pieces: Sequence[Piece], layout: Layout, budget: int, tokenizer: Tokenizer, *, hard: bool) -> Fitted:
+    """The document of the pieces that fit. Within each source they come in the order in which they matter."""
+    counted = [replace(piece, tokens=tokenizer.count(piece.item.content)) for piece in pieces]
+    room = budget - _around(counted, layout, tokenizer)
+    shelves: dict[str, list[Piece]] = {}
+    for piece in counted:
+        shelves.setdefault(piece.item.source, []).append(piece)
+    costs = {source: [piece.tokens + _BETWEEN for piece in shelf] for source, shelf in shelves.items()}
+    given = allowances({source: WEIGHTS.get(source, 1) for source in shelves}, costs, room)
+    caps = {source: item_cap(given[source]) for source in shelves}
+    capped = {source: [min(cost, caps[source]) for cost in each] for source, each in costs.items()}
+    ranks = {source: [piece.rank for piece in shelf] for source, shelf in shelves.items()}
+    places = chosen(capped, ranks, given, room)
+    kept = [_cut(shelves[source][at], caps[source], tokenizer) for source in shelves for at in places[source]]
+    if not kept and counted and not hard:
+        best = max(counted, key=lambda piece: piece.rank)
+        kept = [_cut(best, max(LEAST_ITEM, room), tokenizer)]
+    return _settled(kept, counted, layout, budget, tokenizer, hard=hard)
+
+
+def _settled(
+    kept: list[Piece],
+    counted: Sequence[Piece],
+    layout: Layout,
+    budget: int,
+    tokenizer: Tokenizer,
+    *,
+    hard: bool,
+) -> Fitted:
+    """The document as it stands; while it is over a hard budget, the least of its pieces goes."""
+    text = layout.document(kept)
+    while hard and kept and tokenizer.count(text) > budget:
+        kept.remove(min(kept, key=lambda piece: piece.rank))
+        text = layout.document(kept)
+    there = {piece.id for piece in kept}
+    left_out = tuple(piece for piece in counted if piece.id not in there)
+    return Fitted(text, tokenizer.count(text), tuple(kept), left_out)
+
+
+def _cut(piece: Piece, cap: int, tokenizer: Tokenizer) -> Piece:
+    """The piece within so many tokens, what stands between it and the next included."""
+    most = cap - _BETWEEN
+    if piece.tokens <= most:
+        return piece
+    item = piece.item
+    content = shortened(item.content, most, whereabouts(item.source, item.metadata), tokenizer)
+    return replace(piece, item=replace(item, content=content), tokens=tokenizer.count(content))
+
+
+def _around(pieces: Sequence[Piece], layout: Layout, tokenizer: Tokenizer) -> int:
+    """What the title, the headings and the footer cost, if every section has something."""
+    there = {piece.section for piece in pieces}
+    empty = document(layout.title, [(name, [""]) for name in layout.sections if name in there], "")
+    return tokenizer.count(empty) + tokenizer.count(layout.footer(pieces)) + _BETWEEN
+

@@ -1,0 +1,59 @@
+"""Text that others wrote, made fit to stand in a Markdown document of ours without becoming part of it.
+
+A heading, a rule, a fence or a label inside it stays what it is: words. Prose keeps its lines and loses its
+blank ones, so that an item is one block. Code keeps every character that can be seen, inside a fence that
+nothing in it can close. What the words ask for is not judged here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from foreword.clean import one_line, visible
+from foreword.frame import contained
+
+_OUR_NAME = re.compile(r"(foreword)-(context)", re.IGNORECASE)
+_STRUCTURE = re.compile(r"[#>|]|\*(?=\S)|[-=_*](?:\s*[-=_*])*\s*$")
+"""How a line looks that would pass for a heading, a quotation, a table, a rule or one of our labels."""
+
+_TICKS = re.compile(r"`+")
+_LANGUAGE = re.compile(r"[^\w+#.-]")
+_LONGEST_LANGUAGE = 24
+
+
+def prose(text: str, *, begun: bool = False) -> str:
+    """Lines of text, none blank and none with a meaning for the document; `begun` when a label goes before."""
+    lines = [inside for line in visible(text).split("\n") if (inside := contained(line))]
+    return "\n".join(line if begun and not at else _plain(line) for at, line in enumerate(lines))
+
+
+def line(text: str, most: int = 0) -> str:
+    """The text on one line; with `most`, no longer than so many characters."""
+    return shortened(contained(text), most) if most else contained(text)
+
+
+def inline_code(text: str, most: int = 160) -> str:
+    """The text as a short piece of code inside a line."""
+    name = _OUR_NAME.sub(r"\1 \2", one_line(visible(text))).replace("`", "'")
+    return f"`{shortened(name, most)}`"
+
+
+def fenced(code: str, language: str = "") -> str:
+    """The code in a fence longer than any in it, with our own mark taken apart."""
+    body = _OUR_NAME.sub(r"\1 \2", visible(code)).strip("\n").rstrip()
+    longest = max((len(run) for run in _TICKS.findall(body)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{_LANGUAGE.sub('', language).lower()[:_LONGEST_LANGUAGE]}\n{body}\n{fence}"
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text on one line, whole words if they are words, with a mark where it was cut."""
+    if len(text) <= most:
+        return text
+    head = text[: max(1, most - 3)]
+    space = head.rfind(" ", len(head) * 2 // 3)
+    return (head[:space] if space > 0 else head).rstrip() + "..."
+
+
+def _plain(line: str) -> str:
+    return "\\" + line if _STRUCTURE.match(line) else line

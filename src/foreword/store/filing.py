@@ -1,0 +1,100 @@
+"""Which items were made from which file, so that a file that changed can be kept anew.
+
+A file has a mark, which says how it looked when it was read, and links to its items. Replacing what a file
+held is not forgetting: the rows and indexes are right when it returns, but the database is not written anew
+to overwrite every trace. The next time anything is forgotten, that is done for these traces too.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from foreword.store import forgetting
+from foreword.store.base import FileMark, Refiled, Stored
+from foreword.store.rows import hashed, metadata_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    import apsw
+
+    from foreword.store.base import DropFiles, PutFile
+    from foreword.store.shard import Shard
+    from foreword.types import Item
+
+    Keep = Callable[[tuple[Item, ...]], tuple[Stored, ...]]
+
+
+def files(db: apsw.Connection) -> dict[str, FileMark]:
+    """Every file that was read, with the number of its items."""
+    rows = db.execute(
+        "SELECT f.path, f.size, f.mtime_ns, f.hash, count(l.no) "
+        "FROM files f LEFT JOIN file_items l USING(path) GROUP BY f.path"
+    )
+    return {row[0]: FileMark(*row) for row in rows}
+
+
+def put_file(shard: Shard, db: apsw.Connection, op: PutFile, keep: Keep) -> Refiled:
+    """Keep what a file holds now; what it held before and holds no more goes first, and frees its ids."""
+    path = op.mark.path
+    gone: list[str] = []
+    if not op.more:
+        hashes = [hashed(shard.workspace, item).hash for item in op.items]
+        gone = _let_go(shard, db, [path], hashes)
+    stored = tuple(
+        one if one.new else _renewed(db, one, given)
+        for given, one in zip(op.items, keep(op.items), strict=True)
+    )
+    db.execute(
+        "INSERT OR IGNORE INTO file_items "
+        "SELECT ?, no FROM items WHERE id IN (SELECT value FROM json_each(?))",
+        (path, json.dumps([one.item.id for one in stored])),
+    )
+    db.execute(
+        "INSERT OR REPLACE INTO files VALUES(?, ?, ?, ?)",
+        (path, op.mark.size, op.mark.mtime_ns, op.mark.hash),
+    )
+    return Refiled(stored, tuple(gone))
+
+
+def drop_files(shard: Shard, db: apsw.Connection, op: DropFiles) -> tuple[str, ...]:
+    """Remove the marks of files, their links, and the items that no other file holds."""
+    gone = _let_go(shard, db, op.paths, ())
+    db.execute("DELETE FROM files WHERE path IN (SELECT value FROM json_each(?))", (json.dumps(op.paths),))
+    return tuple(gone)
+
+
+def _let_go(shard: Shard, db: apsw.Connection, paths: Collection[str], kept: Collection[str]) -> list[str]:
+    """Unlink the items of files, but those with the kept hashes; remove what no file holds any more."""
+    rows = db.execute(
+        "SELECT DISTINCT l.no FROM file_items l JOIN items i USING(no) "
+        "WHERE l.path IN (SELECT value FROM json_each(?)) "
+        "AND i.hash NOT IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(paths)), json.dumps(list(kept))),
+    )
+    given = json.dumps([no for (no,) in rows])
+    db.execute(
+        "DELETE FROM file_items WHERE path IN (SELECT value FROM json_each(?)) "
+        "AND no IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(paths)), given),
+    )
+    gone, _ = forgetting.remove(
+        shard,
+        db,
+        "i.no IN (SELECT value FROM json_each(?)) AND i.no NOT IN (SELECT no FROM file_items)",
+        [given],
+    )
+    if gone:
+        forgetting.unname(db, gone)
+        db.execute("INSERT OR REPLACE INTO facts VALUES('replaced', '')")
+    return gone
+
+
+def _renewed(db: apsw.Connection, one: Stored, given: Item) -> Stored:
+    """An item that was there already, with what is said about it now: its lines may have moved."""
+    if dict(one.item.metadata) == dict(given.metadata):
+        return one
+    db.execute("UPDATE items SET metadata = ? WHERE id = ?", (metadata_text(given.metadata), one.item.id))
+    return Stored(replace(one.item, metadata=given.metadata), new=False)
