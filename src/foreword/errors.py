@@ -11,6 +11,8 @@
     │   │   ├── FormattingError      a memory cannot be worded
     │   │   ├── BudgetExceeded       the parts of a budget are more than the whole
     │   │   └── NoContext            nothing relevant was found, and the caller insisted
+    │   ├── ContextAssemblyError     a context could not be assembled from several sources
+    │   │   └── InvalidContextTypeError  no source has that name; lists those there are (a ValidationError, too)
     │   └── StorageError         the store could not read or write
     │       ├── StoreDamaged         not a database, truncated, or malformed
     │       ├── StoreTooNew          written by a newer Foreword
@@ -112,6 +114,25 @@ class NoContext(InjectionError):
 
     def __init__(self) -> None:
         super().__init__("no relevant context found; ask differently, or go on without")
+
+
+class ContextAssemblyError(ContextError):
+    """A context could not be assembled from several sources."""
+
+    type = "context_assembly_error"
+
+
+class InvalidContextTypeError(ContextAssemblyError, ValidationError):
+    """No source of context has that name."""
+
+    type = "invalid_context_type"
+
+    def __init__(self, context_type: object, valid: Iterable[str]) -> None:
+        self.context_type = context_type
+        self.valid = tuple(valid)
+        super().__init__(
+            f"no context type named {context_type!r}; pass a list of some of: {', '.join(self.valid)}"
+        )
 
 
 class StorageError(ContextError):

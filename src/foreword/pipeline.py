@@ -48,6 +48,9 @@ DEPTH = 50
 """How far down its list each space is asked, at least."""
 
 
+TOLD = 20
+"""How many of the results beyond the limit a receipt tells of."""
+
 _NOTHING = Found({}, {})
 
 
@@ -155,9 +158,11 @@ def refresh(draft: Draft) -> Draft:
 
 
 def limit(draft: Draft) -> Draft:
-    """Keep as many as were asked for."""
-    kept, over = draft.results[: draft.query.limit], draft.results[draft.query.limit :]
-    return draft.without([Dropped(r, "over limit", f"limit {draft.query.limit}") for r in over], kept)
+    """Keep as many as were asked for; of the others, the next few are told, and how many more there were."""
+    most = draft.query.limit
+    kept, over, rest = draft.results[:most], draft.results[most:][:TOLD], draft.results[most + TOLD :]
+    draft = draft.without([Dropped(r, "over limit", f"limit {most}") for r in over], kept)
+    return draft.noted(Note("limit", f"{len(rest)} more were found, all less probable")) if rest else draft
 
 
 def relate(draft: Draft) -> Draft:

@@ -31,12 +31,17 @@ _SIGNATURE = 400
 _ABOUT = 1_500
 _GAPS = re.compile(rb"\0+")
 _LOOSE_ENDS = re.compile(r"[ \t]+$|\n(?=[ \t]*\n)", re.MULTILINE)
-_OPENERS = " \t\n{:=>"
-_TELLING = re.compile(rb"[^\W\d_]{3}")
+_OPENERS = re.compile(r"(?:\s|\{|:|=>?)+$")
+_WORD = re.compile(rb"[^\W\d_]{2}")
 _HOLLOW = re.compile(
-    rb"\s*(?:\W*|else|end|endif|fi|done|esac|try|finally|pass|public|private|protected|return|default)\W*$|"
-    rb"\s*#\s*(?:endif|else|ifndef|pragma|if 0)\b"
+    rb"\s*(?:else|end|endif|fi|done|esac|try|finally|pass|public|private|protected|default|then|begin)\W*$|"
+    rb"\s*#\s*(?:endif|else|ifndef|pragma)\b|"
+    rb"\s*if __name__ == |\s*(?:sys\.exit\(|unittest\.)?main\(\)"
 )
+_NOTHING, _COMMENT, _CODE = range(3)
+_COMMENT_MARKS = (b"#", b"//", b"/*", b"*")
+_SOME_COMMENT = 3
+_VALUE = re.compile(rb"(?:[\w\])]\s*:?=|:)\s*[^\s=].*[^\s(\[{,]\s*$|[\"']\s*$|#\s*define\s+\w+\s+\S")
 
 
 def units(path: str, text: str | bytes, language: str, workspace: str, created_at: datetime) -> list[Item]:
@@ -70,12 +75,12 @@ class _File:
         """The whole file when it is small; else its definitions, then windows over what they do not show."""
         source, rows = self._outline.source, len(self._covered)
         if len(source) <= SMALL and rows <= WINDOW:
-            yield self._module("module", 0, len(source))
+            yield self._loose("module", "", self._slice(0, len(source)).rstrip(), 0, len(source))
             return
         for definition in self._outline.definitions:
             yield self._unit(definition)
-        for start, end in self._windows():
-            yield self._module("window", start, end)
+        for first, last in self._windows():
+            yield self._window(first, last)
 
     def _slice(self, start: int, end: int) -> str:
         if self._text is not None:
@@ -120,10 +125,9 @@ class _File:
 
     def _signature(self, definition: Definition) -> str:
         """How a definition is written, without its body, on one line."""
-        end = definition.body[0] if definition.body else min(definition.end, definition.head + _SIGNATURE)
-        said = self._slice(definition.head, min(end, definition.head + 2 * _SIGNATURE))
-        line = " ".join(said.split())
-        return line[:_SIGNATURE].rstrip(_OPENERS)
+        end = definition.body[0] if definition.body else definition.end
+        said = self._slice(definition.written, min(end, definition.written + 2 * _SIGNATURE))
+        return _OPENERS.sub("", " ".join(said.split()))[:_SIGNATURE]
 
     def _docstring(self, definition: Definition) -> str:
         if self._language == "python" and definition.body:
@@ -142,27 +146,75 @@ class _File:
     # Windows
 
     def _windows(self) -> Iterator[tuple[int, int]]:
-        """What no definition shows, in windows of lines that overlap: where each begins and ends."""
-        for start, end in self._imports():
-            self._covered[start:end] = b"\2" * (end - start)
-        lines, source = self._outline.lines, self._outline.source
+        """The lines, first and last, that no definition shows, in windows that overlap."""
+        imported = self._imported()
         for gap in _GAPS.finditer(self._covered):
-            yield from self._gap(*gap.span())
+            first, end = gap.span()
+            told = [0 if row in imported else _worth(self._outline.rows[row]) for row in range(first, end)]
+            while told and not told[-1]:
+                told.pop()
+            skipped = next((at for at, worth in enumerate(told) if worth), len(told))
+            for start in range(skipped, max(skipped + 1, len(told) - OVERLAP), WINDOW - OVERLAP):
+                window = told[start : start + WINDOW]
+                if self._says(window, first + start):
+                    yield first + start, first + start + len(window) - 1
 
-    def _gap(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        raise NotImplementedError
+    def _says(self, window: list[int], first: int) -> bool:
+        """Whether lines are worth an item: some code, a longer comment, or a single value with a name."""
+        code = window.count(_CODE)
+        if code == 1:
+            return bool(_VALUE.search(self._outline.rows[first + window.index(_CODE)]))
+        return code > 1 or window.count(_COMMENT) >= _SOME_COMMENT
 
-    def _imports(self) -> Iterator[tuple[int, int]]:
-        for start, end in self._outline.imports:
-            yield self._outline.row(start), self._outline.row(end) + 1
+    def _imported(self) -> set[int]:
+        """The lines that only bring names."""
+        row = self._outline.row
+        spans = self._outline.imports
+        return {line for start, end in spans for line in range(row(start), row(max(start, end - 1)) + 1)}
 
-    def _module(self, unit: str, start: int, end: int) -> Item:
-        raise NotImplementedError
+    def _window(self, first: int, last: int) -> Item:
+        lines, source = self._outline.lines, self._outline.source
+        start = lines[first]
+        end = lines[last + 1] - 1 if last + 1 < len(lines) else len(source)
+        around = self._outline.around(start)
+        name = around.qualified if around else ""
+        return self._loose("window", name, self._slice(start, end)[:SHOWN], start, end)
 
-    def _item(
-        self, text: str, name: str, doc: str, start: int, end: int, facts: dict[str, Any]
-    ) -> Item:
-        raise NotImplementedError
+    def _loose(self, unit: str, name: str, text: str, start: int, end: int) -> Item:
+        """An item of lines that are no definition."""
+        facts = {
+            "unit": unit,
+            "name": name.rpartition(".")[2],
+            "qualified_name": name,
+            "signature": "",
+            "docstring": "" if name else self._doc[:_DOCSTRING],
+            "references": self._references([(start, end)]),
+        }
+        return self._item(text, name, "" if name else self._doc, start, end, facts)
+
+    def _item(self, text: str, name: str, doc: str, start: int, end: int, facts: dict[str, Any]) -> Item:
+        about = f"{self._place} › {name}" if name else self._place
+        said = first_line(doc)
+        return Item(
+            text=text,
+            workspace=self._workspace,
+            kind="code",
+            about=f"{about} — {said}"[:_ABOUT] if said else about,
+            created_at=self._created_at,
+            source=self._source,
+            metadata={
+                **self._common,
+                **facts,
+                "start_line": self._outline.row(start) + 1,
+                "end_line": self._outline.row(max(start, end - 1)) + 1,
+            },
+        )
+
+
+def _worth(line: bytes) -> int:
+    if not _WORD.search(line) or _HOLLOW.match(line):
+        return _NOTHING
+    return _COMMENT if line.lstrip().startswith(_COMMENT_MARKS) else _CODE
 
 
 def _pieces(definition: Definition) -> list[tuple[int, int]]:

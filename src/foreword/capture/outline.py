@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
 
 from foreword.capture.grammars import LANGUAGES, reader
@@ -45,6 +44,7 @@ _PLACES = re.compile(r"^(?:module\.)?(?:exports|this|self)\.|\bprototype\.")
 """What JavaScript writes before a name to say where it is put, not what it is called."""
 
 _RECEIVER = re.compile(rb"([\w]+)\s*(?:\[[^\]]*\])?\s*\)$")
+_NEWLINE = re.compile(rb"\n")
 _HASH = (b"#",)
 _SLASHES = (b"//",)
 _COMMENTS: dict[str, tuple[bytes, ...]] = {
@@ -64,8 +64,9 @@ Kind = Literal["function", "class", "scope"]
 
 @dataclass(slots=True, eq=False)
 class Definition:
-    """Something that has a name and a place. Places are bytes: `start` with the comment above, `head` without.
+    """Something that has a name and a place, in bytes.
 
+    `start` is where its comment begins, `head` where its decorators do, `written` where it does itself.
     `within` is the definition around it, `parts` are those in it that stand on their own.
     """
 
@@ -73,6 +74,7 @@ class Definition:
     name: str
     start: int
     head: int
+    written: int
     end: int
     body: tuple[int, int] | None
     within: Definition | None
@@ -84,10 +86,14 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The definitions of a source that stand on their own, in order, its lines, and what it refers to."""
+    """The definitions of a source that stand on their own, in order, its lines, and what it refers to.
+
+    `rows` are the lines themselves, `lines` the bytes at which they begin.
+    """
 
     source: bytes
-    lines: tuple[int, ...]
+    rows: list[bytes]
+    lines: list[int]
     definitions: tuple[Definition, ...] = ()
     imports: tuple[tuple[int, int], ...] = ()
     places: tuple[int, ...] = ()
@@ -112,19 +118,20 @@ class Outline:
 
 def outline(source: bytes, language: str) -> Outline:
     """The outline of a source; without definitions where the language is not known or reading takes too long."""
-    split = source.split(b"\n")
-    lines = tuple(accumulate((len(line) + 1 for line in split[:-1]), initial=0))
+    rows = source.split(b"\n")
+    lines = [0, *(newline.end() for newline in _NEWLINE.finditer(source))]
     read = reader(language).read(source) if language in LANGUAGES else None
     if read is None:
         if language in LANGUAGES:
             _log.warning("a file is no code that can be read; it is cut into windows", language=language)
-        return Outline(source, lines)
+        return Outline(source, rows, lines)
     _tree, found = read
     places = sorted((node.start_byte, node.end_byte) for node in found.get("reference", ()))
     return Outline(
         source,
+        rows,
         lines,
-        tuple(_Builder(source, split, lines, language).definitions(found)),
+        tuple(_Builder(source, rows, lines, language).definitions(found)),
         tuple((node.start_byte, node.end_byte) for node in found.get("import", ())),
         tuple(start for start, _ in places),
         tuple(source[start:end].decode(errors="replace").strip("<>\"'") for start, end in places),
@@ -134,12 +141,13 @@ def outline(source: bytes, language: str) -> Outline:
 class _Builder:
     """Puts the nodes of one file into each other."""
 
-    def __init__(self, source: bytes, split: list[bytes], lines: tuple[int, ...], language: str) -> None:
+    def __init__(self, source: bytes, rows: list[bytes], lines: list[int], language: str) -> None:
         self._source = source
-        self._split = split
+        self._rows = rows
         self._lines = lines
         self._marks = _COMMENTS.get(language, _SLASHES)
         self._blocks = self._marks != _HASH
+        self._receivers = language == "go"
 
     def definitions(self, found: dict[str, list[Node]]) -> list[Definition]:
         """Those that stand on their own, in the order of the file."""
@@ -147,7 +155,7 @@ class _Builder:
             (node.start_byte, -node.end_byte, kind, node)
             for capture, kind in _KINDS.items()
             for node in found.get(capture, ())
-            if capture != "value" or self._rows(node.start_byte, node.end_byte) >= _VALUE_LINES
+            if capture != "value" or self._height(node.start_byte, node.end_byte) >= _VALUE_LINES
         ]
         nodes.sort(key=lambda known: known[:3])
         open_ones: list[Definition] = []
@@ -169,7 +177,7 @@ class _Builder:
         name = self._name(node) or self._name(outer)
         if not name:
             return None
-        receiver = node.child_by_field_name("receiver") if kind == "function" else None
+        receiver = node.child_by_field_name("receiver") if self._receivers else None
         if receiver is not None and (of := _RECEIVER.search(receiver.text or b"")):
             name = f"{of[1].decode(errors='replace')}.{name}"
         start, head = self._beginning(outer.start_byte)
@@ -180,6 +188,7 @@ class _Builder:
             name=name.rpartition(".")[2],
             start=start,
             head=head,
+            written=_written(outer, node),
             end=outer.end_byte,
             body=body,
             within=within,
@@ -194,12 +203,12 @@ class _Builder:
             return False
         if owner is None or (owner.kind == "class" and owner.stands):
             return True
-        return owner.end - owner.start > SHOWN or self._rows(made.head, made.end) >= NESTED_LINES
+        return owner.end - owner.start > SHOWN or self._height(made.head, made.end) >= NESTED_LINES
 
     def _only_declared(self, made: Definition) -> bool:
         return made.body is None and self._source[made.end - 1 : made.end] == b";"
 
-    def _rows(self, start: int, end: int) -> int:
+    def _height(self, start: int, end: int) -> int:
         return self._source.count(b"\n", start, end) + 1
 
     @staticmethod
@@ -233,14 +242,14 @@ class _Builder:
 
     def _above(self, row: int, lowest: int) -> int | None:
         """The row where the comment begins that ends above a row, if one does."""
-        line = self._split[row - 1].strip()
+        line = self._rows[row - 1].strip()
         if line.startswith(self._marks) and not line.startswith(b"#!"):
             return row - 1
         if not self._blocks or not line.endswith(b"*/"):
             return None
         for first in range(row - 1, lowest - 1, -1):
-            if b"/*" in self._split[first]:
-                return first if self._split[first].lstrip().startswith(b"/*") else None
+            if b"/*" in self._rows[first]:
+                return first if self._rows[first].lstrip().startswith(b"/*") else None
         return None
 
 
@@ -254,6 +263,11 @@ def _outer(node: Node) -> Node:
             break
         node = parent
     return node
+
+
+def _written(outer: Node, node: Node) -> int:
+    """Where a definition begins without the decorators that stand before it."""
+    return node.start_byte if outer.type == "decorated_definition" else outer.start_byte
 
 
 def _declared(node: Node) -> Node | None:

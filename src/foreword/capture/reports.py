@@ -1,7 +1,7 @@
 """What test runners and compilers print at the end, read line by line: how many failed, which, and why.
 
-Each reader is given the lines of an output and gives a `Report`, or None when the tool has not spoken there. A
-run in which nothing was tested is a report of nothing. Nothing here judges by an exit code or runs anything.
+Each reader is given the lines of an output and gives a `Report`, or None when its tool has not spoken there.
+Where nothing was tested the report is empty. Nothing here knows of exit codes, or runs anything.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def _names(matches: Iterable[str]) -> tuple[str, ...]:
 # Python --------------------------------------------------------------------------------------------------
 
 _PYTEST_END = re.compile(
-    r"^=*\s*(no tests ran|\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|rerun)\b.*)"
-    r" in \d[\d.]*s\b"
+    r"^=*\s*(no tests ran|\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|rerun)"
+    r"\b.*) in \d[\d.]*s\b"
 )
 _PYTEST_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?\.py\S*?(?:\[.*?\])?)(?: - (.*))?$")
 _PYTEST_ERROR = re.compile(r"^E\s{2,}(\S.*)")
@@ -199,23 +199,23 @@ def tsc(lines: Sequence[str]) -> Report | None:
 
 _GO_FAILED = re.compile(r"^(\s*)--- FAIL: (\S+)")
 _GO_PASSED = re.compile(r"^--- PASS: ")
-_GO_OK = re.compile(r"^ok\s+\S+\s")
-_GO_PACKAGE = re.compile(r"^FAIL\s+(\S+)(?:\s|$)")
-_GO_END = re.compile(r"^(?:PASS|FAIL)$")
+_GO_OK = re.compile(r"^ok\s{2,}\S+\s+(?:\d[\d.]*s|\(cached\))(?!.*\[no tests to run\])")
+_GO_PACKAGE = re.compile(r"^FAIL\s+(\S+)\s+(?:\d[\d.]*s$|\[(?:build|setup) failed\])")
+_GO_HEAD = re.compile(r"^# \S+|^vet: ")
 _GO_ERROR = re.compile(r"^(?:\s+(?=\w+_test\.go:\d+: )|(?=panic: |(?:vet: )?\S+\.go:\d+:\d+: ))(\S.*)")
 
 
 def go(lines: Sequence[str]) -> Report | None:
-    """`--- FAIL: TestAdd (0.00s)`, `ok  example.com/calc  0.002s`, `FAIL  example.com/calc [build failed]`."""
+    """`--- FAIL: TestAdd (0.00s)`, `ok  example.com/calc  0.002s`, `FAIL example.com/calc [build failed]`."""
     tests, packages = _found(_GO_FAILED, lines), _found(_GO_PACKAGE, lines)
     fine, passed = _found(_GO_OK, lines), _found(_GO_PASSED, lines)
-    errors = _first(_GO_ERROR, lines)
-    if not (tests or packages or fine or passed or errors or _found(_GO_END, lines)):
+    error = _first(_GO_ERROR, lines)
+    broken = bool(packages) or bool(error and _found(_GO_HEAD, lines))
+    if not (tests or fine or passed or broken):
         return None
     failed = sum(not match[1] for match in tests) or len(packages)
     names = _names(match[2] for match in tests) or _names(match[1] for match in packages)
-    broken = bool(packages) or (bool(errors) and not fine)
-    return Report(failed, len(passed) or len(fine), names, errors if failed or broken else "", broken)
+    return Report(failed, len(passed) or len(fine), names, error if failed or broken else "", broken)
 
 
 _CARGO_END = re.compile(r"^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed;")
@@ -224,7 +224,7 @@ _CARGO_FAILED = re.compile(r"^test (\S+)(?: - .*)? \.\.\. FAILED|^\s*FAIL \[[^\]
 _CARGO_ERROR = re.compile(r"^(error(?:\[E\d+\])?: .*)")
 _CARGO_STOPPED = re.compile(r"^error: could not compile|^error: aborting due to")
 _CARGO_DONE = re.compile(r"^\s*Finished ")
-_RUST_PANIC = re.compile(r"^thread '.*' (?:\(\d+\) )?panicked at (.*)$")
+_RUST_PANIC = re.compile(r"^\s*thread '.*' (?:\(\d+\) )?panicked at (.*)$")
 
 
 def cargo(lines: Sequence[str]) -> Report | None:
@@ -256,9 +256,8 @@ _MAVEN_TESTS = re.compile(
     r"^\[\w+\] Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)(?!.*Time elapsed)"
 )
 _MAVEN_FAILED = re.compile(r"^\[ERROR\] {2,}(\w[\w$.]*\.\w+)(?:\(.*?\))?(?::\d+)?(?:->\S+)?\s*[»:]?\s*(.*)$")
-_MAVEN_ERROR = re.compile(
-    r"^\[ERROR\] (\S+\.\w+:\[\d+,\d+\] .*|COMPILATION ERROR.*|Failed to execute goal .*)"
-)
+_MAVEN_PLACE = re.compile(r"^\[ERROR\] (\S+\.\w+:\[\d+,\d+\] .*)")
+_MAVEN_ERROR = re.compile(r"^\[ERROR\] (COMPILATION ERROR.*|Failed to execute goal .*)")
 
 
 def maven(lines: Sequence[str]) -> Report | None:
@@ -270,7 +269,8 @@ def maven(lines: Sequence[str]) -> Report | None:
     failed = sum(failures + errors for _, failures, errors, _ in told)
     passed = sum(max(0, ran - failures - errors - skipped) for ran, failures, errors, skipped in told)
     named = _found(_MAVEN_FAILED, lines)
-    error = next((match[2] for match in named if match[2]), "") or _first(_MAVEN_ERROR, lines)
+    told_why = next((match[2] for match in named if match[2]), "")
+    error = told_why or _first(_MAVEN_PLACE, lines) or _first(_MAVEN_ERROR, lines)
     broken = ends[-1][1] == "FAILURE"
     if not broken:
         return Report(failed, max(passed, 1))

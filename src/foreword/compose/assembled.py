@@ -7,17 +7,16 @@ What others wrote stays data (`quoting`), and says whose words it holds unless t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from foreword.compose.context_item import ContextItem
 from foreword.compose.quoting import fenced, inline_code, line, prose
 from foreword.frame import attribution
-from foreword.types import Item, Note, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from foreword.types import Receipt
+    from foreword.types import Item, SearchResult
 
 CONTEXT = "# Context"
 TITLES: Mapping[str, str] = {
@@ -32,42 +31,6 @@ TITLES: Mapping[str, str] = {
 _NAME, _FILES = 120, 5
 _STEPS = ("goal", "hypothesis", "action", "prediction")
 _UNVERIFIED = ("tool", "web")
-
-
-@dataclass(frozen=True, slots=True)
-class ContextItem:
-    """A single piece of context: where it comes from, its wording, how relevant it is (0 to 1), its facts.
-
-    `source` is memory, code, experience, value or commit. `result` is what a search knew of it.
-    """
-
-    source: str
-    content: str
-    relevance: float
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    result: SearchResult | None = field(default=None, repr=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class FormattedContext:
-    """A context ready to be put before a prompt; empty when there is nothing to say.
-
-    `items` are those in it, as worded there, most relevant first; `sources_used` counts them by source.
-    `over_by` says how many tokens it has beyond the limit it was asked to keep; `notes` what went wrong.
-    """
-
-    markdown: str
-    items: tuple[ContextItem, ...]
-    token_count: int
-    sources_used: Mapping[str, int]
-    notes: tuple[Note, ...] = ()
-    over_by: int = 0
-    receipt: Receipt | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def limit_exceeded(self) -> bool:
-        """Whether it has more tokens than it was asked to keep to."""
-        return self.over_by > 0
 
 
 def context_item(result: SearchResult) -> ContextItem:

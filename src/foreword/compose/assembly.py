@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.compose.assembled import ContextItem, document, whereabouts
+from foreword.compose.assembled import document, whereabouts
+from foreword.compose.context_item import ContextItem
 from foreword.compose.share import LEAST_ITEM, WEIGHTS, allowances, chosen, item_cap
 from foreword.compose.shorten import shortened
 

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 _log = get_logger("foreword.service")
 
-THREADS = 4
+THREADS = 2
+"""One works while the other encodes its question; more would only make all of them finish late."""
 MOST_REQUESTS = 32
 MOST_WAITING_BYTES = 8 * MOST_BYTES
 _LONGEST_DEADLINE = 30_000

@@ -25,10 +25,10 @@ ALIKE = 0.9
 _COMPARED, _READ = 2000, 8000
 """Characters compared, white space apart: two long texts that agree this far say the same to a reader."""
 
-_SAME_WORDS = 0.5
+_SAME_WORDS = 0.7
 """The cosine of the words of two texts, rare ones counting more, that may have the same lines somewhere."""
 
-_COLUMNS = 512
+_COLUMNS = 1024
 """Words share so many columns: enough to tell texts apart, and a collision only costs a closer look."""
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
@@ -40,7 +40,7 @@ def twins(texts: Sequence[str]) -> dict[int, set[int]]:
     """For each place that has any, the places of the texts that are alike."""
     essences = [_essence(text) for text in texts]
     pairs = _in_order(essences)
-    pairs += _in_another_order(texts, essences, frozenset(pairs))
+    pairs += _in_another_order(texts, frozenset(pairs))
     found: dict[int, set[int]] = {}
     for one, other in pairs:
         if not _only_the_news(essences[one], essences[other]):
@@ -54,13 +54,11 @@ def _in_order(essences: Sequence[str]) -> list[tuple[int, int]]:
     return [(one, other) for one, other in _similar(essences, ALIKE) if essences[one]]
 
 
-def _in_another_order(
-    texts: Sequence[str], essences: Sequence[str], known: frozenset[tuple[int, int]]
-) -> list[tuple[int, int]]:
+def _in_another_order(texts: Sequence[str], known: frozenset[tuple[int, int]]) -> list[tuple[int, int]]:
     """The pairs whose lines are alike, wherever they stand."""
     lines = [_lines(text) for text in texts]
     several = [place for place, parts in enumerate(lines) if len(parts) > 1]
-    near = _of_the_same_words([essences[place] for place in several])
+    near = _of_the_same_words([" ".join(lines[place]) for place in several])
     pairs = [(several[one], several[other]) for one, other in near]
     return [pair for pair in pairs if pair not in known and _aligned(lines[pair[0]], lines[pair[1]]) >= ALIKE]
 
@@ -107,6 +105,9 @@ def _aligned(lines: Sequence[str], others: Sequence[str]) -> float:
     """How much of two texts is alike when each line is laid beside the one most like it."""
     from rapidfuzz.distance import Levenshtein
 
+    shorter, longer = sorted((sum(map(len, lines)), sum(map(len, others))))
+    if shorter < longer * ALIKE:
+        return 0.0
     rest = list(others)
     alike = 0.0
     for line in sorted(lines, key=len, reverse=True):
@@ -115,7 +116,7 @@ def _aligned(lines: Sequence[str], others: Sequence[str]) -> float:
         scores = [Levenshtein.normalized_similarity(line, other) for other in rest]
         best = max(range(len(rest)), key=scores.__getitem__)
         alike += scores[best] * max(len(line), len(rest.pop(best)))
-    return alike / max(sum(map(len, lines)), sum(map(len, others)), 1)
+    return alike / longer
 
 
 def _only_the_news(one: str, other: str) -> bool:

@@ -40,9 +40,8 @@ def put_file(shard: Shard, db: apsw.Connection, op: PutFile, keep: Keep) -> Refi
     """Keep what a file holds now; what it held before and holds no more goes first, and frees its ids."""
     path = op.mark.path
     gone: list[str] = []
-    if not op.more:
-        hashes = [hashed(shard.workspace, item).hash for item in op.items]
-        gone = _let_go(shard, db, [path], hashes)
+    if not op.more and db.execute("SELECT 1 FROM file_items WHERE path = ?", (path,)).get:
+        gone = _let_go(shard, db, [path], [hashed(shard.workspace, item).hash for item in op.items])
     stored = tuple(
         one if one.new else _renewed(db, one, given)
         for given, one in zip(op.items, keep(op.items), strict=True)

@@ -114,7 +114,8 @@ def _items(db: apsw.Connection, workspace: str) -> Iterator[tuple[int, Item]]:
 
 
 def _vocabulary(item: Item) -> set[str]:
-    return set(words(f"{item.text} {item.about}"))
+    # One by one: folding a text is ten times faster when all of it is ASCII, and surroundings rarely are.
+    return {*words(item.text), *words(item.about)}
 
 
 def _drop(db: apsw.Connection, table: str) -> None:

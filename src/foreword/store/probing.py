@@ -24,7 +24,7 @@ from foreword.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from foreword.types import Filters
 
@@ -75,12 +75,12 @@ def where(filters: Filters) -> tuple[str, list[object]]:
 
 def by_words(db: apsw.Connection, probe: WordsProbe, filters: Filters, limit: int) -> Ranked:
     """BM25 over text and surroundings."""
-    return _match(db, "words", _telling(db, probe.words), filters, limit)
+    return _match(db, "words", probe.words, filters, limit)
 
 
 def by_identifiers(db: apsw.Connection, probe: IdentifiersProbe, filters: Filters, limit: int) -> Ranked:
     """BM25 over the parts of code names."""
-    return _match(db, "identifiers", _telling(db, probe.words), filters, limit)
+    return _match(db, "identifiers", probe.words, filters, limit)
 
 
 def by_typos(db: apsw.Connection, probe: TypoProbe, filters: Filters, limit: int) -> Ranked:
@@ -151,26 +151,21 @@ def answer(
 
 
 def _match(db: apsw.Connection, index: str, words: tuple[str, ...], filters: Filters, limit: int) -> Ranked:
-    """The best items for any of the words, by BM25."""
+    """The best items for any of the words, by BM25, as shares of what one with all of them has, or nearly."""
+    total = db.execute("SELECT max(no) FROM items").get or 0
+    counts = _postings(db, words)
+    words = words if total <= SMALL else _telling(counts)
     if not words:
         return []
-    expression = " OR ".join(map(_quoted, words))
-    whole = _rarity(db, words)
+    whole = sum(math.log(1 + (total - counts[word] + 0.5) / (counts[word] + 0.5)) for word in words)
     clause, values = where(filters)
     joined = "" if filters.empty else "JOIN items i ON i.no = f.rowid"
     rows = db.execute(
         f"SELECT f.rowid, -f.rank FROM {index} f {joined} WHERE f.{index} MATCH ? AND {clause} "
         "ORDER BY f.rank LIMIT ?",
-        (expression, *values, limit),
+        (" OR ".join(map(_quoted, words)), *values, limit),
     )
     return [(no, score / whole) for no, score in rows]
-
-
-def _rarity(db: apsw.Connection, words: tuple[str, ...]) -> float:
-    """What BM25 would give, or nearly, to an item that has every one of these words once."""
-    total = db.execute("SELECT max(no) FROM items").get or 0
-    counts = _postings(db, words)
-    return sum(math.log(1 + (total - counts[word] + 0.5) / (counts[word] + 0.5)) for word in words)
 
 
 def _quoted(word: str) -> str:
@@ -184,15 +179,12 @@ def _known(db: apsw.Connection, words: tuple[str, ...]) -> dict[str, int]:
     return dict(db.execute(f"SELECT word, items FROM vocabulary WHERE word IN ({marks})", words))
 
 
-def _telling(db: apsw.Connection, words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words worth ranking by: not those that stand nearly everywhere, unless the workspace is small."""
-    if (db.execute("SELECT max(no) FROM items").get or 0) <= SMALL:
-        return words
-    postings = _postings(db, words)
+def _telling(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """The words worth ranking by, given in how many items each stands: not those that are everywhere."""
     kept: list[str] = []
     total = 0
-    for word in sorted(words, key=lambda word: postings[word]):
-        total += postings[word]
+    for word in sorted(counts, key=lambda word: counts[word]):
+        total += counts[word]
         if kept and total > MOST_POSTINGS:
             break
         kept.append(word)

@@ -66,7 +66,8 @@ def hashed(workspace: str, item: Item) -> Item:
 
     Times are kept without their zone, so that the hash of what is read again is the hash that is kept.
     """
-    item = replace(item, workspace=workspace, created_at=item.created_at.astimezone(UTC))
+    if item.workspace != workspace or item.created_at.tzinfo is not UTC:
+        item = replace(item, workspace=workspace, created_at=item.created_at.astimezone(UTC))
     return replace(item, hash=content_hash(item))
 
 

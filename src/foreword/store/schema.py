@@ -139,10 +139,17 @@ def _remember_files(db: apsw.Connection) -> None:
     )
 
 
+def _find_the_newest_of_a_kind(db: apsw.Connection) -> None:
+    # Every prompt asks for the newest summary, and every receipt for the size of all.
+    db.execute("CREATE INDEX items_kind ON items(kind, created_at)")
+    db.execute("CREATE INDEX receipts_size ON receipts(size)")
+
+
 MIGRATIONS: list[tuple[str, Callable[[apsw.Connection], None]]] = [
     ("0001-items-relations-receipts-vectors", _create),
     ("0002-told", _remember_what_was_told),
     ("0003-files", _remember_files),
+    ("0004-newest-of-a-kind", _find_the_newest_of_a_kind),
 ]
 
 

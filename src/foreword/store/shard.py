@@ -155,7 +155,7 @@ class Shard:
 
     def post(self, op: Write) -> None:
         """Queue a write that nobody waits for; a failure goes to the log."""
-        done = self._submit([op])
+        done = self._submit([op], patient=True)
         done.add_done_callback(_log_failure)
         if isinstance(op, Tell | Untell):
             with self._telling_lock:
@@ -181,7 +181,7 @@ class Shard:
             self._files[key] = CodeFile(self.path.with_name(name), dimensions)
         return self._files[key]
 
-    def _submit(self, ops: list[Operation]) -> Future[Any]:
+    def _submit(self, ops: list[Operation], *, patient: bool = False) -> Future[Any]:
         if any(isinstance(op, Delete) for op in ops):
             self._has_deleted = True
 
@@ -190,7 +190,7 @@ class Shard:
                 self._want_sweep(db)  # whoever checks wants to see nothing left
             return [operations.do(self, db, op) for op in ops]
 
-        return self._writer.submit(work)
+        return self._writer.submit(work, patient=patient)
 
     def _await_telling(self, session: str) -> None:
         """Let what was posted about a session's context be written; other writes are not waited for."""

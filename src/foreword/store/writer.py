@@ -2,7 +2,8 @@
 
 Jobs that wait together are committed together, so that many small writes share one flush to disk. A job that
 fails is rolled back alone, to its savepoint. A job's result is handed over only after the commit: whoever has
-it, has it for good.
+it, has it for good. A job that nobody waits for lingers a moment, to share the commit of one that somebody
+waits for.
 """
 
 from __future__ import annotations
@@ -22,11 +23,18 @@ if TYPE_CHECKING:
 _GROUP = 64
 """At most this many jobs share a commit, so that the first need not wait long for the last."""
 
+_LINGER = 0.02
+"""So many seconds a job that nobody waits for looks out for company."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Job:
     work: Callable[[apsw.Connection], Any]
     done: Future[Any]
+    patient: bool
+
+
+_NOBODY = _Job(lambda _: None, Future(), patient=True)
 
 
 class Writer:
@@ -41,14 +49,14 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="foreword-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, work: Callable[[apsw.Connection], Any]) -> Future[Any]:
-        """Queue a job; the future has its result once it is durable."""
+    def submit(self, work: Callable[[apsw.Connection], Any], *, patient: bool = False) -> Future[Any]:
+        """Queue a job; the future has its result once it is durable. A patient one may take longer."""
         done: Future[Any] = Future()
         with self._door:
             if self._closed:
                 done.set_exception(apsw.ConnectionClosedError("the store is closed"))
             else:
-                self._jobs.put(_Job(work, done))
+                self._jobs.put(_Job(work, done, patient))
         return done
 
     def close(self) -> None:
@@ -64,16 +72,20 @@ class Writer:
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
             group = [job]
-            stop = False
-            while len(group) < _GROUP and not stop and not self._jobs.empty():
-                following = self._jobs.get()
+            while len(group) < _GROUP and (following := self._following(group)) is not _NOBODY:
                 if following is None:
-                    stop = True
-                else:
-                    group.append(following)
+                    self._commit(group)
+                    return
+                group.append(following)
             self._commit(group)
-            if stop:
-                return
+
+    def _following(self, group: list[_Job]) -> _Job | None:
+        """The next job that waits; while all are patient, whoever comes in a moment; else nobody."""
+        patient = all(job.patient for job in group)
+        try:
+            return self._jobs.get(timeout=_LINGER) if patient else self._jobs.get_nowait()
+        except queue.Empty:
+            return _NOBODY
 
     def _commit(self, group: list[_Job]) -> None:
         try:

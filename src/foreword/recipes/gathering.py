@@ -1,0 +1,122 @@
+"""Ask several sources at once, each with the same patience; what fails or is late becomes a note."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from foreword.log import get_logger
+from foreword.types import Note, StageTime
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping, Sequence
+
+    from foreword.compose.context_item import ContextItem
+    from foreword.knowledge.axes import Axis
+    from foreword.pipeline import Draft
+    from foreword.types import Dropped, Receipt
+
+    Finding = Awaitable[Sequence[ContextItem]]
+
+_log = get_logger("foreword.assembler")
+
+
+class Sources(Protocol):
+    """What an assembler needs of a `foreword.searcher.Searcher`."""
+
+    @property
+    def workspace(self) -> str:
+        """Where the searches look."""
+        ...
+
+    def search_memories(self, query: str, limit: int = ...) -> Finding:
+        """Facts, preferences, decisions."""
+        ...
+
+    def search_code(self, query: str, limit: int = ...) -> Finding:
+        """Functions, classes and methods."""
+        ...
+
+    def search_experiences(
+        self,
+        query: str,
+        axis: Axis = ...,
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int = ...,
+    ) -> Finding:
+        """What was tried before and how it ended."""
+        ...
+
+    def search_values(self, query: str, limit: int = ...) -> Finding:
+        """What experience has taught."""
+        ...
+
+    def search_commits(self, query: str, limit: int = ...) -> Finding:
+        """What was changed, and why."""
+        ...
+
+    def draft(self, query: str, recipe: str, budget: int) -> Draft:
+        """An empty context in the making."""
+        ...
+
+    def told(self, session: str) -> frozenset[str]:
+        """What a session's context holds already."""
+        ...
+
+    def record(self, receipt: Receipt) -> None:
+        """Keep a receipt."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What the sources found, by name, as far as they answered; what they left out; how long they took."""
+
+    found: Mapping[str, Sequence[ContextItem]] = field(default_factory=dict)
+    dropped: tuple[Dropped, ...] = ()
+    notes: tuple[Note, ...] = ()
+    times: tuple[StageTime, ...] = ()
+
+
+async def gather(asked: Mapping[str, Finding], timeout: float) -> Gathered:
+    """Await all at once. A source that fails or takes longer than `timeout` seconds is left behind."""
+    outcomes = await asyncio.gather(
+        *(_clocked(search, timeout) for search in asked.values()), return_exceptions=True
+    )
+    found: dict[str, Sequence[ContextItem]] = {}
+    dropped: list[Dropped] = []
+    notes: list[Note] = []
+    times: list[StageTime] = []
+    for part, outcome in zip(asked, outcomes, strict=True):
+        if isinstance(outcome, BaseException):
+            notes.append(_left_behind(part, outcome, timeout))
+            continue
+        found[part], milliseconds = outcome
+        times.append(StageTime(part.lower(), milliseconds))
+        dropped += getattr(found[part], "dropped", ())
+        notes += [Note(part.lower(), f"{note.part}: {note.message}") for note in _notes(found[part])]
+    return Gathered(found, tuple(dropped), tuple(notes), tuple(times))
+
+
+async def _clocked(search: Finding, timeout: float) -> tuple[Sequence[ContextItem], float]:
+    started = time.perf_counter()
+    found = await asyncio.wait_for(search, timeout)
+    return found, (time.perf_counter() - started) * 1000
+
+
+def _left_behind(part: str, failure: BaseException, timeout: float) -> Note:
+    if not isinstance(failure, Exception):
+        raise failure  # somebody wants this process, or this task, to end
+    late = isinstance(failure, TimeoutError)
+    problem = f"late: no answer within {timeout:g} s" if late else f"failed: {failure or type(failure).__name__}"
+    _log.warning("a source did not answer", source=part.lower(), problem=problem)
+    return Note(part.lower(), problem)
+
+
+def _notes(found: Any) -> tuple[Note, ...]:  # noqa: ANN401  (a list, or a list that knows more)
+    notes: tuple[Note, ...] = getattr(found, "notes", ())
+    return notes
