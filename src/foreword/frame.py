@@ -84,7 +84,8 @@ def attribution(source: Source) -> str:
     if source.trust == "agent":
         return "agent"
     what = "tool" if source.trust == "tool" else "web page"
-    name = _plain_name(_host(source.name) if source.trust == "web" else source.name)
+    named = _host(source.name) if source.trust == "web" else source.name.removeprefix("tool:")
+    name = _plain_name(named)
     return f"{what} {name}, unverified" if name else f"{what}, unverified"
 
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from foreword.clean import indented, one_line, visible
 from foreword.errors import ValidationError
+from foreword.frame import attribution, contained
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.types import SearchResult
+    from foreword.types import Item, SearchResult
 
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 VARIABLES = ("content", "type", "confidence", "timestamp", "score", "about", "source", "id")
@@ -91,7 +92,7 @@ def assemble(pieces: Sequence[str], template: ContextTemplate) -> str:
 def _values(result: SearchResult) -> dict[str, str]:
     memory = result.memory
     return {
-        "content": visible(memory.text).strip(),
+        "content": _content(memory),
         "type": one_line(visible(memory.label)),
         "confidence": f"{memory.confidence:.2f}",
         "timestamp": memory.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -100,6 +101,13 @@ def _values(result: SearchResult) -> dict[str, str]:
         "source": one_line(visible(memory.source.name)),
         "id": memory.id,
     }
+
+
+def _content(memory: Item) -> str:
+    """A memory's text; what a tool or a page wrote is on one line, says so, and cannot pass for more."""
+    if memory.source.trust in ("user", "agent"):
+        return visible(memory.text).strip()
+    return f"({attribution(memory.source)}) {contained(memory.text)}"
 
 
 def _shaped(content: str, template: ContextTemplate) -> str:
