@@ -58,11 +58,11 @@ class Blend:
 
 BLENDS: Mapping[str, Blend] = {
     "turn": Blend(
-        0.18, identifiers=0.0, trigram=0.1, beside=0.35, middle=1.017, slope=12, known=0.0, named=1.3,
+        0.18, identifiers=0.0, trigram=0.1, beside=0.35, middle=1.033, slope=11.9, known=0.73, named=1.0,
         nameless=0.7,
     ),
     "document": Blend(
-        0.12, trigram=0.1, echo=1.0, beside=0.0, middle=1.047, slope=20.4, known=1.14, named=0.0
+        0.12, trigram=0.1, echo=1.0, beside=0.0, middle=1.038, slope=20.8, known=0.95, named=0.0
     ),
     "code": Blend(
         0.0, identifiers=0.1, trigram=0.05, entities=0.08, beside=0.0, middle=0.855, slope=18.4, known=0.0,

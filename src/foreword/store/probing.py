@@ -74,8 +74,12 @@ def where(filters: Filters) -> tuple[str, list[object]]:
 
 
 def by_words(db: apsw.Connection, probe: WordsProbe, filters: Filters, limit: int) -> Ranked:
-    """BM25 over text and surroundings."""
-    return _match(db, "words", probe.words, filters, limit)
+    """BM25 over text and surroundings; the score of the best is how much of the question it has."""
+    ranked = _match(db, "words", probe.words, filters, limit)
+    if not ranked or ranked[0][1] <= 0:
+        return ranked
+    scale = _coverage(db, ranked[0][0], probe.words) / ranked[0][1]
+    return [(no, score * scale) for no, score in ranked]
 
 
 def by_identifiers(db: apsw.Connection, probe: IdentifiersProbe, filters: Filters, limit: int) -> Ranked:
@@ -151,13 +155,11 @@ def answer(
 
 
 def _match(db: apsw.Connection, index: str, words: tuple[str, ...], filters: Filters, limit: int) -> Ranked:
-    """The best items for any of the words, by BM25, as shares of what one with all of them has, or nearly."""
-    total = db.execute("SELECT max(no) FROM items").get or 0
-    counts = _postings(db, words)
-    words = words if total <= SMALL else _telling(counts)
+    """The best items for any of the words, by BM25."""
+    if (db.execute("SELECT max(no) FROM items").get or 0) > SMALL:
+        words = _telling(_postings(db, _stems(db, words)))
     if not words:
         return []
-    whole = sum(math.log(1 + (total - counts[word] + 0.5) / (counts[word] + 0.5)) for word in words)
     clause, values = where(filters)
     joined = "" if filters.empty else "JOIN items i ON i.no = f.rowid"
     rows = db.execute(
@@ -165,7 +167,18 @@ def _match(db: apsw.Connection, index: str, words: tuple[str, ...], filters: Fil
         "ORDER BY f.rank LIMIT ?",
         (" OR ".join(map(_quoted, words)), *values, limit),
     )
-    return [(no, score / whole) for no, score in rows]
+    return [(no, score) for no, score in rows]
+
+
+def _coverage(db: apsw.Connection, no: int, words: tuple[str, ...]) -> float:
+    """How much of some words an item has, the rare ones first; BM25 cannot tell where items are few."""
+    ((about, text),) = db.execute("SELECT about, text FROM items WHERE no = ?", (no,)).fetchall()
+    stems = _stems(db, words)
+    counts = _postings(db, stems)
+    total = db.execute("SELECT max(no) FROM items").get
+    weights = {word: math.log(1 + (total + 1) / (counts[word] + 0.5)) for word in words}
+    there = set(_stemmed(db, f"{about}\n{text}"))
+    return sum(weights[word] for word in words if stems[word] in there) / sum(weights.values())
 
 
 def _quoted(word: str) -> str:
@@ -191,17 +204,22 @@ def _telling(counts: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def _postings(db: apsw.Connection, words: tuple[str, ...]) -> dict[str, int]:
-    """In how many items each word stands, in any of its forms: the index knows stems, and so must we."""
+def _stems(db: apsw.Connection, words: tuple[str, ...]) -> dict[str, str]:
+    """Each word as the index has it."""
+    return {word: "".join(_stemmed(db, word)) for word in words}
+
+
+def _stemmed(db: apsw.Connection, text: str) -> list[str]:
     stem = db.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
     plain = {"include_offsets": False, "include_colocated": False}
-    stems = {
-        word: "".join(map(str, stem(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, **plain)))
-        for word in words
-    }
+    return [str(token) for token in stem(text.encode(), apsw.FTS5_TOKENIZE_QUERY, None, **plain)]
+
+
+def _postings(db: apsw.Connection, stems: Mapping[str, str]) -> dict[str, int]:
+    """In how many items each word stands, in any of its forms."""
     marks = ", ".join("?" * len(stems))
     counts = dict(db.execute(f"SELECT term, doc FROM spread WHERE term IN ({marks})", tuple(stems.values())))
-    return {word: counts.get(stems[word], 0) for word in words}
+    return {word: counts.get(stem, 0) for word, stem in stems.items()}
 
 
 def _unknown(db: apsw.Connection, words: tuple[str, ...]) -> list[str]:
