@@ -31,6 +31,9 @@ class Settings:
     embedding_url: str = ""
     embedding_key: str = ""
     embedding_dimensions: int = 0
+    summary_url: str = ""
+    summary_model: str = ""
+    summary_key: str = ""
     threads: int = 0
     receipt_days: int = 30
     receipt_megabytes: int = 8

@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreword.config import Settings
 from foreword.edges.hook import MOST_CHARACTERS, Responder
+from foreword.engine import ContextEngine
 from foreword.errors import StorageError
+from foreword.testing import HashEmbeddings
+from foreword.types import Filters
 
 
 @pytest.fixture
@@ -110,3 +114,35 @@ def test_a_captured_event_is_kept_and_not_answered(engine, folder, clock, respon
     responder.capture(payload(folder, prompt="Use port 8081 for the mock server"), clock.now)
     responder.capture(b"not json", clock.now)
     assert engine.count(folder).kinds == {"turn": 1}
+
+
+def test_a_model_that_the_user_named_words_the_summaries(home, folder, clock):
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    from threading import Thread
+
+    class Model(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            body = json.dumps(
+                {"choices": [{"message": {"content": "Done: the model's own words."}}]}
+            ).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Model)
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    settings = Settings(home=home, summary_url=f"http://127.0.0.1:{server.server_port}/v1", summary_model="m")
+    with ContextEngine(embedding_provider=HashEmbeddings(), settings=settings, clock=clock) as engine:
+        responder = Responder(engine)
+        responder.capture(payload(folder, prompt="Move the importer to asyncio, please."), clock.now)
+        responder.capture(payload(folder, "Stop", last_assistant_message="I moved it."), clock.now)
+        responder.close()
+        (summary,) = engine.store.scan(folder, Filters(kinds=("summary",)))
+    server.shutdown()
+    server.server_close()
+    assert "the model's own words" in summary.text

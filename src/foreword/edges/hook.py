@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from foreword.capture.agent import AgentEvent
+    from foreword.config import Settings
     from foreword.engine import ContextEngine
+    from foreword.knowledge.sessions import Summariser
 
 _log = get_logger("foreword.hook")
 
@@ -36,7 +38,7 @@ class Responder:
     """Answers the events of agents' hooks."""
 
     def __init__(self, engine: ContextEngine) -> None:
-        self._companion = Companion(engine)
+        self._companion = Companion(engine, _summariser(engine.settings))
         self._keepers = ThreadPoolExecutor(_KEEPERS, thread_name_prefix="foreword-keep")
 
     def respond(self, payload: bytes, at: datetime, deadline_ms: float | None) -> bytes:
@@ -69,6 +71,15 @@ class Responder:
             kept.result(None if expires is None else max(0.0, expires - time.monotonic()))
         except TimeoutError:
             kept.add_done_callback(_told_late)
+
+
+def _summariser(settings: Settings) -> Summariser | None:
+    """The model that words summaries, if the user named one; without it they are made of what was said."""
+    if not settings.summary_url:
+        return None
+    from foreword.knowledge.remote_summary import RemoteSummariser
+
+    return RemoteSummariser(settings.summary_url, settings.summary_key or None, settings.summary_model)
 
 
 def _told_late(kept: Future[None]) -> None:
