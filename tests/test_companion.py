@@ -243,3 +243,54 @@ def test_a_session_is_not_told_of_its_own_turns(engine, folder, event, said):
     said(event("UserPromptSubmit", prompt="Use tabs in the Makefile of the importer."))
     (turn,) = engine.store.scan(folder, Filters(kinds=("turn",)))
     assert turn.id in engine.store.batch([Told(folder, "monday")])[0]
+
+
+def failed(event, name="test_retry", **more):
+    ran = {"command": "pytest tests"}
+    output = (
+        f"FAILED tests/test_checkout.py::{name} - AssertionError: assert 3 == 4\n1 failed, 3 passed in 0.10s"
+    )
+    return event("PostToolUse", tool="Bash", tool_input=ran, tool_output=output, outcome="exit 1", **more)
+
+
+def passed(event, **more):
+    ran = {"command": "pytest tests"}
+    return event("PostToolUse", tool="Bash", tool_input=ran, tool_output="4 passed in 0.10s", **more)
+
+
+TRIED = {
+    "domain": "debugging", "strategy": "read-the-error", "goal": "make the checkout retry test pass",
+    "hypothesis": "the pause is read in seconds", "action": "convert the pause to seconds",
+    "prediction": "test_retry passes",
+}  # fmt: skip
+
+
+def test_a_run_ends_the_open_experience_and_the_next_failure_is_warned_of(
+    engine, clock, folder, event, said, companion
+):
+    begun = companion.experiences.start(folder, session="monday", **TRIED)
+    said(failed(event))
+    ended = companion.experiences.get(folder, begun.id)
+    assert (ended.status, ended.tier) == ("falsified", "gold")
+    clock.advance(hours=1)
+    warned = said(failed(event, "test_backoff", session="tuesday"))
+    assert "# Premortem: debugging" in warned
+    assert "the pause is read in seconds" in warned
+
+
+def test_the_same_failure_is_warned_of_once_in_a_session(folder, clock, event, said, companion):
+    companion.experiences.start(folder, session="monday", **TRIED)
+    said(failed(event))
+    clock.advance(hours=1)
+    assert "Premortem" in said(failed(event, session="tuesday"))
+    assert "Premortem" not in said(failed(event, session="tuesday"))
+
+
+def test_a_passing_run_confirms(folder, event, said, companion):
+    begun = companion.experiences.start(folder, session="monday", **TRIED)
+    assert said(passed(event)) == ""
+    assert companion.experiences.get(folder, begun.id).status == "confirmed"
+
+
+def test_a_failure_without_precedents_brings_nothing(event, said):
+    assert said(failed(event)) == ""

@@ -36,6 +36,8 @@ ALLOWED = {
     "recipes": TOOLS | {"compose", "recall", "knowledge", "pipeline", "store.base"},
     "engine": {"*"},
     "companion": {"*"},
+    "indexer": {"*"},
+    "searcher": {"*"},
     "evaluate": {"*"},
     "bench": {"*"},
     "edges": {"*"},
@@ -52,6 +54,9 @@ LEAVES = {
     "platformdirs": {"config"},
     "structlog": {"log"},
     "sklearn": {"knowledge"},
+    "tree_sitter": {"capture"},
+    "pathspec": {"capture"},
+    "pypdf": {"capture"},
 }
 
 

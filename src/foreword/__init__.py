@@ -34,6 +34,9 @@ _HOMES = {
     ),
     "foreword.recipes.chat": ("ContextPreview", "ContextResult"),
     "foreword.recipes.coding": ("InjectionPipeline", "InjectionResult"),
+    "foreword.recipes.assembled": ("ContextAssembler",),
+    "foreword.searcher": ("Searcher",),
+    "foreword.compose.context_item": ("ContextItem", "FormattedContext"),
     "foreword.compose.candidate": ("InjectionCandidate", "InjectionCategory"),
     "foreword.compose.budget": ("TokenBudget",),
     "foreword.compose.badges": ("TemporalEnrichmentProvider",),
@@ -51,11 +54,13 @@ _HOMES = {
     "foreword.tokens": ("CharacterTokenizer", "TiktokenTokenizer", "Tokenizer", "WordTokenizer"),
     "foreword.errors": (
         "BudgetExceeded",
+        "ContextAssemblyError",
         "ContextError",
         "EmbeddingError",
         "ForewordError",
         "FormattingError",
         "InjectionError",
+        "InvalidContextTypeError",
         "MissingExtra",
         "NoContext",
         "RetrievalError",
@@ -79,16 +84,20 @@ if TYPE_CHECKING:
     from foreword.compose.budget import TokenBudget as TokenBudget
     from foreword.compose.candidate import InjectionCandidate as InjectionCandidate
     from foreword.compose.candidate import InjectionCategory as InjectionCategory
+    from foreword.compose.context_item import ContextItem as ContextItem
+    from foreword.compose.context_item import FormattedContext as FormattedContext
     from foreword.compose.injection import ContextFormatter as ContextFormatter
     from foreword.compose.templates import ContextTemplate as ContextTemplate
     from foreword.config import Settings as Settings
     from foreword.engine import ContextEngine as ContextEngine
     from foreword.errors import BudgetExceeded as BudgetExceeded
+    from foreword.errors import ContextAssemblyError as ContextAssemblyError
     from foreword.errors import ContextError as ContextError
     from foreword.errors import EmbeddingError as EmbeddingError
     from foreword.errors import ForewordError as ForewordError
     from foreword.errors import FormattingError as FormattingError
     from foreword.errors import InjectionError as InjectionError
+    from foreword.errors import InvalidContextTypeError as InvalidContextTypeError
     from foreword.errors import MissingExtra as MissingExtra
     from foreword.errors import NoContext as NoContext
     from foreword.errors import RetrievalError as RetrievalError
@@ -111,10 +120,12 @@ if TYPE_CHECKING:
     from foreword.recall.rank import MemoryRanker as MemoryRanker
     from foreword.recall.rank import RankingFunction as RankingFunction
     from foreword.recall.rank import RankingOptions as RankingOptions
+    from foreword.recipes.assembled import ContextAssembler as ContextAssembler
     from foreword.recipes.chat import ContextPreview as ContextPreview
     from foreword.recipes.chat import ContextResult as ContextResult
     from foreword.recipes.coding import InjectionPipeline as InjectionPipeline
     from foreword.recipes.coding import InjectionResult as InjectionResult
+    from foreword.searcher import Searcher as Searcher
     from foreword.spaces.bundled import BundledEmbeddingProvider as BundledEmbeddingProvider
     from foreword.spaces.cache import EmbeddingCache as EmbeddingCache
     from foreword.spaces.providers import EmbeddingProvider as EmbeddingProvider

@@ -3,7 +3,8 @@
     a session begins      how the last one ended, and the topics
     a prompt              what matters to it; then the prompt is kept
     a tool is about to    a brief, for tools that change or run something
-    a tool has            the call and its result are kept
+    a tool has            the call and its result are kept; a test run ends the open experience, and what
+                          fails for the first time in a session brings what went wrong before
     the agent stops       its message is kept, the session's summary made anew
     a compact, a clear    what the session was told may be told again
 
@@ -14,18 +15,24 @@ whoever brought it can bring it again.
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.agent import turns
 from foreword.capture.junk import Repeats, is_junk
+from foreword.capture.runs import judge, read_run
 from foreword.errors import ForewordError
 from foreword.frame import framed, without_frames
+from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.sessions import SessionContextProvider
 from foreword.log import get_logger
 from foreword.recall.divergence import REACH, DivergenceDetector
+from foreword.recipes.assembled import ContextAssembler
 from foreword.recipes.coding import InjectionPipeline
+from foreword.searcher import Searcher
 from foreword.store.base import Delete, Recent, Tell, Untell
 from foreword.types import Filters
 from foreword.workspace import workspace_of
@@ -34,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foreword.capture.agent import AgentEvent
+    from foreword.capture.runs import Run
     from foreword.engine import ContextEngine
     from foreword.knowledge.sessions import Summariser
     from foreword.recall.divergence import DivergenceAlert
@@ -52,6 +60,10 @@ _LONGEST_QUESTION = 2_000
 _AWAY = ("compact", "clear")
 _LOOK_EVERY = 5.0
 _MOST_PLACES = 256
+_MOST_SESSIONS = 256
+_PREMORTEM_TOKENS = 800
+_FAILING_IS = "debugging"
+"""The domain of a failure that no open experience speaks of."""
 _SAVED = ("Stop", "PreCompact", "SessionEnd")
 
 
@@ -62,6 +74,8 @@ class Companion:
         self._engine = engine
         self._places: dict[str, tuple[float, str]] = {}
         self._repeats = Repeats()
+        self._failing: OrderedDict[str, frozenset[str]] = OrderedDict()
+        self.experiences = Experiences(engine)
         # Shifts are rarer beside an agent than in the sets the curve was fitted on: only clear ones are told.
         self._detector = DivergenceDetector(threshold=0.65)
         self._sessions = SessionContextProvider(engine.store, engine.clock, summariser)
@@ -88,6 +102,7 @@ class Companion:
         """Remember what the event tells; the same event twice is kept once."""
         workspace = self._workspace(event)
         self._hold(turns(event, workspace, self._repeats), event, workspace)
+        self._learn(event, workspace)
         if event.session and event.name in _SAVED:
             self._summarise(event.session, workspace)
 
@@ -114,6 +129,8 @@ class Companion:
                 ).formatted_context
             case "UserPromptSubmit" if not is_junk(event.prompt):
                 return self._before_prompt(event, workspace, deadline_ms)
+            case "PostToolUse" | "PostToolUseFailure":
+                return self._warning(event, workspace)
             case "PreToolUse" if event.tool.casefold() in _ACTING:
                 return self.pipeline.generate_brief_context(
                     _question(event), workspace=workspace, session_id=event.session, deadline_ms=deadline_ms
@@ -136,6 +153,35 @@ class Companion:
         if event.session:
             ids = tuple(item.id for item in kept)
             self._engine.store.post(Tell(workspace, event.session, ids, event.at))
+
+    def _learn(self, event: AgentEvent, workspace: str) -> None:
+        """A test or build run tells how the session's open experience ended."""
+        run = _run(event)
+        if run is None or not event.session:
+            return
+        told = judge(run, self.experiences.active(workspace, event.session))
+        if told.status is not None:
+            self.experiences.captured(workspace, event.session, told.status, told.result, event.at)
+
+    def _warning(self, event: AgentEvent, workspace: str) -> str:
+        """What went wrong before, when something fails that this session has not seen fail; once."""
+        run = _run(event)
+        if run is None:
+            return ""
+        seen = self._failing.get(event.session, frozenset())
+        told = judge(run, None, seen)
+        self._failing[event.session] = seen | told.failures
+        if len(self._failing) > _MOST_SESSIONS:
+            self._failing.popitem(last=False)
+        if not told.premortem:
+            return ""
+        attempt = self.experiences.active(workspace, event.session)
+        assembler = ContextAssembler(Searcher(self._engine, workspace, self.experiences))
+        domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_FAILING_IS, None)
+        asked = assembler.get_premortem_context(
+            domain, strategy, max_tokens=_PREMORTEM_TOKENS, session_id=event.session or None
+        )
+        return asyncio.run(asked).markdown
 
     def _summarise(self, session: str, workspace: str) -> None:
         update = self._sessions.update_summary(session, workspace)
@@ -169,6 +215,14 @@ class Companion:
 
         # A few turns tell whether there is a shift; all of them are only needed to say what from.
         return detected(recent) if detected(recent[-REACH:]) is not None else None
+
+
+def _run(event: AgentEvent) -> Run | None:
+    """What a test or build run showed, if the event is the end of one."""
+    command = event.tool_input.get("command")
+    if not event.name.startswith("PostToolUse") or not isinstance(command, str):
+        return None
+    return read_run(command, event.tool_output, event.outcome)
 
 
 def _question(event: AgentEvent) -> str:

@@ -18,6 +18,7 @@ from foreword.capture.statement import sound, sound_item, without_secrets
 from foreword.compose.templates import TEMPLATES, ContextTemplate
 from foreword.embedder import Embedder
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
+from foreword.knowledge import axes
 from foreword.log import get_logger
 from foreword.options import CacheConfig, ContextOptions, SearchOptions, known_kind, named, share
 from foreword.recall.fuse import BLENDS, OTHER, Blend
@@ -97,7 +98,7 @@ class ContextEngine:
         self._blends: dict[str, dict[str, Blend]] = {}
         provider = embedding_provider if embedding_provider is not None else _provider(self.settings)
         self._dense = _dense(provider, expected_embedding_dimensions, cache_config)
-        self._embedder = Embedder(self.store, self._dense) if self._dense else None
+        self._embedder = Embedder(self.store, self._dense, axes.VIEWS) if self._dense else None
         self._reranker = reranker if reranker is not None else BundledReranker(self.settings.threads or None)
         self.kit = self._kit(frozenset(without))
         self._template_named(self.settings.template)

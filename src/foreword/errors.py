@@ -12,7 +12,7 @@
     │   │   ├── BudgetExceeded       the parts of a budget are more than the whole
     │   │   └── NoContext            nothing relevant was found, and the caller insisted
     │   ├── ContextAssemblyError     a context could not be assembled from several sources
-    │   │   └── InvalidContextTypeError  no source has that name; lists those there are (a ValidationError, too)
+    │   │   └── InvalidContextTypeError  no source of that name; lists them (a ValidationError, too)
     │   └── StorageError         the store could not read or write
     │       ├── StoreDamaged         not a database, truncated, or malformed
     │       ├── StoreTooNew          written by a newer Foreword

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 DEADLINE_MS = 4_000.0
 """After so long a search answers with the spaces that are ready."""
 
-_DEPTH, _DEEPER = 200, 5
+_DEEPER = 5
 
 
 class Engine(Protocol):
@@ -168,7 +168,7 @@ class Searcher:
         """What the engine finds, as far as it fits; it is asked for more while too little does."""
         depth = whole("limit", limit, 1, MAX_LIMIT)
         if fits is not None:
-            depth = min(MAX_LIMIT, max(_DEPTH, limit))
+            depth = min(MAX_LIMIT, max(pipeline.DEPTH, 2 * limit))
         while True:
             options = replace(self._how, limit=depth, kinds=(kind,), **changes)
             draft = self._engine.draft(query, self.workspace, options, "search", 0)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.capture.runs import MOST_NAMES, Run, judge, read_run
+from foreword.capture.runs import MOST_NAMES, Failures, Run, judge, read_run
 
 # What tools print, in both outcomes: command, exit, output, and what a run should say ----------------------
 
@@ -781,6 +781,7 @@ LINES = st.sampled_from(
 ) | st.text(max_size=80)
 
 
+@settings(max_examples=300)
 @given(
     COMMANDS, st.lists(LINES, max_size=30).map("\n".join), st.none() | st.integers() | st.text(max_size=20)
 )
@@ -789,7 +790,7 @@ def test_reading_never_fails_and_says_only_what_makes_sense(command, output, exi
     if run is not None:
         assert run.failures >= 0 <= run.successes
         assert len(run.failing) <= MOST_NAMES
-        assert not (run.passed and (run.failures or run.error))
+        assert not (run.passed and (run.failures or run.error or run.failing))
         assert len(run.summary) < 1000
         assert bool(run.trouble) is not run.passed
 
@@ -859,6 +860,19 @@ def test_a_failure_is_warned_of_once_in_a_session():
     assert not judge(PASSED, None).premortem
 
 
+def test_a_session_remembers_what_it_saw_fail_and_old_sessions_are_let_go():
+    failures = Failures(most_sessions=2)
+    failures.note("shop", "s1", frozenset({"a"}))
+    failures.note("shop", "s1", frozenset({"b"}))
+    assert failures.seen("shop", "s1") == {"a", "b"}
+    assert failures.seen("shop", "s2") == failures.seen("elsewhere", "s1") == frozenset()
+    failures.note("shop", "s2", frozenset({"c"}))
+    failures.note("shop", "s1", frozenset())
+    failures.note("shop", "s3", frozenset({"d"}))
+    assert failures.seen("shop", "s1") == {"a", "b"}
+    assert failures.seen("shop", "s2") == frozenset()
+
+
 def test_a_failure_without_a_name_is_known_by_its_error_whatever_the_numbers():
     def broken(line):
         return Run("make", "build", False, error=f"cart.c:{line}:5: error: unknown type name 'itn'")
@@ -882,6 +896,9 @@ def test_that_it_compiles_confirms_only_who_said_so():
         ("the tests no longer fail", True),
         ("test_total doesn't fail any more", True),
         ("nothing breaks", True),
+        ("The failing test passes.", True),
+        ("test_total passes instead of failing", True),
+        ("The cache stops failing; requests are faster", True),
         ("The new test will fail at first.", False),
         ("CI goes red", False),
         ("All tests pass, and none of them fails.", True),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import string
-import time
 
 import pytest
 from hypothesis import given
@@ -37,7 +36,7 @@ def texts(chance, count):
         elif kind == "long":
             made.append(" ".join(corpus.item(chance.randrange(1_000_000)).text for _ in range(8)))
         else:
-            made.append(f"Tests of {item.id} took {chance.randrange(900)} s in all, of which most was waiting.")
+            made.append(f"The tests of {item.id} took {chance.randrange(900)} s, and most of it was waiting.")
     return [text for text in dict.fromkeys(made) if len(text) > 80]
 
 
@@ -101,6 +100,61 @@ def measured(disguise, seed):
 @pytest.mark.parametrize("disguise", DISGUISES, ids=lambda disguise: disguise.__name__)
 def test_planted_copies_are_found_and_nothing_else(disguise):
     recall, precision = measured(disguise, 7)
-    print(disguise.__name__, recall, precision)
     assert recall >= LEAST_RECALL
     assert precision >= LEAST_PRECISION
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The session timeout for staff is 30 minutes.", "The session timeout for staff is 45 minutes."),
+        ("Release 1.4.2 of the shop went out on Tuesday", "Release 1.4.3 of the shop went out on Tuesday."),
+        (
+            "Deploy the payment service on Fridays, always.",
+            "Do not deploy the payment service on Fridays, always.",
+        ),
+        (
+            "We do use the cache in the payment service here.",
+            "We don't use the cache in the payment service here.",
+        ),
+        ("alpha blames beta for it", "beta blames alpha for it"),
+        ("Deploys happen on Tuesdays.", "Priya prefers small pull requests."),
+        ("", ""),
+    ],
+)
+def test_what_merely_resembles_is_two_things(one, other):
+    assert not alike(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Deploys happen on Tuesdays, never on Fridays.", "Deploys happen on Tuesdays, never on fridays!"),
+        ("Réservé aux musées de la côte d’Azur", "reserve aux musees de la cote d’azur"),
+        ("def f(x):\n    return x + 1\n", "def f(x):\n\treturn x + 1"),
+        ("take the lock\nsort the rows\ndelete them", "delete them\ntake the lock\nsort the rows"),
+        ("Sort the rows first. Then take the lock.", "Then take the lock. Sort the rows first."),
+        ("日本語の文章はここにあります。", "日本語の文章は ここにあります。"),
+    ],
+)
+def test_what_says_the_same_is_alike(one, other):
+    assert alike(one, other)
+
+
+def test_long_texts_that_part_early_are_not_alike():
+    shared = " ".join(corpus.item(at).text for at in range(3))
+    rest = [" ".join(corpus.item(at).text for at in range(start, start + 4)) for start in (10, 20)]
+    assert not alike(f"{shared} {rest[0]}", f"{shared} {rest[1]}")
+
+
+@given(st.lists(st.text(max_size=60), max_size=8))
+def test_being_alike_is_mutual_and_never_to_oneself(written):
+    found = twins(written)
+    for one, others in found.items():
+        assert one not in others
+        assert all(one in found[other] for other in others)
+
+
+@given(st.text(min_size=1, max_size=200).filter(str.split))
+def test_a_text_is_alike_to_itself_under_other_white_space(text):
+    assert alike(text, "  ".join(f" {text} ".split(" ")))

@@ -8,6 +8,7 @@ what cannot be parsed is cut into windows. Every text is taken from the file as 
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.decode import bytes_hash, decoded, file_source, place, sound_text
@@ -30,9 +31,8 @@ _DOCSTRING = 1_000
 _SIGNATURE = 400
 _ABOUT = 1_500
 _GAPS = re.compile(rb"\0+")
-_LOOSE_ENDS = re.compile(r"[ \t]+$|\n(?=[ \t]*\n)", re.MULTILINE)
 _OPENERS = re.compile(r"(?:\s|\{|:|=>?)+$")
-_WORD = re.compile(rb"[^\W\d_]{2}")
+_WORD = re.compile(rb"[A-Za-z\x80-\xff]{2}")
 _HOLLOW = re.compile(
     rb"\s*(?:else|end|endif|fi|done|esac|try|finally|pass|public|private|protected|default|then|begin)\W*$|"
     rb"\s*#\s*(?:endif|else|ifndef|pragma)\b|"
@@ -41,11 +41,12 @@ _HOLLOW = re.compile(
 _NOTHING, _COMMENT, _CODE = range(3)
 _COMMENT_MARKS = (b"#", b"//", b"/*", b"*")
 _SOME_COMMENT = 3
-_VALUE = re.compile(rb"(?:[\w\])]\s*:?=|:)\s*[^\s=].*[^\s(\[{,]\s*$|[\"']\s*$|#\s*define\s+\w+\s+\S")
+_NAMED = re.compile(rb"[\w\])]\s?[:=]|#\s?define\s")
+_OPEN = (b"(", b"[", b"{", b",", b"=", b":")
 
 
 def units(path: str, text: str | bytes, language: str, workspace: str, created_at: datetime) -> list[Item]:
-    """The items of a file. The path is relative to the workspace's folder; the language is `language_of` it."""
+    """The items of a file. The path is from the workspace's folder; the language is `language_of` it."""
     data = text if isinstance(text, bytes) else sound_text(text).encode()
     shown = decoded(data) if isinstance(text, bytes) else sound_text(text)
     if not shown.strip():
@@ -75,7 +76,7 @@ class _File:
         """The whole file when it is small; else its definitions, then windows over what they do not show."""
         source, rows = self._outline.source, len(self._covered)
         if len(source) <= SMALL and rows <= WINDOW:
-            yield self._loose("module", "", self._slice(0, len(source)).rstrip(), 0, len(source))
+            yield self._loose("module", "", self._slice(0, len(source)).rstrip(), (0, len(source)))
             return
         for definition in self._outline.definitions:
             yield self._unit(definition)
@@ -91,37 +92,44 @@ class _File:
 
     def _unit(self, definition: Definition) -> Item:
         pieces = _pieces(definition)
-        text = self._shown(pieces)
         doc = self._docstring(definition)
-        kind = "method" if definition.method else definition.kind
         facts = {
-            "unit": kind,
+            "unit": "method" if definition.method else definition.kind,
             "name": definition.name,
             "qualified_name": definition.qualified,
             "signature": self._signature(definition),
             "docstring": doc[:_DOCSTRING],
             "references": self._references(pieces, definition.name),
         }
-        return self._item(text, definition.qualified, doc, definition.start, definition.end, facts)
+        row = self._outline.row
+        first, last = row(definition.start), row(definition.end - 1)
+        if len(pieces) == 1 and definition.end - definition.start <= SHOWN:
+            text = self._slice(definition.start, definition.end).rstrip()
+            self._covered[first : last + 1] = b"\1" * (last + 1 - first)
+        else:
+            text = self._shown(pieces)
+        return self._item(text, definition.qualified, doc, first, last, facts)
 
     def _shown(self, pieces: list[tuple[int, int]]) -> str:
-        """The text of a definition as far as it is shown; the lines it shows are covered."""
+        """The pieces of a definition, as far as they are shown; the lines they show are covered."""
+        told: list[str] = []
         left = SHOWN
-        told = []
         for start, end in pieces:
             part = self._slice(start, end)
-            if len(part) > left:
+            whole = len(part) <= left
+            if not whole:
                 part = part[: part.rfind("\n", 0, left) + 1 or left]
-                end = start + len(part.encode())  # noqa: PLW2901  (the piece ends here)
             told.append(part)
-            first, last = self._outline.row(start), self._outline.row(max(start, end - 1))
-            self._covered[first : last + 1] = b"\1" * (last + 1 - first)
             left -= len(part)
-            if left <= 0 or end < pieces[len(told) - 1][1]:
+            first = self._outline.row(start)
+            last = self._outline.row(max(start, start + len(part.encode()) - 1))
+            self._covered[first : last + 1] = b"\1" * (last + 1 - first)
+            if not whole:
                 break
+        text = "".join(told).rstrip()
         if len(pieces) == 1:
-            return told[0].rstrip()
-        return _LOOSE_ENDS.sub("", "".join(told)).rstrip()
+            return text
+        return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
 
     def _signature(self, definition: Definition) -> str:
         """How a definition is written, without its body, on one line."""
@@ -139,7 +147,8 @@ class _File:
         return comment_text(self._slice(definition.start, definition.head))
 
     def _references(self, pieces: list[tuple[int, int]], own: str = "") -> list[str]:
-        names = dict.fromkeys(name for start, end in pieces for name in self._outline.references(start, end))
+        found = self._outline.references
+        names = dict.fromkeys(chain.from_iterable(found(start, end) for start, end in pieces))
         names.pop(own, None)
         return sorted(list(names)[:REFERENCES])
 
@@ -163,7 +172,7 @@ class _File:
         """Whether lines are worth an item: some code, a longer comment, or a single value with a name."""
         code = window.count(_CODE)
         if code == 1:
-            return bool(_VALUE.search(self._outline.rows[first + window.index(_CODE)]))
+            return _is_value(self._outline.rows[first + window.index(_CODE)])
         return code > 1 or window.count(_COMMENT) >= _SOME_COMMENT
 
     def _imported(self) -> set[int]:
@@ -178,9 +187,9 @@ class _File:
         end = lines[last + 1] - 1 if last + 1 < len(lines) else len(source)
         around = self._outline.around(start)
         name = around.qualified if around else ""
-        return self._loose("window", name, self._slice(start, end)[:SHOWN], start, end)
+        return self._loose("window", name, self._slice(start, end)[:SHOWN], (start, end))
 
-    def _loose(self, unit: str, name: str, text: str, start: int, end: int) -> Item:
+    def _loose(self, unit: str, name: str, text: str, span: tuple[int, int]) -> Item:
         """An item of lines that are no definition."""
         facts = {
             "unit": unit,
@@ -188,11 +197,12 @@ class _File:
             "qualified_name": name,
             "signature": "",
             "docstring": "" if name else self._doc[:_DOCSTRING],
-            "references": self._references([(start, end)]),
+            "references": self._references([span]),
         }
-        return self._item(text, name, "" if name else self._doc, start, end, facts)
+        first, last = self._outline.row(span[0]), self._outline.row(max(span[0], span[1] - 1))
+        return self._item(text, name, "" if name else self._doc, first, last, facts)
 
-    def _item(self, text: str, name: str, doc: str, start: int, end: int, facts: dict[str, Any]) -> Item:
+    def _item(self, text: str, name: str, doc: str, first: int, last: int, facts: dict[str, Any]) -> Item:
         about = f"{self._place} › {name}" if name else self._place
         said = first_line(doc)
         return Item(
@@ -202,12 +212,7 @@ class _File:
             about=f"{about} — {said}"[:_ABOUT] if said else about,
             created_at=self._created_at,
             source=self._source,
-            metadata={
-                **self._common,
-                **facts,
-                "start_line": self._outline.row(start) + 1,
-                "end_line": self._outline.row(max(start, end - 1)) + 1,
-            },
+            metadata={**self._common, **facts, "start_line": first + 1, "end_line": last + 1},
         )
 
 
@@ -217,8 +222,14 @@ def _worth(line: bytes) -> int:
     return _COMMENT if line.lstrip().startswith(_COMMENT_MARKS) else _CODE
 
 
+def _is_value(line: bytes) -> bool:
+    """Whether a line that stands alone gives something a name, or says something in quotes."""
+    said = line.strip()
+    return said.endswith((b'"', b"'")) or (not said.endswith(_OPEN) and bool(_NAMED.search(said[:200])))
+
+
 def _pieces(definition: Definition) -> list[tuple[int, int]]:
-    """What is shown of a definition: all of it, but the bodies and comments of what stands on its own in it."""
+    """What is shown of a definition: all but the bodies and comments of what stands on its own in it."""
     pieces = []
     at = definition.start
     for part in definition.parts:

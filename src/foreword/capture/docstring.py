@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-_OPENING = re.compile(rb"(?:#[^\n]*\n|\s+|\\\n)*[rRuUbB]{0,2}(\"\"\"|'''|\"|')")
-_MARKS = re.compile(r"^[ \t]*(?:/\*+!?|\*+/|\*+(?=\s|$)|//+!?|#+(?![\[!]))[ \t]?|[ \t]*\*+/[ \t]*$", re.MULTILINE)
+_OPENING = re.compile(rb"(?:#[^\n]*+\n|\s++|\\\n)*+[rRuUbB]{0,2}(\"\"\"|'''|\"|')")
+_MARKS = re.compile(
+    r"^[ \t]*(?:/\*+!?|\*+/|\*+(?=\s|$)|//+!?|#+(?![\[!]))[ \t]?|[ \t]*\*+/[ \t]*$", re.MULTILINE
+)
 _TAGS = re.compile(r"</?[a-zA-Z][^<>\n]{0,80}>")
 _ATTRIBUTE = re.compile(r"^[ \t]*(?:#\[|@\w+(?:\(|$)).*$", re.MULTILINE)
 _RULE = re.compile(r"^[\W_]*$")

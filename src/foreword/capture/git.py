@@ -1,4 +1,4 @@
-"""The git command line, asked to read: it runs no hook, no helper and no pager, fetches nothing and never asks.
+"""The git command line, asked to read: it runs no hook, helper or pager, fetches nothing and never asks.
 
 A repository's own settings are a stranger's: those that start programs or change what is printed are switched
 off. Variables that point git at another repository, as git sets them for its hooks, are not passed on.
@@ -28,8 +28,18 @@ _QUIET = (
     "-c",
     "submodule.recurse=false",
 )
-_POINTING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE")
-_POINTING += ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG_PARAMETERS")
+_POINTING = frozenset(
+    {
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_NAMESPACE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_WORK_TREE",
+    }
+)
 _CHOSEN = {
     "LC_ALL": "C",
     "GIT_OPTIONAL_LOCKS": "0",
@@ -47,16 +57,28 @@ class GitFailed(ValidationError):
         super().__init__(f"git cannot read {root}: {reason or 'it does not say why'}")
 
 
-def ask(root: Path, *arguments: str) -> bytes:
+def ask(root: Path, *arguments: str) -> str:
     """What git answers to a short question about a folder."""
-    return b"\0".join(fields(root, *arguments, ending=b"\0"))
+    return b"".join(_printed(root, arguments)).decode(errors="replace").strip()
 
 
-def fields(root: Path, *arguments: str, ending: bytes = b"\0") -> Iterator[bytes]:
-    """What git prints, field by field, as it comes; the process ends with the reader's interest."""
+def fields(root: Path, *arguments: str) -> Iterator[bytes]:
+    """What git prints with NUL after each field, as it comes."""
+    rest = b""
+    for chunk in _printed(root, arguments):
+        *whole, rest = (rest + chunk).split(b"\0")
+        yield from whole
+    if rest:
+        yield rest
+
+
+def _printed(root: Path, arguments: tuple[str, ...]) -> Iterator[bytes]:
+    """What git prints; the process ends when nobody listens any more."""
     with tempfile.TemporaryFile() as errors, _started(root, arguments, errors.fileno()) as process:
+        assert process.stdout is not None  # noqa: S101  (it was asked for)
         try:
-            yield from _split(process, ending)
+            while chunk := os.read(process.stdout.fileno(), _CHUNK):
+                yield chunk
             done = process.wait() == 0
         finally:
             process.kill()
@@ -76,16 +98,6 @@ def _started(root: Path, arguments: tuple[str, ...], errors: int) -> subprocess.
         raise GitFailed(root, "git is not installed; install it, or leave history out") from None
     except (OSError, ValueError) as error:
         raise GitFailed(root, f"git could not be started: {error}") from error
-
-
-def _split(process: subprocess.Popen[bytes], ending: bytes) -> Iterator[bytes]:
-    assert process.stdout is not None  # noqa: S101  (it was asked for)
-    rest = b""
-    while chunk := process.stdout.read1(_CHUNK):
-        *whole, rest = (rest + chunk).split(ending)
-        yield from whole
-    if rest:
-        yield rest
 
 
 def _reason(said: bytes) -> str:

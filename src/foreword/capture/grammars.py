@@ -323,9 +323,8 @@ def _load(language: str) -> Reader:
         grammar = Language(getattr(importlib.import_module(package), function)())
     except ImportError as error:
         raise MissingExtra(error.name or package, "code") from error
-    parser = Parser(grammar)
     with warnings.catch_warnings():
         # Its announced successor, a callback, crashes the interpreter in the versions that have both.
         warnings.simplefilter("ignore", DeprecationWarning)
-        parser.timeout_micros = int(PATIENCE * 1_000_000)
+        parser = Parser(grammar, timeout_micros=int(PATIENCE * 1_000_000))
     return Reader(parser, QueryCursor(Query(grammar, query)))

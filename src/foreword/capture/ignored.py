@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pathspec import GitIgnoreSpec
 
-    from foreword.capture.walk import Skipped
+    from foreword.capture.worth import Skipped
 
 _log = get_logger(__name__)
 

@@ -68,6 +68,8 @@ _CPLUSPLUS = re.compile(
     re.MULTILINE,
 )
 
+_LONGEST_FIRST_LINE = 200
+
 SNIFFED = 4096
 """How much of a file's beginning is looked at when its name does not tell its language."""
 
@@ -90,7 +92,7 @@ def tells_little(path: str) -> bool:
 
 def _interpreted(head: bytes) -> str:
     """The language of a script, by its first line."""
-    found = _INTERPRETER.match(head[:SNIFFED] + b"\n")
+    found = _INTERPRETER.match(head[:_LONGEST_FIRST_LINE] + b"\n")
     if not found:
         return ""
     program, argument = (part.decode() if part else "" for part in found.groups())

@@ -28,10 +28,24 @@ NESTED_LINES = 30
 
 _VALUE_LINES = 3
 _LEAD_LINES = 80
+_DEEPEST = 50
+"""How many definitions may stand in one another; what is deeper is part of the last."""
+
+_DEEPEST_INDENT = 400
 _LONGEST_NAME = 200
+_LONGEST_QUALIFIED = 600
 _WRAPPERS = frozenset(
-    "decorated_definition export_statement template_declaration expression_statement ambient_declaration "
-    "lexical_declaration variable_declaration type_declaration type_definition".split()
+    [
+        "decorated_definition",
+        "export_statement",
+        "template_declaration",
+        "expression_statement",
+        "ambient_declaration",
+        "lexical_declaration",
+        "variable_declaration",
+        "type_declaration",
+        "type_definition",
+    ]
 )
 _SHARED = frozenset({"lexical_declaration", "variable_declaration", "type_declaration"})
 """Wrappers that may hold several definitions; then they are nobody's."""
@@ -57,7 +71,7 @@ _COMMENTS: dict[str, tuple[bytes, ...]] = {
     "typescript": (b"//", b"@"),
     "tsx": (b"//", b"@"),
 }
-"""What a line above a definition begins with when it belongs to it: a comment, or a mark of the language's."""
+"""What a line above a definition begins with when it belongs to it: a comment, or a mark of the language."""
 
 Kind = Literal["function", "class", "scope"]
 
@@ -117,7 +131,7 @@ class Outline:
 
 
 def outline(source: bytes, language: str) -> Outline:
-    """The outline of a source; without definitions where the language is not known or reading takes too long."""
+    """The outline of a source; no definitions where the language is unknown or reading takes too long."""
     rows = source.split(b"\n")
     lines = [0, *(newline.end() for newline in _NEWLINE.finditer(source))]
     read = reader(language).read(source) if language in LANGUAGES else None
@@ -163,6 +177,8 @@ class _Builder:
         for start, _, kind, node in nodes:
             while open_ones and open_ones[-1].end <= start:
                 open_ones.pop()
+            if len(open_ones) >= _DEEPEST:
+                continue
             made = self._definition(kind, node, open_ones[-1] if open_ones else None)
             if made is None:
                 continue
@@ -178,7 +194,7 @@ class _Builder:
         if not name:
             return None
         receiver = node.child_by_field_name("receiver") if self._receivers else None
-        if receiver is not None and (of := _RECEIVER.search(receiver.text or b"")):
+        if receiver is not None and (of := _RECEIVER.search((receiver.text or b"")[-_LONGEST_NAME:])):
             name = f"{of[1].decode(errors='replace')}.{name}"
         start, head = self._beginning(outer.start_byte)
         body = _body(node)
@@ -192,7 +208,7 @@ class _Builder:
             end=outer.end_byte,
             body=body,
             within=within,
-            qualified=f"{within.qualified}.{name}" if within else name,
+            qualified=f"{within.qualified}.{name}"[-_LONGEST_QUALIFIED:] if within else name,
             method=kind == "function" and ("." in name or (owner is not None and owner.kind == "class")),
         )
         made.stands = self._stands(made, owner)
@@ -230,9 +246,9 @@ class _Builder:
         return ""
 
     def _beginning(self, at: int) -> tuple[int, int]:
-        """Where the text of a definition begins: with its comments and its indentation, and without comments."""
+        """Where the text of a definition begins, with its comments and without; both with its indentation."""
         row = bisect_right(self._lines, at) - 1
-        if self._source[self._lines[row] : at].strip():
+        if at - self._lines[row] > _DEEPEST_INDENT or self._source[self._lines[row] : at].strip():
             return at, at  # something else stands before it on its line
         first = row
         lowest = max(0, row - _LEAD_LINES)
@@ -281,7 +297,7 @@ def _called(said: str) -> str:
     """A name without its parameters and places, its parts joined by dots."""
     if said.isidentifier():
         return said[:_LONGEST_NAME]
-    plain = _PARAMETERS.sub("", _PARAMETERS.sub("", said))
+    plain = _PARAMETERS.sub("", _PARAMETERS.sub("", said[: 10 * _LONGEST_NAME]))
     return _PLACES.sub("", _SEPARATORS.sub(".", plain)).strip(".")[:_LONGEST_NAME]
 
 

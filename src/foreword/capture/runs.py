@@ -7,6 +7,8 @@ searched or shown is not a run. In doubt there was none.
 from __future__ import annotations
 
 import re
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -71,17 +73,12 @@ def read_run(command: str, output: str, exit: str | int | None = None) -> Run | 
         return _by_exit(step, code, lines)
     if report.empty:
         return None
-    passed = report.ok and not (step.last and code)
     purpose: Purpose = "test" if tool in _TESTS else step.purpose
-    return Run(
-        tool,
-        purpose,
-        passed,
-        report.failed,
-        report.passed,
-        tuple(map(_told, report.failing[:MOST_NAMES])),
-        "" if passed else _told(report.error or _any_error(lines)),
-    )
+    if report.ok and not (step.last and code):
+        return Run(tool, purpose, passed=True, successes=report.passed)
+    names = tuple(map(_told, report.failing[:MOST_NAMES]))
+    error = _told(report.error or _any_error(lines))
+    return Run(tool, purpose, False, report.failed, report.passed, names, error)  # noqa: FBT003
 
 
 # What it means -------------------------------------------------------------------------------------------
@@ -123,22 +120,52 @@ def judge(run: Run, attempt: Attempt | None, seen: Collection[str] = ()) -> Judg
     return Judgement(status, run.summary, bool(failures - set(seen)), failures)
 
 
+class Failures:
+    """What each session has seen fail, of the last few hundred. Safe to share between threads."""
+
+    def __init__(self, most_sessions: int = 200) -> None:
+        self._most = most_sessions
+        self._seen: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def seen(self, workspace: str, session: str) -> frozenset[str]:
+        """What has failed in a session so far."""
+        with self._lock:
+            return self._seen.get((workspace, session), frozenset())
+
+    def note(self, workspace: str, session: str, failures: frozenset[str]) -> None:
+        """Remember that these have failed."""
+        with self._lock:
+            key = (workspace, session)
+            self._seen[key] = self._seen.pop(key, frozenset()) | failures
+            if len(self._seen) > self._most:
+                self._seen.popitem(last=False)
+
+
 _OF_BUILDING = re.compile(
-    r"\b(?:build|builds|built|building|compil\w+|type[- ]?check\w*|types?|tsc|mypy|cargo|gradle|maven|make)\b"
+    r"\b(?:builds?|built|building|compil\w+|type[- ]?check\w*|tsc|mypy|cargo|gradle|maven)\b"
 )
 _OF_FAILING = re.compile(r"\b(?:fail|fails|failing|failed|failure|break|breaks|crash|crashes|red)\b")
-_NEGATED = re.compile(
-    r"(?:\b(?:no|not|never|none|nothing|without|stops?|zero|0|instead of|no longer|rather than|fix(?:es)?)\b"
-    r"|n't\b|n’t\b)[^.;]{0,60}$"
+_NOT = re.compile(
+    r"\b(?:no|not|never|none|nothing|without|stops?|zero|0|instead of|rather than|fix|fixes)\b|n['’]t\b"
 )
+_OF_PASSING = re.compile(r"\b(?:pass|passes|passing|green|succeeds?)\b")
+_SENTENCE = re.compile(r"[.;!\n]")
 
 
 def _speaks_to(run: Run, prediction: str) -> bool:
-    said = prediction.lower()[:4_000]
+    """Whether a run can decide on a prediction: it is of its kind, and expects nothing to fail."""
+    said = prediction.lower()
     if run.purpose == "build" and not _OF_BUILDING.search(said):
         return False
-    expected = (match for match in _OF_FAILING.finditer(said))
-    return all(_NEGATED.search(said, max(0, match.start() - 80), match.start()) for match in expected)
+    return not any(map(_expects_failure, _SENTENCE.split(said)))
+
+
+def _expects_failure(sentence: str) -> bool:
+    """`It will fail` does; `it no longer fails` and `the failing test passes` do not."""
+    if _OF_PASSING.search(sentence):
+        return False
+    return any(not _NOT.search(sentence, 0, fails.start()) for fails in _OF_FAILING.finditer(sentence))
 
 
 # What it printed -----------------------------------------------------------------------------------------

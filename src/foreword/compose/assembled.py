@@ -139,7 +139,9 @@ def _experience(item: Item) -> str:
 
 
 def _experience_head(item: Item) -> str:
-    kind = " | ".join(filter(None, (line(_text(item.metadata, key), _NAME) for key in ("domain", "strategy"))))
+    kind = " | ".join(
+        filter(None, (line(_text(item.metadata, key), _NAME) for key in ("domain", "strategy")))
+    )
     return f"**Experience**{_author(item)}: {kind}" if kind else f"**Experience**{_author(item)}:"
 
 
@@ -185,7 +187,7 @@ _WORDINGS: Mapping[str, Callable[[Item], str]] = {
 
 
 def forewarned(item: Item, *, failures_stand_out: bool = False) -> str:
-    """An experience as a warning: its root cause behind its story, and a failure in bold where that matters."""
+    """An experience as a warning: its root cause behind its story; a failure may stand out."""
     root = _part(item.metadata, "root_cause", "description")
     why = " - ".join(filter(None, (_text(root, "category"), _text(root, "description"))))
     lines = [worded(item), *([_bullet("Root cause", why)] if why else [])]

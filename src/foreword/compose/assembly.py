@@ -7,16 +7,17 @@ need be by saying nothing; a soft one is, where otherwise nothing could be said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.compose.assembled import document, whereabouts
-from foreword.compose.context_item import ContextItem
 from foreword.compose.share import LEAST_ITEM, WEIGHTS, allowances, chosen, item_cap
 from foreword.compose.shorten import shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from foreword.compose.context_item import ContextItem
     from foreword.tokens import Tokenizer
 
 _BETWEEN = 2
@@ -25,7 +26,7 @@ _BETWEEN = 2
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """An item on its way into a section: how much it matters, and what its wording there costs."""
+    """An item on its way into a section: how much it matters, and what its wording costs, if only about."""
 
     id: str
     item: ContextItem
@@ -62,28 +63,45 @@ class Fitted:
 
 
 def fit(pieces: Sequence[Piece], layout: Layout, budget: int, tokenizer: Tokenizer, *, hard: bool) -> Fitted:
-    """The document of the pieces that fit. Within each source they come in the order in which they matter."""
-    counted = [replace(piece, tokens=tokenizer.count(piece.item.content)) for piece in pieces]
-    room = budget - _around(counted, layout, tokenizer)
+    """The document of the pieces that fit. Within each source they come in the order in which they matter.
+
+    Tokens are divided by a guess at what pieces cost, and spent by exact counts.
+    """
+    guessed = [replace(piece, tokens=_guess(piece)) for piece in pieces]
+    room = budget - _around(guessed, layout, tokenizer)
     shelves: dict[str, list[Piece]] = {}
-    for piece in counted:
+    for piece in guessed:
         shelves.setdefault(piece.item.source, []).append(piece)
+    weights = {source: WEIGHTS.get(source, 1) for source in shelves}
     costs = {source: [piece.tokens + _BETWEEN for piece in shelf] for source, shelf in shelves.items()}
-    given = allowances({source: WEIGHTS.get(source, 1) for source in shelves}, costs, room)
+    given = allowances(weights, costs, room)
     caps = {source: item_cap(given[source]) for source in shelves}
-    capped = {source: [min(cost, caps[source]) for cost in each] for source, each in costs.items()}
+
+    def cost(source: str, at: int) -> int:
+        counted = shelves[source][at] = _counted(shelves[source][at], tokenizer)
+        return min(counted.tokens + _BETWEEN, caps[source])
+
     ranks = {source: [piece.rank for piece in shelf] for source, shelf in shelves.items()}
-    places = chosen(capped, ranks, given, room)
+    places = chosen(ranks, cost, given, room)
     kept = [_cut(shelves[source][at], caps[source], tokenizer) for source in shelves for at in places[source]]
-    if not kept and counted and not hard:
-        best = max(counted, key=lambda piece: piece.rank)
+    if not kept and guessed and not hard:
+        best = _counted(max(guessed, key=lambda piece: piece.rank), tokenizer)
         kept = [_cut(best, max(LEAST_ITEM, room), tokenizer)]
-    return _settled(kept, counted, layout, budget, tokenizer, hard=hard)
+    return _settled(kept, guessed, layout, budget, tokenizer, hard=hard)
+
+
+def _guess(piece: Piece) -> int:
+    """What a piece costs, about: four bytes a token."""
+    return len(piece.item.content.encode()) // 4
+
+
+def _counted(piece: Piece, tokenizer: Tokenizer) -> Piece:
+    return replace(piece, tokens=tokenizer.count(piece.item.content))
 
 
 def _settled(
     kept: list[Piece],
-    counted: Sequence[Piece],
+    every: Sequence[Piece],
     layout: Layout,
     budget: int,
     tokenizer: Tokenizer,
@@ -96,7 +114,7 @@ def _settled(
         kept.remove(min(kept, key=lambda piece: piece.rank))
         text = layout.document(kept)
     there = {piece.id for piece in kept}
-    left_out = tuple(piece for piece in counted if piece.id not in there)
+    left_out = tuple(piece for piece in every if piece.id not in there)
     return Fitted(text, tokenizer.count(text), tuple(kept), left_out)
 
 
@@ -115,4 +133,3 @@ def _around(pieces: Sequence[Piece], layout: Layout, tokenizer: Tokenizer) -> in
     there = {piece.section for piece in pieces}
     empty = document(layout.title, [(name, [""]) for name in layout.sections if name in there], "")
     return tokenizer.count(empty) + tokenizer.count(layout.footer(pieces)) + _BETWEEN
-

@@ -1,12 +1,13 @@
-"""What an assembled context is made of, and the context itself. Values only: nothing here words or chooses."""
+"""What an assembled context is made of, and the context itself. Nothing here words or chooses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from foreword.types import Dropped, Note, Receipt, SearchResult
 
 

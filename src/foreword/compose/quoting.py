@@ -22,7 +22,7 @@ _LONGEST_LANGUAGE = 24
 
 
 def prose(text: str, *, begun: bool = False) -> str:
-    """Lines of text, none blank and none with a meaning for the document; `begun` when a label goes before."""
+    """Lines of text, none blank, none with a meaning for the document; `begun` when a label goes before."""
     lines = [inside for line in visible(text).split("\n") if (inside := contained(line))]
     return "\n".join(line if begun and not at else _plain(line) for at, line in enumerate(lines))
 

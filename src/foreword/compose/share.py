@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 WEIGHTS: Mapping[str, int] = {"experience": 3, "code": 2, "commit": 2, "value": 1, "memory": 1}
 """How much of a context each source may fill, as against the others: rich items need more room."""
@@ -19,6 +19,10 @@ MAX_ITEM_FRACTION = 0.25
 
 LEAST_ITEM = 32
 """An item is not cut to fewer tokens than this: nothing sensible would be left of it."""
+
+
+LEAST_COST = 8
+"""No item costs less: with fewer tokens left, there is no use in looking."""
 
 
 def item_cap(allowance: float) -> int:
@@ -34,7 +38,7 @@ def allowances(
     A source is content when all its items fit, none of them cut. Contented ones keep the share they had then,
     of which they spend what they need. The others never have less than their weight's share of the whole.
     """
-    given: dict[str, float] = {source: 0.0 for source in costs}
+    given: dict[str, float] = dict.fromkeys(costs, 0.0)
     wanting = [source for source in costs if costs[source]]
     left = max(0.0, budget)
     while wanting:
@@ -49,30 +53,33 @@ def allowances(
 
 
 def chosen(
-    costs: Mapping[str, Sequence[int]],
     ranks: Mapping[str, Sequence[float]],
+    cost: Callable[[str, int], int],
     given: Mapping[str, float],
     budget: int,
 ) -> dict[str, list[int]]:
     """The places of the items that fit, by source: a source's own tokens first, then what is left of all.
 
     What is too long is passed over and the rest goes on. What is left goes to what was passed over, best
-    first whatever its source.
+    first whatever its source. The cost of an item is asked for only if it may matter.
     """
-    taken: dict[str, list[int]] = {source: [] for source in costs}
+    taken: dict[str, list[int]] = {source: [] for source in ranks}
     passed: list[tuple[float, str, int]] = []
-    left = budget
-    for source, each in costs.items():
+    left: float = budget
+    for source, each in ranks.items():
         own = given[source]
-        for place, cost in enumerate(each):
-            if cost <= min(own, left):
-                own, left = own - cost, left - cost
+        for place, rank in enumerate(each):
+            room = min(own, left)
+            if room >= LEAST_COST and (spent := cost(source, place)) <= room:
+                own, left = own - spent, left - spent
                 taken[source].append(place)
             else:
-                passed.append((-ranks[source][place], source, place))
+                passed.append((-rank, source, place))
     for _, source, place in sorted(passed):
-        if costs[source][place] <= left:
-            left -= costs[source][place]
+        if left < LEAST_COST:
+            break
+        if (spent := cost(source, place)) <= left:
+            left -= spent
             taken[source].append(place)
     return {source: sorted(places) for source, places in taken.items()}
 

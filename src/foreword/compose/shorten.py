@@ -7,6 +7,7 @@ is shortened line by line, so that the last of them, which often says most, is n
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from foreword.compose.quoting import shortened as short_line
@@ -24,7 +25,7 @@ _CHARACTERS = 16
 _WIDTHS = (800, 400, 280, 200, 140, 100, 70, 50)
 """How long the lines of a list may be, from generous to terse."""
 
-_SAFETY = 2
+_SAFETY, _GUESSES = 2, 6
 
 
 def shortened(text: str, tokens: int, note: str, tokenizer: Tokenizer) -> str:
@@ -36,26 +37,40 @@ def shortened(text: str, tokens: int, note: str, tokenizer: Tokenizer) -> str:
         return listed
     room = tokens - tokenizer.count("..." + behind) - _SAFETY
     while room > 0:
-        made = _ended(cut(text[: tokens * _CHARACTERS], room, tokenizer)) + behind
+        made = _ended(_beginning(text, room, tokenizer)) + behind
         over = tokenizer.count(made) - tokens
         if over <= 0:
             return made
         room -= over
-    return _ended(cut(text[: tokens * _CHARACTERS], max(1, tokens - _SAFETY), tokenizer))
+    return _ended(_beginning(text, max(1, tokens - _SAFETY), tokenizer))
+
+
+def _beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
+    """About as much of a text as so many tokens hold, and no more; found by a guess and a few corrections."""
+    text = text[: tokens * _CHARACTERS]
+    size = len(text)
+    for _ in range(_GUESSES):
+        count = tokenizer.count(text[:size])
+        if count <= tokens:
+            return text[:size]
+        size = min(size - 1, int(size * tokens / count))
+    return cut(text[:size], tokens, tokenizer)
 
 
 def _terse(text: str, tokens: int, behind: str, tokenizer: Tokenizer) -> str:
     """A list with every line as long as it may be for all to fit; nothing when none is terse enough."""
     lines = text.split("\n")
-    for width in _WIDTHS:
-        made = "\n".join(short_line(line, width) for line in lines) + behind
-        if tokenizer.count(made) <= tokens:
-            return made
-    return ""
+
+    def made(width: int) -> str:
+        return "\n".join(short_line(line, width) for line in lines) + behind
+
+    # The widths get smaller: those that are too wide come first, and there are few of them to look at.
+    first = bisect_left(_WIDTHS, 1, key=lambda width: int(tokenizer.count(made(width)) <= tokens))
+    return made(_WIDTHS[first]) if first < len(_WIDTHS) else ""
 
 
 def _ended(head: str) -> str:
-    """A beginning with the mark of a cut; inside a fence the mark is a line of its own, and the fence ends."""
+    """A beginning with the mark of a cut; in a fence the mark is a line of its own, and the fence ends."""
     head = _HALF_A_FENCE.sub("", head)
     opened = _open_fence(head)
     if opened is None:

@@ -17,13 +17,16 @@ import foreword
 from foreword.clean import one_line, visible
 from foreword.edges import (
     cli_context,
+    cli_experience,
     cli_house,
+    cli_index,
     cli_install,
     cli_mcp,
     cli_measure,
     cli_memory,
     cli_move,
     cli_service,
+    cli_values,
 )
 from foreword.errors import (
     ContextError,
@@ -83,6 +86,9 @@ for _module in (
     cli_memory,
     cli_context,
     cli_move,
+    cli_index,
+    cli_experience,
+    cli_values,
     cli_install,
     cli_house,
     cli_service,

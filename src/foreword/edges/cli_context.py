@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -23,8 +24,10 @@ from foreword.edges.cli_common import (
 )
 
 if TYPE_CHECKING:
+    from foreword.compose.context_item import FormattedContext
     from foreword.engine import ContextEngine
     from foreword.options import ContextOptions, Lane
+    from foreword.recipes.assembled import ContextAssembler
     from foreword.recipes.chat import ContextResult
     from foreword.types import Entry, Receipt
 
@@ -38,7 +41,7 @@ _DROPPED_SHOWN = 10
     "--template",
     "recipe",
     metavar="NAME",
-    help="What for: chat, detailed, summary; coding or brief, as an agent's hooks give them.",
+    help="What for: chat, detailed, summary; coding or brief, as hooks give them; assembled, by source.",
 )
 @click.option("--budget", type=int, metavar="N", help="At most so many tokens.")
 @click.option("--ranker", metavar="R", help="The order: default, similarity, recency, confidence, mmr.")
@@ -83,6 +86,8 @@ def context(
     with opened() as engine:
         if recipe in ("coding", "brief"):
             result = _for_an_agent(engine, recipe, query, call.workspace, asked, record=not dry_run)
+        elif recipe == "assembled":
+            result = _assembled(engine, query, call.workspace, asked, record=not dry_run)
         else:
             build = engine.preview_context if dry_run else engine.build_context
             result = build(query, call.workspace, asked)
@@ -126,6 +131,62 @@ def _for_an_agent(
     return ContextResult(
         made.formatted_context, made.tokens_used, (), truncated=over, template=recipe, receipt=made.receipt
     )
+
+
+def _assembled(
+    engine: ContextEngine, query: str, workspace: str, asked: ContextOptions, *, record: bool
+) -> ContextResult:
+    """What memories, code, experiences, values and commits know, each in its section."""
+    made = asyncio.run(
+        _assembler(engine, workspace).assemble_context(
+            query,
+            ["memories", "code", "experiences", "values", "commits"],
+            max_tokens=asked.token_budget or engine.settings.token_budget,
+            session_id=asked.asked_in,
+            record=record,
+        )
+    )
+    return _result(made, "assembled")
+
+
+def _assembler(engine: ContextEngine, workspace: str) -> ContextAssembler:
+    from foreword.knowledge.experiences import Experiences
+    from foreword.recipes.assembled import ContextAssembler
+    from foreword.searcher import Searcher
+
+    return ContextAssembler(Searcher(engine, workspace, Experiences(engine)))
+
+
+def _result(made: FormattedContext, recipe: str) -> ContextResult:
+    from foreword.recipes.chat import ContextResult
+
+    receipt = cast("Receipt", made.receipt)
+    return ContextResult(
+        made.markdown, made.token_count, (), truncated=made.limit_exceeded, template=recipe, receipt=receipt
+    )
+
+
+@command("premortem", "foreword premortem debugging --strategy read-the-error")
+@click.argument("domain")
+@click.option("--strategy", metavar="S", help="Also how this strategy fared.")
+@click.option("--budget", type=int, default=1500, show_default=True, metavar="N", help="The most tokens.")
+@click.option("--limit", type=int, default=10, show_default=True, metavar="N", help="The most a section.")
+def premortem(call: Call, domain: str, strategy: str | None, budget: int, limit: int) -> int:
+    """Say what went wrong before in a DOMAIN.
+
+    The domains are debugging, refactoring, feature, testing, configuration, documentation, performance,
+    security and integration. Prints what an agent gets when something fails; nothing when nothing is known.
+    """
+    with opened() as engine:
+        assembler = _assembler(engine, call.workspace)
+        made = asyncio.run(assembler.get_premortem_context(domain, strategy, limit, budget))
+    result = _result(made, "premortem")
+    if call.as_json:
+        emit(_context_json(result))
+    else:
+        _print_exactly(result.context)
+        _summarise(call, result, kept=True)
+    return 0 if result.context else 1
 
 
 def _context_json(result: ContextResult) -> dict[str, Any]:
@@ -257,4 +318,4 @@ def _show_entries(entries: list[Entry], texts: dict[str, str]) -> None:
     screen.print(table)
 
 
-COMMANDS = (context, why)
+COMMANDS = (context, premortem, why)

@@ -87,6 +87,21 @@ def root_cause(experience: Experience) -> str:
     )
 
 
+def gist(axis: Axis, experience: Experience) -> str:
+    """What an experience says on an axis in a sentence, as somebody would say it who sums up several."""
+    learnt, root = experience.lesson, experience.root_cause
+    lesson = (learnt.takeaway or learnt.what_worked) if learnt else ""
+    match axis:
+        case "surprise":
+            return experience.surprise
+        case "root_cause":
+            return root.description if root else ""
+        case "strategy":
+            return f"{experience.strategy}: {lesson or experience.goal}"
+        case "full":
+            return lesson or experience.goal
+
+
 def _what_worked(experience: Experience) -> str:
     return experience.lesson.what_worked if experience.lesson else ""
 

@@ -32,7 +32,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Centre:
-    """The middle of a group, how far each of its vectors is from there (cosine), and what is usual."""
+    """The middle of a group, and how far each of its vectors is from there (cosine).
+
+    `mean` and `deviation` say what is usual: how far each vector is from the middle of the others. Its own
+    pull left out, a member stands there as a stranger does, and the two can be compared.
+    """
 
     vector: tuple[float, ...]
     distances: tuple[float, ...]
@@ -71,14 +75,15 @@ def centre(vectors: Sequence[Sequence[float]], weights: Sequence[float]) -> Cent
     """The middle of these vectors, to which each pulls by its weight."""
     import numpy as np
 
-    units = _units(vectors)
-    middle = _units([np.average(units, axis=0, weights=np.asarray(weights))])[0]
-    distances = 1.0 - units @ middle
+    units, pull = _units(vectors), np.asarray(weights, np.float64)[:, None]
+    whole = (units * pull).sum(axis=0)
+    middle = _units(whole[None])[0]
+    apart = 1.0 - (units * _units(whole - units * pull)).sum(axis=1)
     return Centre(
         tuple(middle.tolist()),
-        tuple(distances.tolist()),
-        float(distances.mean()),
-        float(distances.std()),
+        tuple((1.0 - units @ middle).tolist()),
+        float(apart.mean()),
+        float(apart.std()),
     )
 
 
@@ -88,7 +93,7 @@ def distance(one: Sequence[float], other: Sequence[float]) -> float:
     return float(1.0 - units[0] @ units[1])
 
 
-def _units(vectors: Sequence[Sequence[float]] | Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _units(vectors: Sequence[Sequence[float]] | NDArray[np.float64]) -> NDArray[np.float64]:
     import numpy as np
 
     values = np.asarray(vectors, np.float64)

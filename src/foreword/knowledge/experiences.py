@@ -19,6 +19,7 @@ from foreword.errors import ValidationError
 from foreword.knowledge import axes, precedents
 from foreword.knowledge.experience import (
     DOMAINS,
+    MOST_CHARACTERS,
     MOST_HISTORY,
     MOST_NOTE,
     MOST_NOTES,
@@ -179,6 +180,17 @@ class Experiences:
             )
         return self._succeed(workspace, item, old, new)
 
+    def captured(
+        self, workspace: str, session: str, status: str, result: str, at: datetime
+    ) -> Experience | None:
+        """What a run told at this moment: the session's open experience ends, if it had begun by then."""
+        filters = replace(fitting(status=OPEN), session=session)
+        for item, experience in self._standing(named(workspace), filters):
+            if item.created_at <= at:
+                told = result[:MOST_CHARACTERS]
+                return self.resolve(workspace, experience.id, status, told, auto_captured=True)
+        return None
+
     # Reading
 
     def active(self, workspace: str, session: str | None = None) -> Experience | None:
@@ -222,7 +234,8 @@ class Experiences:
 
     def resolved(self, workspace: str) -> Iterator[tuple[Item, Experience]]:
         """Every experience that has an outcome, with the item that holds it, the newest first."""
-        return self._standing(named(workspace), fitting(resolved=True))
+        every = self._standing(named(workspace), fitting())
+        return ((item, experience) for item, experience in every if experience.outcome is not None)
 
     def search_axis(
         self,
@@ -313,13 +326,15 @@ def fitting(
     *,
     resolved: bool = False,
 ) -> Filters:
-    """The filters that let these experiences pass, and no other item."""
+    """The filters for these experiences; where nothing is named, those that are open pass too."""
     every = STATUSES if resolved else (OPEN, *STATUSES)
     chosen = (
         DOMAINS if domain is None else (one_of("domain", domain, DOMAINS),),
         STRATEGIES if strategy is None else (one_of("strategy", strategy, STRATEGIES),),
         every if status is None else (one_of("outcome", status, every),),
     )
+    if domain is strategy is status is None:
+        return Filters(kinds=("experience",))
     return Filters(kinds=("experience",), types=tuple(map("/".join, product(*chosen))))
 
 

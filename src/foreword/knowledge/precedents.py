@@ -132,8 +132,8 @@ def _in_order(found: Found, space: str) -> Iterator[tuple[str, float]]:
 
 
 def _told(item: Item, axis: Axis) -> str:
-    """The id of the experience that an item tells of on this axis; empty when it does not."""
+    """The id of the resolved experience that an item tells of on this axis; empty when it does not."""
     if item.superseded_by is not None or not axes.text(axis, item):
         return ""
     experience = experience_of(item)
-    return experience.id if experience else ""
+    return experience.id if experience and experience.outcome else ""

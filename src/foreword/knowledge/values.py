@@ -1,8 +1,9 @@
 """Values: what many experiences have in common, in the words of whoever saw it.
 
 Experiences that are alike on an axis form clusters. A value is a sentence somebody proposes for a cluster; it
-is kept if its meaning lies as near to the middle of the cluster as its members usually do. Clusters are
-worked out when they are asked for and kept nowhere; a value remembers which experiences it was made from.
+is kept if it lies as near to the middle of what the members say there as they usually do themselves: in
+cosine distance, the mean and half a deviation at most. Sentences are compared with sentences, since a maxim
+is far from every whole story. Clusters are worked out when asked for and kept nowhere.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ MOST = 4_000
 
 _MOST_TEXT = 2_000
 _MOST_VALUES = 10_000
+_MOST_COMPARED = 64
 _MOST_KNOWN = 16
 _ROUNDING = 0.001
 _AGENT = Source("agent", "agent")
@@ -122,14 +124,7 @@ class Values:
         """Keep a value for a cluster, if it speaks for it; else the error says by how much it does not."""
         text = said("the value", text, _MOST_TEXT)
         cluster, points = self._points(workspace, cluster_id)
-        vector = self._encoder().embed_items([Item(text, workspace)])[0]
-        away, reach = clusters.distance(vector, cluster.centre.vector), cluster.centre.reach
-        if away > reach + _ROUNDING:
-            raise ValidationError(
-                f"the value is too far from {cluster_id}: its distance to the centre is {away:.3f}, the most "
-                f"is {reach:.3f} (the members' mean {cluster.centre.mean:.3f} and half their deviation "
-                f"{cluster.centre.deviation:.3f}); say it in the members' own words"
-            )
+        away = self._distance(text, cluster, points)
         item = Item(
             text=text,
             workspace=workspace,
@@ -149,6 +144,21 @@ class Values:
         )
         return self._engine.remember_all([item], workspace)[0]
 
+    def _distance(self, text: str, cluster: Cluster, points: Sequence[_Point]) -> float:
+        """How far a text is from what the members of a cluster say; an error when that is too far."""
+        typical = points[:_MOST_COMPARED]
+        said_there = [axes.gist(cluster.axis, point.experience) for point in typical]
+        vectors = self._encoder().embed_items([Item(one, "") for one in (text, *said_there)])
+        middle = clusters.centre(vectors[1:], [point.experience.weight for point in typical])
+        away = clusters.distance(vectors[0], middle.vector)
+        if away > middle.reach + _ROUNDING:
+            raise ValidationError(
+                f"the value is too far from {cluster.id}: its distance to the middle is {away:.3f}, and the "
+                f"most is {middle.reach:.3f} (the members' mean {middle.mean:.3f} and half of their "
+                f"deviation {middle.deviation:.3f}); say it as they do: {said_there[0][:120]!r}"
+            )
+        return away
+
     def list(self, workspace: str, axis: str | None = None, limit: int = 50) -> builtins.list[Item]:
         """The values that stand, the newest first."""
         whole("limit", limit, 1, MAX_LIMIT)
@@ -162,16 +172,20 @@ class Values:
         if self._engine.kit.encoder is None:
             return ()
         try:
-            grouped = self._grouped(workspace, "full")
+            grouped = [self._grouped(workspace, axis) for axis in axes.AXES]
         except MissingExtra as error:
             _log.warning("no topics of experiences", problem=str(error))
             return ()
-        found = [
-            topic
-            for cluster in grouped.clustering.clusters
-            if (topic := self._topic(cluster, grouped.points[cluster.id])) is not None
+        every = [
+            self._topic(cluster, one.points[cluster.id])
+            for one in grouped
+            for cluster in one.clustering.clusters
         ]
-        return tuple(sorted(found, key=lambda topic: (-topic.confidence, topic.name))[:most])
+        surest = sorted(filter(None, every), key=lambda topic: (-topic.confidence, topic.name))
+        kept: dict[str, Topic] = {}
+        for topic in surest:
+            kept.setdefault(topic.name, topic)
+        return tuple(kept.values())[:most]
 
     def _topic(self, cluster: Cluster, points: Sequence[_Point]) -> Topic | None:
         """What a cluster is about: the term that most of its members share."""

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from foreword.words import fold
+from foreword.words import STOPWORDS, fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,7 +140,7 @@ def _denials(tokens: Sequence[str]) -> int:
 
 
 def _affirmed(tokens: Sequence[str]) -> Counter[str]:
-    return Counter(token for token in tokens if not _denies(token))
+    return Counter(token for token in tokens if not _denies(token) and token not in STOPWORDS)
 
 
 def _denies(token: str) -> bool:

@@ -13,39 +13,38 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from foreword import pipeline
-from foreword.compose.assembled import CONTEXT, TITLES, context_footer
+from foreword.compose.assembled import CONTEXT, TITLES, context_footer, premortem_title
 from foreword.compose.assembly import Layout
 from foreword.compose.context_item import ContextItem, FormattedContext
-from foreword.errors import ForewordError, InvalidContextTypeError, ValidationError
+from foreword.errors import InvalidContextTypeError, StorageError, ValidationError
 from foreword.knowledge.experience import DOMAINS, STRATEGIES, one_of
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, MAX_NAME, share, whole
-from foreword.pipeline import FLOOR, Draft, Stage, hush_below
+from foreword.pipeline import FLOOR
 from foreword.recipes import premortem
-from foreword.recipes.assembling import drop_twins, known, ranked, result_of, share_out
-from foreword.recipes.gathering import Gathered, gather
-from foreword.recipes.injecting import drop_told
+from foreword.recipes.assembling import Plan, begun, by_id, known, ranked, result_of, stages
+from foreword.recipes.gathering import gather
 from foreword.types import Note
 
 if TYPE_CHECKING:
     from foreword.compose.assembly import Piece
-    from foreword.recipes.gathering import Finding, Sources
+    from foreword.pipeline import Draft
+    from foreword.recipes.gathering import Finding, Gathered, Sources
+    from foreword.types import Receipt
 
 __all__ = ["ContextAssembler", "ContextItem", "FormattedContext"]
 
 _log = get_logger("foreword.assembler")
 
-TYPES: Mapping[str, str] = {
-    "memories": "memory",
-    "code": "code",
-    "experiences": "experience",
-    "values": "value",
-    "commits": "commit",
-}
-"""What may be asked for, and the source that it is."""
+TYPES = ("memories", "code", "experiences", "values", "commits")
+"""What may be asked for."""
+
+Planned = Callable[[Mapping[str, list[ContextItem]]], Plan]
+"""Makes a plan of what the sources found, by name, each list by how much its items matter."""
 
 TIMEOUT = 5.0
 """How many seconds a source may take."""
@@ -87,15 +86,16 @@ class ContextAssembler:
     ) -> FormattedContext:
         """What these sources know about a question, as Markdown; empty when that is nothing.
 
-        `limit` is the most items asked of each source, `max_tokens` a soft limit. With `session_id`, what that
-        session was told is not said again. `record=False` is a preview: no receipt is kept.
+        `limit` is the most items asked of each source, `max_tokens` a soft limit. With `session_id`, what
+        that session was told is not said again. `record=False` is a preview: no receipt is kept.
         """
         types = _valid(context_types)
         _refuse(limit, max_tokens, session_id)
         draft = await asyncio.to_thread(self._searcher.draft, query, "assembled", max_tokens)
-        asked = {name: _ASK[name](self._searcher, draft.query.text, limit) for name in types}
+        asked = {name: partial(_ASK[name], self._searcher, draft.query.text, limit) for name in types}
         gathered = await gather(asked, self._timeout)
-        return await asyncio.to_thread(self._assembled, draft, gathered, session_id, record=record)
+        plan = partial(planned, floor=self._floor)
+        return await asyncio.to_thread(self._made, draft, gathered, plan, session_id, record=record)
 
     async def get_premortem_context(
         self,
@@ -116,89 +116,78 @@ class ContextAssembler:
         if strategy is not None:
             one_of("strategy", strategy, STRATEGIES)
         _refuse(limit, max_tokens, session_id)
-        layout = premortem.layout(domain, strategy)
-        question = layout.title.removeprefix("# ")
-        draft = await asyncio.to_thread(self._searcher.draft, question, "premortem", max_tokens)
-        gathered = await gather(
-            premortem.questions(self._searcher, domain, strategy, limit), self._timeout
+        title = premortem_title(domain, strategy)
+        draft = await asyncio.to_thread(
+            self._searcher.draft, title.removeprefix("# "), "premortem", max_tokens
         )
-        return await asyncio.to_thread(self._forewarned, draft, gathered, layout, session_id, record=record)
-
-    def _assembled(
-        self, draft: Draft, gathered: Gathered, session: str | None, *, record: bool
-    ) -> FormattedContext:
-        every = [item for found in gathered.found.values() for item in known(found, self._searcher.workspace)]
-        items = ranked(every, draft.query.now)
-        sections = {result_of(item).memory.id: TITLES.get(item.source, item.source) for item in items}
-        layout = Layout(CONTEXT, tuple(TITLES.values()), _footer)
-        stages = (hush_below(self._floor),)
-        return self._made(draft, gathered, items, sections, layout, session, stages, record=record, hard=False)
-
-    def _forewarned(
-        self, draft: Draft, gathered: Gathered, layout: Layout, session: str | None, *, record: bool
-    ) -> FormattedContext:
-        lists = {
-            section: ranked(known(found, self._searcher.workspace), draft.query.now)
-            for section, found in gathered.found.items()
-        }
-        turns = premortem.arranged(lists)
-        sections = {result_of(item).memory.id: section for section, item in turns}
-        items = [item for _, item in turns]
-        return self._made(draft, gathered, items, sections, layout, session, (), record=record, hard=True)
+        asked = premortem.questions(self._searcher, domain, strategy, limit)
+        gathered = await gather(asked, self._timeout)
+        plan = partial(premortem.planned, title=title)
+        return await asyncio.to_thread(self._made, draft, gathered, plan, session_id, record=record)
 
     def _made(
-        self,
-        draft: Draft,
-        gathered: Gathered,
-        items: Sequence[ContextItem],
-        sections: Mapping[str, str],
-        layout: Layout,
-        session: str | None,
-        first: Sequence[Stage],
-        *,
-        record: bool,
-        hard: bool,
+        self, draft: Draft, gathered: Gathered, plan: Planned, session: str | None, *, record: bool
     ) -> FormattedContext:
         """Run what was found through the stages, and leave a receipt."""
-        by_id = {result_of(item).memory.id: item for item in items}
         told = self._searcher.told(session) if session else frozenset()
-        draft = _begun(draft, gathered, by_id)
-        stages = (*first, drop_told(told), drop_twins(by_id), share_out(by_id, sections, layout, hard=hard))
-        draft = pipeline.run(draft, stages)
+        lists = {
+            name: ranked(known(found, self._searcher.workspace), draft.query.now)
+            for name, found in gathered.found.items()
+        }
+        chosen = plan(lists)
+        draft = pipeline.run(begun(draft, gathered, chosen), stages(chosen, told))
         over = max(0, draft.tokens - draft.budget)
         if over:
             _log.warning("a context is over its limit", tokens=draft.tokens, limit=draft.budget)
             draft = draft.noted(Note("budget", f"{over} tokens over the limit of {draft.budget}"))
-        elif items and not draft.text and draft.candidates == () and _over_budget(draft):
-            draft = draft.noted(Note("budget", f"nothing fits into {draft.budget} tokens; allow more"))
-        return self._kept(draft, by_id, session, over, record=record)
-
-    def _kept(
-        self,
-        draft: Draft,
-        items: Mapping[str, ContextItem],
-        session: str | None,
-        over: int,
-        *,
-        record: bool,
-    ) -> FormattedContext:
         receipt = pipeline.receipt(draft, session)
-        if record:
-            try:
-                self._searcher.record(receipt)
-            except ForewordError as error:
-                _log.warning("a receipt could not be kept", problem=str(error))
-                draft = draft.noted(Note("receipt", f"not kept: {error}"))
-        shown = [
-            replace(items[candidate.id], content=candidate.text)
-            for candidate in sorted(draft.candidates, key=lambda one: -one.result.score)
-        ]
+        notes = draft.found.notes + (self._recorded(receipt) if record else ())
+        shown = sorted(draft.candidates, key=lambda candidate: -candidate.result.score)
+        items = tuple(replace(chosen.items[one.id], content=one.text) for one in shown)
         return FormattedContext(
             markdown=draft.text,
-            items=tuple(shown),
+            items=items,
             token_count=draft.tokens,
-            sources_used=dict(Counter(item.source for item in shown)),
-            notes=draft.found.notes,
+            sources_used=dict(Counter(item.source for item in items)),
+            notes=notes,
             over_by=over,
             receipt=receipt,
         )
+
+    def _recorded(self, receipt: Receipt) -> tuple[Note, ...]:
+        """Keep the receipt; a context is not lost because its receipt is."""
+        try:
+            self._searcher.record(receipt)
+        except StorageError as error:
+            _log.warning("a receipt could not be kept", problem=str(error))
+            return (Note("receipt", f"not kept: {error}"),)
+        return ()
+
+
+def planned(lists: Mapping[str, Sequence[ContextItem]], floor: float) -> Plan:
+    """Everything that was found, most important first, each source in its section."""
+    items = by_id(item for found in lists.values() for item in found)
+    ordered = dict(sorted(items.items(), key=lambda pair: -(result_of(pair[1]).rank or 0.0)))
+    sections = {name: TITLES.get(item.source, TITLES["memory"]) for name, item in ordered.items()}
+    return Plan(ordered, sections, Layout(CONTEXT, tuple(TITLES.values()), _footer), floor=floor)
+
+
+def _footer(pieces: Sequence[Piece]) -> str:
+    return context_footer(len(pieces), len({piece.item.source for piece in pieces}))
+
+
+def _valid(context_types: Sequence[str]) -> list[str]:
+    """The types that are asked for, each once; one that nobody knows is an error."""
+    if isinstance(context_types, str):
+        raise InvalidContextTypeError(context_types, TYPES)
+    for name in context_types:
+        if name not in TYPES:
+            raise InvalidContextTypeError(name, TYPES)
+    return list(dict.fromkeys(context_types))
+
+
+def _refuse(limit: int, max_tokens: int, session: str | None) -> None:
+    whole("limit", limit, 1, MAX_LIMIT)
+    whole("max_tokens", max_tokens, 1, MAX_TOKENS)
+    if session is not None and (not 0 < len(session) <= MAX_NAME or not session.isprintable()):
+        raise ValidationError(f"a session's name has 1 to {MAX_NAME} printable characters")

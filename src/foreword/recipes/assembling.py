@@ -6,12 +6,14 @@ relevant; then tokens are shared out. What a stage leaves out, it leaves out by 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from foreword.compose.assembly import Piece, fit
 from foreword.knowledge.experience import UNWEIGHED, WEIGHTS
+from foreword.pipeline import hush_below
 from foreword.recall.alike import twins
+from foreword.recipes.injecting import drop_told
 from foreword.types import Candidate, Dropped, Item, SearchResult
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from foreword.compose.assembly import Layout
     from foreword.compose.context_item import ContextItem
     from foreword.pipeline import Draft, Stage
+    from foreword.recipes.gathering import Gathered
     from foreword.types import Kind
 
 IMPORTANCE = 0.2
@@ -33,15 +36,39 @@ _STORIES = ("experience", "value")
 _DATED = ("commit", "experience")
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What may be said: items by id, in the order in which they matter, and the section that tells each.
+
+    A hard budget is never exceeded. What is less relevant than the floor is not said.
+    """
+
+    items: Mapping[str, ContextItem]
+    sections: Mapping[str, str]
+    layout: Layout
+    floor: float = 0.0
+    hard: bool = False
+
+
 def known(items: Iterable[ContextItem], workspace: str) -> list[ContextItem]:
     """The items, each with a result behind it; one that was made by hand gets one made of what it says."""
-    return [item if item.result is not None else replace(item, result=_made_up(item, workspace)) for item in items]
+    return [
+        item if item.result is not None else replace(item, result=_made_up(item, workspace)) for item in items
+    ]
 
 
 def result_of(item: ContextItem) -> SearchResult:
     """What a search knew of an item."""
     assert item.result is not None, "items are made `known` first"  # noqa: S101
     return item.result
+
+
+def by_id(items: Iterable[ContextItem]) -> dict[str, ContextItem]:
+    """The items by their ids; of two with the same id, the first."""
+    found: dict[str, ContextItem] = {}
+    for item in items:
+        found.setdefault(result_of(item).memory.id, item)
+    return found
 
 
 def ranked(items: Iterable[ContextItem], now: datetime) -> list[ContextItem]:
@@ -67,13 +94,30 @@ def weight(item: ContextItem, now: datetime) -> float:
 # Stages --------------------------------------------------------------------------------------------------
 
 
-def drop_twins(items: Mapping[str, ContextItem]) -> Stage:
+def begun(draft: Draft, gathered: Gathered, plan: Plan) -> Draft:
+    """The draft with what the sources found, left out and had to say."""
+    elsewhere = [one for one in gathered.dropped if one.result.memory.id not in plan.items]
+    return replace(
+        draft,
+        results=tuple(result_of(item) for item in plan.items.values()),
+        found=replace(draft.found, notes=(*draft.found.notes, *gathered.notes)),
+        dropped=tuple({one.result.memory.id: one for one in elsewhere}.values()),
+        times=gathered.times,
+    )
+
+
+def stages(plan: Plan, told: frozenset[str]) -> tuple[Stage, ...]:
+    """What happens to what was found, in order."""
+    return (hush_below(plan.floor), drop_told(told), drop_twins(plan), share_out(plan))
+
+
+def drop_twins(plan: Plan) -> Stage:
     """A stage that lets the most relevant of those say it that say the same."""
 
     def drop_what_is_said_twice(draft: Draft) -> Draft:
         results = draft.results
         near = twins([result.memory.text for result in results])
-        kept = _Kept([items[result.memory.id] for result in results], near)
+        kept = _Kept([plan.items[result.memory.id] for result in results], near)
         best_first = sorted(range(len(results)), key=lambda at: (-results[at].score, at))
         repeats = {at: twin for at in best_first if (twin := kept.twin_or_keep(at)) is not None}
         gone = [Dropped(results[at], "duplicate", results[repeats[at]].memory.id) for at in sorted(repeats)]
@@ -82,27 +126,26 @@ def drop_twins(items: Mapping[str, ContextItem]) -> Stage:
     return drop_what_is_said_twice
 
 
-def share_out(
-    items: Mapping[str, ContextItem], sections: Mapping[str, str], layout: Layout, *, hard: bool
-) -> Stage:
-    """A stage that words what remains, in sections, within the budget; `items` by id, and their sections."""
+def share_out(plan: Plan) -> Stage:
+    """A stage that words what remains, in sections, within the budget."""
 
     def share(draft: Draft) -> Draft:
         results = {result.memory.id: result for result in draft.results}
         pieces = [
-            Piece(name, items[name], sections[name], result.rank or 0.0) for name, result in results.items()
+            Piece(name, plan.items[name], plan.sections[name], result.rank or 0.0)
+            for name, result in results.items()
         ]
-        fitted = fit(pieces, layout, draft.budget, draft.kit.tokenizer, hard=hard)
+        fitted = fit(pieces, plan.layout, draft.budget, draft.kit.tokenizer, hard=plan.hard)
         over = [
-            Dropped(results[piece.id], "over budget", f"needs {piece.tokens} tokens")
+            Dropped(results[piece.id], "over budget", f"needs about {piece.tokens} tokens")
             for piece in fitted.left_out
         ]
-        candidates = tuple(
+        said = [
             Candidate(results[piece.id], piece.section, piece.item.content, piece.tokens)
             for piece in fitted.pieces
-        )
-        draft = draft.without(over, [candidate.result for candidate in candidates])
-        return replace(draft, candidates=candidates, text=fitted.text, tokens=fitted.tokens)
+        ]
+        draft = draft.without(over, [candidate.result for candidate in said])
+        return replace(draft, candidates=tuple(said), text=fitted.text, tokens=fitted.tokens)
 
     return share
 
@@ -141,7 +184,9 @@ class _Kept:
     def _alike(self, at: int) -> int | None:
         """A kept item whose text is alike. Two units of one file are two, however alike they look."""
         candidates = sorted(self._near.get(at, set()) & self._places)
-        return next((other for other in candidates if not _two_units(self._items[at], self._items[other])), None)
+        return next(
+            (other for other in candidates if not _two_units(self._items[at], self._items[other])), None
+        )
 
     def _same_story(self, item: ContextItem) -> int | None:
         """An experience that is there as a value, or the other way round."""

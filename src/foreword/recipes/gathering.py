@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from foreword.compose.context_item import Findings
 from foreword.log import get_logger
 from foreword.types import Note, StageTime
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from foreword.compose.context_item import ContextItem
     from foreword.knowledge.axes import Axis
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from foreword.types import Dropped, Receipt
 
     Finding = Awaitable[Sequence[ContextItem]]
+    Asking = Mapping[str, Callable[[], Finding]]
 
 _log = get_logger("foreword.assembler")
 
@@ -82,8 +84,8 @@ class Gathered:
     times: tuple[StageTime, ...] = ()
 
 
-async def gather(asked: Mapping[str, Finding], timeout: float) -> Gathered:
-    """Await all at once. A source that fails or takes longer than `timeout` seconds is left behind."""
+async def gather(asked: Asking, timeout: float) -> Gathered:
+    """Ask all at once. A source that fails or takes longer than `timeout` seconds is left behind."""
     outcomes = await asyncio.gather(
         *(_clocked(search, timeout) for search in asked.values()), return_exceptions=True
     )
@@ -97,26 +99,24 @@ async def gather(asked: Mapping[str, Finding], timeout: float) -> Gathered:
             continue
         found[part], milliseconds = outcome
         times.append(StageTime(part.lower(), milliseconds))
-        dropped += getattr(found[part], "dropped", ())
-        notes += [Note(part.lower(), f"{note.part}: {note.message}") for note in _notes(found[part])]
+        if isinstance(outcome[0], Findings):
+            dropped += outcome[0].dropped
+            notes += [Note(part.lower(), f"{note.part}: {note.message}") for note in outcome[0].notes]
     return Gathered(found, tuple(dropped), tuple(notes), tuple(times))
 
 
-async def _clocked(search: Finding, timeout: float) -> tuple[Sequence[ContextItem], float]:
+async def _clocked(search: Callable[[], Finding], timeout: float) -> tuple[Sequence[ContextItem], float]:
     started = time.perf_counter()
-    found = await asyncio.wait_for(search, timeout)
+    found = await asyncio.wait_for(search(), timeout)
     return found, (time.perf_counter() - started) * 1000
 
 
 def _left_behind(part: str, failure: BaseException, timeout: float) -> Note:
     if not isinstance(failure, Exception):
         raise failure  # somebody wants this process, or this task, to end
-    late = isinstance(failure, TimeoutError)
-    problem = f"late: no answer within {timeout:g} s" if late else f"failed: {failure or type(failure).__name__}"
+    if isinstance(failure, TimeoutError):
+        problem = f"late: no answer within {timeout:g} s"
+    else:
+        problem = f"failed: {str(failure) or type(failure).__name__}"
     _log.warning("a source did not answer", source=part.lower(), problem=problem)
     return Note(part.lower(), problem)
-
-
-def _notes(found: Any) -> tuple[Note, ...]:  # noqa: ANN401  (a list, or a list that knows more)
-    notes: tuple[Note, ...] = getattr(found, "notes", ())
-    return notes

@@ -9,18 +9,19 @@ take turns, each its most relevant that is still there, so that none of them emp
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from foreword.compose.assembled import forewarned, premortem_footer, premortem_title
+from foreword.compose.assembled import forewarned, premortem_footer
 from foreword.compose.assembly import Layout
-from foreword.recipes.assembling import result_of
+from foreword.recipes.assembling import Plan, by_id, result_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from foreword.compose.assembly import Piece
     from foreword.compose.context_item import ContextItem
-    from foreword.recipes.gathering import Finding, Sources
+    from foreword.recipes.gathering import Asking, Finding, Sources
 
 FAILURES = "Common Failures"
 STRATEGY = "Strategy Performance"
@@ -33,30 +34,38 @@ VALUES = 5
 """How many principles are asked for."""
 
 
-def questions(sources: Sources, domain: str, strategy: str | None, limit: int) -> dict[str, Finding]:
+def questions(sources: Sources, domain: str, strategy: str | None, limit: int) -> Asking:
     """What is asked for each section; of a strategy only when there is one."""
-    asked: dict[str, Finding] = {
-        FAILURES: sources.search_experiences(
+    experiences = partial(sources.search_experiences, limit=limit)
+    asked: dict[str, Callable[[], Finding]] = {
+        FAILURES: partial(
+            experiences,
             query=f"failures and issues in {domain}",
             axis="full",
             domain=domain,
             outcome="falsified",
-            limit=limit,
         )
     }
     if strategy is not None:
-        asked[STRATEGY] = sources.search_experiences(
-            query=f"outcomes using {strategy} strategy", axis="strategy", strategy=strategy, limit=limit
+        asked[STRATEGY] = partial(
+            experiences, query=f"outcomes using {strategy} strategy", axis="strategy", strategy=strategy
         )
-    asked[SURPRISES] = sources.search_experiences(
-        query=f"unexpected outcomes in {domain}", axis="surprise", domain=domain, limit=limit
+    asked[SURPRISES] = partial(
+        experiences, query=f"unexpected outcomes in {domain}", axis="surprise", domain=domain
     )
-    asked[CAUSES] = sources.search_experiences(
-        query=f"why hypotheses fail in {domain}", axis="root_cause", domain=domain, limit=limit
+    asked[CAUSES] = partial(
+        experiences, query=f"why hypotheses fail in {domain}", axis="root_cause", domain=domain
     )
     principles = f"principles for {domain}" + (f" using {strategy}" if strategy is not None else "")
-    asked[PRINCIPLES] = sources.search_values(query=principles, limit=min(VALUES, limit))
+    asked[PRINCIPLES] = partial(sources.search_values, query=principles, limit=min(VALUES, limit))
     return asked
+
+
+def planned(lists: Mapping[str, Sequence[ContextItem]], title: str) -> Plan:
+    """Each experience once, in the section that tells it; the limit is hard."""
+    turns = arranged(lists)
+    sections = {result_of(item).memory.id: section for section, item in turns}
+    return Plan(by_id(item for _, item in turns), sections, Layout(title, SECTIONS, _footer), hard=True)
 
 
 def arranged(found: Mapping[str, Sequence[ContextItem]]) -> list[tuple[str, ContextItem]]:
@@ -76,11 +85,6 @@ def arranged(found: Mapping[str, Sequence[ContextItem]]) -> list[tuple[str, Cont
                 taken.add(_story(item))
                 turns.append((section, _worded(section, item)))
     return turns
-
-
-def layout(domain: str, strategy: str | None) -> Layout:
-    """The document's shape."""
-    return Layout(premortem_title(domain, strategy), SECTIONS, _footer)
 
 
 def _footer(pieces: Sequence[Piece]) -> str:

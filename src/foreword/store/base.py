@@ -236,14 +236,16 @@ class PutFile:
     """Keep these items as what a file holds now, in place of what it held before. Gives a `Refiled`.
 
     What has not changed keeps its id, its time, its relations and its vectors; its metadata becomes that of
-    the new item. With `more`, the items are kept beside what the file held before. An item that was made
-    from several files goes with the last of them. The mark's own count of items is not looked at.
+    the new item. With `more`, the items are kept beside what the file held before, but for the ids that
+    `less` names. An item that was there before is the file's from now on; one that was made from several
+    files goes with the last of them. The mark's own count of items is not looked at.
     """
 
     workspace: str
     mark: FileMark
     items: tuple[Item, ...]
     more: bool = False
+    less: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

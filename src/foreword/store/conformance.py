@@ -1010,6 +1010,17 @@ class StoreConformance(ABC):
             assert (kept.gone, [one.new for one in kept.stored]) == ((), [False, True])
             assert dict(store.files(HERE)) == {".git": replace(mark(".git", 2), items=3)}
 
+    def test_a_file_that_is_given_more_may_lose_what_is_named_and_its_own(self) -> None:
+        with self.open_store() as store:
+            one, two = _file(store, ".git", "one", "two").stored
+            store.put(HERE, [item("not of the file", id="free")])
+            less = (one.item.id, "free", "nobody")
+            kept = store.batch([PutFile(HERE, mark(".git"), (item("three"),), more=True, less=less)])[0]
+            assert kept.gone == (one.item.id,)
+            assert [text.text for text in store.scan(HERE)] == ["two", "not of the file", "three"]
+            assert store.get(HERE, two.item.id) == (two.item,)
+            assert store.check(HERE) == ()
+
     def test_a_file_may_hold_the_same_thing_twice_and_a_changed_thing_under_its_old_id(self) -> None:
         with self.open_store() as store:
             assert [one.new for one in _file(store, "a.py", "one", "one").stored] == [True, False]

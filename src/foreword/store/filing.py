@@ -16,7 +16,7 @@ from foreword.store.base import FileMark, Refiled, Stored
 from foreword.store.rows import hashed, metadata_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     import apsw
 
@@ -39,9 +39,7 @@ def files(db: apsw.Connection) -> dict[str, FileMark]:
 def put_file(shard: Shard, db: apsw.Connection, op: PutFile, keep: Keep) -> Refiled:
     """Keep what a file holds now; what it held before and holds no more goes first, and frees its ids."""
     path = op.mark.path
-    gone: list[str] = []
-    if not op.more and db.execute("SELECT 1 FROM file_items WHERE path = ?", (path,)).get:
-        gone = _let_go(shard, db, [path], [hashed(shard.workspace, item).hash for item in op.items])
+    gone = _let_go(shard, db, (path,), _outdated(shard, db, op))
     stored = tuple(
         one if one.new else _renewed(db, one, given)
         for given, one in zip(op.items, keep(op.items), strict=True)
@@ -55,40 +53,60 @@ def put_file(shard: Shard, db: apsw.Connection, op: PutFile, keep: Keep) -> Refi
         "INSERT OR REPLACE INTO files VALUES(?, ?, ?, ?)",
         (path, op.mark.size, op.mark.mtime_ns, op.mark.hash),
     )
-    return Refiled(stored, tuple(gone))
+    return Refiled(stored, gone)
 
 
 def drop_files(shard: Shard, db: apsw.Connection, op: DropFiles) -> tuple[str, ...]:
     """Remove the marks of files, their links, and the items that no other file holds."""
-    gone = _let_go(shard, db, op.paths, ())
+    gone = _let_go(shard, db, op.paths, _held(db, op.paths))
     db.execute("DELETE FROM files WHERE path IN (SELECT value FROM json_each(?))", (json.dumps(op.paths),))
-    return tuple(gone)
+    return gone
 
 
-def _let_go(shard: Shard, db: apsw.Connection, paths: Collection[str], kept: Collection[str]) -> list[str]:
-    """Unlink the items of files, but those with the kept hashes; remove what no file holds any more."""
+def _held(
+    db: apsw.Connection, paths: tuple[str, ...], clause: str = "TRUE", values: tuple[str, ...] = ()
+) -> list[int]:
+    """The numbers of what files hold, as far as it passes a clause."""
     rows = db.execute(
-        "SELECT DISTINCT l.no FROM file_items l JOIN items i USING(no) "
-        "WHERE l.path IN (SELECT value FROM json_each(?)) "
-        "AND i.hash NOT IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(paths)), json.dumps(list(kept))),
+        "SELECT l.no FROM file_items l JOIN items i USING(no) "
+        f"WHERE l.path IN (SELECT value FROM json_each(?)) AND {clause}",
+        (json.dumps(paths), *values),
     )
-    given = json.dumps([no for (no,) in rows])
+    return [no for (no,) in rows]
+
+
+def _outdated(shard: Shard, db: apsw.Connection, op: PutFile) -> list[int]:
+    """The numbers of what a file holds no more."""
+    paths = (op.mark.path,)
+    if op.more:
+        return _held(db, paths, "i.id IN (SELECT value FROM json_each(?))", (json.dumps(op.less),))
+    if not db.execute("SELECT 1 FROM file_items WHERE path = ?", paths).get:
+        return []  # a new file: hashing its items is left to those who keep them
+    hashes = [hashed(shard.workspace, item).hash for item in op.items]
+    return _held(db, paths, "i.hash NOT IN (SELECT value FROM json_each(?))", (json.dumps(hashes),))
+
+
+def _let_go(shard: Shard, db: apsw.Connection, paths: tuple[str, ...], nos: list[int]) -> tuple[str, ...]:
+    """Unlink items from files; remove those that no other file holds."""
+    if not nos:
+        return ()
+    given = json.dumps(nos)
     db.execute(
         "DELETE FROM file_items WHERE path IN (SELECT value FROM json_each(?)) "
         "AND no IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(paths)), given),
+        (json.dumps(paths), given),
     )
     gone, _ = forgetting.remove(
         shard,
         db,
-        "i.no IN (SELECT value FROM json_each(?)) AND i.no NOT IN (SELECT no FROM file_items)",
+        "i.no IN (SELECT value FROM json_each(?)) "
+        "AND NOT EXISTS(SELECT 1 FROM file_items l WHERE l.no = i.no)",
         [given],
     )
     if gone:
         forgetting.unname(db, gone)
         db.execute("INSERT OR REPLACE INTO facts VALUES('replaced', '')")
-    return gone
+    return tuple(gone)
 
 
 def _renewed(db: apsw.Connection, one: Stored, given: Item) -> Stored:

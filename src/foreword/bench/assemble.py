@@ -1,0 +1,97 @@
+"""How long it takes to assemble a context from five sources, and a premortem, and what that costs.
+
+The workspace is filled and asked in processes of their own (`assemble_child`). The words and vectors are made
+up and the encoder is free: times are those of a question whose embedding costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from foreword.errors import ForewordError
+from foreword.report import Cell, Table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from foreword.bench.measure import Progress
+
+SIZE = 50_000
+_MB = 1_000_000
+TARGET_MB = 50.0
+ROWS = (
+    ("assemble_context", "assemble_context", 100.0),
+    ("get_premortem_context", "get_premortem_context", 150.0),
+    ("near duplicates among 200 items", "dedupe", 50.0),
+    ("wording and fitting 100 items", "formatting", 10.0),
+)
+"""What is measured: its name, its key, and the most milliseconds it may take at the median."""
+
+
+def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[list[Table], dict[str, Any]]:
+    """Fill a workspace with 50,000 items, or as many as the largest size if that is less, and assemble."""
+    size = min(SIZE, max(sizes))
+    home = folder / "assemble"
+    try:
+        _run("fill", home, size, progress)
+        facts = {"size": size} | _run("ask", home, size, progress)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    return [_times(facts), _parts(facts), _memory(facts)], facts
+
+
+def _run(task: str, home: Path, size: int, progress: Progress) -> dict[str, Any]:
+    """Start a child, pass its progress on, and give what it found."""
+    command = [sys.executable, "-m", "foreword.bench.assemble_child", task, str(home), str(size)]
+    result: dict[str, Any] = {}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:  # noqa: S603  (ourselves)
+        try:
+            for line in child.stdout or ():
+                said = json.loads(line)
+                result = said.get("result", result)
+                if "progress" in said:
+                    progress(f"assemble: {task} {size:,}", *said["progress"])
+        except BaseException:
+            child.kill()  # or it would fill a folder that is about to be removed
+            raise
+    if child.returncode or not result:
+        raise ForewordError(
+            f"assembling from {size:,} items failed; the {task} process ended with {child.returncode}"
+        )
+    return result
+
+
+def _times(facts: dict[str, Any]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for name, key, target in ROWS:
+        each = facts["times"][key]
+        computed = facts["times"].get(f"{key} (cpu)", {}).get("p50")
+        cpu = None if computed is None else round(computed, 1)
+        rows.append((name, *_cells(each), cpu, target, "yes" if each["p50"] <= target else "no"))
+    return Table(
+        f"Assembling from {facts['size']:,} items of five sources, milliseconds",
+        ("what", "runs", "min", "p50", "p99", "max", "p50 of cpu", "target p50, at most", "met"),
+        tuple(rows),
+        ("cpu is what the threads that work on it compute, all together; sources are asked at once",),
+    )
+
+
+def _parts(facts: dict[str, Any]) -> Table:
+    rows = tuple(
+        (name, *_cells(each)) for name, each in facts["times"].items() if ": " in name and "items" not in name
+    )
+    return Table("Parts of it, milliseconds", ("what", "runs", "min", "p50", "p99", "max"), rows)
+
+
+def _memory(facts: dict[str, Any]) -> Table:
+    grown, peak = (round(facts[key] / _MB, 1) for key in ("grown_bytes", "peak_bytes"))
+    row = (facts["size"], grown, TARGET_MB, "yes" if grown < TARGET_MB else "no", peak)
+    return Table("Memory in MB", ("items", "growth while assembling", "target, below", "met", "peak"), (row,))
+
+
+def _cells(each: dict[str, float]) -> tuple[Cell, ...]:
+    return (each["count"], *(round(each[key], 2) for key in ("min", "p50", "p99", "max")))

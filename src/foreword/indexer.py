@@ -1,0 +1,341 @@
+"""A folder becomes memory and stays in step with it: its files as units and sections, its history as commits.
+
+What did not change costs a look at its size and time; what changed is read, cut and kept in place of what it
+held; what is gone goes. Each file is kept whole or not at all, so that whoever is interrupted starts again
+where they were. Takes secrets out of a file before it is cut, and of every item again before it is kept.
+Refuses to make vectors: `ContextEngine.embed_pending` does, for whatever lacks them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from foreword.capture import commits as history
+from foreword.capture import walk
+from foreword.capture.code import units
+from foreword.capture.decode import decoded
+from foreword.capture.documents import chunks
+from foreword.capture.git import GitFailed, ask
+from foreword.capture.languages import DOCUMENTS
+from foreword.capture.redact import find, redact
+from foreword.capture.statement import sound_item, without_secrets
+from foreword.errors import ValidationError
+from foreword.log import get_logger
+from foreword.options import named
+from foreword.store.base import DropFiles, FileMark, PutFile, Refiled
+from foreword.types import Filters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from foreword.capture.walk import SourceFile
+    from foreword.capture.worth import Skipped
+    from foreword.engine import ContextEngine
+    from foreword.types import Item
+
+    Progress = Callable[[str, int, int | None], None]
+    """What is being done, how much of it is done, and how much there is, where that is known."""
+
+_log = get_logger("foreword.indexer")
+
+_FILES = 250
+_ITEMS = 2500
+"""How much shares a commit: enough that the disk is not waited for, little enough to lose nothing much."""
+
+_LEFT_OUT = "left out: "
+"""How the mark of a file begins that was read once and found not worth keeping."""
+
+_HISTORY = ".git"
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What became of a folder: files kept anew, their units, commits kept anew; and what cost nothing.
+
+    `skipped` counts the files that were left out, by reason; `removed` those that are no more.
+    """
+
+    files: int = 0
+    units: int = 0
+    commits: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    removed: int = 0
+    unchanged: int = 0
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is kept now that was not before, or the other way round."""
+        return bool(self.files or self.commits or self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """How the paths of a folder are told: from the workspace's own folder, or, outside of it, from the root.
+
+    A mark is kept under a path that no file of another folder can have.
+    """
+
+    root: Path
+    shown: str
+    marked: str
+
+    @classmethod
+    def of(cls, root: Path, workspace: str) -> _Place:
+        real = Path(os.path.realpath(root))
+        folder = Path(workspace)
+        if folder.is_absolute() and real.is_relative_to(home := Path(os.path.realpath(folder))):
+            inside = real.relative_to(home).as_posix()
+            prefix = "" if inside == "." else f"{inside}/"
+            return cls(real, prefix, prefix)
+        return cls(real, f"{real.name}/" if real.name else "", f"{real.as_posix().rstrip('/')}/")
+
+    def holds(self, mark: str) -> bool:
+        """Whether a mark is that of a file below the root."""
+        return mark.startswith(self.marked) and (bool(self.marked) or not mark.startswith("/"))
+
+
+class Indexer:
+    """Keeps what one engine knows of folders in step with them."""
+
+    def __init__(self, engine: ContextEngine) -> None:
+        self._engine = engine
+
+    def index(
+        self,
+        root: Path,
+        workspace: str,
+        *,
+        code: bool = True,
+        commits: bool | None = None,
+        documents: bool = True,
+        progress: Progress = lambda _label, _done, _total: None,
+    ) -> Indexed:
+        """Bring a workspace in step with a folder. What of it is not asked for stays as it was.
+
+        `commits` None means: where there is a history.
+        """
+        named(workspace)
+        run = _Run(self._engine, workspace, _Place.of(root, workspace), progress)
+        if code or documents:
+            run.files(code=code, documents=documents)
+        if commits is not False:
+            run.history(needed=bool(commits))
+        return run.done()
+
+
+class _Run:
+    """One pass over one folder."""
+
+    def __init__(self, engine: ContextEngine, workspace: str, place: _Place, progress: Progress) -> None:
+        self._engine = engine
+        self._workspace = workspace
+        self._place = place
+        self._progress = progress
+        self._started = time.monotonic()
+        self._marks = engine.store.files(workspace)
+        self._skipped: Counter[str] = Counter()
+        self._count: Counter[str] = Counter()
+
+    def done(self) -> Indexed:
+        """What came of it."""
+        return Indexed(
+            **{name: self._count[name] for name in ("files", "units", "commits", "removed", "unchanged")},
+            skipped=dict(self._skipped.most_common()),
+            seconds=time.monotonic() - self._started,
+        )
+
+    # Files
+
+    def files(self, *, code: bool, documents: bool) -> None:
+        """Keep what changed, file by file; then let go of what is no more."""
+        found = list(walk.files(self._place.root, skipped=cast("Skipped", self._skipped)))
+        wanted = [file for file in found if (documents if file.language in DOCUMENTS else code)]
+        changed = [file for file in wanted if not self._is_known(file)]
+        with ThreadPoolExecutor(1) as beside:  # the next files are read while the last are written
+            writing: Future[None] | None = None
+            for batch in _batches(self._read_all(changed), _FILES, _ITEMS):
+                if writing is not None:
+                    writing.result()
+                writing = beside.submit(self._keep, batch)
+            if writing is not None:
+                writing.result()
+        self._progress("files", len(changed), len(changed))
+        self._drop({self._mark_path(file) for file in found})
+
+    def _read_all(self, files: Sequence[SourceFile]) -> Iterator[PutFile]:
+        for done, file in enumerate(files):
+            self._progress("files", done, len(files))
+            yield from self._read(file)
+
+    def _mark_path(self, file: SourceFile) -> str:
+        return self._place.marked + file.path
+
+    def _is_known(self, file: SourceFile) -> bool:
+        """Whether a file has the size and the time that it had when it was read."""
+        mark = self._marks.get(self._mark_path(file))
+        if mark is None or (mark.size, mark.mtime_ns) != (file.size, file.mtime_ns):
+            return False
+        if mark.hash.startswith(_LEFT_OUT):
+            self._skipped[mark.hash.removeprefix(_LEFT_OUT)] += 1
+        else:
+            self._count["unchanged"] += 1
+        return True
+
+    def _read(self, file: SourceFile) -> Iterator[PutFile]:
+        """What is to be kept of a file: its items, or only its new mark where its bytes are the same."""
+        reasons: Counter[str] = Counter()
+        content = walk.read(file, skipped=cast("Skipped", reasons))
+        self._skipped += reasons
+        path = self._mark_path(file)
+        mark = FileMark(path, file.size, file.mtime_ns, content.hash if content else "")
+        if content is None:
+            reason = next(iter(reasons), "")
+            if (
+                reason != "unreadable"
+            ):  # it may be readable the next time, and what is known of it still holds
+                yield PutFile(self._workspace, replace(mark, hash=f"{_LEFT_OUT}{reason}"), ())
+            return
+        known = self._marks.get(path)
+        if known is not None and known.hash == content.hash:
+            self._count["unchanged"] += 1
+            yield PutFile(self._workspace, mark, (), more=True)
+            return
+        self._count["files"] += 1
+        yield PutFile(self._workspace, mark, tuple(self._items(file, content.data)))
+
+    def _items(self, file: SourceFile, data: bytes) -> list[Item]:
+        path = self._place.shown + file.path
+        when = datetime.fromtimestamp(file.mtime_ns / 1e9, UTC)
+        if file.language == "pdf":
+            return self._sound(chunks(path, data, self._workspace, when, self._skipped))
+        text = without_keys(decoded(data))
+        if file.language in DOCUMENTS:
+            return self._sound(chunks(path, text.encode(), self._workspace, when, self._skipped))
+        return self._sound(units(path, text, file.language, self._workspace, when))
+
+    def _keep(self, waiting: Sequence[PutFile]) -> None:
+        if waiting:
+            for kept in cast("list[Refiled]", self._engine.store.batch(waiting)):
+                self._count["units"] += len(kept.stored)
+
+    def _drop(self, found: set[str]) -> None:
+        """Let go of files below the root that are there no more, or are not to be read any more."""
+        gone = [
+            path
+            for path in self._marks
+            if self._place.holds(path) and path not in found and path.rpartition("/")[2] != _HISTORY
+        ]
+        if gone:
+            self._engine.store.batch([DropFiles(self._workspace, tuple(gone))])
+            self._count["removed"] += len(gone)
+
+    # History
+
+    def history(self, *, needed: bool) -> None:
+        """Keep the commits since the last that is known, and let go of those that were rewritten."""
+        try:
+            newest = history.head(self._place.root)
+            top = _Place.of(Path(ask(self._place.root, "rev-parse", "--show-toplevel")), self._workspace)
+        except GitFailed as failed:
+            if needed:
+                raise
+            if not failed.reason.startswith("not a git repository"):
+                _log.warning("history is left out", root=str(self._place.root), problem=failed.reason)
+            return
+        mark = FileMark(top.marked + _HISTORY, 0, 0, newest)
+        known = self._marks.get(mark.path, replace(mark, hash="")).hash
+        if known != newest:
+            self._progress("commits", 0, None)
+            since = self._common(known, newest)
+            told = history.commits(self._place.root, self._workspace, since)
+            while batch := list(islice(told, _ITEMS)):
+                # How far we are is said at the end: commits come newest first, so that there is a hole.
+                self._keep_commits(replace(mark, hash=since), batch)
+            less = self._rewritten(newest) if since != known else ()
+            self._engine.store.batch([PutFile(self._workspace, mark, (), more=True, less=less)])
+
+    def _common(self, known: str, newest: str) -> str:
+        """The last commit that is known and still holds; "" when there is none."""
+        try:
+            return ask(self._place.root, "merge-base", known, newest) if known else ""
+        except GitFailed:
+            return ""
+
+    def _rewritten(self, newest: str) -> tuple[str, ...]:
+        """The ids of commits that are not behind the newest any more."""
+        alive = set(ask(self._place.root, "rev-list", newest).split())
+        kept = self._engine.store.scan(self._workspace, Filters(kinds=("commit",)))
+        return tuple(item.id for item in kept if item.metadata.get("sha") not in alive)
+
+    def _keep_commits(self, mark: FileMark, batch: Sequence[Item]) -> None:
+        put = PutFile(self._workspace, mark, tuple(self._sound(batch)), more=True)
+        kept: Refiled = self._engine.store.batch([put])[0]
+        self._count["commits"] += sum(one.new for one in kept.stored)
+        self._progress("commits", self._count["commits"], None)
+
+    # The door
+
+    def _sound(self, items: Sequence[Item]) -> list[Item]:
+        """Items as they may be kept: checked, counted, without secrets; none of which nothing is left."""
+        sound: list[Item] = []
+        clean = _are_clean(items)
+        for item in items:
+            try:
+                kept = sound_item(item) if clean else without_secrets(sound_item(item))
+            except ValidationError as error:
+                self._skipped["unfit"] += 1
+                _log.warning("a part of a file is not kept", about=item.about, problem=str(error))
+                continue
+            tokens = self._engine.tokenizer.count(kept.text)
+            sound.append(replace(kept, tokens=tokens, workspace=self._workspace))
+        return sound
+
+
+def without_keys(text: str) -> str:
+    """A file's text without the secrets in it, on as many lines: half a key might no longer look like one."""
+    told = []
+    at = 0
+    for secret in find(text):
+        lines = text.count("\n", secret.start, secret.end)
+        told += [text[at : secret.start], f"[redacted:{secret.kind}]", "\n" * lines]
+        at = secret.end
+    return "".join([*told, text[at:]]) if told else text
+
+
+def _are_clean(items: Iterable[Item]) -> bool:
+    """Whether no item holds a secret; asked once for all, which is many times faster than one by one."""
+    whole = "\n\n".join(told for item in items for told in (item.text, item.about, *_strings(item.metadata)))
+    return redact(whole) == whole
+
+
+def _strings(metadata: Mapping[str, Any]) -> Iterator[str]:
+    """Every text that metadata hold; their keys are ours, and name no secrets."""
+    for value in metadata.values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from (inner if isinstance(inner, str) else json.dumps(inner) for inner in value)
+
+
+def _batches(puts: Iterable[PutFile], files: int, items: int) -> Iterator[list[PutFile]]:
+    """Files in batches, each full when it holds so many files, or so many items."""
+    batch: list[PutFile] = []
+    held = 0
+    for put in puts:
+        batch.append(put)
+        held += len(put.items)
+        if len(batch) >= files or held >= items:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,81 @@
+"""An item that is too long: cut to its tokens, whole in form, and saying where the rest is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.compose.quoting import fenced, prose
+from foreword.compose.shorten import shortened
+from foreword.tokens import TiktokenTokenizer
+
+TOKENS = TiktokenTokenizer()
+NOTE = "*(truncated, see full at shop/holds.py:12)*"
+CODE = "**function** `f` in `a.py:1`\n" + fenced("def f():\n" + "    call_something(again)\n" * 80, "python")
+
+
+def fences(text):
+    """What is open at the end of a text, read as Markdown reads it."""
+    opened = None
+    for found in re.findall(r"^`{3,}", text, re.MULTILINE):
+        if opened is None:
+            opened = found
+        elif len(found) >= len(opened):
+            opened = None
+    return opened
+
+
+def test_what_fits_is_left_alone():
+    assert shortened("short", 10, NOTE, TOKENS) == "short"
+
+
+def test_a_long_text_ends_between_words_and_says_where_the_rest_is():
+    short = shortened("word " * 400, 60, NOTE, TOKENS)
+    assert TOKENS.count(short) <= 60
+    assert short.endswith(f"word...\n\n{NOTE}")
+
+
+@pytest.mark.parametrize("tokens", range(24, 200, 7))
+def test_a_cut_inside_a_fence_closes_it(tokens):
+    short = shortened(CODE, tokens, NOTE, TOKENS)
+    assert fences(short) is None
+    assert TOKENS.count(short) <= tokens
+    assert NOTE in short
+
+
+def test_code_is_cut_between_lines():
+    body = shortened(CODE, 120, NOTE, TOKENS).split("```python\n")[1]
+    assert body.startswith("def f():\n    call_something(again)\n")
+    assert "call_something(again)\n...\n```\n\n" in body
+
+
+def test_a_list_loses_a_little_of_every_line_and_none_of_them():
+    long = "words that go on " * 30
+    names = ("Goal", "Hypothesis", "Action", "Prediction", "Outcome", "Surprise", "Lesson")
+    story = "**Experience**: debugging | ask-user\n" + "\n".join(f"- **{name}**: {long}" for name in names)
+    short = shortened(story, 160, NOTE, TOKENS)
+    assert TOKENS.count(short) <= 160
+    assert all(f"- **{name}**: words" in short for name in names)
+    assert short.endswith(NOTE)
+
+
+def test_with_no_room_for_a_note_there_is_none():
+    short = shortened("word " * 100, 8, NOTE, TOKENS)
+    assert TOKENS.count(short) <= 8
+    assert "truncated" not in short
+
+
+@given(
+    st.text(max_size=400) | st.text(st.sampled_from("a `\n"), max_size=400),
+    st.booleans(),
+    st.integers(20, 120),
+)
+def test_whatever_is_cut_is_within_its_tokens_whole_in_form_and_text(text, code, tokens):
+    item = f"**Memory**: {prose(text, begun=True)}" if not code else "**code**\n" + fenced(text)
+    short = shortened(item, tokens, NOTE, TOKENS)
+    assert TOKENS.count(short) <= max(tokens, 12)
+    assert fences(short) is None
+    assert short.encode().decode() == short

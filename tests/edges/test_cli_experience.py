@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import pytest
+
+START = {
+    "--domain": "debugging",
+    "--strategy": "read-the-error",
+    "--goal": "Log in again.",
+    "--hypothesis": "The token expired.",
+    "--action": "Renew it.",
+    "--prediction": "200 instead of 401.",
+}
+WHY = ("--surprise", "The clock was ahead.", "--cause", "environment-issue", "--because", "No time sync.")
+
+
+@pytest.fixture
+def started(foreword):
+    """Start an experience; gives its id."""
+
+    def start(**changes):
+        given = START | {f"--{name}": value for name, value in changes.items()}
+        ran = foreword("experience", "start", *(part for pair in given.items() for part in pair))
+        assert ran.code == 0, ran.err
+        return ran.out.strip()
+
+    return start
+
+
+@pytest.mark.parametrize("command", ["start", "update", "resolve", "list"])
+def test_every_subcommand_explains_itself_and_ends_with_an_example(foreword, command):
+    ran = foreword("experience", command, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert "--workspace" in ran.out
+    assert f"foreword experience {command}" in ran.out.partition("Example:")[2]
+
+
+def test_the_group_lists_its_commands(foreword):
+    out = foreword("experience", "--help").out
+    assert [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines()[:4]] == [
+        "start",
+        "update",
+        "resolve",
+        "list",
+    ]
+
+
+def test_an_experience_goes_its_way(foreword, started):
+    name = started(session="s1")
+    ran = foreword("experience", "update", name, "--hypothesis", "The clock is wrong.")
+    assert (ran.code, ran.out.strip()) == (0, name)
+    assert "iteration 2" in ran.err
+    ran = foreword("experience", "resolve", name, "falsified", "--result", "401 still.", *WHY)
+    assert (ran.code, ran.out.strip()) == (0, name)
+    assert "falsified, silver" in ran.err
+    listed = foreword("experience", "list", "--status", "falsified", "--json").json
+    assert [one["id"] for one in listed] == [name]
+    assert listed[0]["status"] == "falsified"
+    assert listed[0]["root_cause"] == {"category": "environment-issue", "description": "No time sync."}
+    assert listed[0]["history"][0]["hypothesis"] == "The token expired."
+
+
+def test_what_is_shown_to_a_person_has_the_goal_and_the_end(foreword, started):
+    name = started(goal="Log in \x1b[31magain.")
+    foreword(
+        "experience", "resolve", name, "confirmed", "--result", "200 at once.", "--lesson", "Look first."
+    )
+    out = foreword("experience", "list").out
+    assert "Log in again." in out
+    assert "200 at once." in out
+    assert name in out
+    assert "\x1b" not in out
+
+
+def test_json_answers_with_the_whole_experience(foreword):
+    given = [part for pair in START.items() for part in pair]
+    begun = foreword("experience", "start", *given, "--json").json
+    assert (begun["goal"], begun["status"], begun["outcome"]) == ("Log in again.", "open", None)
+    ended = foreword("experience", "resolve", begun["id"], "abandoned", "--result", "No time.", "--json").json
+    assert (ended["id"], ended["tier"], ended["outcome"]["status"]) == (begun["id"], "abandoned", "abandoned")
+
+
+def test_nothing_that_fits_is_exit_code_1(foreword, started):
+    assert foreword("experience", "list").code == 1
+    started()
+    ran = foreword("experience", "list", "--domain", "security")
+    assert (ran.code, ran.out) == (1, "")
+    assert foreword("experience", "list", "--domain", "security", "--json").json == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["start"],
+        ["start", "--domain", "cooking"],
+        ["update"],
+        ["update", "nobody", "--note", "x"],
+        ["resolve", "nobody", "confirmed", "--result", "x"],
+        ["resolve", "nobody", "solved"],
+        ["resolve", "nobody", "falsified", "--cause", "oversight"],
+        ["resolve", "nobody", "falsified", "--because", "of that"],
+        ["resolve", "nobody", "confirmed", "--takeaway", "x"],
+        ["list", "--limit", "0"],
+        ["list", "--tier", "wood"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_nothing_on_stdout(foreword, arguments):
+    ran = foreword("experience", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err
+
+
+def test_a_second_one_waits_for_the_first(foreword, started):
+    name = started()
+    ran = foreword("experience", "start", *(part for pair in START.items() for part in pair))
+    assert (ran.code, ran.out) == (2, "")
+    assert name in ran.err
+    assert "resolve it first" in ran.err
+
+
+def test_what_is_falsified_needs_its_reasons(foreword, started):
+    name = started()
+    ran = foreword("experience", "resolve", name, "falsified", "--result", "401 still.")
+    assert (ran.code, ran.out) == (2, "")
+    assert "surprise" in ran.err
+
+
+def test_workspaces_are_apart(foreword, started):
+    name = started()
+    assert foreword("experience", "list", "-w", "elsewhere").code == 1
+    assert foreword("experience", "update", name, "--note", "x", "-w", "elsewhere").code == 2

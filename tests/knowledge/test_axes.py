@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from foreword.knowledge import axes
+from foreword.knowledge.experience import Experience, Lesson, Outcome, RootCause, facts
+from foreword.types import Item
+
+NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
+OPEN = Experience(
+    "id",
+    None,
+    NOW,
+    "debugging",
+    "read-the-error",
+    "Fix the login.",
+    "The token expired.",
+    "Renew it.",
+    "It works.",
+)
+FALSIFIED = replace(
+    OPEN,
+    iteration_count=3,
+    outcome=Outcome("falsified", "Still 401.", NOW),
+    surprise="The clock was wrong.",
+    root_cause=RootCause("environment-issue", "The container had no time."),
+    lesson=Lesson("Compare the clocks first.", "Time is an input."),
+)
+
+
+def item(experience):
+    return Item(axes.full(experience), "shop", kind="experience", metadata=facts(experience))
+
+
+def test_the_whole_story():
+    assert axes.full(FALSIFIED) == (
+        "Goal: Fix the login.\n"
+        "Hypothesis: The token expired.\n"
+        "Action: Renew it.\n"
+        "Prediction: It works.\n"
+        "Outcome: falsified - Still 401.\n"
+        "Surprise: The clock was wrong.\n"
+        "Lesson: Compare the clocks first."
+    )
+    assert axes.full(OPEN).endswith("Prediction: It works.")
+
+
+def test_how_a_strategy_fared():
+    assert axes.strategy(FALSIFIED) == (
+        "Strategy: read-the-error\n"
+        "Applied to: Fix the login.\n"
+        "Outcome: falsified after 3 iteration(s)\n"
+        "What worked: Compare the clocks first."
+    )
+    assert "What worked" not in axes.strategy(replace(FALSIFIED, lesson=None))
+
+
+def test_what_surprised():
+    assert axes.surprise(FALSIFIED) == (
+        "Expected: It works.\n"
+        "Actual: Still 401.\n"
+        "Surprise: The clock was wrong.\n"
+        "Root cause: environment-issue - The container had no time."
+    )
+    assert "Root cause" not in axes.surprise(replace(FALSIFIED, root_cause=None))
+
+
+def test_why_it_failed():
+    assert axes.root_cause(FALSIFIED) == (
+        "Category: environment-issue\n"
+        "Description: The container had no time.\n"
+        "Context: debugging - read-the-error\n"
+        "Original hypothesis: The token expired."
+    )
+
+
+def test_the_gist_is_one_sentence_of_it():
+    assert [axes.gist(axis, FALSIFIED) for axis in axes.AXES] == [
+        "Time is an input.",
+        "read-the-error: Time is an input.",
+        "The clock was wrong.",
+        "The container had no time.",
+    ]
+    plain = replace(OPEN, lesson=None)
+    assert [axes.gist(axis, plain) for axis in axes.AXES] == [
+        "Fix the login.",
+        "read-the-error: Fix the login.",
+        "",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("axis", [axis for axis in axes.AXES if axis != "full"])
+def test_what_is_open_is_seen_as_a_whole_only(axis):
+    assert axes.text(axis, item(OPEN)) == ""
+    assert axes.text("full", item(OPEN)) == axes.full(OPEN)
+
+
+def test_a_view_that_is_empty_does_not_exist():
+    plain = item(replace(FALSIFIED, surprise="", root_cause=None))
+    assert [axis for axis in axes.AXES if axes.text(axis, plain)] == ["full", "strategy"]
+    assert all(axes.text(axis, item(FALSIFIED)) for axis in axes.AXES)
+
+
+def test_what_is_no_experience_is_seen_on_no_axis():
+    for other in (
+        Item("text", "shop"),
+        Item("text", "shop", kind="experience", metadata={"surprise": "boo"}),
+    ):
+        assert not any(axes.text(axis, other) for axis in axes.AXES)
+
+
+def test_every_axis_but_the_whole_is_a_view_for_the_embedder():
+    shown = {name: view(item(FALSIFIED)) for name, kinds, view in axes.VIEWS if kinds == ("experience",)}
+    assert shown == {
+        axes.SPACES[axis]: axes.text(axis, item(FALSIFIED)) for axis in axes.AXES if axis != "full"
+    }
+    assert axes.SPACES["full"] == "semantic"

@@ -1,0 +1,494 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from foreword.config import Settings
+from foreword.engine import ContextEngine
+from foreword.errors import EmbeddingError, StorageError, ValidationError
+from foreword.knowledge import axes
+from foreword.knowledge.experience import MOST_HISTORY, MOST_NOTES, Lesson, RootCause
+from foreword.knowledge.experiences import Experiences
+from foreword.store.base import Amend
+from foreword.testing import HashEmbeddings
+from foreword.types import Filters, Source
+
+BEGUN = {
+    "domain": "debugging",
+    "strategy": "root-cause-analysis",
+    "goal": "Fix the double charge at checkout.",
+    "hypothesis": "The retry sends the payment again without an idempotency key.",
+    "action": "Send the order id as the key.",
+    "prediction": "test_retry charges once.",
+}
+CAUSE = RootCause("wrong-assumption", "The gateway retries too.")
+
+
+def goals(results):
+    return [result.memory.metadata["goal"] for result in results]
+
+
+# Starting and changing
+
+
+def test_what_was_started_is_open_and_found_by_its_id(experiences, begin, clock):
+    begun = begin(session="s1", note="seen twice this week")
+    assert (begun.status, begun.tier, begun.iteration_count) == ("open", None, 1)
+    assert begun.created_at == clock()
+    assert begun.notes == ("seen twice this week",)
+    assert experiences.get("shop", begun.id) == experiences.active("shop", "s1") == begun
+    assert experiences.active("shop") == begun
+    assert experiences.active("shop", "s2") is None
+    assert experiences.get("shop", "nobody") is None
+    assert experiences.get("elsewhere", begun.id) is None
+
+
+def test_an_experience_is_an_item_that_words_find(engine, begin):
+    begun = begin(session="s1")
+    item = engine.search("idempotency", "shop")[0].memory
+    assert (item.id, item.kind, item.session) == (begun.id, "experience", "s1")
+    assert item.type == "debugging/root-cause-analysis/open"
+    assert item.text == axes.full(begun)
+    assert item.source == Source("agent", "agent")
+
+
+def test_another_hypothesis_is_another_iteration_and_the_old_one_is_history(experiences, begin, clock):
+    begun = begin()
+    clock.advance(minutes=5)
+    changed = experiences.update("shop", begun.id, hypothesis="The queue delivers twice.", note="not the key")
+    assert changed.id == begun.id
+    assert changed.created_at == begun.created_at
+    assert changed.iteration_count == 2
+    assert changed.hypothesis == "The queue delivers twice."
+    assert changed.action == begun.action
+    assert [(past.hypothesis, past.timestamp) for past in changed.history] == [(begun.hypothesis, clock())]
+    assert experiences.get("shop", begun.id) == changed
+
+
+def test_a_note_or_another_strategy_is_no_iteration(experiences, begin):
+    begun = begin()
+    noted = experiences.update("shop", begun.id, note="the gateway logs are gone")
+    changed = experiences.update("shop", begun.id, strategy="read-the-error", hypothesis=begun.hypothesis)
+    assert (noted.iteration_count, changed.iteration_count, changed.history) == (1, 1, ())
+    assert changed.strategy == "read-the-error"
+    assert changed.notes == noted.notes == ("the gateway logs are gone",)
+
+
+def test_a_change_that_changes_nothing_keeps_nothing(engine, experiences, begin):
+    begun = begin()
+    assert experiences.update("shop", begun.id, action=begun.action) == begun
+    assert engine.count("shop").items == 1
+
+
+def test_versions_supersede_each_other_even_in_one_instant(engine, experiences, begin):
+    begun = begin()
+    for number in range(5):
+        experiences.update("shop", begun.id, note=f"note {number}")
+    items = list(engine.store.scan("shop", Filters(kinds=("experience",))))
+    assert len(items) == 6
+    assert [item.superseded_by for item in items] == [*(item.id for item in items[1:]), None]
+    assert experiences.get("shop", items[2].id) == experiences.get("shop", begun.id)
+    assert [len(one.notes) for one in experiences.list("shop")] == [5]
+
+
+def test_history_and_notes_are_kept_within_bounds(experiences, begin):
+    begun = begin()
+    for number in range(MOST_NOTES + 5):
+        last = experiences.update("shop", begun.id, action=f"try {number}", note=f"note {number}")
+    assert (len(last.history), len(last.notes)) == (MOST_HISTORY, MOST_NOTES)
+    assert last.iteration_count == MOST_NOTES + 6
+    assert last.notes[-1] == f"note {MOST_NOTES + 4}"
+
+
+def test_a_session_has_one_open_experience(experiences, begin, lived):
+    first = begin(session="s1")
+    with pytest.raises(ValidationError, match=first.id):
+        begin(session="s1")
+    begin(session="s2")
+    begin()
+    with pytest.raises(ValidationError, match="still open"):
+        begin()
+    experiences.resolve("shop", first.id, "abandoned", "no time")
+    assert begin(session="s1").session == "s1"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"domain": "cooking"},
+        {"strategy": "luck"},
+        {"goal": " "},
+        {"hypothesis": ""},
+        {"action": None},
+        {"prediction": "x" * 5_000},
+        {"note": "x" * 2_001},
+        {"goal": "half \ud800"},
+        {"session": ""},
+    ],
+)
+def test_a_wrong_beginning_is_refused_and_leaves_nothing(engine, begin, wrong):
+    with pytest.raises(ValidationError):
+        begin(**wrong)
+    assert engine.count("shop").items == 0
+
+
+@pytest.mark.parametrize("workspace", ["", " ", None])
+def test_without_a_workspace_there_is_no_answer(experiences, workspace):
+    for call in (
+        lambda: experiences.active(workspace),
+        lambda: experiences.get(workspace, "x"),
+        lambda: experiences.search_axis(workspace, "x"),
+        lambda: experiences.update(workspace, "x", note="y"),
+    ):
+        with pytest.raises(ValidationError, match="workspace"):
+            call()
+
+
+def test_a_secret_is_kept_neither_in_the_text_nor_in_the_parts(engine, experiences, begin):
+    begun = begin(goal="Log in with <private>hunter2</private>.", note="<private>hunter2</private> is old")
+    assert "hunter2" not in "\n".join(engine.export("shop"))
+    assert "hunter2" not in repr(begun)
+
+
+# Resolving
+
+
+def test_confirmed_by_the_agent_is_silver_and_stays_findable(experiences, begin, clock):
+    begun = begin(session="s1")
+    clock.advance(minutes=9)
+    ended = experiences.resolve(
+        "shop", begun.id, "confirmed", "It charges once.", lesson=Lesson("Ask who else retries.")
+    )
+    assert (ended.status, ended.tier, ended.weight) == ("confirmed", "silver", 0.8)
+    assert ended.outcome.captured_at == clock()
+    assert ended.outcome.auto_captured is False
+    assert experiences.active("shop", "s1") is None
+    assert experiences.list("shop", status="confirmed") == [ended]
+
+
+def test_a_guess_that_came_true_is_bronze(experiences, begin):
+    begun = begin(hypothesis="Maybe something is wrong with the checkout.")
+    assert experiences.resolve("shop", begun.id, "confirmed", "It was.").tier == "bronze"
+
+
+def test_who_calls_it_falsified_says_what_surprised_and_why(experiences, begin):
+    begun = begin()
+    for told in ({}, {"surprise": "x"}, {"root_cause": CAUSE}):
+        with pytest.raises(ValidationError, match="surprise"):
+            experiences.resolve("shop", begun.id, "falsified", "Twice still.", **told)
+    assert experiences.get("shop", begun.id) == begun
+    ended = experiences.resolve(
+        "shop", begun.id, "falsified", "Twice.", surprise="Two retries.", root_cause=CAUSE
+    )
+    assert (ended.surprise, ended.root_cause, ended.lacks) == ("Two retries.", CAUSE, ())
+
+
+def test_a_run_that_falsifies_need_not_explain_but_somebody_may(experiences, begin):
+    begun = begin(session="s1")
+    ended = experiences.resolve("shop", begun.id, "falsified", "pytest: 1 failed", auto_captured=True)
+    assert (ended.tier, ended.lacks) == ("gold", ("surprise", "root_cause"))
+    assert experiences.unexplained("shop", "s1") == [ended]
+    with pytest.raises(ValidationError, match="root_cause"):
+        experiences.resolve("shop", begun.id, "falsified", surprise="Two retries.")
+    told = experiences.resolve("shop", begun.id, "falsified", surprise="Two retries.", root_cause=CAUSE)
+    assert (told.tier, told.outcome, told.lacks) == ("gold", ended.outcome, ())
+    assert experiences.unexplained("shop") == []
+
+
+def test_the_agent_may_contradict_a_run_but_nobody_the_agent(experiences, begin):
+    begun = begin()
+    experiences.resolve("shop", begun.id, "confirmed", "pytest: 3 passed", auto_captured=True)
+    with pytest.raises(ValidationError, match="already"):
+        experiences.resolve("shop", begun.id, "falsified", "pytest: 1 failed", auto_captured=True)
+    said = experiences.resolve("shop", begun.id, "falsified", "Twice.", surprise="x", root_cause=CAUSE)
+    assert (said.tier, said.outcome.auto_captured) == ("silver", False)
+    with pytest.raises(ValidationError, match="already"):
+        experiences.resolve("shop", begun.id, "confirmed", "Once.")
+    with pytest.raises(ValidationError, match="already"):
+        experiences.update("shop", begun.id, note="too late")
+
+
+def test_a_lesson_may_come_later(experiences, begin):
+    begun = begin()
+    ended = experiences.resolve("shop", begun.id, "confirmed", "It charges once.")
+    learnt = experiences.resolve("shop", begun.id, "confirmed", lesson=Lesson("Keys before retries."))
+    assert learnt.lesson == Lesson("Keys before retries.")
+    assert learnt.outcome == ended.outcome
+
+
+def test_a_run_ends_the_open_experience_of_its_session_and_no_other(experiences, begin, clock):
+    mine, other = begin(session="s1"), begin(session="s2")
+    at = clock.advance(minutes=1)
+    ended = experiences.captured("shop", "s1", "confirmed", "pytest: 3 passed", at)
+    assert (ended.id, ended.status, ended.tier) == (mine.id, "confirmed", "gold")
+    assert experiences.active("shop", "s2") == other
+    assert experiences.captured("shop", "s1", "confirmed", "pytest: 3 passed", at) is None
+
+
+def test_a_run_from_before_says_nothing_of_what_came_after(experiences, begin, clock):
+    before = clock()
+    clock.advance(minutes=1)
+    begun = begin(session="s1")
+    assert experiences.captured("shop", "s1", "falsified", "pytest: 1 failed", before) is None
+    assert experiences.active("shop", "s1") == begun
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "told"),
+    [
+        ("solved", "x", {}),
+        ("open", "x", {}),
+        ("confirmed", "", {}),
+        ("confirmed", "x", {"lesson": Lesson("")}),
+        ("falsified", "x", {"surprise": "y", "root_cause": RootCause("bad-luck", "z")}),
+        ("falsified", "x", {"surprise": "y", "root_cause": RootCause("oversight", " ")}),
+    ],
+)
+def test_a_wrong_ending_is_refused_and_changes_nothing(experiences, begin, status, result, told):
+    begun = begin()
+    with pytest.raises(ValidationError):
+        experiences.resolve("shop", begun.id, status, result, **told)
+    assert experiences.get("shop", begun.id) == begun
+
+
+def test_nobody_can_be_resolved(experiences):
+    with pytest.raises(ValidationError, match="no experience"):
+        experiences.resolve("shop", "nobody", "confirmed", "x")
+
+
+# Listing and forgetting
+
+
+def test_the_newest_come_first_and_every_filter_narrows(experiences, lived):
+    lived(goal="a", domain="testing")
+    lived("falsified", goal="b", domain="testing", strategy="ask-user")
+    lived("abandoned", goal="c", domain="security")
+
+    def listed(**filters):
+        return "".join(one.goal for one in experiences.list("shop", **filters))
+
+    assert listed() == "cba"
+    assert listed(limit=2) == "cb"
+    assert listed(domain="testing") == "ba"
+    assert listed(strategy="ask-user") == listed(status="falsified") == "b"
+    assert listed(tier="abandoned") == "c"
+    assert listed(tier="silver") == "ba"
+    assert listed(domain="testing", status="abandoned") == listed(session="s1") == ""
+    for wrong in ({"domain": "x"}, {"strategy": "x"}, {"status": "x"}, {"tier": "x"}, {"limit": 0}):
+        with pytest.raises(ValidationError):
+            listed(**wrong)
+
+
+def test_a_rare_one_is_found_behind_many_pages(experiences, begin, lived):
+    rare = lived("abandoned", goal="rare")
+    busy = begin(goal="busy")
+    for number in range(100):
+        experiences.update("shop", busy.id, note=str(number))
+    assert experiences.list("shop", tier="abandoned") == [rare]
+    assert [one.goal for one in experiences.list("shop")] == ["busy", "rare"]
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_forgetting_any_version_forgets_them_all(engine, experiences, begin, embed, which):
+    begun = begin(session="s1")
+    experiences.update("shop", begun.id, action="Send the cart id.")
+    experiences.resolve("shop", begun.id, "falsified", "Twice.", surprise="x", root_cause=CAUSE)
+    kept = engine.remember("Something else.", "shop")
+    embed()
+    items = list(engine.store.scan("shop", Filters(kinds=("experience",))))
+    forgotten = engine.forget("shop", items[which].id)
+    assert set(forgotten.ids) == {item.id for item in items}
+    assert forgotten.problems == ()
+    assert [item.id for item in engine.store.scan("shop")] == [kept.id]
+    assert engine.count("shop").vectors == {"semantic": 1}
+
+
+def test_two_versions_that_a_crash_left_standing_count_once(engine, experiences, begin, monkeypatch):
+    begun = begin()
+    honest = engine.store.batch
+
+    def cut_off(operations):
+        if any(isinstance(operation, Amend) for operation in operations):
+            raise StorageError("the power is gone")
+        return honest(operations)
+
+    monkeypatch.setattr(engine.store, "batch", cut_off)
+    with pytest.raises(StorageError):
+        experiences.resolve("shop", begun.id, "confirmed", "Once.")
+    monkeypatch.undo()
+    assert [one.status for one in experiences.list("shop")] == ["confirmed"]
+    again = experiences.resolve("shop", begun.id, "confirmed", "Once, again.")
+    assert experiences.list("shop") == experiences.list("shop", status="confirmed") == [again]
+    assert len(experiences.search_axis("shop", "charge")) == 1
+
+
+def test_many_threads_may_live_at_once(experiences, begin):
+    def live(name):
+        begun = begin(session=name)
+        experiences.update("shop", begun.id, note=name)
+        experiences.resolve("shop", begun.id, "confirmed", "Once.")
+
+    threads = [threading.Thread(target=live, args=(f"s{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [(one.status, len(one.notes)) for one in experiences.list("shop")] == [("confirmed", 1)] * 8
+
+
+# Searching by axis
+
+
+@pytest.fixture
+def past(lived, embed):
+    lived(
+        "falsified",
+        goal="Stop the flaky login test.",
+        hypothesis="The database is slow.",
+        surprise="The clock jumped backwards.",
+        root_cause=("timing-issue", "The container synchronised its clock."),
+    )
+    lived(
+        "falsified",
+        goal="Make the search page faster.",
+        domain="performance",
+        strategy="trial-and-error",
+        hypothesis="The index is missing.",
+        surprise="The planner ignored the index.",
+        root_cause=("missing-knowledge", "Statistics were never gathered."),
+    )
+    lived("confirmed", goal="Rotate the signing keys.", domain="security", strategy="research-first")
+    lived("abandoned", goal="Rotate the logs.", domain="configuration", result="No time.")
+    embed()
+
+
+def test_each_axis_finds_by_what_it_is_about(experiences, past):
+    def best(query, axis):
+        return goals(experiences.search_axis("shop", query, axis, limit=1))
+
+    assert best("signing keys", "full") == ["Rotate the signing keys."]
+    assert best("research first", "strategy") == ["Rotate the signing keys."]
+    assert best("the clock jumped", "surprise") == ["Stop the flaky login test."]
+    assert best("statistics gathered", "root_cause") == ["Make the search page faster."]
+
+
+def test_what_says_nothing_on_an_axis_is_not_found_there(experiences, past):
+    assert len(experiences.search_axis("shop", "keys", "full")) == 4
+    assert len(experiences.search_axis("shop", "keys", "strategy")) == 4
+    assert len(experiences.search_axis("shop", "keys", "surprise")) == 2
+    assert len(experiences.search_axis("shop", "keys", "root_cause")) == 2
+
+
+def test_scores_fall_and_ranks_count(experiences, past):
+    results = experiences.search_axis("shop", "rotate the keys", "full")
+    assert [result.ranks["full"] for result in results] == [1, 2, 3, 4]
+    scores = [result.score for result in results]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def test_every_filter_of_an_axis_holds(experiences, past):
+    def found(axis="full", **filters):
+        return goals(experiences.search_axis("shop", "anything at all", axis, **filters))
+
+    assert found(domain="performance") == ["Make the search page faster."]
+    assert found(outcome="abandoned") == ["Rotate the logs."]
+    assert set(found(outcome="falsified")) == {"Stop the flaky login test.", "Make the search page faster."}
+    assert found("strategy", strategy="research-first") == ["Rotate the signing keys."]
+    assert found("surprise", domain="security") == []
+    for wrong in ({"axis": "x"}, {"domain": "x"}, {"strategy": "x"}, {"outcome": "open"}, {"limit": 0}):
+        with pytest.raises(ValidationError):
+            found(**wrong)
+
+
+def test_a_filter_loses_no_match_to_many_that_are_nearer(experiences, lived, embed):
+    for _ in range(60):
+        lived(goal="retry the payment", domain="testing")
+    lived(goal="quite another matter", domain="security")
+    embed()
+    assert goals(experiences.search_axis("shop", "retry the payment", domain="security", limit=5)) == [
+        "quite another matter"
+    ]
+
+
+def test_old_versions_do_not_take_the_places_of_what_stands(experiences, begin, lived, embed):
+    begun = begin(goal="retry the payment")
+    experiences.resolve("shop", begun.id, "confirmed", "Once.")
+    for number in range(60):
+        experiences.resolve("shop", begun.id, "confirmed", note=f"retry the payment {number}")
+    lived(goal="another thing entirely")
+    embed()
+    results = experiences.search_axis("shop", "retry the payment", limit=2)
+    assert goals(results) == ["retry the payment", "another thing entirely"]
+    assert results[0].memory.superseded_by is None
+
+
+def test_what_is_open_is_no_precedent(experiences, begin, embed):
+    begin()
+    embed()
+    assert experiences.search_axis("shop", "double charge") == []
+
+
+def test_what_has_no_vector_yet_is_found_by_its_words_after_what_has(
+    engine, experiences, lived, embed, clock
+):
+    lived(goal="the first payment")
+    embed()
+    silent = ContextEngine(
+        engine.store, settings=Settings(home=engine.settings.home, embedding="none"), clock=clock
+    )
+    begun = Experiences(silent).start("shop", **{**BEGUN, "goal": "the second payment"})
+    Experiences(silent).resolve("shop", begun.id, "confirmed", "Once.")
+    assert goals(experiences.search_axis("shop", "second payment")) == [
+        "the first payment",
+        "the second payment",
+    ]
+
+
+def test_without_an_encoder_words_find_and_filters_answer(home, clock):
+    with ContextEngine(settings=Settings(home=home, embedding="none"), clock=clock) as engine:
+        experiences = Experiences(engine)
+        for goal in ("rotate the keys", "measure the cache", "count the sheep"):
+            clock.advance(minutes=1)
+            domain = "security" if "keys" in goal else "performance"
+            begun = experiences.start("shop", **{**BEGUN, "goal": goal, "domain": domain})
+            experiences.resolve("shop", begun.id, "falsified", "No.", surprise="Silence.", root_cause=CAUSE)
+        assert goals(experiences.search_axis("shop", "the cache", "surprise")) == ["measure the cache"]
+        assert experiences.search_axis("shop", "kubernetes", "surprise") == []
+        narrowed = experiences.search_axis("shop", "unexpected sheep", "surprise", domain="performance")
+        assert goals(narrowed) == ["count the sheep", "measure the cache"]
+        assert narrowed[1].score == 0
+        assert goals(experiences.search_axis("shop", "", limit=2)) == ["count the sheep", "measure the cache"]
+
+
+def test_an_encoder_that_fails_leaves_words_and_a_warning(experiences, lived, engine, caplog, monkeypatch):
+    lived(goal="rotate the keys")
+
+    def fail(question):
+        raise EmbeddingError("no model")
+
+    monkeypatch.setattr(engine, "embedded", fail)
+    assert goals(experiences.search_axis("shop", "rotate")) == ["rotate the keys"]
+    assert "by words alone" in caplog.text
+
+
+def test_nothing_crosses_from_one_workspace_to_another(experiences, past):
+    assert experiences.search_axis("elsewhere", "keys") == []
+    assert experiences.list("elsewhere") == []
+
+
+def test_the_engine_keeps_the_axes_in_step(home, clock):
+    with ContextEngine(
+        embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock
+    ) as engine:
+        experiences = Experiences(engine)
+        begun = experiences.start("shop", **BEGUN)
+        experiences.resolve("shop", begun.id, "falsified", "Twice.", surprise="Two.", root_cause=CAUSE)
+        engine.embed_pending("shop")
+        assert engine.count("shop").vectors == {
+            "semantic": 2,
+            "strategy": 1,
+            "surprise": 1,
+            "root_cause": 1,
+        }

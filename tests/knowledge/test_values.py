@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import builtins
+import math
+import random
+import re
+
+import pytest
+
+from foreword.config import Settings
+from foreword.engine import ContextEngine
+from foreword.errors import EmbeddingError, MissingExtra, ValidationError
+from foreword.knowledge import clusters
+from foreword.knowledge.values import FEWEST, Values
+from foreword.types import Filters, Source
+
+CLOCKS = ["clock", "drift", "container", "synchronised", "time", "jumped", "backwards"]
+CACHES = ["stale", "cache", "entry", "invalidation", "key", "expired", "warm"]
+LOCKS = ["deadlock", "transaction", "lock", "order", "rows", "waiting", "postgres"]
+GROUPS = (CLOCKS, CACHES, LOCKS)
+
+
+@pytest.fixture
+def values(engine):
+    return Values(engine)
+
+
+@pytest.fixture
+def lessons(lived, embed):
+    """Three groups of experiences, each of which failed for reasons of its own."""
+
+    def live():
+        dice = random.Random(7)
+        groups = [[_failed(lived, words, number, dice) for number in range(8)] for words in GROUPS]
+        embed()
+        return groups
+
+    return live
+
+
+def _failed(lived, words, number, dice):
+    def some(most):
+        return " ".join(dice.sample(words, most))
+
+    return lived(
+        "falsified",
+        session=f"s{number % 3}",
+        goal=f"{some(4)} case {number}",
+        hypothesis=some(5),
+        root_cause=("oversight", some(4)),
+        surprise=some(5),
+    )
+
+
+def about(words):
+    return f"Mind the {' '.join(words)}."
+
+
+def test_experiences_that_failed_alike_form_a_cluster(values, lessons):
+    groups = lessons()
+    found = values.clusters("shop", "root_cause")
+    assert (found.axis, found.experiences, found.enough) == ("root_cause", 24, True)
+    assert [cluster.id for cluster in found.clusters] == ["root_cause_0", "root_cause_1", "root_cause_2"]
+    members = [set(cluster.members) for cluster in found.clusters]
+    assert [len(one & {told.id for told in group}) for one, group in zip(members, groups, strict=True)] == [
+        len(one) for one in members
+    ]
+    assert all(cluster.size >= clusters.MIN_CLUSTER_SIZE for cluster in found.clusters)
+    assert all(0 < cluster.confidence <= 0.8 for cluster in found.clusters)
+
+
+def test_members_are_told_the_most_typical_first(values, lessons):
+    lessons()
+    cluster = values.clusters("shop", "root_cause").clusters[0]
+    told = values.members("shop", cluster.id)
+    assert [experience.id for experience in told] == list(cluster.members)
+    assert all(set(experience.root_cause.description.split()) <= set(CLOCKS) for experience in told)
+
+
+def test_few_experiences_have_nothing_in_common_yet(values, lived, embed, monkeypatch):
+    monkeypatch.setattr(clusters, "groups", lambda vectors: pytest.fail("too few to be compared"))
+    for _ in range(FEWEST - 1):
+        lived("falsified")
+    lived("confirmed")
+    embed()
+    found = values.clusters("shop", "root_cause")
+    assert (found.experiences, found.enough, found.clusters) == (FEWEST - 1, False, ())
+    with pytest.raises(ValidationError, match="none yet"):
+        values.members("shop", "root_cause_0")
+
+
+def test_numbers_stay_when_experiences_are_added(values, lessons, lived, embed):
+    lessons()
+    before = {cluster.id: set(cluster.members) for cluster in values.clusters("shop", "root_cause").clusters}
+    lived("falsified", root_cause=("oversight", " ".join(LOCKS)), hypothesis=" ".join(LOCKS))
+    embed()
+    after = {cluster.id: set(cluster.members) for cluster in values.clusters("shop", "root_cause").clusters}
+    assert after.keys() == before.keys()
+    assert after["root_cause_0"] == before["root_cause_0"]
+
+
+def test_clusters_are_worked_out_once_until_something_changes(values, lessons, lived, embed, monkeypatch):
+    lessons()
+    worked = []
+    honest = clusters.groups
+    monkeypatch.setattr(clusters, "groups", lambda vectors: worked.append(len(vectors)) or honest(vectors))
+    assert values.clusters("shop", "surprise") == values.clusters("shop", "surprise")
+    lived("falsified")
+    embed()
+    values.clusters("shop", "surprise")
+    assert worked == [24, 25]
+
+
+def test_a_value_that_speaks_for_its_cluster_is_kept(values, lessons, clock):
+    lessons()
+    cluster = values.clusters("shop", "root_cause").clusters[0]
+    value = values.propose("shop", about(CLOCKS), cluster.id, Source("mara", "user"), "s9")
+    assert (value.kind, value.source.name, value.session, value.created_at) == (
+        "value",
+        "mara",
+        "s9",
+        clock(),
+    )
+    held = value.metadata
+    assert (held["axis"], held["cluster_id"], held["cluster_size"]) == (
+        "root_cause",
+        cluster.id,
+        cluster.size,
+    )
+    assert held["members"] == list(cluster.members)
+    assert 0.5 < held["similarity_to_centroid"] <= 1
+    assert values.list("shop") == values.list("shop", "root_cause") == [value]
+    assert values.list("shop", "surprise") == []
+
+
+def test_a_value_that_does_not_is_refused_with_the_numbers(engine, values, lessons):
+    lessons()
+    cluster = values.clusters("shop", "root_cause").clusters[0]
+    with pytest.raises(ValidationError, match="too far") as refused:
+        values.propose("shop", "Feed the sheep before winter.", cluster.id)
+    away, most, mean, deviation = map(float, re.findall(r"\d\.\d+", str(refused.value)))
+    assert away > most == pytest.approx(mean + deviation / 2, abs=0.002)
+    assert values.list("shop") == []
+    assert list(engine.store.scan("shop", Filters(kinds=("value",)))) == []
+
+
+@pytest.mark.parametrize("cluster", ["root_cause_99", "nonsense_0", "root_cause", "", "strategy_0"])
+def test_no_value_without_its_cluster(values, lessons, cluster):
+    lessons()
+    with pytest.raises(ValidationError):
+        values.propose("shop", about(CLOCKS), cluster)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "x" * 3000, None])
+def test_a_value_says_something_short(values, lessons, text):
+    lessons()
+    with pytest.raises(ValidationError, match="value"):
+        values.propose("shop", text, "root_cause_0")
+
+
+def test_forgetting_a_source_takes_the_values_made_from_it(engine, values, lessons):
+    lessons()
+    values.propose("shop", about(CLOCKS), "root_cause_0", Source("mara", "user"))
+    engine.forget("shop", source="agent")
+    assert values.list("shop") == []
+
+
+def test_a_value_that_was_replaced_is_not_listed(engine, values, lessons):
+    lessons()
+    value = values.propose("shop", about(CLOCKS), "root_cause_0")
+    engine.remember("Better said.", "shop", kind="value", supersedes=value.id)
+    assert [item.text for item in values.list("shop")] == ["Better said."]
+
+
+def test_what_a_workspace_learnt_about_becomes_topics(values, lessons):
+    lessons()
+    topics = values.topics("shop")
+    assert 1 <= len(topics) <= 3
+    words = {word for group in GROUPS for word in group}
+    assert all(set(topic.name.split()) <= words for topic in topics)
+    assert [topic.confidence for topic in topics] == sorted((t.confidence for t in topics), reverse=True)
+    assert all(topic.items for topic in topics)
+
+
+def test_topics_are_silent_where_nothing_can_be_compared(values, home, clock):
+    assert values.topics("shop") == ()
+    with ContextEngine(settings=Settings(home=home, embedding="none"), clock=clock) as engine:
+        assert Values(engine).topics("shop") == ()
+        with pytest.raises(EmbeddingError, match="encoder"):
+            Values(engine).clusters("shop")
+
+
+def test_without_scikit_learn_the_error_says_what_to_install(values, lessons, monkeypatch, caplog):
+    lessons()
+    honest = builtins.__import__
+
+    def without(name, *rest, **more):
+        if name.startswith("sklearn"):
+            raise ImportError(name)
+        return honest(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtra, match=r"foreword\[learn\]"):
+        values.clusters("shop", "root_cause")
+    assert values.topics("shop") == ()
+    assert "scikit-learn" in caplog.text
+
+
+def test_what_weighs_more_pulls_the_middle():
+    east, north = (1.0, 0.0), (0.0, 1.0)
+    even = clusters.centre([east, north], [0.5, 0.5])
+    assert even.vector == pytest.approx((math.sqrt(0.5), math.sqrt(0.5)))
+    assert even.distances == pytest.approx((1 - math.sqrt(0.5),) * 2)
+    pulled = clusters.centre([east, north], [1.0, 0.2])
+    assert pulled.vector[0] > 0.9
+
+
+def test_what_is_usual_is_told_by_each_against_the_others():
+    east, north = (1.0, 0.0), (0.0, 1.0)
+    square = clusters.centre([east, north], [0.5, 0.5])
+    assert (square.mean, square.deviation) == pytest.approx((1, 0))
+    same = clusters.centre([east, (2.0, 0.0), east], [1.0, 0.2, 0.8])
+    assert (same.mean, same.reach) == pytest.approx((0, 0))
+    spread = clusters.centre([east, east, north], [1, 1, 1])
+    assert spread.reach == pytest.approx(spread.mean + spread.deviation / 2)
+
+
+def test_distance_looks_at_the_direction_only():
+    assert clusters.distance((1, 0), (5, 0)) == pytest.approx(0)
+    assert clusters.distance((1, 0), (0, 3)) == pytest.approx(1)
+    assert clusters.distance((1, 0), (-2, 0)) == pytest.approx(2)
+    assert clusters.distance((1, 0), (0, 0)) == pytest.approx(1)
