@@ -83,6 +83,14 @@ def test_what_was_superseded_makes_room_for_what_holds(engine, searcher):
     assert old.id in {gone.result.memory.id for gone in items.dropped if gone.reason == "superseded"}
 
 
+def test_many_more_than_were_asked_for_are_no_news(engine, searcher):
+    for number in range(45):
+        engine.remember(f"Deadlock {number} in Postgres.", "shop")
+    items = found(searcher.search_memories(QUESTION, 2))
+    assert (len(items), items.notes) == (2, ())
+    assert {dropped.reason for dropped in items.dropped} == {"over limit"}
+
+
 @pytest.mark.parametrize("limit", [0, -1, 1001, "ten", True])
 def test_an_impossible_limit_is_refused(searcher, limit):
     with pytest.raises(ValidationError, match="limit"):

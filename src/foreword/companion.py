@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.agent import turns
 from foreword.capture.junk import Repeats, is_junk
-from foreword.capture.runs import judge, read_run
+from foreword.capture.redact import redact
+from foreword.capture.runs import Failures, judge, read_run
+from foreword.capture.shell import command_of
 from foreword.errors import ForewordError
 from foreword.frame import framed, without_frames
 from foreword.knowledge.experiences import Experiences
@@ -60,7 +61,6 @@ _LONGEST_QUESTION = 2_000
 _AWAY = ("compact", "clear")
 _LOOK_EVERY = 5.0
 _MOST_PLACES = 256
-_MOST_SESSIONS = 256
 _PREMORTEM_TOKENS = 800
 _FAILING_IS = "debugging"
 """The domain of a failure that no open experience speaks of."""
@@ -74,7 +74,7 @@ class Companion:
         self._engine = engine
         self._places: dict[str, tuple[float, str]] = {}
         self._repeats = Repeats()
-        self._failing: OrderedDict[str, frozenset[str]] = OrderedDict()
+        self._failing = Failures()
         self.experiences = Experiences(engine)
         # Shifts are rarer beside an agent than in the sets the curve was fitted on: only clear ones are told.
         self._detector = DivergenceDetector(threshold=0.65)
@@ -168,11 +168,8 @@ class Companion:
         run = _run(event)
         if run is None:
             return ""
-        seen = self._failing.get(event.session, frozenset())
-        told = judge(run, None, seen)
-        self._failing[event.session] = seen | told.failures
-        if len(self._failing) > _MOST_SESSIONS:
-            self._failing.popitem(last=False)
+        told = judge(run, None, self._failing.seen(workspace, event.session))
+        self._failing.note(workspace, event.session, told.failures)
         if not told.premortem:
             return ""
         attempt = self.experiences.active(workspace, event.session)
@@ -219,10 +216,10 @@ class Companion:
 
 def _run(event: AgentEvent) -> Run | None:
     """What a test or build run showed, if the event is the end of one."""
-    command = event.tool_input.get("command")
-    if not event.name.startswith("PostToolUse") or not isinstance(command, str):
+    command = command_of(event.tool_input)
+    if not command or not event.name.startswith("PostToolUse"):
         return None
-    return read_run(command, event.tool_output, event.outcome)
+    return read_run(command, redact(without_frames(event.tool_output)), event.outcome)
 
 
 def _question(event: AgentEvent) -> str:

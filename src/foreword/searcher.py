@@ -178,8 +178,10 @@ class Searcher:
                 break
             depth = min(MAX_LIMIT, depth * _DEEPER)
         gone = [one for one in draft.dropped if fits is None or fits(one.result.memory)]
-        gone += [Dropped(result, "over limit", f"limit {limit}") for result in fitting[limit:]]
-        return Findings(map(context_item, fitting[:limit]), tuple(gone), draft.found.notes)
+        over = fitting[limit:][: pipeline.TOLD]
+        gone += [Dropped(result, "over limit", f"limit {limit}") for result in over]
+        notes = tuple(note for note in draft.found.notes if note.part != "limit")  # that is no news here
+        return Findings(map(context_item, fitting[:limit]), tuple(gone), notes)
 
 
 def _listed(draft: Draft) -> int:

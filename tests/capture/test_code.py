@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -554,6 +555,32 @@ def test_without_the_grammars_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(grammars._GRAMMARS, "python", ("tree_sitter_of_nobody", "language", ""))
     with pytest.raises(MissingExtra, match=r"foreword\[code\]"):
         read("x = 1\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("namespace a {" * 20_000, "deep.cpp"),
+        ("function a() {" * 20_000, "deep.js"),
+        ("\n" * 200_000 + "x = 1", "blank.py"),
+        (" \t" * 100_000 + "'x'", "spaces.py"),
+        ("function a() { b() } " * 10_000, "line.js"),
+        ("a = b " * 40_000, "line.toml"),
+        ("// a\n" * 50_000 + "int f() { return 1; }", "comments.c"),
+    ],
+)
+def test_no_text_takes_longer_than_its_length_tells(text, path):
+    """What grows with the square of any of these would take minutes."""
+    for item in read(text, path):
+        sound_item(item)
+
+
+def test_several_threads_read_at_once():
+    expected = {path: read(SAMPLES[path] * 3, path) for path in SAMPLES}
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(5):
+            found = threads.map(lambda path: (path, read(SAMPLES[path] * 3, path)), SAMPLES)
+            assert dict(found) == expected
 
 
 # Whatever is in the file

@@ -21,7 +21,7 @@ def ranks(costs):
 def picked(costs, budget):
     given = allowances({source: WEIGHTS[source] for source in costs}, costs, budget)
     capped = {s: [min(cost, item_cap(given[s])) for cost in each] for s, each in costs.items()}
-    return chosen(ranks(costs), lambda source, at: capped[source][at], given, budget), capped, given
+    return chosen(ranks(costs), lambda source, at, _: capped[source][at], given, budget), capped, given
 
 
 def test_hungry_sources_are_given_what_the_document_says():
@@ -57,22 +57,28 @@ def test_alone_an_item_that_is_too_long_has_its_quarter():
 
 def test_what_is_too_long_is_passed_over_and_the_rest_goes_on():
     costs = [40, 90, 50]
-    taken = chosen({"memory": [3, 2, 1]}, lambda _, at: costs[at], {"memory": 100}, 100)
+    taken = chosen({"memory": [3, 2, 1]}, lambda _, at, __: costs[at], {"memory": 100}, 100)
     assert taken == {"memory": [0, 2]}
 
 
 def test_what_is_left_goes_to_the_best_that_was_passed_over():
     costs = {"memory": [80], "code": [60, 50, 50]}
     order = {"memory": [0.1], "code": [0.9, 0.2, 0.8]}
-    taken = chosen(order, lambda source, at: costs[source][at], {"memory": 80, "code": 60}, 200)
+    taken = chosen(order, lambda source, at, _: costs[source][at], {"memory": 80, "code": 60}, 200)
     assert taken == {"memory": [0], "code": [0, 2]}
 
 
 def test_nobody_asks_what_cannot_fit_would_cost():
     asked = []
-    taken = chosen({"memory": [3, 2, 1]}, lambda _, at: asked.append(at) or 95, {"memory": 100}, 100)
+    taken = chosen({"memory": [3, 2, 1]}, lambda _, at, __: asked.append(at) or 95, {"memory": 100}, 100)
     assert taken == {"memory": [0]}
     assert asked == [0]
+
+
+def test_a_cost_that_is_too_much_need_not_be_known():
+    costs = [40, None, 50]
+    taken = chosen({"memory": [3, 2, 1]}, lambda _, at, __: costs[at], {"memory": 100}, 100)
+    assert taken == {"memory": [0, 2]}
 
 
 @given(COSTS, st.integers(-50, 4000))

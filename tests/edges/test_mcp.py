@@ -40,6 +40,12 @@ TOOLS = {
     "memory_forget": (False, True),
     "context_build": (True, False),
     "context_why": (True, False),
+    "experience_start": (False, False),
+    "experience_update": (False, False),
+    "experience_resolve": (False, False),
+    "experience_search": (True, False),
+    "value_clusters": (True, False),
+    "value_propose": (False, False),
 }
 """Each tool: whether it only reads, and whether it can destroy."""
 

@@ -78,7 +78,7 @@ def test_what_a_source_noted_is_passed_on_under_its_name():
 
     got = asyncio.run(asked(code=(partly,)))
     assert got.notes == (Note("code", "semantic: late: the deadline passed"),)
-    assert [time.stage for time in got.times] == ["code"]
+    assert got.milliseconds >= 0
 
 
 def test_being_cancelled_is_not_a_failure_of_a_source():

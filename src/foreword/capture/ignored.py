@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from foreword.capture.decode import sound_text
+from foreword.capture.worth import is_built
 from foreword.errors import MissingExtra
 from foreword.log import get_logger
 
@@ -35,6 +36,8 @@ def listed(root: Path, counted: Skipped) -> Iterator[str]:
         for name, is_folder in _entries(root, folder, counted):
             if _ignored(f"{name}/" if is_folder else name, specs):
                 counted["ignored"] += 1
+            elif is_folder and is_built(name):
+                counted["generated"] += 1
             elif is_folder:
                 waiting.append((f"{name}/", specs))
             else:

@@ -51,6 +51,7 @@ class Content:
 
 
 _DEFAULT = Limits()
+_NO_REPOSITORY = ("not a git repository", "not installed", "run in a work tree")
 _ALWAYS_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -93,8 +94,10 @@ def _names(root: Path, counted: Skipped) -> Iterator[str]:
         known = set(fields(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"))
         ignored = fields(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
         count = sum(1 for _ in ignored)
-    except GitFailed:
+    except GitFailed as failed:
         known, count = set(), 0
+        if not any(said in failed.reason for said in _NO_REPOSITORY):
+            _log.warning("git cannot list a folder; it is walked", folder=str(root), problem=failed.reason)
     if known:  # a folder that git ignores as a whole, or does not know, is walked instead
         counted.update({"ignored": count} if count else {})
         yield from (os.fsdecode(name) for name in known)

@@ -74,11 +74,11 @@ _PRIVATE_NAMES = re.compile(
 )
 _GENERATED = re.compile(
     rb"""(?x)
-        (?-i:@generated\b | \bDO\ NOT\ (?:EDIT|MODIFY)\b)
-      | ^\W*(?:code\ |file\ )?(?:auto(?:matically)?[ -]?)?generated\ (?:by|from)\b
-      | \bthis\ file\ (?:is|was|has\ been)\ (?:auto(?:matically)?[ -]?)?generated\b
+        @generated\b | \bDO\ NOT\ (?:EDIT|MODIFY)\b
+      | ^\W*(?:Code\ g|File\ g|G|Auto-?g|Automatically\ g)enerated\ (?:by|from)\b
+      | (?i:\bthis\ file\ (?:is|was|has\ been)\ (?:auto(?:matically)?[ -]?)?generated\b)
     """,
-    re.IGNORECASE | re.MULTILINE,
+    re.MULTILINE,
 )
 _GENERATED_IN = 1_500
 _BINARY_IN = 8_192
@@ -94,9 +94,14 @@ def by_name(name: str) -> Reason | None:
         return "repository"
     if _PRIVATE_NAMES.match(last):
         return "private"
-    if _BUILT_NAMES.match(last) or not _BUILT_FOLDERS.isdisjoint(folders):
+    if _BUILT_NAMES.match(last) or any(map(is_built, folders)):
         return "generated"
     return None
+
+
+def is_built(folder: str) -> bool:
+    """Whether tools filled a folder, by the last part of its path."""
+    return folder.rpartition("/")[2] in _BUILT_FOLDERS
 
 
 def by_content(data: bytes, language: str, limits: Limits) -> Reason | None:

@@ -257,5 +257,6 @@ def _part(held: Mapping[str, Any], key: str, first: str) -> Mapping[str, Any]:
 
 
 def _files(held: Mapping[str, Any]) -> list[str]:
-    files = held.get("files_changed")
-    return [str(name) for name in files] if isinstance(files, Sequence) and not isinstance(files, str) else []
+    """The files that a commit changed, by whichever of the two names a list of them is kept."""
+    kept = (held.get(key) for key in ("files", "files_changed"))
+    return next(([str(name) for name in files] for files in kept if isinstance(files, list | tuple)), [])

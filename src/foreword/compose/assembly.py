@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _BETWEEN = 2
 """What stands between two pieces costs this at most."""
 
+_DENSEST = 2
+"""No text has fewer tokens than its guess divided by this, but for long runs of the same character."""
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -77,9 +80,12 @@ def fit(pieces: Sequence[Piece], layout: Layout, budget: int, tokenizer: Tokeniz
     given = allowances(weights, costs, room)
     caps = {source: item_cap(given[source]) for source in shelves}
 
-    def cost(source: str, at: int) -> int:
-        counted = shelves[source][at] = _counted(shelves[source][at], tokenizer)
-        return min(counted.tokens + _BETWEEN, caps[source])
+    def cost(source: str, at: int, room: float) -> int | None:
+        cap, piece = caps[source], shelves[source][at]
+        if min(cap, _guess(piece) // _DENSEST) > room:
+            return None
+        counted = shelves[source][at] = _counted(piece, tokenizer)
+        return min(counted.tokens + _BETWEEN, cap)
 
     ranks = {source: [piece.rank for piece in shelf] for source, shelf in shelves.items()}
     places = chosen(ranks, cost, given, room)

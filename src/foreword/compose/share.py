@@ -54,14 +54,15 @@ def allowances(
 
 def chosen(
     ranks: Mapping[str, Sequence[float]],
-    cost: Callable[[str, int], int],
+    cost: Callable[[str, int, float], int | None],
     given: Mapping[str, float],
     budget: int,
 ) -> dict[str, list[int]]:
     """The places of the items that fit, by source: a source's own tokens first, then what is left of all.
 
     What is too long is passed over and the rest goes on. What is left goes to what was passed over, best
-    first whatever its source. The cost of an item is asked for only if it may matter.
+    first whatever its source. `cost` is asked what the item at a place of a source costs, and may say None
+    as soon as it knows that this is more than the room there is.
     """
     taken: dict[str, list[int]] = {source: [] for source in ranks}
     passed: list[tuple[float, str, int]] = []
@@ -70,7 +71,8 @@ def chosen(
         own = given[source]
         for place, rank in enumerate(each):
             room = min(own, left)
-            if room >= LEAST_COST and (spent := cost(source, place)) <= room:
+            spent = cost(source, place, room) if room >= LEAST_COST else None
+            if spent is not None and spent <= room:
                 own, left = own - spent, left - spent
                 taken[source].append(place)
             else:
@@ -78,7 +80,8 @@ def chosen(
     for _, source, place in sorted(passed):
         if left < LEAST_COST:
             break
-        if (spent := cost(source, place)) <= left:
+        spent = cost(source, place, left)
+        if spent is not None and spent <= left:
             left -= spent
             taken[source].append(place)
     return {source: sorted(places) for source, places in taken.items()}

@@ -43,6 +43,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _PLAIN_WORDS = (
+    "abandoned action confirmed falsified goal hypothesis lesson outcome prediction surprise "
     "able absolutely add added adding adds agent agreed allow already always amazing another anything april "
     "args around ask asked asking assistant async august await away awesome back bad bash beautiful begin "
     "best better big break bring brings broke broken brought build built bump bumps call called case cd "

@@ -39,7 +39,7 @@ FEWEST = 20
 """With fewer experiences than this on an axis, what they seem to have in common is chance."""
 
 MOST = 4_000
-"""So many are compared with each other, the newest; that takes seconds, and a quarter of a gigabyte."""
+"""So many are compared with each other, the newest; that takes a second, and a third of a gigabyte."""
 
 _MOST_TEXT = 2_000
 _MOST_VALUES = 10_000

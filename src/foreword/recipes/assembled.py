@@ -26,7 +26,7 @@ from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, MAX_NAME, share, whole
 from foreword.pipeline import FLOOR
 from foreword.recipes import premortem
-from foreword.recipes.assembling import Plan, begun, by_id, known, ranked, result_of, stages
+from foreword.recipes.assembling import Plan, begun, by_id, ended, known, ranked, result_of, stages
 from foreword.recipes.gathering import gather
 from foreword.types import Note
 
@@ -136,6 +136,7 @@ class ContextAssembler:
         }
         chosen = plan(lists)
         draft = pipeline.run(begun(draft, gathered, chosen), stages(chosen, told))
+        draft = ended(draft, gathered, chosen)
         over = max(0, draft.tokens - draft.budget)
         if over:
             _log.warning("a context is over its limit", tokens=draft.tokens, limit=draft.budget)

@@ -14,7 +14,7 @@ from foreword.knowledge.experience import UNWEIGHED, WEIGHTS
 from foreword.pipeline import hush_below
 from foreword.recall.alike import twins
 from foreword.recipes.injecting import drop_told
-from foreword.types import Candidate, Dropped, Item, SearchResult
+from foreword.types import Candidate, Dropped, Item, SearchResult, StageTime, text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -95,15 +95,20 @@ def weight(item: ContextItem, now: datetime) -> float:
 
 
 def begun(draft: Draft, gathered: Gathered, plan: Plan) -> Draft:
-    """The draft with what the sources found, left out and had to say."""
-    elsewhere = [one for one in gathered.dropped if one.result.memory.id not in plan.items]
+    """The draft with what the sources found, and what they had to say."""
     return replace(
         draft,
         results=tuple(result_of(item) for item in plan.items.values()),
         found=replace(draft.found, notes=(*draft.found.notes, *gathered.notes)),
-        dropped=tuple({one.result.memory.id: one for one in elsewhere}.values()),
-        times=gathered.times,
+        times=(StageTime("gather", gathered.milliseconds),),
     )
+
+
+def ended(draft: Draft, gathered: Gathered, plan: Plan) -> Draft:
+    """The draft with what the sources themselves left out, each once, behind what the stages did."""
+    elsewhere = {one.result.memory.id: one for one in gathered.dropped}
+    gone = [one for name, one in elsewhere.items() if name not in plan.items]
+    return replace(draft, dropped=(*draft.dropped, *gone))
 
 
 def stages(plan: Plan, told: frozenset[str]) -> tuple[Stage, ...]:
@@ -173,8 +178,8 @@ class _Kept:
 
     def _keep(self, at: int, item: ContextItem) -> None:
         self._places.add(at)
-        if item.source in _STORIES:
-            self._stories.setdefault((item.source, item.metadata.get("id")), at)
+        if item.source in _STORIES and item.metadata.get("id"):
+            self._stories.setdefault((item.source, item.metadata["id"]), at)
         files = _files(item)
         if item.source == "code" and files:
             self._code.setdefault(files[0], at)
@@ -190,10 +195,10 @@ class _Kept:
 
     def _same_story(self, item: ContextItem) -> int | None:
         """An experience that is there as a value, or the other way round."""
-        if item.source not in _STORIES:
+        if item.source not in _STORIES or not item.metadata.get("id"):
             return None
         other = "value" if item.source == "experience" else "experience"
-        return self._stories.get((other, item.metadata.get("id")))
+        return self._stories.get((other, item.metadata["id"]))
 
     def _same_file(self, item: ContextItem) -> int | None:
         """Code whose file alone a commit changed; a commit all of whose files are there as code."""
@@ -226,6 +231,6 @@ def _rank(item: ContextItem) -> float:
 
 
 def _made_up(item: ContextItem, workspace: str) -> SearchResult:
-    name = str(item.metadata.get("id") or f"{item.source}:{item.content[:80]}")
+    name = str(item.metadata.get("id") or text_hash(f"{item.source}: {item.content}"))
     kind = cast("Kind", item.source)
     return SearchResult(Item(item.content, workspace, kind=kind, id=name), item.relevance)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from foreword.compose.context_item import Findings
 from foreword.log import get_logger
-from foreword.types import Note, StageTime
+from foreword.types import Note
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -76,39 +76,36 @@ class Sources(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What the sources found, by name, as far as they answered; what they left out; how long they took."""
+    """What the sources found, by name, as far as they answered; what they left out; how long it took."""
 
     found: Mapping[str, Sequence[ContextItem]] = field(default_factory=dict)
     dropped: tuple[Dropped, ...] = ()
     notes: tuple[Note, ...] = ()
-    times: tuple[StageTime, ...] = ()
+    milliseconds: float = 0.0
 
 
 async def gather(asked: Asking, timeout: float) -> Gathered:
     """Ask all at once. A source that fails or takes longer than `timeout` seconds is left behind."""
+    started = time.perf_counter()
     outcomes = await asyncio.gather(
-        *(_clocked(search, timeout) for search in asked.values()), return_exceptions=True
+        *(_within(timeout, search) for search in asked.values()), return_exceptions=True
     )
     found: dict[str, Sequence[ContextItem]] = {}
     dropped: list[Dropped] = []
     notes: list[Note] = []
-    times: list[StageTime] = []
     for part, outcome in zip(asked, outcomes, strict=True):
         if isinstance(outcome, BaseException):
             notes.append(_left_behind(part, outcome, timeout))
             continue
-        found[part], milliseconds = outcome
-        times.append(StageTime(part.lower(), milliseconds))
-        if isinstance(outcome[0], Findings):
-            dropped += outcome[0].dropped
-            notes += [Note(part.lower(), f"{note.part}: {note.message}") for note in outcome[0].notes]
-    return Gathered(found, tuple(dropped), tuple(notes), tuple(times))
+        found[part] = outcome
+        if isinstance(outcome, Findings):
+            dropped += outcome.dropped
+            notes += [Note(part.lower(), f"{note.part}: {note.message}") for note in outcome.notes]
+    return Gathered(found, tuple(dropped), tuple(notes), (time.perf_counter() - started) * 1000)
 
 
-async def _clocked(search: Callable[[], Finding], timeout: float) -> tuple[Sequence[ContextItem], float]:
-    started = time.perf_counter()
-    found = await asyncio.wait_for(search(), timeout)
-    return found, (time.perf_counter() - started) * 1000
+async def _within(timeout: float, search: Callable[[], Finding]) -> Sequence[ContextItem]:
+    return await asyncio.wait_for(search(), timeout)
 
 
 def _left_behind(part: str, failure: BaseException, timeout: float) -> Note:

@@ -1,0 +1,565 @@
+"""A folder and what is remembered of it: in step after every change, interruption and rewritten history."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import string
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.capture.git import GitFailed
+from foreword.config import Settings
+from foreword.engine import ContextEngine
+from foreword.errors import ValidationError
+from foreword.indexer import Indexed, Indexer, _are_clean, without_keys
+from foreword.testing import HashEmbeddings
+from foreword.types import Filters, Item
+
+LEDGER = '''
+"""Money that moves."""
+
+import decimal
+
+
+class Ledger:
+    """Keeps what was booked."""
+
+    def book(self, amount):
+        """Book an amount."""
+        if amount <= 0:
+            raise ValueError("an amount is more than nothing")
+        self.rows.append(decimal.Decimal(amount))
+        return len(self.rows)
+
+    def balance(self):
+        """What is left."""
+        total = decimal.Decimal(0)
+        for row in self.rows:
+            total += row
+        return total
+
+
+def settle(ledger, other):
+    """Move everything from one ledger to another."""
+    while ledger.balance() > 0:
+        other.book(ledger.balance())
+        ledger.rows.clear()
+    return other.balance()
+
+
+def report(ledger):
+    """A ledger as lines of text."""
+    lines = []
+    for number, row in enumerate(ledger.rows, 1):
+        lines.append(f"{number:>4} {row:>12}")
+    return lines
+
+
+def audit(ledger, limit):
+    """Rows that are larger than anybody may book alone."""
+    found = []
+    for row in ledger.rows:
+        if row > limit:
+            found.append(row)
+    if not found:
+        return None
+    found.sort(reverse=True)
+    return found
+'''
+GUIDE = "# Guide\n\nHow to book.\n\n## Refunds\n\nA refund is booked within thirty days of the sale.\n"
+
+
+@pytest.fixture
+def engine(home):
+    with ContextEngine(settings=Settings(home=home, embedding="none")) as engine:
+        yield engine
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A project: two files of code, one document."""
+    folder = tmp_path / "shop"
+    _write(folder, "src/ledger.py", LEDGER)
+    _write(folder, "src/tiny.py", "def one():\n    return 1\n")
+    _write(folder, "docs/guide.md", GUIDE)
+    return folder
+
+
+@pytest.fixture
+def index(engine, root):
+    """Index the project into its own workspace."""
+
+    def run(folder=root, workspace=None, **chosen) -> Indexed:
+        return Indexer(engine).index(folder, workspace or str(root), **chosen)
+
+    return run
+
+
+@pytest.fixture
+def items(engine, root):
+    def scan(workspace=None, **filters) -> list[Item]:
+        return list(engine.store.scan(workspace or str(root), Filters(**filters)))
+
+    return scan
+
+
+def _write(folder, path, text):
+    """Write a file whose time differs from what it had, whatever the clock's grain."""
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    before = file.stat().st_mtime_ns if file.exists() else 0
+    file.write_text(text)
+    if file.stat().st_mtime_ns == before:
+        os.utime(file, ns=(before + 1_000_000, before + 1_000_000))
+
+
+def _git(folder, *arguments, at="2026-01-01T12:00:00Z"):
+    environment = {
+        "PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org", "GIT_AUTHOR_DATE": at,
+        "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org", "GIT_COMMITTER_DATE": at,
+    }  # fmt: skip
+    done = subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True)
+    return done.stdout.decode().strip()
+
+
+def _commit(folder, message, minute=0):
+    _git(folder, "add", "-A")
+    _git(folder, "commit", "-q", "--allow-empty", "-m", message, at=f"2026-01-01T12:{minute:02}:00Z")
+
+
+def _names(items):
+    return {item.metadata.get("qualified_name") for item in items}
+
+
+# Files
+
+
+def test_the_code_and_the_documents_of_a_folder_are_remembered(index, items, engine, root):
+    indexed = index()
+    assert (indexed.files, indexed.removed, indexed.unchanged, indexed.commits) == (3, 0, 0, 0)
+    assert indexed.units == len(items()) == engine.count(str(root)).items
+    assert {"Ledger", "Ledger.book", "Ledger.balance", "settle", "report"} <= _names(items(kinds=("code",)))
+    assert any("thirty days" in item.text for item in items(kinds=("document",)))
+    assert all(item.tokens == engine.tokenizer.count(item.text) for item in items())
+    assert {item.source.name for item in items()} == {
+        "file:src/ledger.py",
+        "file:src/tiny.py",
+        "file:docs/guide.md",
+    }
+    found = engine.search("move everything to another ledger", str(root))
+    assert found[0].memory.metadata["qualified_name"] == "settle"
+    assert engine.store.check(str(root)) == ()
+
+
+def test_a_second_time_nothing_is_read(index, items, root):
+    index()
+    before = items()
+    ledger = root / "src/ledger.py"
+    times = ledger.stat()
+    ledger.write_text(LEDGER.replace("nothing", "NOTHING"))  # as long as before, and no newer
+    os.utime(ledger, ns=(times.st_atime_ns, times.st_mtime_ns))
+    again = index()
+    assert (again.files, again.units, again.unchanged, again.changed) == (0, 0, 3, False)
+    assert items() == before
+
+
+def test_a_changed_file_replaces_its_units_and_the_rest_keeps_id_and_vector(home, root):
+    with ContextEngine(settings=Settings(home=home), embedding_provider=HashEmbeddings()) as engine:
+        indexer, workspace = Indexer(engine), str(root)
+        indexer.index(root, workspace)
+        assert engine.embed_pending(workspace) == engine.count(workspace).items
+        before = {item.metadata["qualified_name"]: item for item in engine.store.scan(workspace)
+                  if item.metadata["path"] == "src/ledger.py"}  # fmt: skip
+        _write(root, "src/ledger.py", "# moved by a line\n" + LEDGER.replace("while ledger", "if ledger"))
+        changed = indexer.index(root, workspace)
+        assert (changed.files, changed.unchanged) == (1, 2)
+        after = {item.metadata["qualified_name"]: item for item in engine.store.scan(workspace)
+                 if item.metadata["path"] == "src/ledger.py"}  # fmt: skip
+        assert after.keys() == before.keys()
+        assert {name for name in after if after[name].id != before[name].id} <= {"settle", ""}
+        assert after["settle"].id != before["settle"].id
+        assert "if ledger.balance()" in after["settle"].text
+        assert after["report"].metadata["start_line"] == before["report"].metadata["start_line"] + 1
+        assert engine.embed_pending(workspace) <= 2
+        assert engine.store.check(workspace) == ()
+
+
+def test_a_file_that_was_only_touched_is_read_once_and_kept_as_it_is(index, items, root):
+    index()
+    before = items()
+    os.utime(root / "src/ledger.py", ns=(0, 1_700_000_000_000_000_000))
+    assert (index().files, items()) == (0, before)
+    (root / "src/ledger.py").write_text(LEDGER.replace("nothing", "NOTHING"))
+    os.utime(root / "src/ledger.py", ns=(0, 1_700_000_000_000_000_000))
+    assert (index().files, items()) == (0, before)  # its new time is known
+
+
+def test_a_deleted_file_goes_and_a_renamed_one_moves(index, items, root):
+    index()
+    (root / "docs/guide.md").unlink()
+    (root / "src/ledger.py").rename(root / "src/book.py")
+    indexed = index()
+    assert (indexed.files, indexed.removed, indexed.unchanged) == (1, 2, 1)
+    assert {item.metadata["path"] for item in items()} == {"src/book.py", "src/tiny.py"}
+
+
+def test_a_file_that_is_ignored_from_now_on_goes(index, items, root):
+    _git(root, "init", "-q")
+    index()
+    _write(root, ".gitignore", "docs/\n")
+    assert index().removed == 1
+    assert items(kinds=("document",)) == []
+
+
+def test_what_is_left_out_is_counted_every_time_and_read_once(index, items, root):
+    (root / "picture.py").write_bytes(b"\0\1\2" * 500)
+    first = index()
+    again = index()
+    assert first.skipped["binary"] == again.skipped["binary"] == 1
+    (root / "picture.py").write_bytes(b"x = 1\ny = 2".ljust(1500))
+    os.utime(root / "picture.py", ns=(0, 0))
+    assert (index().files, "binary" in index().skipped) == (1, False)
+    (root / "picture.py").write_bytes(b"\0\1\2" * 500)
+    os.utime(root / "picture.py", ns=(0, 1))
+    assert index().skipped["binary"] == 1
+    assert not any(item.metadata["path"] == "picture.py" for item in items())
+
+
+def test_a_file_that_vanishes_while_it_is_waited_for_keeps_what_is_known_of_it(engine, index, items, root):
+    index()
+    before = items()
+    _write(root, "src/ledger.py", LEDGER + "\n# more\n")
+
+    def lose(_label, _done, _total):
+        (root / "src/ledger.py").unlink(missing_ok=True)
+
+    assert index(progress=lose).skipped == {"unreadable": 1}
+    assert items() == before
+    assert index().removed == 1
+
+
+def test_only_what_was_asked_for_is_read_and_the_rest_stays(index, items, root):
+    assert index(documents=False).files == 2
+    assert items(kinds=("document",)) == []
+    assert index(code=False).files == 1
+    assert (index(code=False).unchanged, index().unchanged) == (1, 3)
+    (root / "src/tiny.py").unlink()
+    assert index(code=False).removed == 1  # it is no more, whoever asks
+
+
+def test_a_folder_of_the_workspace_is_told_by_its_place_in_it(index, items, root):
+    index(root / "src")
+    assert {item.metadata["path"] for item in items()} == {"src/ledger.py", "src/tiny.py"}
+    assert index().unchanged == 2
+    (root / "docs/guide.md").unlink()
+    assert index(root / "src").removed == 0
+    assert index().removed == 1
+
+
+def test_folders_outside_the_workspace_do_not_drive_each_other_out(index, items, root, tmp_path):
+    for name in ("one/lib", "two/lib"):
+        _write(tmp_path / name, "src/ledger.py", LEDGER.replace("Ledger", f"Of{name[:3].title()}"))
+    index()
+    own = index().unchanged
+    assert index(tmp_path / "one/lib").files == 1
+    assert index(tmp_path / "two/lib").files == 1
+    assert (index().unchanged, index().removed) == (own, 0)
+    assert {"OfOne", "OfTwo", "Ledger"} <= _names(items())
+    assert "lib/src/ledger.py" in {item.metadata["path"] for item in items()}
+    (tmp_path / "one/lib/src/ledger.py").unlink()
+    assert index(tmp_path / "one/lib").removed == 1
+    assert {"OfTwo", "Ledger"} <= _names(items())
+    assert "OfOne" not in _names(items())
+
+
+def test_a_workspace_with_a_name_takes_any_folder(index, items, root):
+    index(workspace="shop")
+    assert {item.metadata["path"] for item in items("shop")} == {
+        "shop/src/ledger.py", "shop/src/tiny.py", "shop/docs/guide.md",
+    }  # fmt: skip
+    assert index(workspace="shop").unchanged == 3
+
+
+def test_what_is_forgotten_is_gone_and_comes_back_when_the_folder_is_indexed_again(
+    engine, index, items, root
+):
+    index()
+    forgotten = engine.forget(str(root), source="file:src/ledger.py")
+    assert forgotten.problems == ()
+    assert not any(item.metadata["path"] == "src/ledger.py" for item in items())
+    assert "src/ledger.py" not in engine.store.files(str(root))
+    assert index().files == 1
+
+
+def test_a_folder_that_is_not_there_and_a_workspace_without_a_name_are_refused(index, root, tmp_path):
+    with pytest.raises(ValidationError, match="not a folder"):
+        index(tmp_path / "nowhere")
+    with pytest.raises(ValidationError):
+        index(workspace=" ")
+
+
+def test_an_empty_folder_gives_nothing(index, tmp_path):
+    (tmp_path / "empty").mkdir()
+    indexed = index(tmp_path / "empty")
+    assert (indexed.files, indexed.changed, indexed.skipped) == (0, False, {})
+
+
+def test_progress_is_told_to_the_end(index):
+    told = []
+    index(progress=lambda *step: told.append(step))
+    assert told[0] == ("files", 0, 3)
+    assert told[-1] == ("files", 3, 3)
+
+
+PATHS = st.sampled_from(["a.py", "b.py", "c/d.py", "notes.md", "plain.txt"])
+BODIES = st.sampled_from(
+    [
+        "",
+        "x = 1\n",
+        LEDGER,
+        LEDGER.replace("def settle", "def resettle"),
+        LEDGER[: len(LEDGER) // 2],
+        GUIDE,
+        GUIDE + "\n# More\n\nSomething else.\n",
+    ]
+)
+
+
+@given(st.lists(st.lists(st.tuples(PATHS, st.none() | BODIES), max_size=4), min_size=1, max_size=4))
+def test_after_any_changes_the_memory_is_what_a_fresh_reading_would_give(tmp_path_factory, steps):
+    folder = tmp_path_factory.mktemp("any")
+    root = folder / "project"
+    root.mkdir()
+    with ContextEngine(settings=Settings(home=folder / "home", embedding="none")) as engine:
+        for changes in steps:
+            for path, body in changes:
+                if body is None:
+                    (root / path).unlink(missing_ok=True)
+                else:
+                    _write(root, path, body)
+            Indexer(engine).index(root, str(root))
+        Indexer(engine).index(root, "fresh")
+        assert _told(engine, str(root)) == _told(engine, "fresh", "project/")
+        assert engine.store.check(str(root)) == ()
+
+
+def _told(engine, workspace, prefix=""):
+    facts = ("path", "start_line", "end_line", "hash")
+    return {
+        (item.text, tuple(str(item.metadata.get(fact)).removeprefix(prefix) for fact in facts))
+        for item in engine.store.scan(workspace)
+    }
+
+
+# Interruption
+
+
+def test_whoever_is_interrupted_goes_on_where_they_were(engine, index, root, monkeypatch):
+    monkeypatch.setattr("foreword.indexer._FILES", 4)
+    for number in range(20):
+        _write(root, f"many/{number:02}.py", LEDGER.replace("Ledger", f"Ledger{number}"))
+
+    def tire(_label, done, _total):
+        if done == 10:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        index(progress=tire)
+    assert engine.store.check(str(root)) == ()
+    kept = engine.store.files(str(root))
+    assert 0 < len(kept) < 23
+    assert all(mark.items for mark in kept.values())
+    rest = index()
+    assert (rest.unchanged, rest.files) == (len(kept), 23 - len(kept))
+
+
+@pytest.mark.slow
+def test_a_killed_process_leaves_whole_files_and_the_next_one_goes_on(home, root):
+    for number in range(60):
+        _write(root, f"many/{number:02}.py", LEDGER.replace("Ledger", f"Ledger{number}"))
+    script = textwrap.dedent(
+        """
+        import sys
+        from pathlib import Path
+        import foreword.indexer as indexer
+        from foreword.config import Settings
+        from foreword.engine import ContextEngine
+        indexer._FILES = 5
+        def tell(_label, done, _total):
+            if done >= 30:
+                print("half", flush=True)
+        with ContextEngine(settings=Settings(home=Path(sys.argv[1]), embedding="none")) as engine:
+            indexer.Indexer(engine).index(Path(sys.argv[2]), sys.argv[2], progress=tell)
+        """
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, str(home), str(root)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    with ContextEngine(settings=Settings(home=home, embedding="none")) as engine:
+        assert engine.store.check(str(root)) == ()
+        kept = len(engine.store.files(str(root)))
+        rest = Indexer(engine).index(root, str(root))
+        assert (rest.unchanged, rest.files) == (kept, 63 - kept)
+        Indexer(engine).index(root, "fresh")
+        assert _told(engine, str(root)) == _told(engine, "fresh", "shop/")
+
+
+# History
+
+
+def test_the_commits_of_a_repository_are_remembered_once(index, items, root):
+    _git(root, "init", "-q")
+    _commit(root, "Book amounts")
+    _commit(root, "Refunds within thirty days", 1)
+    first = index()
+    assert first.commits == 2
+    assert {item.text for item in items(kinds=("commit",))} == {"Book amounts", "Refunds within thirty days"}
+    assert (index().commits, index().changed) == (0, False)
+    _commit(root, "Settle", 2)
+    assert index().commits == 1
+    assert index(root / "src", commits=True).commits == 0  # the same history, from a folder of it
+
+
+def test_commits_that_were_rewritten_go_and_the_others_keep_their_ids(engine, index, items, root):
+    _git(root, "init", "-q")
+    for minute, message in enumerate(("one", "two", "three")):
+        _commit(root, message, minute)
+    index()
+    kept = {item.text: item.id for item in items(kinds=("commit",))}
+    _git(root, "reset", "-q", "--soft", "HEAD~1")
+    _commit(root, "three, told better", 9)
+    assert index().commits == 1
+    now = {item.text: item.id for item in items(kinds=("commit",))}
+    assert now.keys() == {"one", "two", "three, told better"}
+    assert {name: kept[name] for name in ("one", "two")} == {name: now[name] for name in ("one", "two")}
+    assert engine.store.check(str(root)) == ()
+
+
+def test_a_history_that_was_begun_anew_replaces_the_old_one(index, items, root):
+    _git(root, "init", "-q")
+    _commit(root, "old")
+    index()
+    (root / ".git").rename(root.parent / "elsewhere")
+    _git(root, "init", "-q")
+    _commit(root, "new", 1)
+    assert index().commits == 1
+    assert [item.text for item in items(kinds=("commit",))] == ["new"]
+
+
+def test_an_interrupted_history_is_read_to_its_end_the_next_time(index, items, root, monkeypatch):
+    monkeypatch.setattr("foreword.indexer._ITEMS", 3)
+    _git(root, "init", "-q")
+    for minute in range(10):
+        _commit(root, f"number {minute}", minute)
+
+    def tire(label, done, _total):
+        if label == "commits" and done >= 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        index(progress=tire)
+    assert len(items(kinds=("commit",))) == 3
+    assert index().commits == 7
+    assert len(items(kinds=("commit",))) == 10
+
+
+def test_a_folder_without_history_is_no_error_unless_history_is_wanted(index, root):
+    assert index().commits == 0
+    with pytest.raises(GitFailed, match="not a git repository"):
+        index(commits=True)
+    _git(root, "init", "-q")
+    assert index(commits=True).commits == 0
+
+
+# Secrets
+
+
+def _token():
+    return "ghp_" + "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(36))
+
+
+def _bytes_of(home):
+    return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_a_secret_in_a_file_reaches_no_disk(home, root):
+    token, private = _token(), f"nobody{secrets.token_hex(8)}"
+    _write(
+        root, "src/login.py", LEDGER + f'\n\ndef login():\n    """Uses {token}."""\n    return "{token}"\n'
+    )
+    _write(root, "docs/setup.md", f"# Setup\n\nUse {token} here. <private>{private}</private> Then go.\n")
+    with ContextEngine(settings=Settings(home=home, embedding="none")) as engine:
+        Indexer(engine).index(root, str(root))
+        texts = [item.text for item in engine.store.scan(str(root))]
+        assert any("[redacted:github]" in text for text in texts)
+        assert any("Then go." in text for text in texts)
+    assert token.encode() not in _bytes_of(home)
+    assert private.encode() not in _bytes_of(home)
+
+
+def test_a_key_that_is_cut_by_no_window_is_taken_out_whole_and_lines_keep_their_numbers(home, root):
+    lines = [secrets.token_urlsafe(48)[:64].replace("-", "A").replace("_", "B") for _ in range(90)]
+    dashes = "-" * 5
+    key = "\n".join(
+        [f"{dashes}BEGIN RSA PRIVATE KEY{dashes}", *lines, f"{dashes}END RSA PRIVATE KEY{dashes}"]
+    )
+    _write(root, "src/keys.py", f'KEY = """{key}"""\n\n{LEDGER}')
+    with ContextEngine(settings=Settings(home=home, embedding="none")) as engine:
+        Indexer(engine).index(root, str(root))
+        source = (root / "src/keys.py").read_text().split("\n")
+        settle = next(item for item in engine.store.scan(str(root), Filters(source="file:src/keys.py"))
+                      if item.metadata["qualified_name"] == "settle")  # fmt: skip
+        assert source[settle.metadata["start_line"] - 1].startswith("def settle")
+    kept = _bytes_of(home)
+    assert not any(line.encode() in kept for line in lines)
+
+
+def test_a_unit_of_which_nothing_may_be_kept_is_counted(index, items, root, caplog):
+    _write(root, "docs/mine.md", "# Mine\n\n<private>all of this is mine</private>\n")
+    indexed = index()
+    assert indexed.skipped.get("unfit", 0) <= 1
+    assert not any("all of this" in item.text for item in items())
+
+
+WORDS = st.text(string.ascii_letters + string.digits + "_ =:'\"\n.", max_size=60)
+SECRETS = st.builds(lambda before, after: f"{before} {_token()} {after}", WORDS, WORDS) | st.builds(
+    "{} password = '{}'".format,
+    WORDS,
+    st.text(string.ascii_letters + string.digits, min_size=12, max_size=20),
+)
+
+
+@given(st.lists(st.tuples(WORDS | SECRETS, WORDS | SECRETS, WORDS | SECRETS), min_size=1, max_size=5))
+def test_items_that_pass_for_clean_hold_nothing_that_would_be_taken_out_of_them_one_by_one(told):
+    from foreword.capture.statement import without_secrets
+
+    made = [
+        Item(f"x {text}", "w", "code", about=about, metadata={"docstring": doc, "references": [doc, about]})
+        for text, about, doc in told
+    ]
+    if _are_clean(made):
+        assert [without_secrets(item) for item in made] == made
+
+
+@given(st.lists(WORDS | SECRETS, max_size=6))
+def test_a_text_without_keys_has_as_many_lines(parts):
+    text = "\n".join(parts)
+    assert without_keys(text).count("\n") == text.count("\n")
+    assert without_keys(without_keys(text)) == without_keys(text)
+
+
+def test_the_default_root_of_a_workspace_may_be_reached_by_a_link(engine, index, root, tmp_path):
+    (tmp_path / "link").symlink_to(root)
+    index()
+    assert Indexer(engine).index(Path(tmp_path / "link"), str(root)).unchanged == 3
