@@ -235,7 +235,7 @@ def test_a_receipt_names_every_candidate_and_what_became_of_it(engine, shop):
         "Values",
         "Commits",
     }
-    assert [stage.stage for stage in kept.stages][0] == "gather"
+    assert kept.stages[0].stage == "gather"
 
 
 def test_a_preview_keeps_nothing(engine, shop):

@@ -30,7 +30,7 @@ class FormattedContext:
     """A context ready to be put before a prompt; empty when there is nothing to say.
 
     `items` are those in it, as worded there, most relevant first; `sources_used` counts them by source.
-    `over_by` says how many tokens it has beyond the limit it was asked to keep; `notes` what went wrong on the way.
+    `over_by` says how many tokens it has beyond the limit it was asked to keep, `notes` what went wrong.
     """
 
     markdown: str
