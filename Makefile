@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint check agents agents-cache bench eval clean
+.PHONY: demo test lint check coverage agents agents-cache bench eval clean
 
 # The real agents that `make agents` tests against, each of a known version.
 FOREWORD_AGENTS_CACHE ?= $(HOME)/.cache/foreword-agents
@@ -16,6 +16,9 @@ OPENCODE := 1.18.33
 INSPECTOR := 2.12.0
 KERNEL := $(shell uname -s | tr A-Z a-z)
 MACHINE := $(patsubst x86_64,x64,$(patsubst aarch64,arm64,$(shell uname -m)))
+
+# Everything but the tests that need real agents.
+QUICK := --ignore tests/agents --ignore tests/edges/test_inspector.py
 
 demo: $(READY)          ## a sample project, three questions, the injected text and why
 	@$(BIN)/foreword demo
@@ -28,8 +31,11 @@ lint: $(READY)
 	$(BIN)/mypy
 
 check: $(READY)
+	$(BIN)/pytest -n 2 --dist loadfile $(QUICK)
+
+coverage: $(READY)      ## the same in one process, counted line by line
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest --ignore tests/agents --ignore tests/edges/test_inspector.py
+	$(BIN)/coverage run -m pytest $(QUICK)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 

@@ -148,6 +148,13 @@ def test_many_files_are_not_all_named():
     assert worded(item).endswith("*Files: 0.py, 1.py, 2.py, 3.py, 4.py, ...*")
 
 
+def test_files_are_found_where_only_their_number_is_called_changed():
+    held = {"files": ["a.py", "b.py"], "files_changed": 2}
+    item = Item("x", "shop", kind="commit", created_at=AT, metadata=held)
+    assert worded(item).endswith("*Files: a.py, b.py*")
+    assert facts(item)["files_changed"] == ["a.py", "b.py"]
+
+
 def test_nothing_makes_no_document():
     assert document(CONTEXT, [("Memories", [])], "x") == ""
 

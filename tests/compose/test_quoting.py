@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.compose.quoting import fenced, inline_code, line, prose, shortened
-from foreword.frame import framed
+from foreword.frame import contained, framed
 
 HOSTILE = st.text(
     st.sampled_from("ab #*-=_>|`~<>/[]()!\n\r\t\\'\u2028\u202e\x1b") | st.characters(), max_size=200
@@ -81,3 +81,9 @@ def test_a_line_is_one_line_and_may_be_short():
 @given(st.text(max_size=80), st.integers(4, 60))
 def test_what_is_shortened_is_short(text, most):
     assert len(shortened(text, most)) <= most
+
+
+@given(st.text(st.sampled_from("ab -_.,;:()'\"/+=%?$@^&#*!<[`\t\nforewdcntx"), max_size=60) | HOSTILE)
+def test_plain_words_take_a_short_way_to_the_same_place(text):
+    assert line(text) == contained(text)
+    assert line(f"{text}foreword-context {text}") == contained(f"{text}foreword-context {text}")

@@ -12,6 +12,7 @@ import asyncio
 import json
 import sys
 import time
+import tracemalloc
 from collections import defaultdict
 from dataclasses import replace
 from itertools import product
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.bench import corpus
 from foreword.bench.corpus import WORKSPACE
-from foreword.bench.measure import both_clocks, peak_bytes, resident_bytes, spread
+from foreword.bench.measure import both_clocks, resident_bytes, spread
 from foreword.compose.assembled import context_item
 from foreword.config import Settings
 from foreword.engine import ContextEngine
@@ -78,22 +79,21 @@ def ask(folder: Path, size: int) -> dict[str, Any]:
     """Assemble contexts and premortems several times over; gives how long each took, and what grew."""
     settings, clock = Settings(home=folder, embedding="none"), FixedClock(corpus.after(size))
     with ContextEngine(embedding_provider=corpus.FreeEncoder(), settings=settings, clock=clock) as engine:
-        times, grown = asyncio.run(_asked(engine, size))
-        times |= _alone(engine)
+        times = asyncio.run(_asked(engine, size)) | _alone(engine)
+        resident = resident_bytes()
+        held = asyncio.run(_held(engine, size))
     measured = {name: spread(values).as_dict() for name, values in times.items()}
-    return {"times": measured, "grown_bytes": grown, "peak_bytes": peak_bytes()}
+    return {"times": measured, "held_bytes": spread(held).as_dict(), "resident_bytes": resident}
 
 
-async def _asked(engine: ContextEngine, size: int) -> tuple[Samples, int]:
+async def _asked(engine: ContextEngine, size: int) -> Samples:
     """Every question in every round; the first round warms the caches and is not counted."""
-    # Made-up questions are beside the point: without a floor all that is found is compared and worded.
-    assembler = ContextAssembler(Searcher(engine, WORKSPACE, Experiences(engine)), floor=0.0)
+    assembler = _assembler(engine)
     questions = [question.text for question in corpus.questions(size, _QUESTIONS)]
     feared = [(domain, strategy) for domain, strategy in product(DOMAINS, (None, *STRATEGIES[:2]))]
     times: Samples = defaultdict(list)
-    done, total, before = 0, (_ROUNDS + 1) * (len(questions) + len(feared)), 0
+    done, total = 0, (_ROUNDS + 1) * (len(questions) + len(feared))
     for turn in range(_ROUNDS + 1):
-        before = resident_bytes() if turn == 1 else before
         counted: Samples = times if turn else defaultdict(list)
         for text in questions:
             await _timed(engine, counted, "assemble_context", assembler.assemble_context(text, TYPES))
@@ -102,13 +102,32 @@ async def _asked(engine: ContextEngine, size: int) -> tuple[Samples, int]:
             await _timed(engine, counted, "get_premortem_context", premortem)
         done += len(questions) + len(feared)
         _say(progress=[done, total])
-    return times, max(0, peak_bytes() - before)
+    return times
+
+
+async def _held(engine: ContextEngine, size: int) -> list[float]:
+    """What one assembly holds at its peak beyond what was held before, every allocation counted."""
+    assembler = _assembler(engine)
+    held: list[float] = []
+    tracemalloc.start()
+    for question in corpus.questions(size, 1):
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        await assembler.assemble_context(question.text, TYPES)
+        held.append(tracemalloc.get_traced_memory()[1] - before)
+    tracemalloc.stop()
+    return held
+
+
+def _assembler(engine: ContextEngine) -> ContextAssembler:
+    # Made-up questions are beside the point: without a floor all that is found is compared and worded.
+    return ContextAssembler(Searcher(engine, WORKSPACE, Experiences(engine)), floor=0.0)
 
 
 async def _timed(
     engine: ContextEngine, times: Samples, name: str, work: Coroutine[Any, Any, FormattedContext]
 ) -> None:
-    """How long an assembly takes, what all threads computed meanwhile, and its parts, from the receipt."""
+    """How long an assembly takes, what all threads computed meanwhile, and its parts."""
     started, computing = time.perf_counter(), time.process_time()
     context = await work
     times[name].append((time.perf_counter() - started) * 1000)

@@ -150,7 +150,7 @@ def _table(files: int, commits: int, first: _Run, again: _Run, history: _Run) ->
             for what, there, run, a_second, target, met in rows
         ),
         (
-            "the sources of Python's own library, read, cut into functions and classes and stored; no vectors",
+            "the sources of Python's own library, read, cut into functions and classes, stored; no vectors",
             "computing: seconds of processor time, which a busy machine does not stretch",
         ),
     )

@@ -16,6 +16,8 @@ _OUR_NAME = re.compile(r"(foreword)-(context)", re.IGNORECASE)
 _STRUCTURE = re.compile(r"[#>|]|\*(?=\S)|[-=_*](?:\s*[-=_*])*\s*$")
 """How a line looks that would pass for a heading, a quotation, a table, a rule or one of our labels."""
 
+_HARMLESS = re.compile(r"[\w .,;:()'\"/+=%?$@^-]*", re.ASCII)
+_PRINTABLE = re.compile(r"[\n\t -~]*")
 _TICKS = re.compile(r"`+")
 _LANGUAGE = re.compile(r"[^\w+#.-]")
 _LONGEST_LANGUAGE = 24
@@ -23,24 +25,25 @@ _LONGEST_LANGUAGE = 24
 
 def prose(text: str, *, begun: bool = False) -> str:
     """Lines of text, none blank, none with a meaning for the document; `begun` when a label goes before."""
-    lines = [inside for line in visible(text).split("\n") if (inside := contained(line))]
+    lines = [inside for written in _seen(text).split("\n") if (inside := _inside(written))]
     return "\n".join(line if begun and not at else _plain(line) for at, line in enumerate(lines))
 
 
 def line(text: str, most: int = 0) -> str:
     """The text on one line; with `most`, no longer than so many characters."""
-    return shortened(contained(text), most) if most else contained(text)
+    inside = _inside(text)
+    return shortened(inside, most) if most else inside
 
 
 def inline_code(text: str, most: int = 160) -> str:
     """The text as a short piece of code inside a line."""
-    name = _OUR_NAME.sub(r"\1 \2", one_line(visible(text))).replace("`", "'")
+    name = _OUR_NAME.sub(r"\1 \2", one_line(_seen(text))).replace("`", "'")
     return f"`{shortened(name, most)}`"
 
 
 def fenced(code: str, language: str = "") -> str:
     """The code in a fence longer than any in it, with our own mark taken apart."""
-    body = _OUR_NAME.sub(r"\1 \2", visible(code)).strip("\n").rstrip()
+    body = _OUR_NAME.sub(r"\1 \2", _seen(code)).strip("\n").rstrip()
     longest = max((len(run) for run in _TICKS.findall(body)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{_LANGUAGE.sub('', language).lower()[:_LONGEST_LANGUAGE]}\n{body}\n{fence}"
@@ -53,6 +56,17 @@ def shortened(text: str, most: int) -> str:
     head = text[: max(1, most - 3)]
     space = head.rfind(" ", len(head) * 2 // 3)
     return (head[:space] if space > 0 else head).rstrip() + "..."
+
+
+def _inside(text: str) -> str:
+    """The text as `contained` gives it, which need not be asked about plain words."""
+    if _HARMLESS.fullmatch(text) and "foreword" not in text.lower():
+        return " ".join(text.split())
+    return contained(text)
+
+
+def _seen(text: str) -> str:
+    return text if _PRINTABLE.fullmatch(text) else visible(text)
 
 
 def _plain(line: str) -> str:

@@ -90,7 +90,7 @@ class Writer:
     def _commit(self, group: list[_Job]) -> None:
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            outcomes = [(job, *self._attempt(job)) for job in group]
+            outcomes = self._alone(group[0]) if len(group) == 1 else [(j, *self._attempt(j)) for j in group]
             self._db.execute("COMMIT")
         except Exception as error:  # noqa: BLE001  (handed to everyone who waits; the thread must live on)
             with suppress(apsw.Error):
@@ -104,6 +104,13 @@ class Writer:
                 job.done.set_result(result)
             else:
                 job.done.set_exception(failure)
+
+    def _alone(self, job: _Job) -> list[tuple[_Job, Any, BaseException | None]]:
+        """Run the only job of a commit; a failure undoes the commit.
+
+        A savepoint would cost the more, with every statement, the more pages the job has changed.
+        """
+        return [(job, job.work(self._db), None)]
 
     def _attempt(self, job: _Job) -> tuple[Any, BaseException | None]:
         """Run one job inside a savepoint; a failure undoes that job and no other."""
