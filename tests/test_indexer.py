@@ -19,7 +19,7 @@ from foreword.capture.git import GitFailed
 from foreword.config import Settings
 from foreword.engine import ContextEngine
 from foreword.errors import ValidationError
-from foreword.indexer import Indexed, Indexer, _are_clean, without_keys
+from foreword.indexer import Indexed, Indexer
 from foreword.testing import HashEmbeddings
 from foreword.types import Filters, Item
 
@@ -530,33 +530,6 @@ def test_a_unit_of_which_nothing_may_be_kept_is_counted(index, items, root, capl
     indexed = index()
     assert indexed.skipped.get("unfit", 0) <= 1
     assert not any("all of this" in item.text for item in items())
-
-
-WORDS = st.text(string.ascii_letters + string.digits + "_ =:'\"\n.", max_size=60)
-SECRETS = st.builds(lambda before, after: f"{before} {_token()} {after}", WORDS, WORDS) | st.builds(
-    "{} password = '{}'".format,
-    WORDS,
-    st.text(string.ascii_letters + string.digits, min_size=12, max_size=20),
-)
-
-
-@given(st.lists(st.tuples(WORDS | SECRETS, WORDS | SECRETS, WORDS | SECRETS), min_size=1, max_size=5))
-def test_items_that_pass_for_clean_hold_nothing_that_would_be_taken_out_of_them_one_by_one(told):
-    from foreword.capture.statement import without_secrets
-
-    made = [
-        Item(f"x {text}", "w", "code", about=about, metadata={"docstring": doc, "references": [doc, about]})
-        for text, about, doc in told
-    ]
-    if _are_clean(made):
-        assert [without_secrets(item) for item in made] == made
-
-
-@given(st.lists(WORDS | SECRETS, max_size=6))
-def test_a_text_without_keys_has_as_many_lines(parts):
-    text = "\n".join(parts)
-    assert without_keys(text).count("\n") == text.count("\n")
-    assert without_keys(without_keys(text)) == without_keys(text)
 
 
 def test_the_default_root_of_a_workspace_may_be_reached_by_a_link(engine, index, root, tmp_path):

@@ -8,7 +8,6 @@ Refuses to make vectors: `ContextEngine.embed_pending` does, for whatever lacks 
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections import Counter
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from foreword.capture import commits as history
 from foreword.capture import walk
@@ -26,7 +25,7 @@ from foreword.capture.decode import decoded
 from foreword.capture.documents import chunks
 from foreword.capture.git import GitFailed, ask
 from foreword.capture.languages import DOCUMENTS
-from foreword.capture.redact import find, redact
+from foreword.capture.purge import are_clean, without_keys
 from foreword.capture.statement import sound_item, without_secrets
 from foreword.errors import ValidationError
 from foreword.log import get_logger
@@ -257,12 +256,15 @@ class _Run:
         if known != newest:
             self._progress("commits", 0, None)
             since = self._common(known, newest)
+            begun = replace(mark, hash=since)
+            if since != known:
+                less = self._rewritten(newest)
+                self._engine.store.batch([PutFile(self._workspace, begun, (), more=True, less=less)])
             told = history.commits(self._place.root, self._workspace, since)
             while batch := list(islice(told, _ITEMS)):
                 # How far we are is said at the end: commits come newest first, so that there is a hole.
-                self._keep_commits(replace(mark, hash=since), batch)
-            less = self._rewritten(newest) if since != known else ()
-            self._engine.store.batch([PutFile(self._workspace, mark, (), more=True, less=less)])
+                self._keep_commits(begun, batch)
+            self._engine.store.batch([PutFile(self._workspace, mark, (), more=True)])
 
     def _common(self, known: str, newest: str) -> str:
         """The last commit that is known and still holds; "" when there is none."""
@@ -288,7 +290,7 @@ class _Run:
     def _sound(self, items: Sequence[Item]) -> list[Item]:
         """Items as they may be kept: checked, counted, without secrets; none of which nothing is left."""
         sound: list[Item] = []
-        clean = _are_clean(items)
+        clean = are_clean(items)
         for item in items:
             try:
                 kept = sound_item(item) if clean else without_secrets(sound_item(item))
@@ -299,32 +301,6 @@ class _Run:
             tokens = self._engine.tokenizer.count(kept.text)
             sound.append(replace(kept, tokens=tokens, workspace=self._workspace))
         return sound
-
-
-def without_keys(text: str) -> str:
-    """A file's text without the secrets in it, on as many lines: half a key might no longer look like one."""
-    told = []
-    at = 0
-    for secret in find(text):
-        lines = text.count("\n", secret.start, secret.end)
-        told += [text[at : secret.start], f"[redacted:{secret.kind}]", "\n" * lines]
-        at = secret.end
-    return "".join([*told, text[at:]]) if told else text
-
-
-def _are_clean(items: Iterable[Item]) -> bool:
-    """Whether no item holds a secret; asked once for all, which is many times faster than one by one."""
-    whole = "\n\n".join(told for item in items for told in (item.text, item.about, *_strings(item.metadata)))
-    return redact(whole) == whole
-
-
-def _strings(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """Every text that metadata hold; their keys are ours, and name no secrets."""
-    for value in metadata.values():
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):
-            yield from (inner if isinstance(inner, str) else json.dumps(inner) for inner in value)
 
 
 def _batches(puts: Iterable[PutFile], files: int, items: int) -> Iterator[list[PutFile]]:

@@ -1,0 +1,74 @@
+"""Secrets in whole files and in many items at once: never fewer than one by one."""
+
+from __future__ import annotations
+
+import secrets
+import string
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.capture.purge import are_clean, without_keys
+from foreword.capture.statement import without_secrets
+from foreword.types import Item
+
+
+def _token():
+    return "ghp_" + "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(36))
+
+
+WORDS = st.text(string.ascii_letters + string.digits + "_ =:'\"\n.", max_size=60)
+SECRETS = st.builds(lambda before, after: f"{before} {_token()} {after}", WORDS, WORDS) | st.builds(
+    "{} password = '{}'".format,
+    WORDS,
+    st.text(string.ascii_letters + string.digits, min_size=12, max_size=20),
+)
+
+
+@given(st.lists(st.tuples(WORDS | SECRETS, WORDS | SECRETS, WORDS | SECRETS), min_size=1, max_size=5))
+def test_items_that_pass_for_clean_hold_nothing_that_would_be_taken_out_of_them_one_by_one(told):
+    made = [
+        Item(f"x {text}", "w", "code", about=about, metadata={"docstring": doc, "references": [doc, about]})
+        for text, about, doc in told
+    ]
+    if are_clean(made):
+        assert [without_secrets(item) for item in made] == made
+
+
+@given(st.lists(WORDS | SECRETS, max_size=6))
+def test_a_text_without_keys_has_as_many_lines(parts):
+    text = "\n".join(parts)
+    assert without_keys(text).count("\n") == text.count("\n")
+    assert without_keys(without_keys(text)) == without_keys(text)
+
+
+def test_a_secret_in_any_field_is_noticed():
+    token = _token()
+    for item in (
+        Item(f"x = '{token}'", "w"),
+        Item("x", "w", about=token),
+        Item("x", "w", metadata={"signature": f"def f(key='{token}')"}),
+        Item("x", "w", metadata={"references": ["a", token]}),
+        Item("x", "w", metadata={"renames": [["a", token]]}),
+        Item("x <private>mine</private>", "w"),
+    ):
+        assert not are_clean([Item("plain", "w"), item])
+    assert are_clean(
+        [Item("plain", "w", about="a.py", metadata={"size": 3, "names": ["a", "b"], "none": None})]
+    )
+    assert are_clean([])
+
+
+def test_a_private_span_is_left_to_those_who_keep_the_item():
+    text = "a\n<private>b\n"
+    assert without_keys(text) == text
+
+
+def test_a_key_over_many_lines_leaves_its_lines_behind():
+    dashes = "-" * 5
+    body = "\n".join(secrets.token_hex(32) for _ in range(20))
+    text = f"before\n{dashes}BEGIN PRIVATE KEY{dashes}\n{body}\n{dashes}END PRIVATE KEY{dashes}\nafter"
+    kept = without_keys(text)
+    assert body[:20] not in kept
+    assert kept.split("\n")[-1] == text.split("\n")[-1] == "after"
+    assert kept.count("\n") == text.count("\n")
