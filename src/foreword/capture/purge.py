@@ -39,7 +39,7 @@ def are_clean(items: Iterable[Item]) -> bool:
 
 
 def _strings(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """Every text that the metadata of captured items hold; the keys are capture's own, and name no secrets."""
+    """Every text that the metadata of captured items hold; the keys are capture's own and name none."""
     for value in metadata.values():
         if isinstance(value, str):
             yield value
