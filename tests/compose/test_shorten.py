@@ -62,6 +62,14 @@ def test_a_list_loses_a_little_of_every_line_and_none_of_them():
     assert short.endswith(NOTE)
 
 
+def test_a_line_of_ours_is_there_whole_or_not_at_all():
+    commit = (
+        "**Commit** `abc` by Priya\nTake the lock\n*Files: " + "some/long/path/to/a/file.py, " * 9 + "...*"
+    )
+    short = shortened(commit, 60, NOTE, TOKENS)
+    assert short == f"**Commit** `abc` by Priya\nTake the lock...\n\n{NOTE}"
+
+
 def test_with_no_room_for_a_note_there_is_none():
     short = shortened("word " * 100, 8, NOTE, TOKENS)
     assert TOKENS.count(short) <= 8

@@ -120,6 +120,14 @@ def test_what_is_beside_the_point_is_not_said(engine, shop):
     assert {reason for reason, _ in decisions(context).values()} == {"below floor"}
 
 
+def test_commits_have_a_lower_floor_than_the_rest(engine, clock):
+    searcher = Handed(engine, "shop")
+    searcher.found = {kind: [thing(kind, kind, 0.002)] for kind in ("memory", "code", "value", "commit")}
+    context = asyncio.run(ContextAssembler(searcher).assemble_context(QUESTION, EVERY))
+    assert ids(context) == {"commit"}
+    assert decisions(context)["code"] == ("below floor", "0.002 < 0.04")
+
+
 def test_what_a_session_was_told_is_not_said_again(engine, shop):
     first = assembled(engine, session_id="s1")
     engine.store.batch([])
@@ -348,6 +356,13 @@ def test_a_commit_of_one_file_and_the_code_of_that_file_are_one(given_items):
     code = thing("code", "c", 0.5, path="./shop/holds.py", qualified_name="f")
     assert ids(given_items(code, thing("commit", "g", 0.8, files_changed=["shop/holds.py"]))) == {"g"}
     assert ids(given_items(code, thing("commit", "g", 0.2, files_changed=["shop\\holds.py"]))) == {"c"}
+
+
+def test_the_name_of_a_root_folder_does_not_make_another_file_of_it(given_items):
+    code = thing("code", "c", 0.5, path="main/shop/holds.py", qualified_name="f")
+    assert ids(given_items(code, thing("commit", "g", 0.2, files_changed=["shop/holds.py"]))) == {"c"}
+    assert ids(given_items(code, thing("commit", "g", 0.9, files_changed=["shop/holds.py"]))) == {"g"}
+    assert ids(given_items(code, thing("commit", "g", 0.2, files_changed=["holds.py"]))) == {"c", "g"}
 
 
 def test_a_commit_of_several_files_goes_only_when_all_of_them_are_there_as_code(given_items):

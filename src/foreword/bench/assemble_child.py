@@ -158,7 +158,7 @@ def _alone(engine: ContextEngine) -> Samples:
 
 
 def _formatted(found: list[SearchResult], engine: ContextEngine) -> str:
-    plan = planned({"everything": [context_item(result) for result in found]}, floor=0.0)
+    plan = planned({"everything": [context_item(result) for result in found]}, {})
     draft = replace(engine.draft("", WORKSPACE, SearchOptions(), "assembled", 2000), results=tuple(found))
     return share_out(plan)(draft).text
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _FENCE = re.compile(r"^(`{3,}).*(?:\n|\Z)", re.MULTILINE)
 _HALF_A_FENCE = re.compile(r"\n`+[\w+#.-]*\Z")
+_HALF_A_LABEL = re.compile(r"\n\*\w[^\n]*\Z")
 _LISTED = "\n- **"
 _CHARACTERS = 16
 """More characters than a token has, but for runs of white space: no need to look beyond."""
@@ -75,7 +76,8 @@ def _ended(head: str) -> str:
     opened = _open_fence(head)
     if opened is None:
         space = max(head.rfind(" "), head.rfind("\n"))
-        return (head[:space] if space > len(head) * 2 // 3 else head).rstrip() + "..."
+        kept = (head[:space] if space > len(head) * 2 // 3 else head).rstrip()
+        return _HALF_A_LABEL.sub("", kept) + "..."
     before, body = head[: opened.end()], head[opened.end() :]
     whole, _, _ = body.rpartition("\n")
     return f"{before}{whole or body}\n...\n{opened[1]}"

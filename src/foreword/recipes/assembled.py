@@ -51,6 +51,10 @@ TIMEOUT = 5.0
 
 MAX_TOKENS = 100_000
 
+FLOORS: Mapping[str, float] = dict.fromkeys(TITLES, FLOOR) | {"commit": 0.001}
+"""The least relevance that is worth saying, by source. A commit's message is short: right answers to plain
+questions score from a thousandth on, where strangers have less than half of that."""
+
 _ASK: Mapping[str, Callable[[Sources, str, int], Finding]] = {
     "memories": lambda sources, query, limit: sources.search_memories(query, limit),
     "code": lambda sources, query, limit: sources.search_code(query, limit),
@@ -63,16 +67,16 @@ _ASK: Mapping[str, Callable[[Sources, str, int], Finding]] = {
 class ContextAssembler:
     """Assembles contexts from several sources.
 
-    What is less relevant than `floor` is not said (a premortem is chosen by its filters, and has none). A
-    source that takes longer than `timeout` seconds is left behind.
+    What is less relevant than `floor` is not said; by default, every source has its own. (A premortem is
+    chosen by its filters, and has none.) A source that takes longer than `timeout` seconds is left behind.
     """
 
-    def __init__(self, searcher: Sources, *, timeout: float = TIMEOUT, floor: float = FLOOR) -> None:
+    def __init__(self, searcher: Sources, *, timeout: float = TIMEOUT, floor: float | None = None) -> None:
         if not timeout > 0:
             raise ValidationError(f"timeout must be more than 0 seconds, not {timeout!r}")
         self._searcher = searcher
         self._timeout = timeout
-        self._floor = share("floor", floor)
+        self._floors = FLOORS if floor is None else dict.fromkeys(FLOORS, share("floor", floor))
 
     async def assemble_context(
         self,
@@ -94,7 +98,7 @@ class ContextAssembler:
         draft = await asyncio.to_thread(self._searcher.draft, query, "assembled", max_tokens)
         asked = {name: partial(_ASK[name], self._searcher, draft.query.text, limit) for name in types}
         gathered = await gather(asked, self._timeout)
-        plan = partial(planned, floor=self._floor)
+        plan = partial(planned, floors=self._floors)
         return await asyncio.to_thread(self._made, draft, gathered, plan, session_id, record=record)
 
     async def get_premortem_context(
@@ -165,12 +169,12 @@ class ContextAssembler:
         return ()
 
 
-def planned(lists: Mapping[str, Sequence[ContextItem]], floor: float) -> Plan:
+def planned(lists: Mapping[str, Sequence[ContextItem]], floors: Mapping[str, float]) -> Plan:
     """Everything that was found, most important first, each source in its section."""
     items = by_id(item for found in lists.values() for item in found)
     ordered = dict(sorted(items.items(), key=lambda pair: -(result_of(pair[1]).rank or 0.0)))
     sections = {name: TITLES.get(item.source, TITLES["memory"]) for name, item in ordered.items()}
-    return Plan(ordered, sections, Layout(CONTEXT, tuple(TITLES.values()), _footer), floor=floor)
+    return Plan(ordered, sections, Layout(CONTEXT, tuple(TITLES.values()), _footer), floors)
 
 
 def _footer(pieces: Sequence[Piece]) -> str:

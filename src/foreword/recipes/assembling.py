@@ -6,12 +6,11 @@ relevant; then tokens are shared out. What a stage leaves out, it leaves out by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from foreword.compose.assembly import Piece, fit
 from foreword.knowledge.experience import UNWEIGHED, WEIGHTS
-from foreword.pipeline import hush_below
 from foreword.recall.alike import twins
 from foreword.recipes.injecting import drop_told
 from foreword.types import Candidate, Dropped, Item, SearchResult, StageTime, text_hash
@@ -40,13 +39,13 @@ _DATED = ("commit", "experience")
 class Plan:
     """What may be said: items by id, in the order in which they matter, and the section that tells each.
 
-    A hard budget is never exceeded. What is less relevant than the floor is not said.
+    A hard budget is never exceeded. What is less relevant than its source's floor is not said.
     """
 
     items: Mapping[str, ContextItem]
     sections: Mapping[str, str]
     layout: Layout
-    floor: float = 0.0
+    floors: Mapping[str, float] = field(default_factory=dict)
     hard: bool = False
 
 
@@ -113,7 +112,23 @@ def ended(draft: Draft, gathered: Gathered, plan: Plan) -> Draft:
 
 def stages(plan: Plan, told: frozenset[str]) -> tuple[Stage, ...]:
     """What happens to what was found, in order."""
-    return (hush_below(plan.floor), drop_told(told), drop_twins(plan), share_out(plan))
+    return (hush(plan), drop_told(told), drop_twins(plan), share_out(plan))
+
+
+def hush(plan: Plan) -> Stage:
+    """A stage that says nothing which is probably beside the point."""
+
+    def hush_by_source(draft: Draft) -> Draft:
+        kept, low = [], []
+        for result in draft.results:
+            floor = plan.floors.get(plan.items[result.memory.id].source, 0.0)
+            if result.score >= floor:
+                kept.append(result)
+            else:
+                low.append(Dropped(result, "below floor", f"{result.score:.2g} < {floor:g}"))
+        return draft.without(low, kept)
+
+    return hush_by_source
 
 
 def drop_twins(plan: Plan) -> Stage:
@@ -181,8 +196,8 @@ class _Kept:
         if item.source in _STORIES and item.metadata.get("id"):
             self._stories.setdefault((item.source, item.metadata["id"]), at)
         files = _files(item)
-        if item.source == "code" and files:
-            self._code.setdefault(files[0], at)
+        if item.source == "code":
+            self._code.update({name: self._code.get(name, at) for name in files})
         if item.source == "commit" and len(files) == 1:
             self._changes.setdefault(files[0], at)
 
@@ -203,8 +218,8 @@ class _Kept:
     def _same_file(self, item: ContextItem) -> int | None:
         """Code whose file alone a commit changed; a commit all of whose files are there as code."""
         files = _files(item)
-        if item.source == "code" and files:
-            return self._changes.get(files[0])
+        if item.source == "code":
+            return next((self._changes[name] for name in files if name in self._changes), None)
         if item.source == "commit" and files and all(name in self._code for name in files):
             return self._code[files[0]]
         return None
@@ -218,12 +233,15 @@ def _two_units(one: ContextItem, other: ContextItem) -> bool:
 
 
 def _files(item: ContextItem) -> list[str]:
-    """The files that code is in or that a commit changed, written alike."""
+    """The files that a commit changed; the file that code is in, also without the name of its root folder."""
     if item.source == "commit":
-        names = item.metadata.get("files_changed") or ()
-    else:
-        names = (item.metadata.get("file_path"),)
-    return [str(name).replace("\\", "/").removeprefix("./") for name in names if name]
+        return [_path(name) for name in item.metadata.get("files_changed") or ()]
+    path = _path(item.metadata.get("file_path") or "")
+    return list(filter(None, (path, path.partition("/")[2])))
+
+
+def _path(name: object) -> str:
+    return str(name).replace("\\", "/").removeprefix("./")
 
 
 def _rank(item: ContextItem) -> float:
