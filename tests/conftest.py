@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +16,9 @@ settings.register_profile(
     "foreword", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 settings.load_profile("foreword")
+
+# Where tests run in the background, Ctrl-C is switched off, and every process they start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).parent.parent
 

@@ -541,13 +541,35 @@ def test_a_path_that_no_field_could_hold_is_shown_by_its_end():
     assert item.about.endswith("end .py")
 
 
-def test_a_file_that_would_take_too_long_is_cut_into_windows(monkeypatch, caplog):
-    monkeypatch.setattr(grammars, "PATIENCE", 0.02)
+def test_a_file_that_takes_too_long_is_cut_into_windows(monkeypatch, caplog):
+    monkeypatch.setattr(grammars, "PATIENCE", 0.000_1)
     monkeypatch.setattr(grammars, "_readers", type(grammars._readers)())
-    items = read("value = ((((((((((\n" * 40_000)
+    items = read("".join(f"value_{number} = f({number})\n" for number in range(20_000)))
     assert {item.metadata["unit"] for item in items} == {"window"}
     assert "windows" in caplog.text
-    assert by_name(SAMPLES["cart.py"])  # the parser is as good as new
+    assert read("x = 1\n")  # the parser begins anew with the next file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<a" * 3_000,
+        "\n".join(f"name_{number} <" for number in range(3_000)),
+        "\n".join(f"name_{number}[" for number in range(3_000)),
+        "def yield {<}\n" * 3_000,
+        "word " * 3_000,
+    ],
+)
+def test_what_nobody_writes_is_not_parsed(text, caplog):
+    """A parser takes gigabytes for some of these."""
+    units("odd.js", text, "javascript", "shop", NOW)
+    assert "is cut into windows" in caplog.text
+
+
+def test_what_people_write_is_parsed():
+    rows = [f"    if (count_{number} < most && lines[{number}] > 0) {{ go(); }}" for number in range(3_000)]
+    text = "function all() {\n" + "\n".join(rows) + "\n}\n"
+    assert read(text, "long.js")[0].metadata["unit"] == "function"
 
 
 def test_without_the_grammars_the_extra_is_named(monkeypatch):

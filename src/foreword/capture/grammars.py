@@ -19,7 +19,7 @@ from foreword.errors import MissingExtra
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, QueryCursor, Tree
 
-PATIENCE = 2.0
+PATIENCE = 1.0
 """Seconds that one file may be parsed for. A megabyte of real code takes a tenth of one; only text that is
 no code at all, under a code file's name, makes a parser search for longer."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from foreword.capture.grammars import LANGUAGES, reader
+from foreword.capture.parsable import is_parsable
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -134,10 +135,11 @@ def outline(source: bytes, language: str) -> Outline:
     """The outline of a source; no definitions where the language is unknown or reading takes too long."""
     rows = source.split(b"\n")
     lines = [0, *(newline.end() for newline in _NEWLINE.finditer(source))]
-    read = reader(language).read(source) if language in LANGUAGES else None
+    if language not in LANGUAGES:
+        return Outline(source, rows, lines)
+    read = reader(language).read(source) if is_parsable(source, rows, language) else None
     if read is None:
-        if language in LANGUAGES:
-            _log.warning("a file is no code that can be read; it is cut into windows", language=language)
+        _log.warning("a file is no code that can be read; it is cut into windows", language=language)
         return Outline(source, rows, lines)
     _tree, found = read
     places = sorted((node.start_byte, node.end_byte) for node in found.get("reference", ()))

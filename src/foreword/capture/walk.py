@@ -92,17 +92,24 @@ def _names(root: Path, counted: Skipped) -> Iterator[str]:
     """The paths in a folder that git would see, or that its ignore files leave over."""
     try:
         known = set(fields(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"))
-        ignored = fields(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-        count = sum(1 for _ in ignored)
     except GitFailed as failed:
-        known, count = set(), 0
+        known = set()
         if not any(said in failed.reason for said in _NO_REPOSITORY):
             _log.warning("git cannot list a folder; it is walked", folder=str(root), problem=failed.reason)
     if known:  # a folder that git ignores as a whole, or does not know, is walked instead
-        counted.update({"ignored": count} if count else {})
+        counted.update({"ignored": count} if (count := _ignored(root)) else {})
         yield from (os.fsdecode(name) for name in known)
     else:
         yield from listed(root, counted)
+
+
+def _ignored(root: Path) -> int:
+    """How much git ignores in a folder; a folder in it counts once."""
+    listing = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    try:
+        return sum(1 for _ in fields(root, *listing))
+    except GitFailed:
+        return 0  # some versions of git stumble here; the number is all that is lost
 
 
 def _leading(root: Path, name: str, inside: dict[str, bool]) -> Reason | None:

@@ -90,7 +90,8 @@ class _Quest:
             },
             notes=tuple(self.notes),
             measures={
-                space: {ids[no]: score for no, score in cosines.of(ids).items()}
+                # Another process may have erased a row of the file since it was looked at.
+                space: {ids[no]: score for no, score in cosines.of(ids).items() if no in ids}
                 for space, cosines in self.compared.items()
             },
             beside={
