@@ -10,7 +10,18 @@ import pytest
 ROOT = Path(__file__).parent.parent / "src" / "foreword"
 
 BASE = {"types", "errors"}
-TOOLS = BASE | {"tokens", "words", "options", "report", "config", "log", "question", "clean", "frame"}
+TOOLS = BASE | {
+    "tokens",
+    "words",
+    "options",
+    "report",
+    "config",
+    "log",
+    "question",
+    "clean",
+    "frame",
+    "dialogue",
+}
 ALLOWED = {
     "types": set(),
     "errors": set(),
@@ -21,6 +32,7 @@ ALLOWED = {
     "frame": {"types", "clean"},
     "question": {"words"},
     "workspace": set(),
+    "dialogue": set(),
     "tokens": BASE,
     "config": BASE,
     "options": BASE,

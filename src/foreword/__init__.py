@@ -54,6 +54,7 @@ _HOMES = {
     "foreword.tokens": ("CharacterTokenizer", "TiktokenTokenizer", "Tokenizer", "WordTokenizer"),
     "foreword.errors": (
         "BudgetExceeded",
+        "CannotCompress",
         "ContextAssemblyError",
         "ContextError",
         "EmbeddingError",
@@ -63,6 +64,7 @@ _HOMES = {
         "InvalidContextTypeError",
         "MissingExtra",
         "NoContext",
+        "QueryTooLarge",
         "RetrievalError",
         "SearchError",
         "StorageError",
@@ -91,6 +93,7 @@ if TYPE_CHECKING:
     from foreword.config import Settings as Settings
     from foreword.engine import ContextEngine as ContextEngine
     from foreword.errors import BudgetExceeded as BudgetExceeded
+    from foreword.errors import CannotCompress as CannotCompress
     from foreword.errors import ContextAssemblyError as ContextAssemblyError
     from foreword.errors import ContextError as ContextError
     from foreword.errors import EmbeddingError as EmbeddingError
@@ -100,6 +103,7 @@ if TYPE_CHECKING:
     from foreword.errors import InvalidContextTypeError as InvalidContextTypeError
     from foreword.errors import MissingExtra as MissingExtra
     from foreword.errors import NoContext as NoContext
+    from foreword.errors import QueryTooLarge as QueryTooLarge
     from foreword.errors import RetrievalError as RetrievalError
     from foreword.errors import SearchError as SearchError
     from foreword.errors import StorageError as StorageError

@@ -10,6 +10,8 @@
     │   │   ├── RetrievalError       searching failed; `source` says how
     │   │   ├── FormattingError      a memory cannot be worded
     │   │   ├── BudgetExceeded       the parts of a budget are more than the whole
+    │   │   ├── QueryTooLarge        the question alone is more than the whole budget
+    │   │   ├── CannotCompress       even the essence of a prompt is more than its budget
     │   │   └── NoContext            nothing relevant was found, and the caller insisted
     │   ├── ContextAssemblyError     a context could not be assembled from several sources
     │   │   └── InvalidContextTypeError  no source of that name; lists them (a ValidationError, too)
@@ -104,6 +106,34 @@ class BudgetExceeded(InjectionError):
         super().__init__(
             f"the parts of the budget sum to {requested} tokens, the whole has {available}; "
             "make them smaller, or let TokenBudget.with_total divide the whole"
+        )
+
+
+class QueryTooLarge(InjectionError):
+    """The question alone does not fit; it is never cut, since the rest of the prompt is there for it."""
+
+    type = "query_too_large"
+
+    def __init__(self, tokens: int, available: int) -> None:
+        self.tokens = tokens
+        self.available = available
+        super().__init__(
+            f"the query has {tokens} tokens and the whole budget is {available}; "
+            "shorten the query, or give a larger max_tokens"
+        )
+
+
+class CannotCompress(InjectionError):
+    """Even the essence of a prompt is more than its budget."""
+
+    type = "cannot_compress"
+
+    def __init__(self, tokens: int, target: int) -> None:
+        self.tokens = tokens
+        self.target = target
+        super().__init__(
+            f"compressed as far as it goes, the prompt has {tokens} tokens and may have {target}; "
+            "shorten the query or the base instructions, or give a larger budget"
         )
 
 
