@@ -500,15 +500,11 @@ def test_long_files_are_cut_and_a_hit_on_any_part_counts(files, tmp_path):
 
 def test_a_part_knows_its_path_and_lines(files):
     alpha, _, short = labelled.read(files).documents["v2"]
-    assert [part.metadata["lines"] for part in alpha.parts] == [[1, 40], [31, 70], [61, 100]]
+    lines = [(part.metadata["start_line"], part.metadata["end_line"]) for part in alpha.parts]
+    assert lines == [(1, 40), (31, 70), (61, 100)]
     assert {part.about for part in alpha.parts} == {"lib/alpha.py"}
     assert {part.kind for part in alpha.parts} == {"code"}
-    assert short.parts[0].metadata == {"path": "src/short.py", "repo": "r"}
-
-
-@pytest.mark.parametrize(("lines", "spans"), [(1, [(1, 1)]), (40, [(1, 40)]), (50, [(1, 40), (31, 50)])])
-def test_windows_overlap_and_none_repeats_only_what_was_said(lines, spans):
-    assert [(first, last) for first, last, _ in labelled.windows(_source("x", lines))] == spans
+    assert (short.parts[0].metadata["path"], short.parts[0].metadata["repo"]) == ("src/short.py", "r")
 
 
 # Silence

@@ -348,7 +348,11 @@ class StageTime:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Why a context is as it is. It names items by id and holds none of their text: forgetting is whole."""
+    """Why a context is as it is. It names items by id and holds none of their text: forgetting is whole.
+
+    A `view` is the receipt as a recipe's own schema has it, by path. It may repeat what items say, so it is
+    let go as soon as anything is forgotten.
+    """
 
     id: str
     workspace: str
@@ -361,6 +365,7 @@ class Receipt:
     stages: tuple[StageTime, ...] = ()
     entries: tuple[Entry, ...] = ()
     notes: tuple[Note, ...] = ()
+    view: Mapping[str, Any] | None = None
 
     @property
     def injected(self) -> tuple[Entry, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.capture.commits import FILES, MESSAGE, commits, head
+from foreword.capture.commits import FILES, MESSAGE, commits, head, told
 from foreword.capture.git import GitFailed
 from foreword.capture.statement import sound_item
 from foreword.errors import ValidationError
@@ -71,6 +71,10 @@ def texts(folder, **options):
     return [item.text for item in commits(folder, "shop", **options)]
 
 
+def messages(folder, **options):
+    return [item.metadata["message"] for item in commits(folder, "shop", **options)]
+
+
 # One commit
 
 
@@ -80,14 +84,15 @@ def test_a_commit_is_an_item_with_its_message_files_author_and_numbers(repositor
     item = next(commits(repository, "shop"))
     assert item.kind == "commit"
     assert item.workspace == "shop"
-    assert item.text == "Fix the total\n\nIt forgot the tax."
-    assert item.about == "cart/py, tax/py"
+    assert item.text == "Fix the total\n\nIt forgot the tax.\n\nfiles: cart/py, tax/py"
+    assert item.about == ""
     assert item.source == Source("git:Ada", "user")
     assert item.metadata == {
         "sha": sha,
         "author": "Ada",
         "author_email": "ada@example.org",
         "parents": 1,
+        "message": "Fix the total\n\nIt forgot the tax.",
         "files": ["cart/py", "tax/py"],
         "files_changed": 2,
         "insertions": 3,
@@ -109,15 +114,23 @@ def test_the_code_that_changed_is_named_before_tests_and_notes(repository):
         CHANGES="c\n",
         **{"docs__a.md": "d\n", "tests__test_cart.py": "t\n", "src__cart.py": "s\n"},
     )
-    assert next(commits(repository, "shop")).about == "src/cart.py, tests/test_cart.py, CHANGES, docs/a.md"
+    [text] = texts(repository)
+    assert text == "All\n\nfiles: src/cart.py, tests/test_cart.py, CHANGES, docs/a.md"
 
 
 def test_many_files_are_counted_and_the_first_are_named(repository):
     commit(repository, "Many", **{f"f{number:02}.py": "x\n" for number in range(30)})
     item = next(commits(repository, "shop"))
     assert item.metadata["files_changed"] == 30
-    assert item.about.endswith(f"and {30 - FILES} more")
-    assert item.about.count(".py") == FILES
+    assert len(item.metadata["files"]) == 30
+    assert item.text.endswith(f" and {30 - FILES} more")
+    assert item.text.count(".py") == FILES
+
+
+def test_names_of_any_length_leave_the_text_short():
+    text = told("Say", ["a" * 3_000 + ".py", "b.py"])
+    assert text.startswith("Say\n\nfiles: aaa")
+    assert len(text) < 2_100
 
 
 def test_a_renamed_file_is_told_by_both_names(repository):
@@ -133,7 +146,7 @@ def test_a_binary_file_has_no_lines(repository):
     (repository / "logo").write_bytes(b"\0\1\2")
     commit(repository, "Logo")
     item = next(commits(repository, "shop"))
-    assert (item.about, item.metadata["insertions"]) == ("logo", 0)
+    assert (item.text, item.metadata["insertions"]) == ("Logo\n\nfiles: logo", 0)
 
 
 def test_a_merge_tells_its_parents(repository):
@@ -151,29 +164,29 @@ def test_a_commit_without_message_or_files_can_be_kept(repository):
     sha = commit(repository, "")
     item = sound_item(next(commits(repository, "shop")))
     assert item.text == f"(no message) {sha[:12]}"
-    assert item.about == ""
+    assert item.metadata["message"] == ""
 
 
 def test_a_long_message_keeps_both_ends(repository):
     imported(repository, 1, b"Begin\n\n" + b"words " * 5_000 + b"\nEnd")
-    text = next(commits(repository, "shop")).text
-    assert text.startswith("Begin")
-    assert text.endswith("End")
-    assert len(text) < MESSAGE + 100
+    message = next(commits(repository, "shop")).metadata["message"]
+    assert message.startswith("Begin")
+    assert message.endswith("End")
+    assert len(message) < MESSAGE + 100
 
 
 def test_messages_in_any_encoding_are_read(repository):
     imported(repository, 1, b"Caf\xe9 \xff \x01\x1f\x1e 1\t2\tnot a file")
     item = sound_item(next(commits(repository, "shop")))
     assert item.text.startswith("Caf")
-    assert item.text.endswith("1\t2\tnot a file")
+    assert item.metadata["message"].endswith("1\t2\tnot a file")
 
 
 def test_a_message_that_looks_like_gits_own_fields_is_a_message(repository):
     said = f"{'a' * 40}\n3\t4\tsrc/cart.py\ncommit {'b' * 40}"
     commit(repository, said, x="1\n")
     [item] = commits(repository, "shop")
-    assert item.text == said
+    assert item.metadata["message"] == said
     assert item.metadata["files"] == ["x"]
 
 
@@ -185,7 +198,8 @@ def test_paths_with_any_characters_are_read(repository):
     )
     item = sound_item(next(commits(repository, "shop")))
     assert set(item.metadata["files"]) == {"new\nline", "tab\tbed", "ümlaut", '"', "1\t2\tx"}
-    assert "\n" not in item.about
+    assert item.text.splitlines()[2].count(", ") == 4
+    assert len(item.text.splitlines()) == 3
 
 
 def test_a_submodule_is_a_file_like_others(repository, tmp_path):
@@ -266,7 +280,7 @@ def test_a_commit_is_named_by_its_hash_only(repository, name):
 
 def test_a_limit_takes_the_newest(repository):
     imported(repository, 20)
-    assert texts(repository, limit=2) == ["Change 19", "Change 18"]
+    assert messages(repository, limit=2) == ["Change 19", "Change 18"]
     with pytest.raises(ValidationError, match="limit"):
         texts(repository, limit=0)
 
@@ -280,7 +294,7 @@ def test_a_bare_repository_is_read(repository, tmp_path):
     commit(repository, "one", a="1\n")
     git(tmp_path, "clone", "-q", "--bare", str(repository), "bare.git")
     [item] = commits(tmp_path / "bare.git", "shop")
-    assert (item.text, item.about) == ("one", "a")
+    assert item.text == "one\n\nfiles: a"
 
 
 def test_where_history_was_cut_short_the_oldest_commit_claims_no_files(repository, tmp_path):
@@ -289,7 +303,6 @@ def test_where_history_was_cut_short_the_oldest_commit_claims_no_files(repositor
     newest, oldest = commits(tmp_path / "shallow", "shop")
     assert newest.metadata["files_changed"] == 3
     assert oldest.text == "Change 3"
-    assert oldest.about == ""
     assert "files_changed" not in oldest.metadata
 
 
@@ -300,7 +313,6 @@ def test_where_files_were_never_fetched_nothing_is_fetched_for_them(repository, 
     repository.rename(tmp_path / "gone")
     items = list(commits(tmp_path / "partial.git", "shop"))
     assert [item.text for item in items] == [f"Change {number}" for number in (4, 3, 2, 1, 0)]
-    assert {item.about for item in items} == {""}
 
 
 def test_variables_of_another_repository_do_not_lead_there(repository, tmp_path, monkeypatch):
@@ -370,5 +382,5 @@ def test_a_damaged_history_is_read_as_far_as_it_goes_and_then_told(repository):
     reading = commits(repository, "shop")
     read = []
     with pytest.raises(GitFailed, match="git cannot read"):
-        read.extend(item.text for item in reading)
+        read.extend(item.metadata["message"] for item in reading)
     assert set(read) <= {"three", "two"}

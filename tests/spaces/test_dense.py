@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -77,3 +79,74 @@ def test_how_near_strangers_are_is_learnt_with_the_first_question_and_not_before
     space.probe(Query("where is it", "w", NOW))
     assert space.unrelated == pytest.approx(0.0, abs=0.2)
     assert DenseSpace(HashEmbeddings()).unrelated == 0.0, "an encoder that says so is believed"
+
+
+class Slow(HashEmbeddings):
+    """Answers when it is told to; the first question fails if that is wanted."""
+
+    def __init__(self, problem=None):
+        super().__init__(8)
+        self.problem = problem
+        self.begun, self.may_answer = threading.Event(), threading.Event()
+        self.asked = []
+
+    def embed(self, text):
+        self.asked.append(text)
+        self.begun.set()
+        assert self.may_answer.wait(10)
+        if self.problem is not None:
+            raise self.problem
+        return super().embed(text)
+
+
+def _asked_at_once(space, provider, texts):
+    """Ask from a thread each, all while the first answer is still being made."""
+    with ThreadPoolExecutor(len(texts)) as threads:
+        first = threads.submit(space.embed_question, texts[0])
+        assert provider.begun.wait(10)
+        others = [threads.submit(space.embed_question, text) for text in texts[1:]]
+        waiting = [key for key in space._under_way if key]
+        provider.may_answer.set()
+        return [first, *others], waiting
+
+
+def test_who_asks_the_same_at_the_same_time_waits_for_the_first_answer():
+    provider = Slow()
+    space = DenseSpace(provider)
+    answers, _ = _asked_at_once(space, provider, ["where is it"] * 5)
+    vectors = [answer.result() for answer in answers]
+    assert provider.asked == ["where is it"]
+    assert all(vector == vectors[0] for vector in vectors)
+    assert len({id(vector) for vector in vectors}) == 5  # nobody can spoil another's answer
+
+
+def test_another_question_does_not_wait_for_the_first():
+    provider = Slow()
+    space = DenseSpace(provider)
+    answers, waiting = _asked_at_once(space, provider, ["where is it", "who has it"])
+    assert answers[0].result() != answers[1].result()
+    assert len(waiting) >= 1
+    assert sorted(provider.asked) == ["where is it", "who has it"]
+
+
+def test_a_failure_reaches_all_who_wait_and_the_next_question_is_asked_anew():
+    provider = Slow(OSError("no route"))
+    space = DenseSpace(provider)
+    answers, _ = _asked_at_once(space, provider, ["where is it"] * 3)
+    assert {str(answer.exception()) for answer in answers} == {
+        f"the encoder {provider.model!r} failed: OSError('no route')"
+    }
+    provider.problem = None
+    before = len(provider.asked)
+    assert space.embed_question("where is it")
+    assert len(provider.asked) == before + 1
+    assert not space._under_way
+
+
+def test_who_is_interrupted_does_not_leave_the_others_waiting():
+    provider = Slow(KeyboardInterrupt())
+    provider.may_answer.set()
+    space = DenseSpace(provider)
+    with pytest.raises(KeyboardInterrupt):
+        space.embed_question("where is it")
+    assert not space._under_way

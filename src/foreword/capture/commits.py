@@ -21,20 +21,19 @@ from foreword.errors import ValidationError
 from foreword.types import Item, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 MESSAGE = 6_000
 """How much of a message is kept, in characters: its beginning and its end."""
 
-FILES = 8
-"""How many changed files are named: code before tests, tests before the rest. What stands before a message
-weakens it: with every file named, NDCG@10 on three histories fell from .73 to .71."""
+FILES = 15
+"""How many changed files are named: code before tests, tests before the rest."""
 
 _FILES_KEPT = 50
 _RENAMES = 50
 _LONGEST_NAME = 200
-_LONGEST_ABOUT = 2_000
+_LONGEST_NAMES = 2_000
 _HEADER = ("%H", "%P", "%aN", "%aE", "%ct", "%B")
 _PRINTED = ("log", "-z", "--no-color", "--encoding=UTF-8", f"--format=tformat:{'%x00'.join(_HEADER)}")
 _COUNTED = ("--numstat", "-M", "--no-ext-diff", "--no-textconv", "--no-relative")
@@ -81,7 +80,19 @@ def commits(root: Path, workspace: str, since_sha: str = "", limit: int | None =
     counted = () if _is_partial(root) else _COUNTED
     cut_short = _cut_short(root)
     for commit in _commits(fields(root, *_PRINTED, *counted, *few, new, "--")):
-        yield _item(commit, workspace, told=bool(counted) and commit.sha not in cut_short)
+        yield _item(commit, workspace, counted=bool(counted) and commit.sha not in cut_short)
+
+
+def told(message: str, files: Sequence[str]) -> str:
+    """The text of a commit: its message, then the most telling of the files it changed, on one line.
+
+    The message comes first because what comes first weighs most: behind the files, right answers sank.
+    """
+    if not files:
+        return message
+    named = ", ".join(" ".join(name.split()) for name in sorted(files, key=_weight)[:FILES])[:_LONGEST_NAMES]
+    more = f" and {len(files) - FILES} more" if len(files) > FILES else ""
+    return f"{message}\n\nfiles: {named}{more}"
 
 
 def _is_behind(root: Path, sha: str, newest: str) -> bool:
@@ -152,15 +163,17 @@ def _moment(seconds: str) -> datetime:
         return _LATEST if seconds.isdigit() else datetime.fromtimestamp(0, UTC)
 
 
-def _item(commit: _Commit, workspace: str, *, told: bool) -> Item:
+def _item(commit: _Commit, workspace: str, *, counted: bool) -> Item:
     author = " ".join(commit.author.split())[:_LONGEST_NAME] or "unknown"
+    message = both_ends(commit.message, MESSAGE)
     facts: dict[str, object] = {
         "sha": commit.sha,
         "author": author,
         "author_email": commit.email[:_LONGEST_NAME],
         "parents": commit.parents,
+        "message": message,
     }
-    if told:
+    if counted:
         facts |= {
             "files": commit.files[:_FILES_KEPT],
             "files_changed": len(commit.files),
@@ -169,21 +182,13 @@ def _item(commit: _Commit, workspace: str, *, told: bool) -> Item:
             "renames": commit.renames[:_RENAMES],
         }
     return Item(
-        text=both_ends(commit.message, MESSAGE) or f"(no message) {commit.sha[:12]}",
+        text=told(message or f"(no message) {commit.sha[:12]}", commit.files if counted else ()),
         workspace=workspace,
         kind="commit",
-        about=_changed(commit.files) if told else "",
         created_at=commit.at,
         source=Source(f"git:{author}", "user"),
         metadata=facts,
     )
-
-
-def _changed(files: list[str]) -> str:
-    """The most telling of the changed files by name, on one line."""
-    told = sorted(files, key=_weight)[:FILES]
-    names = ", ".join(" ".join(name.split()) for name in told)[:_LONGEST_ABOUT]
-    return f"{names} and {len(files) - FILES} more" if len(files) > FILES else names
 
 
 def _weight(path: str) -> int:

@@ -30,11 +30,11 @@ def pieces(lines: list[str]) -> Iterator[tuple[int, int]]:
     """Where the pieces of a section begin and end, in characters of its lines joined by newlines."""
     text = "\n".join(lines)
     start, end, prose = 0, 0, False
-    for first, last, code in _blocks(lines):
+    for first, last, code in blocks(lines):
         for piece_end in _cut(text, first, last, code=code):
             if end > start and piece_end - start > LARGEST:
                 yield start, end
-                start = _overlap(text, start, end) if prose else end
+                start = last_sentence(text, start, end) if prose else end
                 if piece_end - start > LARGEST:
                     start = end  # with the sentence before it, it would not fit
             end, prose = piece_end, not code
@@ -42,7 +42,7 @@ def pieces(lines: list[str]) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _blocks(lines: list[str]) -> Iterator[tuple[int, int, bool]]:
+def blocks(lines: list[str]) -> Iterator[tuple[int, int, bool]]:
     """Stretches that belong together: paragraphs with what is indented under them, and fences."""
     at = start = 0
     code = blank = open_ = False
@@ -75,8 +75,7 @@ def _end_of_line(text: str, start: int, most: int) -> int:
 
 def _end_of_sentence(text: str, start: int) -> int:
     limit = start + LARGEST
-    found = [match.end() for match in _SENTENCE.finditer(text, start + SMALLEST_CUT, limit)]
-    if found:
+    if found := sentence_ends(text, start + SMALLEST_CUT, limit):
         return found[-1]
     for mark in ("\n", " "):
         at = text.rfind(mark, start + SMALLEST_CUT, limit)
@@ -85,9 +84,14 @@ def _end_of_sentence(text: str, start: int) -> int:
     return limit
 
 
-def _overlap(text: str, start: int, end: int) -> int:
+def last_sentence(text: str, start: int, end: int) -> int:
     """Where the last sentence of a piece begins; its end, when that sentence is long."""
     last = start + len(text[start:end].rstrip())
     lowest = max(start + 1, last - _LONGEST_OVERLAP)
-    found = [match.end() for match in _SENTENCE.finditer(text, lowest, last - 1)]
+    found = sentence_ends(text, lowest, last - 1)
     return found[-1] if found else end
+
+
+def sentence_ends(text: str, start: int, end: int) -> list[int]:
+    """Where sentences that end between two places are over, the blank after each included."""
+    return [match.end() for match in _SENTENCE.finditer(text, start, end)]

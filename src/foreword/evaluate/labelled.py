@@ -6,7 +6,7 @@
     scopes.jsonl     optional: scope, docs = [[path, id], …], for texts that stand in several scopes
 
 Knows the files and refuses what it cannot read, naming the line. A set's own ids stay outside the items: what
-is indexed is only what a user would have stored. Files are cut into windows; everything else is kept whole.
+is indexed is only what a user would have stored, in the shape in which capture would have met it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
+from foreword.evaluate.captured import captured
 from foreword.types import KINDS, Item, content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
-
-LONG = 2000
-"""A file of more characters than this is cut: it would fit no budget, and an encoder reads its head alone."""
-
-WINDOW = 40
-OVERLAP = 10
 
 _NEEDED = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 
@@ -110,14 +105,6 @@ def asked(folder: Path, limit: int | None = None) -> list[str]:
     return [line.text("text") for line in _rows(folder / "queries.jsonl")][:limit]
 
 
-def windows(text: str) -> Iterator[tuple[int, int, str]]:
-    """A text cut into overlapping windows of lines: first line (from 1), last line, what they say."""
-    lines = text.splitlines()
-    for start in range(0, max(1, len(lines) - OVERLAP), WINDOW - OVERLAP):
-        part = lines[start : start + WINDOW]
-        yield start + 1, start + len(part), "\n".join(part)
-
-
 def _documents(folder: Path, asked: set[str]) -> dict[str, tuple[Document, ...]]:
     corpus = {line.text("id"): line for line in _rows(folder / "corpus.jsonl")}
     scoped: dict[str, list[Document]] = {}
@@ -164,13 +151,7 @@ def _document(line: _Line, scope: str, path: str | None) -> Document:
         session=line.optional("session"),
         metadata={**_meta(line), **{name: value for name, value in known.items() if value}},
     )
-    parts = list(_cut(whole)) if path and len(text) > LONG else [whole]
-    return Document(line.text("id"), tuple(_named(part) for part in parts if part.text.strip()))
-
-
-def _cut(whole: Item) -> Iterator[Item]:
-    for first, last, text in windows(whole.text):
-        yield replace(whole, text=text, metadata={**whole.metadata, "lines": [first, last]})
+    return Document(line.text("id"), tuple(map(_named, captured(whole))))
 
 
 def _named(item: Item) -> Item:

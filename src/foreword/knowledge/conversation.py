@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.digest import Digest, cut_lines
@@ -9,7 +10,7 @@ from foreword.knowledge.reported import is_english, reported, without_openers
 from foreword.knowledge.sentences import Sentence, sentences, weighed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from foreword.types import Item
 
@@ -23,23 +24,52 @@ def conversation(turns: Sequence[Item], places: list[int], words: int) -> Digest
     """The conversation in reported speech, in at most this many words."""
     speakers = list(dict.fromkeys(filter(None, (_speaker(turns[at]) for at in places))))
     english = is_english(" ".join(turns[at].text[:500] for at in places[:50]))
-    said = [*weighed(sentences({at: turns[at].text for at in places})).items()]
-    said = [pair for pair in said if pair[0].telling]
-    chosen: list[tuple[Sentence, str]] = []
-    room, covered = words, frozenset[str]()
-    while said and room >= _FEWEST_WORDS:
-        best = max(said, key=lambda pair: pair[1] - _REPEAT_COST * pair[0].overlap(covered))
-        sentence, speaker = best[0], _speaker(turns[best[0].turn])
-        told = _reported(sentence.text, speaker, speakers) if english else sentence.text
-        said.remove(best)
-        if len(told.split()) + 1 <= room:  # a word more, for the speaker's name
-            room -= len(told.split()) + 1
+    told: dict[Sentence, str] = {}
+    room = words
+
+    def fits(sentence: Sentence) -> bool:
+        nonlocal room
+        if room < _FEWEST_WORDS:
+            return False
+        speaker = _speaker(turns[sentence.turn])
+        text = retold(sentence.text, speaker, speakers) if english else sentence.text
+        cost = len(text.split()) + 1  # a word more, for the speaker's name
+        if cost > room:
+            return False
+        room -= cost
+        told[sentence] = text
+        return True
+
+    chosen = most_telling(weighed(sentences({at: turns[at].text for at in places})).items(), fits)
+    lines = by_speaker(
+        [(_speaker(turns[one.turn]), told[one]) for one in sorted(chosen, key=lambda one: one.where)]
+    )
+    return Digest(cut_lines(lines, words), tuple(sorted({sentence.turn for sentence in chosen})))
+
+
+def most_telling(said: Iterable[tuple[Sentence, float]], fits: Callable[[Sentence], bool]) -> list[Sentence]:
+    """Sentences that fit, best first: each the one that says most beside those chosen before it.
+
+    What the others cover already can only grow, so that a weight once worked out is never too low: only the
+    sentence on top is weighed anew.
+    """
+    waiting = [(-weight, at, sentence, weight) for at, (sentence, weight) in enumerate(said)]
+    waiting = [one for one in waiting if one[2].telling]
+    heapq.heapify(waiting)
+    chosen: list[Sentence] = []
+    covered = frozenset[str]()
+    while waiting:
+        known, at, sentence, weight = waiting[0]
+        overlap = sentence.overlap(covered)
+        now = _REPEAT_COST * overlap - weight
+        if now > known:
+            heapq.heapreplace(waiting, (now, at, sentence, weight))
+            continue
+        heapq.heappop(waiting)
+        if not (chosen and overlap > _REPEATED) and fits(sentence):
             covered |= sentence.telling
-            chosen.append((sentence, told))
-            said = [pair for pair in said if pair[0].overlap(covered) <= _REPEATED]
-    chosen.sort(key=lambda pair: (pair[0].turn, pair[0].place))
-    lines = _by_speaker([(_speaker(turns[sentence.turn]), told) for sentence, told in chosen])
-    return Digest(cut_lines(lines, words), tuple(sorted({sentence.turn for sentence, _ in chosen})))
+            chosen.append(sentence)
+    return chosen
 
 
 def _speaker(turn: Item) -> str:
@@ -47,7 +77,8 @@ def _speaker(turn: Item) -> str:
     return name if len(name) <= _LONGEST_NAME else ""
 
 
-def _reported(text: str, speaker: str, speakers: list[str]) -> str:
+def retold(text: str, speaker: str, speakers: Sequence[str]) -> str:
+    """A sentence as somebody else tells it: without its openers, with names where they are known."""
     text = without_openers(text)
     if not speaker:
         return text
@@ -55,7 +86,7 @@ def _reported(text: str, speaker: str, speakers: list[str]) -> str:
     return reported(text, speaker, others[0] if len(others) == 1 else "")
 
 
-def _by_speaker(told: list[tuple[str, str]]) -> list[str]:
+def by_speaker(told: Iterable[tuple[str, str]]) -> list[str]:
     """A line for each stretch by one speaker, who is named unless the words name them first."""
     lines: list[str] = []
     before = None

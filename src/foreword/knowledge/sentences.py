@@ -18,12 +18,20 @@ from foreword.words import STOPWORDS, words
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_MOST_READ = 2_000
+MOST_READ = 2_000
+"""So many characters of a turn are read at most."""
+
+FIRST_TURNS, LAST_TURNS = 5, 15
+"""The ends of a conversation are always looked at closely."""
+
+MOST_CONSIDERED = 300
+"""Of the rest, so many sentences."""
+
+MOST_SPREAD = 12
+"""A word that more turns have says no more about the conversation."""
+
 _ALLOWANCE = 60_000
 _LEAST_READ = 100
-_FIRST_TURNS, _LAST_TURNS = 5, 15
-_MOST_CONSIDERED = 300
-_MOST_SPREAD = 12
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _BULLET = re.compile(r"^\s*(?:[-*+•>]\s+|\d{1,2}[.)]\s+|#{1,6}\s+|\|\s*)+")
 _MARKS = re.compile(r"\*\*|(?<!\w)\*(?=\w)|(?<=[\w.!?])\*(?!\w)")
@@ -42,6 +50,8 @@ _SMALL_TALK = (
 )
 SMALL_TALK = frozenset(_SMALL_TALK.split())
 """Words that keep a conversation going and tell nothing of its subject."""
+
+_SHARED = (0.0, *(math.log(turns) for turns in range(1, MOST_SPREAD + 1)))
 
 _PLEASANTRY = re.compile(
     r"(?:hi|hello|hey|good (?:morning|evening|afternoon)|thank|thanks|bye|goodbye|sure|ok|okay|yes|no|oh"
@@ -67,6 +77,11 @@ class Sentence:
     telling: frozenset[str]
     length: int
 
+    @property
+    def where(self) -> tuple[int, int]:
+        """Its place in the conversation: the turn, and the place in it."""
+        return self.turn, self.place
+
     def overlap(self, other: frozenset[str]) -> float:
         """The share of its telling words that are among the others; all of them when it has none."""
         return len(self.telling & other) / len(self.telling) if self.telling else 1.0
@@ -74,16 +89,16 @@ class Sentence:
 
 def sentences(texts: Mapping[int, str]) -> list[Sentence]:
     """The sentences of numbered turns: all of the first and the last, as much as time allows between."""
-    ends = {*list(texts)[:_FIRST_TURNS], *list(texts)[-_LAST_TURNS:]}
+    ends = {*list(texts)[:FIRST_TURNS], *list(texts)[-LAST_TURNS:]}
     share = max(_LEAST_READ, _ALLOWANCE // max(1, len(texts)))
     return [
         sentence
         for turn, text in texts.items()
-        for sentence in _of_turn(text, turn, _MOST_READ if turn in ends else min(_MOST_READ, share))
+        for sentence in sentences_of(text, turn, MOST_READ if turn in ends else min(MOST_READ, share))
     ]
 
 
-def _of_turn(text: str, turn: int, most: int) -> list[Sentence]:
+def sentences_of(text: str, turn: int, most: int = MOST_READ) -> list[Sentence]:
     """The sentences of a turn, code and decoration left out; of a very long turn, its beginning and end."""
     if "```" in text or "~~~" in text:
         text = _FENCE.sub("\n", text[: most * 20])
@@ -128,23 +143,26 @@ def weighed(those: Sequence[Sentence]) -> dict[Sentence, float]:
         by_turn.setdefault(sentence.turn, set()).update(sentence.telling)
     spread = Counter(word for telling in by_turn.values() for word in telling)
     order = {turn: at for at, turn in enumerate(by_turn)}
-    shared = {word: math.log(min(count, _MOST_SPREAD)) for word, count in spread.items()}
-    rough = {sentence: _rough(sentence, order[sentence.turn], shared) for sentence in those}
-    if len(rough) > _MOST_CONSIDERED:
-        ends = {*list(by_turn)[:_FIRST_TURNS], *list(by_turn)[-_LAST_TURNS:]}
-        least = sorted(rough.values(), reverse=True)[_MOST_CONSIDERED]
+    rough = {sentence: words_say(sentence, order[sentence.turn], spread) for sentence in those}
+    if len(rough) > MOST_CONSIDERED:
+        ends = {*list(by_turn)[:FIRST_TURNS], *list(by_turn)[-LAST_TURNS:]}
+        least = sorted(rough.values(), reverse=True)[MOST_CONSIDERED]
         rough = {one: weight for one, weight in rough.items() if weight > least or one.turn in ends}
-    return {sentence: weight + _closer(sentence) for sentence, weight in rough.items()}
+    return {sentence: weight + shape_says(sentence) for sentence, weight in rough.items()}
 
 
-def _rough(sentence: Sentence, at: int, shared: Mapping[str, float]) -> float:
-    """What its words, its length and its place say."""
-    common = sum(shared[word] for word in sentence.telling) / (math.sqrt(sentence.length) + 1)
+def words_say(sentence: Sentence, at: int, spread: Mapping[str, int]) -> float:
+    """What its words, its length and its place tell, when so many turns have each word.
+
+    The sum is exact: in whichever order its words come, a sentence weighs the same.
+    """
+    common = math.fsum(_SHARED[min(spread[word], MOST_SPREAD)] for word in sentence.telling)
+    common /= math.sqrt(sentence.length) + 1
     return 0.3 * common + 0.05 * min(sentence.length, 25) / 25 + 0.08 / (1 + at)
 
 
-def _closer(sentence: Sentence) -> float:
-    """What its shape says: names and settled matters count, pleasantries and scraps do not."""
+def shape_says(sentence: Sentence) -> float:
+    """What its shape tells: names and settled matters count, pleasantries and scraps do not."""
     text, weight = sentence.text, 0.0
     if _NAMED.search(text):
         weight += 0.06

@@ -7,6 +7,8 @@ Query vectors are cached by model and text; item vectors are kept by the store.
 from __future__ import annotations
 
 import math
+import threading
+from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -48,6 +50,8 @@ class DenseSpace:
         self.cache = cache if cache is not None else EmbeddingCache()
         self._digest: str | None = None
         self._unrelated: float | None = getattr(provider, "unrelated", None)
+        self._lock = threading.Lock()
+        self._under_way: dict[str, Future[list[float]]] = {}
 
     @property
     def digest(self) -> str:
@@ -81,15 +85,38 @@ class DenseSpace:
         return VectorProbe(self.name, self.digest, middle, ECHO)
 
     def embed_question(self, text: str) -> list[float]:
-        """The vector of a question, from the cache when it was asked before."""
+        """The vector of a question, from the cache when it was asked before.
+
+        Who asks what another is asking just now waits for the same answer, or the same failure.
+        """
         key = self.cache.generate_key(text, self.provider.model)
-        if (known := self.cache.get(key)) is not None:
-            return known
-        with _translated(self.provider):
-            vector = embed_query(self.provider, text)
-        self.cache.set(key, vector)
-        # What comes out of the cache is rounded; the first answer must be the same as the next.
-        return self.cache.get(key) or vector
+        with self._lock:
+            if (known := self.cache.get(key)) is not None:
+                return known
+            answer = self._under_way.get(key)
+            if asks := answer is None:
+                answer = self._under_way[key] = Future()
+        if asks:
+            self._encode(key, text, answer)
+        return list(answer.result())
+
+    def _encode(self, key: str, text: str, answer: Future[list[float]]) -> None:
+        """Encode a question for all who wait for it, whatever happens on the way."""
+        try:
+            with _translated(self.provider):
+                vector = embed_query(self.provider, text)
+            self.cache.set(key, vector)
+            # What comes out of the cache is rounded; the first answer must be the same as the next.
+            answer.set_result(self.cache.get(key) or vector)
+        except BaseException as error:
+            failure = (
+                error if isinstance(error, Exception) else EmbeddingError("the encoding was interrupted")
+            )
+            answer.set_exception(failure)
+            raise
+        finally:
+            with self._lock:
+                del self._under_way[key]
 
     def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
         """The vectors of items, in order."""

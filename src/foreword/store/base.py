@@ -79,7 +79,8 @@ class Amend:
 class Delete:
     """Remove items by id, or all that pass the filters, with everything made from them. Gives their ids.
 
-    A file of which no item is left is forgotten with the last: its mark goes too.
+    A file of which no item is left is forgotten with the last: its mark goes too. Receipts stay, without the
+    views that repeat what items said.
 
     An item whose metadata has `derived_from`, a list of the sources it was made from, goes with any of them
     that a filter names, if the rest of the filter lets it pass. It also goes with any item whose id is in its

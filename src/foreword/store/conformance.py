@@ -442,6 +442,18 @@ class StoreConformance(ABC):
             assert store.receipt(HERE, "r-s1") is None
             assert store.receipt(HERE, "r-s2") is not None
 
+    def test_deleting_anything_takes_the_views_out_of_receipts(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item("the plum cake", id="a")])
+            store.batch([PutReceipt(HERE, receipt("r", view={"assembled/full_prompt": "the plum cake"}))])
+            store.delete(Delete(HERE, ("nobody",)))
+            before = store.receipt(HERE, "r")
+            store.delete(Delete(HERE, ("a",)))
+            after = store.receipt(HERE, "r")
+        assert before is not None
+        assert before.view == {"assembled/full_prompt": "the plum cake"}
+        assert after == replace(before, view=None)
+
     def test_deleting_a_source_takes_along_what_was_made_from_it(self) -> None:
         tool, agent = Source("Bash", "tool"), Source("agent", "agent")
         with self.open_store() as store:

@@ -30,6 +30,8 @@ _FROM_ITEMS = (
     "WHERE turn.value IN (SELECT value FROM json_each(?)))"
 )
 
+_WITHOUT_VIEW = """UPDATE receipts SET body = json_remove(body, '$.view') WHERE instr(body, '"view":{') > 0"""
+
 
 def delete(shard: Shard, db: apsw.Connection, op: Delete) -> tuple[str, ...]:
     """Remove what is named or passes, and what was made from it; gives the ids that are gone."""
@@ -50,6 +52,9 @@ def delete(shard: Shard, db: apsw.Connection, op: Delete) -> tuple[str, ...]:
         gone += found
     unname(db, gone)
     _forget_files(db, files)
+    if gone:
+        # A view repeats words, and nobody knows whose.
+        db.execute(_WITHOUT_VIEW)
     if gone or db.execute("SELECT 1 FROM facts WHERE key = 'replaced'").get:
         # SQLite overwrites what is deleted where it stands, but not where it stood before a page was split:
         # someone has to write the database anew.

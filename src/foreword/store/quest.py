@@ -137,9 +137,9 @@ class _Misfit(Exception):
 
 def _allowed(db: apsw.Connection, filters: Filters) -> np.ndarray[Any, np.dtype[np.int64]]:
     clause, values = probing.where(filters)
-    return np.fromiter(
-        (no for (no,) in db.execute(f"SELECT i.no FROM items i WHERE {clause}", values)), np.int64
-    )
+    # As one text: a row in Python costs more than SQLite's finding it, and there may be 50,000 of them.
+    numbers = db.execute(f"SELECT group_concat(i.no) FROM items i WHERE {clause}", values).get
+    return np.fromstring(numbers or "", np.int64, sep=",")
 
 
 @contextmanager

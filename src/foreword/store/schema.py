@@ -145,11 +145,17 @@ def _find_the_newest_of_a_kind(db: apsw.Connection) -> None:
     db.execute("CREATE INDEX receipts_size ON receipts(size)")
 
 
+def _find_what_is_of_a_type(db: apsw.Connection) -> None:
+    # A premortem asks for experiences by their types, which say how they ended, several times over.
+    db.execute("CREATE INDEX items_type ON items(kind, type)")
+
+
 MIGRATIONS: list[tuple[str, Callable[[apsw.Connection], None]]] = [
     ("0001-items-relations-receipts-vectors", _create),
     ("0002-told", _remember_what_was_told),
     ("0003-files", _remember_files),
     ("0004-newest-of-a-kind", _find_the_newest_of_a_kind),
+    ("0005-of-a-type", _find_what_is_of_a_type),
 ]
 
 

@@ -1,0 +1,356 @@
+"""Whose name is it? Capitalised runs, and listed names in any case, become people, organisations and places.
+
+Knows the lists of `gazetteer` and `given_names` and the cues of `name_cues`. A capital at the beginning of a
+sentence tells nothing, nor does one where everything is capitalised: there, only listed names count.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from foreword.capture import name_cues as cues
+from foreword.capture.entity_shapes import Mention
+from foreword.capture.gazetteer import (
+    ALSO_PLAIN,
+    DEMONYMS,
+    ORGANISATION_ENDINGS,
+    ORGANISATION_HEADS,
+    ORGANISATIONS,
+    PLACE_BEGINNINGS,
+    PLACE_ENDINGS,
+    PLACES,
+    THINGS,
+)
+from foreword.capture.given_names import ALSO_WORDS, FAMILY_NAMES, GENDERS, TITLES, is_family_name
+from foreword.words import STOPWORDS, fold
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Sequence
+
+    from foreword.dialogue import EntityType
+
+_WORD = re.compile(r"[^\W\d_]++(?:['’&-][^\W\d_]++)*+")
+_OPENS = re.compile(r"[.!?:;\n\"“”(\[•*>|…—]|\s[-–]\s|@")
+_PARTICLES = frozenset(
+    {
+        "al",
+        "bin",
+        "da",
+        "das",
+        "de",
+        "del",
+        "den",
+        "der",
+        "di",
+        "do",
+        "dos",
+        "du",
+        "el",
+        "ibn",
+        "la",
+        "le",
+        "ter",
+    }
+    | {"van", "von", "y"}
+)
+_ABBREVIATED = frozenset({"mr", "mrs", "ms", "dr", "prof", "st", "mt", "jr", "sr"})
+_HEADLINE = 0.7
+_FEW = 4
+_LONGEST_LISTED = 4
+_LONGEST_PERSON = 4
+_LONGEST_RUN = 8
+_LISTS: tuple[tuple[EntityType, frozenset[str]], ...] = (
+    ("place", PLACES),
+    ("organisation", ORGANISATIONS),
+    ("thing", THINGS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word where it stands; `opens` says that a sentence, a quotation or a list item begins here."""
+
+    text: str
+    folded: str
+    start: int
+    end: int
+    opens: bool
+    capital: bool
+    glued: bool
+    """Whether only a space, or the dot of an abbreviation, parts it from the word before."""
+
+
+def names(text: str) -> Iterator[Mention]:
+    """The names in a text, in order; `text` is without what has a shape of its own."""
+    words = _words(text)
+    first = 0
+    for at in range(1, len(words) + 1):
+        if at == len(words) or words[at].opens:
+            yield from _Sentence(text, words, first, at).names()
+            first = at
+
+
+def _words(text: str) -> list[Word]:
+    found: list[Word] = []
+    end = 0
+    for match in _WORD.finditer(text):
+        value, gap = match.group(), text[end : match.start()]
+        owner = value[:-2] if value.endswith(("'s", "’s")) else value
+        abbreviated = bool(found) and gap == ". " and _is_abbreviated(found[-1])
+        opens = not found or (not abbreviated and bool(_OPENS.search(gap)))
+        glued = bool(found) and found[-1].end == end and (gap in (" ", " & ") or abbreviated)
+        capital = owner[0].isupper() or owner[:3] in ("al-", "el-")
+        found.append(
+            Word(owner, fold(owner), match.start(), match.start() + len(owner), opens, capital, glued)
+        )
+        end = match.end()
+    return found
+
+
+def _is_abbreviated(word: Word) -> bool:
+    return word.folded in _ABBREVIATED or (len(word.text) == 1 and word.capital and word.text != "I")
+
+
+class _Sentence:
+    """One sentence and the words before it that cues may need."""
+
+    def __init__(self, text: str, words: Sequence[Word], first: int, last: int) -> None:
+        self.text = text
+        self.words = words
+        self.first = first
+        self.last = last
+        self.caseless = self._is_caseless()
+
+    def _is_caseless(self) -> bool:
+        """Whether capitals tell nothing here: it is shouted, or written like a headline."""
+        long = [word for word in self.words[self.first : self.last] if len(word.text) > 1]
+        if len(long) > 1 and all(word.text.isupper() for word in long):
+            return True
+        capitals = sum(word.capital for word in long)
+        headline = any(word.capital and word.folded in STOPWORDS and len(word.text) > 1 for word in long[1:])
+        return headline and len(long) > 3 and capitals > _HEADLINE * len(long)
+
+    def names(self) -> Iterator[Mention]:
+        """The names of the sentence, in order."""
+        at = self.first
+        while at < self.last:
+            end, found = self._capitals(at) if self._begins_run(at) else self._listed(at)
+            yield from found
+            at = end
+
+    def _begins_run(self, at: int) -> bool:
+        word = self.words[at]
+        return word.capital and not self.caseless and not _is_plain(word)
+
+    # Names by their capitals ----------------------------------------------------------------------------
+
+    def _capitals(self, at: int) -> tuple[int, list[Mention]]:
+        """The run of capitalised words from here, as names, and where it ends."""
+        end = self._run_end(at)
+        found = []
+        while at < end:
+            size, kind = self._segment(at, end)
+            if kind is not None:
+                found.append(self._mention(at, at + size, kind))
+            at += size
+        return end, found
+
+    def _run_end(self, at: int) -> int:
+        end = at + 1
+        most = min(self.last, at + _LONGEST_RUN)
+        while end < most:
+            bridge = self._bridge(end, most)
+            if bridge is None:
+                break
+            end = bridge + 1
+        return end
+
+    def _bridge(self, at: int, most: int) -> int | None:
+        """Where the next capitalised word of the run stands: here, or behind `de`, `van`, `of the`."""
+        word = self.words[at]
+        if not word.glued:
+            return None
+        if word.capital and not _is_plain(word):
+            return at
+        heads = self.words[at - 1].folded in ORGANISATION_HEADS
+        if word.folded in _PARTICLES or (word.folded == "of" and heads):
+            after = at + 2 if at + 1 < most and self.words[at + 1].folded == "the" else at + 1
+            if after < most and self.words[after].capital and self.words[after].glued:
+                return after
+        return None
+
+    def _segment(self, at: int, end: int) -> tuple[int, EntityType | None]:
+        """How many words from here are one name, and of what; None for none."""
+        word = self.words[at]
+        if word.folded in TITLES and end - at > 1:
+            return 1, None  # the title is told by the name after it
+        if self._titled(at):
+            return min(end - at, _LONGEST_PERSON), "person"
+        ending = self._ending(at, end)
+        if ending is not None:
+            return ending
+        if word.folded in GENDERS and self._is_person(at, end):
+            return self._person_size(at, end), "person"
+        listed = self._longest_listed(at, end)
+        if listed is not None:
+            return listed
+        if end - at > 1 and is_family_name(self.words[end - 1].folded):
+            return min(end - at, _LONGEST_PERSON), "person"
+        return self._unlisted(at, end)
+
+    def _ending(self, at: int, end: int) -> tuple[int, EntityType] | None:
+        """A run that ends like an organisation or a place, or begins like one."""
+        folded = [word.folded for word in self.words[at:end]]
+        if len(folded) > 2 and folded[0] in ORGANISATION_HEADS and folded[1] == "of":
+            return len(folded), "organisation"
+        if "&" in self.text[self.words[at].start : self.words[end - 1].end]:
+            return len(folded), "organisation"
+        for size in range(len(folded), 1, -1):
+            last = folded[size - 1]
+            if last in ORGANISATION_ENDINGS:
+                return size, "organisation"
+            if last in PLACE_ENDINGS and not (folded[0] in GENDERS and last in FAMILY_NAMES):
+                return size, "place"
+        if folded[0] in PLACE_BEGINNINGS and len(folded) > 1:
+            return 2, "place"
+        if folded[0] == "project" and len(folded) > 1:
+            return 2, "thing"
+        return None
+
+    def _is_person(self, at: int, end: int) -> bool:
+        """Whether a given name is one here: it may be a word or a place as well."""
+        word = self.words[at]
+        if end - at > 1 and self.words[at + 1].folded not in ORGANISATIONS:
+            return " ".join((word.folded, self.words[at + 1].folded)) not in PLACES
+        if word.folded in PLACES and self._before(at) in (cues.BEFORE_PLACE | {"from", "to"}):
+            return False
+        if word.opens and word.folded in ALSO_WORDS:
+            return self._after(end) in cues.AFTER_PERSON or self._alone(at, end)
+        return True
+
+    def _alone(self, at: int, end: int) -> bool:
+        """Whether a name is all there is, as in a list of names or under a letter."""
+        return self.first == at and self.last == end and at > 0
+
+    def _person_size(self, at: int, end: int) -> int:
+        """How many words belong to the person: up to the next listed organisation, place or thing."""
+        size = 1
+        while size < min(end - at, _LONGEST_PERSON):
+            folded = self.words[at + size].folded
+            listed = folded in ORGANISATIONS or folded in PLACES or folded in THINGS
+            if listed and folded not in FAMILY_NAMES and folded not in GENDERS:
+                break
+            size += 1
+        return size
+
+    def _longest_listed(self, at: int, end: int) -> tuple[int, EntityType] | None:
+        for size in range(min(end - at, _LONGEST_LISTED), 0, -1):
+            phrase = " ".join(word.folded for word in self.words[at : at + size])
+            for kind, entries in _LISTS:
+                if phrase in entries and not self._merely_opens(at, phrase):
+                    return size, kind
+        return None
+
+    def _merely_opens(self, at: int, phrase: str) -> bool:
+        """Whether a listed name that is a plain word, too, has its capital from the sentence."""
+        word = self.words[at]
+        if phrase == "us":
+            return word.text != "US"
+        return (
+            word.opens
+            and phrase in ALSO_PLAIN
+            and self._after(at + 1) in STOPWORDS - {"is", "has", "was", "or"}
+        )
+
+    def _unlisted(self, at: int, end: int) -> tuple[int, EntityType | None]:
+        """What surroundings tell of a run that no list knows."""
+        word, size = self.words[at], end - at
+        if size > 1 and (_is_known(self.words[at + 1]) or word.folded in DEMONYMS):
+            return 1, None
+        if word.folded in DEMONYMS or len(word.text) < 2:
+            return size, None
+        before, after = self._before(at), self._after(end)
+        if word.opens and size == 1:
+            return 1, "person" if after in cues.SPEAKING else None
+        kind = self._by_cue(at, before, after)
+        if kind is None and not (size == 1 and word.text.isupper()):
+            kind = "thing"
+        return size, kind
+
+    def _by_cue(self, at: int, before: str, after: str) -> EntityType | None:
+        shouted = self.words[at].text.isupper()
+        working = before in ("for", "by", "of") and self._near(at, cues.WORKING)
+        if working or before in cues.BEFORE_ORGANISATION:
+            return "organisation"
+        if shouted:
+            return None
+        if before in cues.BEFORE_PERSON or after in cues.AFTER_PERSON:
+            return "person"
+        moving = before in ("to", "from") and self._near(at, cues.MOVING)
+        return "place" if moving or before in cues.BEFORE_PLACE else None
+
+    # Names in any case ----------------------------------------------------------------------------------
+
+    def _listed(self, at: int) -> tuple[int, list[Mention]]:
+        """The listed name that begins here, whatever its case, and where it ends."""
+        word = self.words[at]
+        if self._before(at) == "me" and self._near(at, ("call",)) and _is_given(word.folded):
+            return at + 1, [self._mention(at, at + 1, "person")]
+        if len(word.folded) < 3 or (word.capital and not self.caseless):
+            return at + 1, []
+        end = at + 1
+        while end < min(self.last, at + _LONGEST_LISTED) and self.words[end].glued:
+            end += 1
+        listed = self._longest_listed(at, end)
+        if listed and " ".join(word.folded for word in self.words[at : at + listed[0]]) not in ALSO_PLAIN:
+            return at + listed[0], [self._mention(at, at + listed[0], listed[1])]
+        if word.folded in GENDERS and word.folded not in ALSO_WORDS and word.folded not in ALSO_PLAIN:
+            size = 2 if end - at > 1 and self.words[at + 1].folded in FAMILY_NAMES - ALSO_WORDS else 1
+            return at + size, [self._mention(at, at + size, "person")]
+        return at + 1, []
+
+    # Surroundings ---------------------------------------------------------------------------------------
+
+    def _before(self, at: int) -> str:
+        """The word before, when it belongs to the sentence; else nothing."""
+        return self.words[at - 1].folded if at > self.first else ""
+
+    def _after(self, end: int) -> str:
+        return self.words[end].folded if end < self.last else ""
+
+    def _near(self, at: int, wanted: Container[str]) -> bool:
+        """Whether one of the few words before is wanted."""
+        return any(self.words[near].folded in wanted for near in range(max(self.first, at - _FEW), at))
+
+    def _titled(self, at: int) -> bool:
+        return at > 0 and self.words[at].glued and self.words[at - 1].folded in TITLES
+
+    def _mention(self, at: int, end: int, kind: EntityType) -> Mention:
+        start, stop = self.words[at].start, self.words[end - 1].end
+        told = self._told(at) if kind == "person" else {}
+        return Mention(self.text[start:stop], kind, start, stop, told)
+
+    def _told(self, at: int) -> dict[str, str]:
+        """What title and given name tell: how one is addressed, and whom the name mostly names."""
+        title = self.words[at - 1] if self._titled(at) else None
+        gender = (TITLES[title.folded] if title else "") or GENDERS.get(self.words[at].folded, "")
+        told = {"address": title.text} if title else {}
+        return {**told, "gender": gender} if gender else told
+
+
+def _is_plain(word: Word) -> bool:
+    """Whether a capital tells nothing: a small word, or one that likes to begin sentences."""
+    if word.folded in GENDERS and word.folded not in STOPWORDS:
+        return False
+    return word.folded.replace("’", "'") in cues.PLAIN or word.folded.partition("'")[0] in STOPWORDS
+
+
+def _is_known(word: Word) -> bool:
+    folded = word.folded
+    return folded in GENDERS or folded in PLACES or folded in ORGANISATIONS or folded in THINGS
+
+
+def _is_given(folded: str) -> bool:
+    return folded in GENDERS or len(folded) == 2

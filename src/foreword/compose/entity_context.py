@@ -1,0 +1,174 @@
+"""Who and what a question is about, worded within a number of tokens.
+
+Those that the question names come by how surely it means them; those that the conversation is about come by
+their salience, a little less. What is not relevant enough is not said. An entity with all its details that
+does not fit is said by name and type alone; if that does not fit either, the next is tried.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from foreword.compose.parts import sheltered_line
+from foreword.options import share, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.dialogue import DialogueState, Entity, EntityRelationship, ResolvedEntity
+    from foreword.tokens import Tokenizer
+
+SALIENT_WEIGHT = 0.7
+"""What the salience of an entity counts, as against being named in the question."""
+
+_FIRST_ATTRIBUTES = ("email", "phone", "title", "department", "location")
+_HEADING = "Relevant entities:"
+_MOST_ALIASES = 3
+_JOIN = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EntityTemplate:
+    """What stands before the lines of an entity."""
+
+    bullet: str = "• "
+    indent: str = "  "
+    related: str = "Related: "
+    aliases: str = "Also called "
+
+
+DEFAULT_TEMPLATE = EntityTemplate()
+
+
+@dataclass(frozen=True, slots=True)
+class EntityContextConfig:
+    """How many entities are worded, and how much is said of each."""
+
+    max_entities: int = 10
+    min_relevance: float = 0.3
+    attributes_per_entity: int = 4
+    include_relationships: bool = True
+    template: EntityTemplate = DEFAULT_TEMPLATE
+
+    def __post_init__(self) -> None:
+        whole("max_entities", self.max_entities, 0, 10_000)
+        whole("attributes_per_entity", self.attributes_per_entity, 0, 10_000)
+        share("min_relevance", self.min_relevance)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityContext:
+    """A worded entity; `token_count` is that of `formatted`."""
+
+    entity_id: str
+    name: str
+    entity_type: str
+    description: str
+    attributes: tuple[tuple[str, str], ...]
+    relationships: tuple[EntityRelationship, ...]
+    relevance: float
+    formatted: str
+    token_count: int
+
+    @property
+    def has_details(self) -> bool:
+        """Whether more is said than a name and a type."""
+        return bool(self.description or self.attributes or self.relationships)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityContextFormatter:
+    """Chooses and words entities."""
+
+    tokenizer: Tokenizer
+    config: EntityContextConfig = EntityContextConfig()
+
+    def format(
+        self, dialogue_state: DialogueState, resolved_entities: Sequence[ResolvedEntity], max_tokens: int
+    ) -> tuple[EntityContext, ...]:
+        """The entities that fit, the most relevant first; `entities_text` of them is within the tokens."""
+        chosen: list[EntityContext] = []
+        left = max_tokens - self.tokenizer.count(_HEADING) - _JOIN
+        for entity, relevance in self._candidates(dialogue_state, resolved_entities):
+            if len(chosen) >= self.config.max_entities or left <= _JOIN:
+                break
+            worded = self._worded(entity, relevance, dialogue_state)
+            if worded.token_count + _JOIN > left:
+                worded = without_details(worded, self.tokenizer)
+            if worded.token_count + _JOIN <= left:
+                chosen.append(worded)
+                left -= worded.token_count + _JOIN
+        while chosen and self.tokenizer.count(entities_text(chosen)) > max_tokens:
+            chosen.pop()  # tokens do not add up exactly
+        return tuple(chosen)
+
+    def _candidates(
+        self, state: DialogueState, resolved: Sequence[ResolvedEntity]
+    ) -> list[tuple[Entity, float]]:
+        """The entities that are relevant enough, once each, the most relevant first."""
+        registry = state.entity_registry
+        found: dict[str, tuple[Entity, float]] = {}
+        for each in resolved:
+            entity = registry.get(each.entity_id)
+            if entity is not None and each.confidence > found.get(entity.id, (entity, -math.inf))[1]:
+                found[entity.id] = (entity, each.confidence)
+        for entity in registry.get_high_salience_entities(self.config.max_entities):
+            found.setdefault(entity.id, (entity, registry.get_salience(entity.id) * SALIENT_WEIGHT))
+        relevant = [pair for pair in found.values() if pair[1] >= self.config.min_relevance]
+        return sorted(relevant, key=lambda pair: -pair[1])
+
+    def _worded(self, entity: Entity, relevance: float, state: DialogueState) -> EntityContext:
+        related = state.entity_registry.relationships(entity.id) if self.config.include_relationships else ()
+        aliases = [alias for name in entity.aliases[:_MOST_ALIASES] if (alias := sheltered_line(name))]
+        worded = EntityContext(
+            entity_id=entity.id,
+            name=sheltered_line(entity.canonical_name),
+            entity_type=entity.entity_type,
+            description=f"{self.config.template.aliases}{', '.join(aliases)}" if aliases else "",
+            attributes=self._attributes(entity),
+            relationships=tuple(related),
+            relevance=relevance,
+            formatted="",
+            token_count=0,
+        )
+        return _with_text(worded, self.tokenizer, self.config.template)
+
+    def _attributes(self, entity: Entity) -> tuple[tuple[str, str], ...]:
+        """Those that mostly help first, then the others as they come."""
+        first = [name for name in _FIRST_ATTRIBUTES if name in entity.attributes]
+        names = first + [name for name in entity.attributes if name not in _FIRST_ATTRIBUTES]
+        return tuple(
+            (sheltered_line(name), sheltered_line(entity.attributes[name]))
+            for name in names[: self.config.attributes_per_entity]
+        )
+
+
+def without_details(context: EntityContext, tokenizer: Tokenizer) -> EntityContext:
+    """The same entity by name and type alone, which are its first line."""
+    name = context.formatted.partition("\n")[0]
+    return replace(
+        context,
+        description="",
+        attributes=(),
+        relationships=(),
+        formatted=name,
+        token_count=tokenizer.count(name),
+    )
+
+
+def entities_text(contexts: Sequence[EntityContext]) -> str:
+    """All entities as they stand in a prompt; nothing for none."""
+    return "\n".join((_HEADING, *(each.formatted for each in contexts))) if contexts else ""
+
+
+def _with_text(context: EntityContext, tokenizer: Tokenizer, template: EntityTemplate) -> EntityContext:
+    lines = [context.description] if context.description else []
+    lines += [f"{name}: {value}" for name, value in context.attributes]
+    if context.relationships:
+        related = (sheltered_line(f"{each.relation} {each.target_name}") for each in context.relationships)
+        lines.append(template.related + ", ".join(related))
+    name = f"{template.bullet}{context.name} ({context.entity_type})"
+    formatted = "\n".join((name, *(template.indent + line for line in lines)))
+    return replace(context, formatted=formatted, token_count=tokenizer.count(formatted))

@@ -1,0 +1,265 @@
+"""The conversation so far, worded within a number of tokens.
+
+Three things, each under its own heading: a summary of what is long ago, the earlier turns that bear on the
+present question (found elsewhere, handed in), and the recent turns as they were said. In a small room the
+last exchange comes first, then what was recalled, then the summary, then more of the recent turns. The text
+is counted as it stands, joins included, and is never over. Only turns that may fit are looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from foreword.clean import indented
+from foreword.compose.middle import LEAST, shortened_in_middle
+from foreword.compose.parts import sheltered
+from foreword.compose.turns import FormattedTurn, TurnStyle, TurnWording, blocks, chronological, same
+from foreword.options import share, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from foreword.dialogue import DialogueState, DialogueSummarizer, Turn
+    from foreword.tokens import Tokenizer
+
+_JOIN = 2
+"""What a line may cost beside its own tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryTemplate:
+    """What stands around the parts of a history; `{}` in `summary` is where the summary goes."""
+
+    summary: str = "[Conversation summary: {}]"
+    recalled: str = "Earlier in this conversation:"
+    recent: str = "Recent conversation:"
+
+
+DEFAULT_TEMPLATE = HistoryTemplate()
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFormatterConfig:
+    """How a conversation is worded; the shares say how much of the room a part may take at most."""
+
+    verbatim_turns: int = 20
+    max_summary_tokens: int = 300
+    include_speakers: bool = True
+    include_timestamps: bool = False
+    template: HistoryTemplate = DEFAULT_TEMPLATE
+    recalled_share: float = 0.5
+    summary_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        whole("verbatim_turns", self.verbatim_turns, 0, 1_000_000)
+        whole("max_summary_tokens", self.max_summary_tokens, 0, 1_000_000)
+        share("recalled_share", self.recalled_share)
+        share("summary_share", self.summary_share)
+
+
+@dataclass(frozen=True, slots=True)
+class FormattedHistory:
+    """A worded conversation; recalled and recent turns are oldest first, `token_count` is that of `text`."""
+
+    summary: str | None = None
+    recalled: tuple[FormattedTurn, ...] = ()
+    recent_turns: tuple[FormattedTurn, ...] = ()
+    text: str = ""
+    token_count: int = 0
+    template: HistoryTemplate = DEFAULT_TEMPLATE
+
+
+def history_of(
+    summary: str | None,
+    recalled: Sequence[FormattedTurn],
+    recent: Sequence[FormattedTurn],
+    tokenizer: Tokenizer,
+    template: HistoryTemplate = DEFAULT_TEMPLATE,
+) -> FormattedHistory:
+    """The parts as one text, counted."""
+    text = history_text(summary, recalled, recent, template)
+    return FormattedHistory(
+        summary or None, tuple(recalled), tuple(recent), text, tokenizer.count(text), template
+    )
+
+
+def history_text(
+    summary: str | None,
+    recalled: Sequence[FormattedTurn],
+    recent: Sequence[FormattedTurn],
+    template: HistoryTemplate,
+) -> str:
+    """The parts that are there under their headings, a blank line between them."""
+    parts = [template.summary.replace("{}", indented(sheltered(summary), 2))] if summary else []
+    for heading, turns in ((template.recalled, recalled), (template.recent, recent)):
+        if turns:
+            parts.append("\n".join((heading, *(turn.formatted for turn in turns))))
+    return "\n\n".join(parts)
+
+
+class HistoryFormatter:
+    """Words conversations; keeps nothing of them but the token counts of some turns."""
+
+    def __init__(
+        self,
+        summarizer: DialogueSummarizer,
+        tokenizer: Tokenizer,
+        config: HistoryFormatterConfig | None = None,
+    ) -> None:
+        self.config = config or HistoryFormatterConfig()
+        self._summarizer = summarizer
+        self._tokenizer = tokenizer
+        self._wording = TurnWording(tokenizer)
+        self._recent = TurnStyle(self.config.include_speakers, self.config.include_timestamps)
+        self._recalled = TurnStyle(self.config.include_speakers, self.config.include_timestamps, date=True)
+
+    def format(
+        self, dialogue_state: DialogueState, max_tokens: int, recalled: Sequence[Turn] = ()
+    ) -> FormattedHistory:
+        """The conversation in at most so many tokens; `recalled` are earlier turns, the best first."""
+        turns = dialogue_state.turns
+        draft = _Draft(turns, max_tokens - self._heading(self.config.template.recent))
+        for_recalled = int(max_tokens * self.config.recalled_share)
+        self._take_last_exchange(draft, draft.left - (for_recalled // 2 if recalled else 0))
+        self._take_recalled(draft, recalled, for_recalled)
+        self._take_more(
+            draft, min(self.config.max_summary_tokens, int(max_tokens * self.config.summary_share))
+        )
+        self._take_summary(draft)
+        return self._exact(draft, max_tokens)
+
+    def _take_last_exchange(self, draft: _Draft, room: int) -> None:
+        """The newest turns back to what the user said last; of a turn that is too long alone, what fits."""
+        for start, block in blocks(draft.turns):
+            if len(draft.turns) - start > self.config.verbatim_turns:
+                break
+            worded = self._whole(block, room)
+            if worded is None and not draft.recent:
+                worded = self._shortened(block, room)
+            if worded is None:
+                break
+            draft.add(start, worded)
+            room -= _cost(worded)
+            if any(turn.role == "user" for turn in block):
+                break
+        draft.exchange = len(draft.recent)
+
+    def _take_recalled(self, draft: _Draft, recalled: Sequence[Turn], allowed: int) -> None:
+        """As many of the recalled as fit, best first; the best is shortened rather than left out."""
+        room = min(allowed, draft.left) - self._heading(self.config.template.recalled)
+        known = draft.shown()
+        for turn in recalled:
+            if room <= _JOIN:
+                break
+            if same(turn) in known:
+                continue
+            word = self._wording.word if draft.recalled else self._wording.shorten
+            worded = word(turn, self._recalled, room - _JOIN)
+            if worded is not None:
+                known.add(same(turn))
+                draft.recalled.append(replace(worded, rank=len(draft.recalled)))
+                room -= _cost([worded])
+        if draft.recalled:
+            draft.left -= _cost(draft.recalled) + self._heading(self.config.template.recalled)
+
+    def _take_more(self, draft: _Draft, summary: int) -> None:
+        """More of the recent turns: all that were said, if they fit, else so many that a summary has room."""
+        if not draft.recent:
+            return
+        more = self._before(draft, draft.left)
+        if more and more[-1][0] > 0:
+            more = self._before(draft, draft.left - summary)
+        for start, worded in more:
+            draft.add(start, worded)
+
+    def _before(self, draft: _Draft, room: int) -> list[tuple[int, list[FormattedTurn]]]:
+        """The blocks before those of the draft that fit whole, newest first."""
+        fitting: list[tuple[int, list[FormattedTurn]]] = []
+        for start, block in blocks(draft.turns, draft.first):
+            if len(draft.turns) - start > self.config.verbatim_turns:
+                break
+            worded = self._whole(block, room)
+            if worded is None:
+                break
+            fitting.append((start, worded))
+            room -= _cost(worded)
+        return fitting
+
+    def _take_summary(self, draft: _Draft) -> None:
+        """What came before the recent turns, told in what room there is."""
+        room = min(self.config.max_summary_tokens, draft.left - self._heading(self.config.template.summary))
+        if draft.first and room >= LEAST:
+            told = self._summarizer.summarize(draft.turns[: draft.first], room)
+            draft.summary = shortened_in_middle(sheltered(told).strip(), room, self._tokenizer)
+
+    def _whole(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
+        """The turns of a block, if all of them fit together."""
+        worded: list[FormattedTurn] = []
+        for turn in block:
+            line = self._wording.word(turn, self._recent, room - _JOIN)
+            if line is None:
+                return None
+            worded.append(line)
+            room -= _cost([line])
+        return worded
+
+    def _shortened(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
+        """The turns of a block with the same room for each, the middle left out of what is longer."""
+        each = room // len(block) - _JOIN
+        worded = [line for turn in block if (line := self._wording.shorten(turn, self._recent, each))]
+        return worded if len(worded) == len(block) else None
+
+    def _exact(self, draft: _Draft, max_tokens: int) -> FormattedHistory:
+        """The draft as text; tokens do not add up exactly, so what is over goes, the least needed first."""
+        while True:
+            recent = [turn for block in reversed(draft.recent) for turn in block]
+            recalled = chronological(draft.recalled, draft.turns)
+            made = history_of(draft.summary, recalled, recent, self._tokenizer, self.config.template)
+            if made.token_count <= max_tokens or not made.text:
+                return made
+            draft.drop()
+
+    def _heading(self, text: str) -> int:
+        return self._wording.count(text) + _JOIN
+
+
+class _Draft:
+    """What has been chosen so far: recent blocks newest first, recalled turns best first."""
+
+    def __init__(self, turns: Sequence[Turn], room: int) -> None:
+        self.turns = turns
+        self.left = room
+        self.first = len(turns)
+        self.recent: list[list[FormattedTurn]] = []
+        self.recalled: list[FormattedTurn] = []
+        self.summary = ""
+        self.exchange = 0
+
+    def add(self, start: int, block: list[FormattedTurn]) -> None:
+        """One block more of the recent turns, from that place on; what is in it need not be recalled."""
+        self.first = start
+        self.recent.append(block)
+        self.left -= _cost(block)
+        told = {same(worded.turn) for worded in block}
+        self.left += _cost([worded for worded in self.recalled if same(worded.turn) in told])
+        self.recalled = [worded for worded in self.recalled if same(worded.turn) not in told]
+
+    def shown(self) -> set[Hashable]:
+        """The recent turns, by what their copies have in common with them."""
+        return {same(worded.turn) for block in self.recent for worded in block}
+
+    def drop(self) -> None:
+        """Without what is needed least."""
+        if len(self.recent) > self.exchange:
+            self.recent.pop()
+        elif self.summary:
+            self.summary = ""
+        elif self.recalled:
+            self.recalled.pop()
+        else:
+            self.recent.pop()
+
+
+def _cost(turns: Sequence[FormattedTurn]) -> int:
+    return sum(turn.tokens + _JOIN for turn in turns)

@@ -1,0 +1,55 @@
+"""The names of a prompt's parts, and text that cannot pass for one of them.
+
+What is said in a conversation or found in a document is data: a line of it that reads `[SYSTEM]` must not
+open a part of the prompt. Such a line keeps its words and gets a backslash before them. What the words ask
+for is not judged here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from foreword.clean import one_line, visible
+
+PartName = Literal["SYSTEM", "CONTEXT", "KNOWLEDGE", "USER"]
+PART_NAMES: tuple[PartName, ...] = ("SYSTEM", "CONTEXT", "KNOWLEDGE", "USER")
+
+_NAMES = "|".join((*PART_NAMES, "ASSISTANT", "TOOL"))
+_GAP = r"[^\S\n]*"
+_HEADING = re.compile(
+    rf"^({_GAP})(?=[\[［【]{_GAP}/?{_GAP}(?:{_NAMES}){_GAP}[\]］】])", re.MULTILINE | re.IGNORECASE
+)
+_HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")
+_OTHER_BREAKS = re.compile("[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+
+
+def part(name: PartName, text: str) -> str:
+    """The text under the heading of a part."""
+    return f"[{name}]\n{text}"
+
+
+def sheltered(text: str) -> str:
+    """The text as a reader sees it, with no line of it that looks like the heading of a part."""
+    return _escaped(visible(text))
+
+
+def sheltered_line(text: str) -> str:
+    """The same on one line."""
+    return _escaped(one_line(visible(text)))
+
+
+def verbatim(text: str) -> str:
+    """The text as it came, but for halves of characters and lines that look like the heading of a part."""
+    if _OTHER_BREAKS.search(text):  # the reader may see a line begin where our pattern would not
+        return "".join(_escaped(line) for line in text.splitlines(keepends=True))
+    return _escaped(text)
+
+
+def whole_characters(text: str) -> str:
+    """The text without halves of characters, which no encoding can carry."""
+    return _HALF_A_CHARACTER.sub("", text)
+
+
+def _escaped(text: str) -> str:
+    return _HEADING.sub(r"\1\\", whole_characters(text))

@@ -1,0 +1,219 @@
+"""What an agent is told of its task, its manner and its user's wishes, within a number of tokens.
+
+When there is too little room, wishes go first, then the manner, then the end of the instructions; never part
+of a sentence. Of the wishes, the user's own words stay longest: first in their order, then the style, the
+length, the level and the layout. A line that is too long is passed over and the next is tried.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from foreword.compose.parts import sheltered, sheltered_line
+from foreword.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.tokens import Tokenizer
+
+CommunicationStyle = Literal["formal", "professional", "casual", "friendly"]
+Verbosity = Literal["concise", "moderate", "detailed"]
+TechnicalLevel = Literal["beginner", "intermediate", "expert"]
+
+_STYLES: dict[str, str] = {
+    "formal": "Use formal language.",
+    "professional": "Be professional and clear.",
+    "casual": "Use casual, conversational language.",
+    "friendly": "Be warm and friendly.",
+}
+_VERBOSITIES: dict[str, str] = {
+    "concise": "Keep responses brief and to the point.",
+    "moderate": "Provide balanced, moderate-length responses.",
+    "detailed": "Provide comprehensive, detailed responses.",
+}
+_LEVELS: dict[str, str] = {
+    "beginner": "Explain concepts simply, avoiding jargon.",
+    "intermediate": "Use appropriate technical terms with brief explanations.",
+    "expert": "Use technical language freely.",
+}
+_LAYOUT: dict[str, str] = {
+    "use_bullets": "Use bullet points for lists.",
+    "use_numbered_lists": "Use numbered lists for sequential steps.",
+    "include_code_blocks": "Put code in code blocks.",
+    "include_links": "Include links to sources.",
+}
+_HEADING = "User preferences:"
+_SENTENCE_END = re.compile(
+    r"""(?<!\be\.g)(?<!\bi\.e)(?:[.!?…]+["'”’)\]]*(?=\s+(?![a-z]))|[。！？]+[」』”]*|(?=\n)|\Z)"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Helpful:
+    """The usual manner."""
+
+    def __str__(self) -> str:
+        return "You are a helpful assistant. Be accurate, concise, and helpful."
+
+
+@dataclass(frozen=True, slots=True)
+class Expert:
+    """One who knows a field."""
+
+    domain: str
+
+    def __str__(self) -> str:
+        return (
+            f"You are an expert assistant specializing in {self.domain}. "
+            "Provide detailed, accurate information."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Conversational:
+    """One who likes to talk."""
+
+    def __str__(self) -> str:
+        return "You are a friendly conversational assistant. Be engaging and natural in your responses."
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """A manner in your own words."""
+
+    description: str
+
+    def __str__(self) -> str:
+        return self.description
+
+
+AgentPersonality = Helpful | Expert | Conversational | Custom
+
+
+@dataclass(frozen=True, slots=True)
+class FormattingPreferences:
+    """How answers should look; what is not wished for is not mentioned."""
+
+    use_bullets: bool = False
+    use_numbered_lists: bool = False
+    include_code_blocks: bool = False
+    include_links: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UserPreferences:
+    """How a user wants to be answered."""
+
+    style: CommunicationStyle = "professional"
+    verbosity: Verbosity = "moderate"
+    technical_level: TechnicalLevel = "intermediate"
+    formatting: FormattingPreferences = FormattingPreferences()
+    custom_instructions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, sentences in (
+            ("style", _STYLES),
+            ("verbosity", _VERBOSITIES),
+            ("technical_level", _LEVELS),
+        ):
+            if getattr(self, name) not in sentences:
+                raise ValidationError(f"{name} is one of {', '.join(sentences)}, not {getattr(self, name)!r}")
+
+    def sentences(self) -> list[str]:
+        """The wishes that have words of ours."""
+        layout = [words for name, words in _LAYOUT.items() if getattr(self.formatting, name)]
+        return [_STYLES[self.style], _VERBOSITIES[self.verbosity], _LEVELS[self.technical_level], *layout]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPrompt:
+    """The text, what it is made of, and in words what had no room."""
+
+    text: str
+    token_count: int
+    base_instructions: str = ""
+    personality: str = ""
+    user_preferences: str = ""
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPromptBuilder:
+    """The instructions of one agent for one user."""
+
+    base_instructions: str
+    agent_personality: AgentPersonality = Helpful()
+    user_preferences: UserPreferences | None = None
+    tokenizer: Tokenizer = field(kw_only=True)
+
+    def build(self, max_tokens: int) -> str:
+        """The system prompt in at most so many tokens; empty if not even one sentence fits."""
+        return self.compose(max_tokens).text
+
+    def compose(self, max_tokens: int) -> SystemPrompt:
+        """The same with its parts, and what was left out."""
+        base = sheltered(self.base_instructions).strip()
+        manner = sheltered(str(self.agent_personality)).strip()
+        own, sentences = self._own_words(), self._sentences()
+        lost: list[str] = []
+        kept_base = self._beginning(base, max_tokens)
+        if kept_base != base:
+            lost.append("the end of the base instructions")
+        kept_manner = manner if not lost and self._fits((base, manner), max_tokens) else ""
+        if kept_manner != manner:
+            lost.append("the personality")
+        wishes = [] if lost else self._wishes((base, manner), own, sentences, max_tokens)
+        if missing := len(own) + len(sentences) - len(wishes):
+            lost.append(f"{missing} of {len(own) + len(sentences)} user preferences")
+        text = _joined((kept_base, kept_manner, _listed(wishes)))
+        return SystemPrompt(
+            text, self.tokenizer.count(text), kept_base, kept_manner, _listed(wishes), tuple(lost)
+        )
+
+    def _beginning(self, base: str, max_tokens: int) -> str:
+        """The instructions up to the last end of a sentence that fits."""
+        if self.tokenizer.count(base) <= max_tokens:
+            return base
+        ends = [match.end() for match in _SENTENCE_END.finditer(base) if match.end()]
+        fitting = bisect_right(ends, max_tokens, key=lambda end: self.tokenizer.count(base[:end]))
+        while fitting and self.tokenizer.count(base[: ends[fitting - 1]]) > max_tokens:
+            fitting -= 1
+        return base[: ends[fitting - 1]].rstrip() if fitting else ""
+
+    def _wishes(
+        self, before: Sequence[str], own: list[str], sentences: list[str], max_tokens: int
+    ) -> list[str]:
+        """As many lines of preferences as fit, the user's own words tried first and standing last."""
+        if self._fits((*before, _listed([*sentences, *own])), max_tokens):
+            return [*sentences, *own]
+        kept_own: list[str] = []
+        for line in own:
+            if self._fits((*before, _listed([*kept_own, line])), max_tokens):
+                kept_own.append(line)
+        kept: list[str] = []
+        for line in sentences:
+            if self._fits((*before, _listed([*kept, line, *kept_own])), max_tokens):
+                kept.append(line)
+        return [*kept, *kept_own]
+
+    def _own_words(self) -> list[str]:
+        written = self.user_preferences.custom_instructions if self.user_preferences else ()
+        return [line for words in written if (line := sheltered_line(words))]
+
+    def _sentences(self) -> list[str]:
+        return self.user_preferences.sentences() if self.user_preferences else []
+
+    def _fits(self, parts: Sequence[str], max_tokens: int) -> bool:
+        return self.tokenizer.count(_joined(parts)) <= max_tokens
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "\n\n".join(filter(None, parts))
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join((_HEADING, *lines)) if lines else ""

@@ -1,0 +1,77 @@
+"""What a line of a labelled set would have been captured as, had it been met in the world.
+
+A file goes the way of `foreword index`: secrets are taken out, then code is cut into units and a document
+into pieces of its sections. A function that stands in no file is the unit it would be in one, without a path.
+A commit is told as history tells it. Anything else was somebody's words, and stays whole.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from foreword.capture.code import WINDOW, units
+from foreword.capture.commits import told
+from foreword.capture.decode import sound_text
+from foreword.capture.documents import chunks
+from foreword.capture.languages import DOCUMENTS, SNIFFED, language_of
+from foreword.capture.purge import without_keys
+
+if TYPE_CHECKING:
+    from foreword.types import Item
+
+_CHANGED = re.compile(r"(?P<message>.*?)\s*^files: (?P<files>[^\n]+)\s*\Z", re.DOTALL | re.MULTILINE)
+"""How a set writes a commit: its message, and behind it the files that it changed."""
+
+
+def captured(whole: Item) -> list[Item]:
+    """The items that a line becomes, given as the item it would be if it were kept whole."""
+    if not whole.text.strip():
+        return []
+    if whole.kind == "commit":
+        return [_of_history(whole)]
+    path = whole.metadata.get("path")
+    if path and whole.kind in ("code", "document"):
+        return _of_file(str(path), whole)
+    return _of_no_file(whole) if whole.kind == "code" else [whole]
+
+
+def _of_history(whole: Item) -> Item:
+    known = _CHANGED.fullmatch(whole.text)
+    if known is None:
+        return whole
+    message, files = known["message"].strip(), known["files"].split(", ")
+    return replace(
+        whole,
+        text=told(message or "(no message)", files),
+        metadata={**whole.metadata, "message": message, "files": files, "files_changed": len(files)},
+    )
+
+
+def _of_file(path: str, whole: Item) -> list[Item]:
+    text = without_keys(sound_text(whole.text))
+    language = language_of(path, text[:SNIFFED].encode())
+    if language in DOCUMENTS:
+        made = chunks(path, text.encode(), whole.workspace, whole.created_at)
+    else:
+        made = units(path, text, language, whole.workspace, whole.created_at)
+    return [
+        replace(item, session=whole.session, metadata={**whole.metadata, **item.metadata}) for item in made
+    ]
+
+
+def _of_no_file(whole: Item) -> list[Item]:
+    """The units of code whose file is not known; itself, where no part of it is worth a unit."""
+    # A file of a few lines is one item, whatever it defines; but a function stands among others.
+    text = without_keys(sound_text(whole.text)) + "\n" * WINDOW
+    language = str(whole.metadata.get("language") or "")
+    made = units("", text, language, whole.workspace, whole.created_at)
+    return [_without_path(item, whole) for item in made] or [whole]
+
+
+def _without_path(item: Item, whole: Item) -> Item:
+    known = {name: value for name, value in item.metadata.items() if name != "path"}
+    return replace(
+        whole, text=item.text, about=item.about.lstrip(" ›—"), metadata={**whole.metadata, **known}
+    )
