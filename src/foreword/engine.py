@@ -18,7 +18,7 @@ from foreword.capture.statement import sound, sound_item, without_secrets
 from foreword.compose.templates import TEMPLATES, ContextTemplate
 from foreword.embedder import Embedder
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
-from foreword.knowledge import axes
+from foreword.knowledge import axes, freshness
 from foreword.log import get_logger
 from foreword.options import CacheConfig, ContextOptions, SearchOptions, known_kind, named, share
 from foreword.recall.fuse import BLENDS, OTHER, Blend
@@ -36,7 +36,18 @@ from foreword.spaces.rerank import BundledReranker
 from foreword.spaces.time import DaySpace, HourSpace, RecencySpace
 from foreword.store.base import Amend, Delete, KnownVectors, Put, PutReceipt, Relate, Relations
 from foreword.tokens import Tokenizer, tokenizer
-from foreword.types import Filters, Item, Note, Query, Receipt, Relation, SearchResult, Source, Views
+from foreword.types import (
+    Filters,
+    Item,
+    Note,
+    Query,
+    Receipt,
+    Relation,
+    SearchResult,
+    Source,
+    Views,
+    content_hash,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,6 +64,9 @@ _log = get_logger("foreword")
 
 _BATCH = 500
 
+NEWEST = "newest"
+"""In the changes that go with items: the last of these, whatever its id will be."""
+
 _Options = TypeVar("_Options", bound=SearchOptions)
 
 
@@ -67,7 +81,7 @@ class Forgotten:
 def views(item: Item) -> Views:
     """What the word-like spaces see of an item."""
     text = item.searchable
-    return Views(identifiers.parts(text), entities.extract(text))
+    return Views(identifiers.parts(text), (*entities.extract(text), *freshness.names(item)))
 
 
 class ContextEngine:
@@ -141,15 +155,17 @@ class ContextEngine:
             metadata=metadata if metadata is not None else {},
             created_at=created_at if created_at is not None else self.clock(),
         )
-        kept = self.remember_all([item], workspace)[0]
-        if supersedes == kept.id:
-            raise ValidationError(f"{supersedes!r} says the same already; an item cannot supersede itself")
-        if supersedes is not None:
-            self.store.batch([Amend(workspace, supersedes, superseded_by=kept.id)])
-        return kept
+        changes = [] if supersedes is None else [Amend(workspace, supersedes, superseded_by=NEWEST)]
+        return self.remember_all([item], workspace, changes)[0]
 
-    def remember_all(self, items: Iterable[Item], workspace: str) -> list[Item]:
-        """Keep many items, a few hundred a transaction. All are checked before the first is written."""
+    def remember_all(
+        self, items: Iterable[Item], workspace: str, changes: Sequence[Amend] = ()
+    ) -> list[Item]:
+        """Keep many items, a few hundred a transaction. All are checked before the first is written.
+
+        A statement supersedes older ones about the same subject and attribute. `changes` are made in the
+        transaction that keeps the last item, which they may name as `NEWEST`.
+        """
         named(workspace)
         counted = [
             replace(item, tokens=self.tokenizer.count(item.text), workspace=workspace)
@@ -157,9 +173,12 @@ class ContextEngine:
         ]
         kept: list[Item] = []
         for start in range(0, len(counted), _BATCH):
-            batch = tuple(counted[start : start + _BATCH])
-            stored = self.store.batch([Put(workspace, batch)])[0]
-            kept += [one.item for one in stored]
+            batch, settled = freshness.settled(self.store, workspace, counted[start : start + _BATCH])
+            last = start + _BATCH >= len(counted)
+            more = self._inherited(workspace, batch[-1], changes) if last else []
+            stored, *amended = self.store.batch([Put(workspace, batch), *settled, *more])
+            now = {item.id: item for item in amended if item is not None}
+            kept += [now.get(one.item.id, one.item) for one in stored]
             if self._embedder:
                 self._embedder.notice(workspace, [one.item for one in stored if one.new])
         return kept
@@ -405,6 +424,18 @@ class ContextEngine:
         """The tools for one question: the cross-encoder is among them in the full lane only."""
         kit = replace(self.kit, blends=self._blends.get(workspace, BLENDS))
         return replace(kit, reranker=self._reranker) if options.reranks else kit
+
+    def _inherited(self, workspace: str, newest: Item, changes: Sequence[Amend]) -> list[Amend]:
+        """The changes, with the newest item by its content: it may be there already, under another id."""
+        name = content_hash(replace(newest, created_at=newest.created_at.astimezone(UTC)))
+        olds = self.store.get(workspace, *(change.id for change in changes)) if changes else ()
+        for change, old in zip(changes, olds, strict=True):
+            if change.superseded_by == NEWEST and old is not None and old.hash == name:
+                raise ValidationError(f"{old.id!r} says the same already; an item cannot supersede itself")
+        return [
+            replace(change, superseded_by=name) if change.superseded_by == NEWEST else change
+            for change in changes
+        ]
 
     def _refuse_unknown(self, workspace: str, ids: Sequence[str]) -> None:
         """Look before anything is stored, so that a wrong id leaves nothing behind."""

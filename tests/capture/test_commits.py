@@ -107,24 +107,19 @@ def test_a_commit_happened_when_it_was_committed(repository):
     assert next(commits(repository, "shop")).created_at == datetime.fromtimestamp(START, UTC)
 
 
-def test_the_code_that_changed_is_named_before_tests_and_notes(repository):
-    commit(
-        repository,
-        "All",
-        CHANGES="c\n",
-        **{"docs__a.md": "d\n", "tests__test_cart.py": "t\n", "src__cart.py": "s\n"},
-    )
-    [text] = texts(repository)
-    assert text == "All\n\nfiles: src/cart.py, tests/test_cart.py, CHANGES, docs/a.md"
+def test_files_are_named_behind_the_message_in_the_order_of_git(repository):
+    commit(repository, "All", **{"docs__a.md": "d\n", "tests__test_cart.py": "t\n", "src__cart.py": "s\n"})
+    assert texts(repository) == ["All\n\nfiles: docs/a.md, src/cart.py, tests/test_cart.py"]
 
 
-def test_many_files_are_counted_and_the_first_are_named(repository):
-    commit(repository, "Many", **{f"f{number:02}.py": "x\n" for number in range(30)})
+def test_many_files_are_counted_and_the_most_telling_are_named(repository):
+    notes = {f"a{number:02}.md": "x\n" for number in range(FILES)}
+    checks = {f"test_{number:02}.py": "x\n" for number in range(10)}
+    commit(repository, "Many", **notes, **checks, **{f"z{number:02}.py": "x\n" for number in range(10)})
     item = next(commits(repository, "shop"))
-    assert item.metadata["files_changed"] == 30
-    assert len(item.metadata["files"]) == 30
-    assert item.text.endswith(f" and {30 - FILES} more")
-    assert item.text.count(".py") == FILES
+    assert item.metadata["files_changed"] == len(item.metadata["files"]) == FILES + 20
+    named = [*sorted(checks)[: FILES - 10], *(f"z{number:02}.py" for number in range(10))]
+    assert item.text == f"Many\n\nfiles: {', '.join(named)} and 20 more"
 
 
 def test_names_of_any_length_leave_the_text_short():

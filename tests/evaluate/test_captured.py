@@ -120,7 +120,7 @@ def test_a_commit_is_told_as_history_tells_it(tmp_path, several):
 
 def test_a_commit_without_a_message_can_be_kept():
     [item] = captured(_whole("files: README, setup.py", kind="commit"))
-    assert sound_item(item).text == "(no message)\n\nfiles: setup.py, README"
+    assert sound_item(item).text == "(no message)\n\nfiles: README, setup.py"
     assert item.metadata["message"] == ""
 
 

@@ -35,6 +35,9 @@ _LARGE_ENOUGH = 0.4
 _APART = 0.1
 """A paragraph of which a smaller share of words was used in the chunk before it is about something else."""
 
+_LONGEST_TOKEN = 16
+"""No text has so many characters a token that a longer stretch could fit."""
+
 _FEWEST_WORDS = 8
 """Fewer words say nothing about a subject."""
 
@@ -119,30 +122,34 @@ class _Cutter:
 
     def _cut(self, start: int, end: int, *, code: bool) -> Iterator[tuple[int, int]]:
         """A block as it is, if it fits; else its lines or sentences, and of one too long its pieces."""
-        if self._count(start, end) <= self._size:
+        if self._fits(start, end):
             yield start, end
             return
         ends = self._line_ends(start, end) if code else sentence_ends(self._text, start, end)
-        for one in [*ends, end]:
-            while start < one and self._count(start, one) > self._size:
+        for one in (*ends, end):
+            while not self._fits(start, one):
                 kept = self._beginning(start, one)
                 yield start, kept
                 start = kept
-            if start < one:
-                yield start, one
+            yield start, one
             start = one
+
+    def _fits(self, start: int, end: int) -> bool:
+        """Whether a stretch is small enough; one that is far too long is not even counted."""
+        return end - start <= _LONGEST_TOKEN * self._size and self._count(start, end) <= self._size
 
     def _line_ends(self, start: int, end: int) -> list[int]:
         return [at + 1 for at in range(start, end) if self._text[at] == "\n"]
 
     def _beginning(self, start: int, end: int) -> int:
-        """The end of the longest beginning that fits: after a word if there is one, after a character else."""
-        kept = cut(self._text[start:end], self._size, self._counter) or self._text[start]
+        """The end of the longest beginning that fits: after a word, or after a character if need be."""
+        told = self._text[start : min(end, start + _LONGEST_TOKEN * self._size)]
+        kept = cut(told, self._size - 1, self._counter) or told[0]
         blank = max(kept.rfind(" "), kept.rfind("\n"))
         return start + (blank + 1 if blank > 0 else len(kept))
 
     def _stripped(self, start: int, end: int, *, code: bool) -> tuple[int, int] | None:
-        """A stretch without the blanks around it; the indentation of code stays. None when nothing is left."""
+        """A stretch without the blanks around it, or None; the indentation of code stays."""
         told = self._text[start:end]
         end = start + len(told.rstrip())
         start += len(told) - len(told.lstrip("\n" if code else None))

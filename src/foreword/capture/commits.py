@@ -28,7 +28,9 @@ MESSAGE = 6_000
 """How much of a message is kept, in characters: its beginning and its end."""
 
 FILES = 15
-"""How many changed files are named: code before tests, tests before the rest."""
+"""How many changed files are named, behind the message: code rather than tests, tests rather than the rest.
+On eight histories NDCG@10 is .749 so, .740 with eight files, .728 with the files before the message and .692
+without them."""
 
 _FILES_KEPT = 50
 _RENAMES = 50
@@ -84,15 +86,13 @@ def commits(root: Path, workspace: str, since_sha: str = "", limit: int | None =
 
 
 def told(message: str, files: Sequence[str]) -> str:
-    """The text of a commit: its message, then the most telling of the files it changed, on one line.
-
-    The message comes first because what comes first weighs most: behind the files, right answers sank.
-    """
+    """The text of a commit: its message, then the files it changed, on one line; of many the most telling."""
     if not files:
         return message
-    named = ", ".join(" ".join(name.split()) for name in sorted(files, key=_weight)[:FILES])[:_LONGEST_NAMES]
+    telling = set(sorted(files, key=_weight)[:FILES])
+    names = ", ".join(" ".join(name.split()) for name in files if name in telling)[:_LONGEST_NAMES]
     more = f" and {len(files) - FILES} more" if len(files) > FILES else ""
-    return f"{message}\n\nfiles: {named}{more}"
+    return f"{message}\n\nfiles: {names}{more}"
 
 
 def _is_behind(root: Path, sha: str, newest: str) -> bool:
@@ -192,7 +192,7 @@ def _item(commit: _Commit, workspace: str, *, counted: bool) -> Item:
 
 
 def _weight(path: str) -> int:
-    """Code comes first, then what tests it, then everything else."""
+    """Where a file stands among those that tell most: code first, then what tests it, then the rest."""
     language = language_of(path)
     if not language or language in DOCUMENTS:
         return 2

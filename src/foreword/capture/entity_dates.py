@@ -33,7 +33,7 @@ _FEAST = (
 )
 
 _DATES = re.compile(
-    rf"""(?<![\w.-])(?:
+    rf"""(?<![\w.-])(?=\w)(?:
         (?P<written>{_YEAR}-[01]\d-[0-3]\d(?:T[\d:.]{{4,16}}Z?)? | [0-3]?\d/[0-3]?\d/(?:{_YEAR}|\d\d)
           | [0-3]?\d\.[01]?\d\.{_YEAR} | {_YEAR}/[01]?\d/[0-3]?\d
           | {_DAY}\ (?:of\ )?{_MONTH}(?:,?\ {_YEAR})?
@@ -45,7 +45,8 @@ _DATES = re.compile(
           | this\ (?:morning|afternoon|evening) | last\ night
           | {_COUNT}\ (?:business\ |working\ )?{_SPAN}s?\ (?:ago|from\ now) | in\ {_COUNT}\ {_SPAN}s?
           | the\ (?:end|beginning|start|middle)\ of\ (?:the|this|next|last)\ {_SPAN}
-          | (?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays) | {_WEEKDAY} | {_FEAST})
+          | (?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays) | {_WEEKDAY}
+          | (?-i:Mon|Tues?|Wed|Thu(?:rs)?|Fri)\b | {_FEAST})
       | (?P<day>the\ {_DAY[:-1]}(?=\s*(?:[.,;!?)]|$|and\b|or\b|at\b|in\b)))
       | (?P<month>{_MONTH}) | (?P<year>{_YEAR}) )(?![\w-]|\.\d)
     """,

@@ -23,7 +23,13 @@ from foreword.capture.gazetteer import (
     PLACES,
     THINGS,
 )
-from foreword.capture.given_names import ALSO_WORDS, FAMILY_NAMES, GENDERS, TITLES, is_family_name
+from foreword.capture.given_names import (
+    ALSO_WORDS,
+    FAMILY_NAMES,
+    GENDERS,
+    TITLES,
+    is_family_name,
+)
 from foreword.words import STOPWORDS, fold
 
 if TYPE_CHECKING:
@@ -56,10 +62,12 @@ _PARTICLES = frozenset(
     | {"van", "von", "y"}
 )
 _ABBREVIATED = frozenset({"mr", "mrs", "ms", "dr", "prof", "st", "mt", "jr", "sr"})
+_MARKS = ("!", "?", ".", ",", "")
 _HEADLINE = 0.7
 _FEW = 4
 _LONGEST_LISTED = 4
 _LONGEST_PERSON = 4
+_LONGEST_ACTOR = 3
 _LONGEST_RUN = 8
 _LISTS: tuple[tuple[EntityType, frozenset[str]], ...] = (
     ("place", PLACES),
@@ -188,15 +196,15 @@ class _Sentence:
             return 1, None  # the title is told by the name after it
         if self._titled(at):
             return min(end - at, _LONGEST_PERSON), "person"
-        ending = self._ending(at, end)
-        if ending is not None:
+        listed, ending = self._longest_listed(at, end), self._ending(at, end)
+        if ending is not None and (listed is None or ending[0] > listed[0]):
             return ending
         if word.folded in GENDERS and self._is_person(at, end):
             return self._person_size(at, end), "person"
-        listed = self._longest_listed(at, end)
         if listed is not None:
             return listed
-        if end - at > 1 and is_family_name(self.words[end - 1].folded):
+        last = self.words[end - 1].folded
+        if end - at > 1 and is_family_name(last) and last not in DEMONYMS:
             return min(end - at, _LONGEST_PERSON), "person"
         return self._unlisted(at, end)
 
@@ -274,19 +282,20 @@ class _Sentence:
         before, after = self._before(at), self._after(end)
         if word.opens and size == 1:
             return 1, "person" if after in cues.SPEAKING else None
-        kind = self._by_cue(at, before, after)
+        kind = self._by_cue(at, size, before, after)
         if kind is None and not (size == 1 and word.text.isupper()):
             kind = "thing"
         return size, kind
 
-    def _by_cue(self, at: int, before: str, after: str) -> EntityType | None:
+    def _by_cue(self, at: int, size: int, before: str, after: str) -> EntityType | None:
         shouted = self.words[at].text.isupper()
         working = before in ("for", "by", "of") and self._near(at, cues.WORKING)
         if working or before in cues.BEFORE_ORGANISATION:
             return "organisation"
         if shouted:
             return None
-        if before in cues.BEFORE_PERSON or after in cues.AFTER_PERSON:
+        acting = after in cues.AFTER_PERSON and size < _LONGEST_ACTOR
+        if acting or before in cues.BEFORE_PERSON or self._is_called(at):
             return "person"
         moving = before in ("to", "from") and self._near(at, cues.MOVING)
         return "place" if moving or before in cues.BEFORE_PLACE else None
@@ -296,7 +305,7 @@ class _Sentence:
     def _listed(self, at: int) -> tuple[int, list[Mention]]:
         """The listed name that begins here, whatever its case, and where it ends."""
         word = self.words[at]
-        if self._before(at) == "me" and self._near(at, ("call",)) and _is_given(word.folded):
+        if self._before(at) == "me" and self._near(at, ("call",)) and word.folded in GENDERS:
             return at + 1, [self._mention(at, at + 1, "person")]
         if len(word.folded) < 3 or (word.capital and not self.caseless):
             return at + 1, []
@@ -327,6 +336,13 @@ class _Sentence:
     def _titled(self, at: int) -> bool:
         return at > 0 and self.words[at].glued and self.words[at - 1].folded in TITLES
 
+    def _is_called(self, at: int) -> bool:
+        """Whether a name stands as a call does: after a comma, and nothing but a mark after it."""
+        if at == self.first or self.words[at - 1].capital:
+            return False
+        gap = self.text[self.words[at - 1].end : self.words[at].start]
+        return gap == ", " and self.text[self.words[at].end : self.words[at].end + 1] in _MARKS
+
     def _mention(self, at: int, end: int, kind: EntityType) -> Mention:
         start, stop = self.words[at].start, self.words[end - 1].end
         told = self._told(at) if kind == "person" else {}
@@ -350,7 +366,3 @@ def _is_plain(word: Word) -> bool:
 def _is_known(word: Word) -> bool:
     folded = word.folded
     return folded in GENDERS or folded in PLACES or folded in ORGANISATIONS or folded in THINGS
-
-
-def _is_given(folded: str) -> bool:
-    return folded in GENDERS or len(folded) == 2

@@ -32,9 +32,9 @@ class Mention:
 
 _EXTENSIONS_TEXT = (
     "bash bat c cc cfg conf cpp crt cs css csv db diff doc docx env gif go gradle gz h hpp htm html ini "
-    "ipynb java jl jpeg jpg js json jsonl jsx key kt less lock log lua md mjs mp3 mp4 odt parquet patch pdf pem "
-    "php pl png ppt pptx properties proto ps1 py pyi r rb rs rst sass scss service sh sql svg swift tar tex tf "
-    "toml ts tsv tsx txt vue wav xls xlsx xml yaml yml zip zsh"
+    "ipynb java jl jpeg jpg js json jsonl jsx key kt less lock log lua md mjs mp3 mp4 odt parquet patch pdf "
+    "pem php pl png ppt pptx properties proto ps1 py pyi r rb rs rst sass scss service sh sql svg swift tar "
+    "tex tf toml ts tsv tsx txt vue wav xls xlsx xml yaml yml zip zsh"
 )
 _EXTENSIONS = frozenset(_EXTENSIONS_TEXT.split())
 _DOMAINS = frozenset(
@@ -66,8 +66,10 @@ _NOT_TICKETS = frozenset(
 _NAMES_IN_MIXED_CASE = ("Mc", "Mac", "De", "Di", "Du", "La", "Le", "Van", "Von", "Fitz", "St")
 _BARE_FILES = "Dockerfile|Makefile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile"
 
+# Every shape begins outside a word and with one of a few characters: told first, so that prose costs little.
 _SHAPES = re.compile(
-    rf"""(?P<url>\b(?:https?|ftp|wss?)://[^\s<>"'`⟦⟧]++ | \bwww\.[^\s<>"'`]++)
+    rf"""(?<!\w)(?=[\w`\#/\\.~])(?:
+        (?P<url>\b(?:https?|ftp|wss?)://[^\s<>"'`⟦⟧]++ | \bwww\.[^\s<>"'`]++)
       | (?P<email>(?<![\w.+-])[\w.+-]{{1,64}}+@[\w-]{{1,63}}+(?:\.[\w-]{{1,63}}+)++)
       | (?P<path>(?<![\w./\\~@-])(?:[A-Za-z]:(?=[\\/])|~)?[\\/.]{{0,3}}+(?:[\w.@+-]++[\\/])++[\w.@+-]*+)
       | (?P<rooted>(?<![\w./\\~-])/[\w.-]++)
@@ -84,6 +86,7 @@ _SHAPES = re.compile(
             | \b[A-Za-z0-9]{{1,60}}_\w{{1,80}}+ | (?<!\w)__?[a-z]\w{{1,60}}+
             | \b[a-z]{{1,40}}[A-Z]\w{{1,80}}+ | \b[A-Z][a-z0-9]{{1,40}}[A-Z]\w{{0,80}}+)
       | (?P<hash>\b(?=[0-9]{{0,39}}[a-f])(?=[a-f]{{0,39}}[0-9])[0-9a-f]{{7,40}}\b)
+      )
     """,
     re.VERBOSE,
 )

@@ -109,20 +109,6 @@ _ALSO_WORDS = (
     "regina rich rob robin roman rose ross ruby sandy see sid sierra sky so sol son stan stone sue summer "
     "tan victoria violet virginia wade ward white will wolf wood young yu"
 )
-_NICKNAMES = (
-    "abby=abigail al=albert al=alan al=alfred alex=alexander alex=alexandra andy=andrew annie=anna "
-    "becky=rebecca ben=benjamin beth=elizabeth betty=elizabeth bill=william bob=robert cathy=catherine "
-    "charlie=charles chris=christopher chris=christine dan=daniel danny=daniel dave=david debbie=deborah "
-    "dick=richard ed=edward eddie=edward fred=frederick gabe=gabriel greg=gregory hank=henry harry=henry "
-    "jack=john jake=jacob jen=jennifer jenny=jennifer jim=james jimmy=james joe=joseph joey=joseph "
-    "johnny=john jon=jonathan josh=joshua kate=katherine kate=catherine kathy=katherine katie=katherine "
-    "ken=kenneth larry=lawrence leo=leonard liz=elizabeth lizzie=elizabeth maggie=margaret matt=matthew "
-    "mel=melanie mel=melissa meg=margaret mike=michael nate=nathan nick=nicholas pam=pamela pat=patricia "
-    "pat=patrick peggy=margaret pete=peter phil=philip ray=raymond rich=richard rick=richard rob=robert "
-    "ron=ronald sam=samantha sam=samuel sasha=alexander sasha=alexandra steph=stephanie steve=stephen "
-    "steve=steven sue=susan ted=edward ted=theodore theo=theodore tim=timothy tom=thomas tony=anthony "
-    "vicky=victoria vince=vincent will=william zach=zachary"
-)
 _ADDRESSED_AS = {
     "male": "mr mister sir uncle father brother king prince herr monsieur senor",
     "female": "mrs ms miss madam aunt auntie mother sister queen princess frau madame senora",
@@ -134,6 +120,8 @@ GENDERS: dict[str, str] = {
     **dict.fromkeys(_FEMALE.split(), "female"),
     **dict.fromkeys(_MALE.split(), "male"),
     **dict.fromkeys(_EITHER.split(), ""),
+    **dict.fromkeys(("abby", "annie", "deb", "lizzie", "meg", "peggy", "steph", "vicky"), "female"),
+    **dict.fromkeys(("al", "gabe", "hank", "joey", "larry", "nate", "vince"), "male"),
 }
 """Given names, folded, and whom they mostly name: `female`, `male`, or empty where it can be anyone."""
 
@@ -147,17 +135,12 @@ TITLES: dict[str, str] = {
 }
 """What stands before a name, folded, and whom it addresses."""
 
-NICKNAMES: frozenset[tuple[str, str]] = frozenset(
-    (short, full) for pair in _NICKNAMES.split() for short, full in [pair.split("=")]
-)
-"""A short name and a name that it may be short for."""
-
 _FAMILY_ENDINGS = (
     *("ski", "ska", "sky", "skaya", "cki", "wicz", "enko", "chuk", "sson", "ström", "strom", "quist"),
     *("escu", "oglu", "poulos", "idis", "akis", "dottir", "nen", "shvili", "dze", "yan", "ian", "ovic"),
-    *("evic", "ović", "ević", "opoulou", "ova", "eva", "man", "stein", "berg", "baum", "feld", "mann"),
+    *("evic", "ović", "ević", "opoulou", "ova", "eva", "stein", "berg", "baum", "feld", "mann"),
 )
-_FAMILY_BEGINNINGS = ("mc", "mac", "o'", "o’", "fitz", "al-", "el-", "ben-")
+_FAMILY_BEGINNINGS = ("mc", "o'", "o’", "fitz", "al-", "el-", "ben-")
 _LEAST_LETTERS = 6
 
 

@@ -45,7 +45,7 @@ _OPENING = (
     "goodbye got great guess haha happy has have hello help here hey hi hmm honestly hope how however i'd "
     "i'll i'm i've if install instead interesting invite is it's join just keep kudos last later let let's "
     "like listen look lots love lovely make many maybe meanwhile meet meeting merge met more most move my "
-    "need never new next nice no nobody note nothing now oh ok okay omg once one only oops open options or "
+    "need never next nice no nobody note nothing now oh ok okay omg once one only oops open options or "
     "our perhaps ping please plus pls probably push put read really regarding regards remember remind remove "
     "rename rent replace reply report revert review reviewers right run same say schedule second see send "
     "set share should show since sincerely so some somebody someone something sometimes sorry sounds start "

@@ -8,7 +8,7 @@ rest of the prompt is there for it. Knows numbers only; what a part leaves over 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
 from foreword.errors import QueryTooLarge, ValidationError
@@ -216,4 +216,4 @@ def _shares(whole_tokens: int, weights: Sequence[float], of: float | None = None
     if total <= 0:
         return [0] * len(weights)
     edges = [min(whole_tokens, round(whole_tokens * edge / total)) for edge in accumulate(weights)]
-    return [edge - before for before, edge in zip([0, *edges], edges, strict=False)]
+    return [after - before for before, after in pairwise([0, *edges])]

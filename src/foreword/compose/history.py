@@ -169,7 +169,7 @@ class HistoryFormatter:
             return
         more = self._before(draft, draft.left)
         if more and more[-1][0] > 0:
-            more = self._before(draft, draft.left - summary)
+            more = self._before(draft, draft.left - summary - self._heading(self.config.template.summary))
         for start, worded in more:
             draft.add(start, worded)
 

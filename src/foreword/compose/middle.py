@@ -52,24 +52,23 @@ def _around(text: str, kept: int) -> str:
 
 def _word_end(text: str, at: int) -> int:
     """The last place up to `at` where a word ends, if there is one near; else one between characters."""
-    for place in range(at, max(0, at - _NEAR_A_WORD), -1):
-        if text[place].isspace():
-            return place
-    while at and _hangs_on(text[at]):
+    near = range(at, max(0, at - _NEAR_A_WORD), -1)
+    at = next((place for place in near if text[place].isspace()), at)
+    while at and _hangs_on(text[at : at + 2].lstrip()):
         at -= 1
     return at
 
 
 def _word_start(text: str, at: int) -> int:
     """The first place from `at` on where a word begins, if there is one near; else one between characters."""
-    for place in range(at, min(len(text), at + _NEAR_A_WORD)):
-        if text[place - 1].isspace():
-            return place
-    while at < len(text) and _hangs_on(text[at]):
+    near = range(at, min(len(text), at + _NEAR_A_WORD))
+    at = next((place for place in near if text[place - 1].isspace()), at)
+    while _hangs_on(text[at : at + 1]):
         at += 1
     return at
 
 
-def _hangs_on(character: str) -> bool:
-    """Whether a character belongs to the one before it."""
-    return unicodedata.category(character).startswith("M") or "\U0001f3fb" <= character <= "\U0001f3ff"
+def _hangs_on(text: str) -> bool:
+    """Whether a text begins with what belongs to the character before it: an accent, a shade of skin."""
+    first = text[:1]
+    return bool(first) and (unicodedata.category(first)[0] == "M" or "\U0001f3fb" <= first <= "\U0001f3ff")

@@ -20,6 +20,8 @@ _GAP = r"[^\S\n]*"
 _HEADING = re.compile(
     rf"^({_GAP})(?=[\[［【]{_GAP}/?{_GAP}(?:{_NAMES}){_GAP}[\]］】])", re.MULTILINE | re.IGNORECASE
 )
+_BRACKET = re.compile(r"[\[［【]")
+_PLAIN = re.compile(r"[\n\t -~]*")
 _HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")
 _OTHER_BREAKS = re.compile("[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
@@ -31,16 +33,17 @@ def part(name: PartName, text: str) -> str:
 
 def sheltered(text: str) -> str:
     """The text as a reader sees it, with no line of it that looks like the heading of a part."""
-    return _escaped(visible(text))
+    return _escaped(_seen(text))
 
 
 def sheltered_line(text: str) -> str:
     """The same on one line."""
-    return _escaped(one_line(visible(text)))
+    return _escaped(one_line(_seen(text)))
 
 
 def verbatim(text: str) -> str:
     """The text as it came, but for halves of characters and lines that look like the heading of a part."""
+    text = whole_characters(text)
     if _OTHER_BREAKS.search(text):  # the reader may see a line begin where our pattern would not
         return "".join(_escaped(line) for line in text.splitlines(keepends=True))
     return _escaped(text)
@@ -51,5 +54,9 @@ def whole_characters(text: str) -> str:
     return _HALF_A_CHARACTER.sub("", text)
 
 
+def _seen(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) else visible(text)
+
+
 def _escaped(text: str) -> str:
-    return _HEADING.sub(r"\1\\", whole_characters(text))
+    return _HEADING.sub(r"\1\\", text) if _BRACKET.search(text) else text

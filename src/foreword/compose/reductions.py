@@ -15,10 +15,11 @@ from foreword.compose.history import FormattedHistory, history_of
 from foreword.compose.middle import shortened_in_middle
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
 from foreword.compose.turns import FormattedTurn, blocks, tidied
-from foreword.dialogue import Turn
 
 if TYPE_CHECKING:
-    from foreword.dialogue import DialogueSummarizer
+    from collections.abc import Sequence
+
+    from foreword.dialogue import DialogueSummarizer, Turn
     from foreword.tokens import Tokenizer
 
 _MARGIN = 4
@@ -93,18 +94,20 @@ def top_entities(most: int) -> Reduction:
 
 
 def older_summarised(keep: int, tokens: int) -> Reduction:
-    """The step that keeps about so many of the recent turns and tells the others in so many tokens."""
+    """The step that keeps about so many of the recent turns and tells the others in so many tokens.
+
+    The summary is at most half of what it replaces, or the step would be none.
+    """
 
     def step(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
         history = content.history
         first = _first_kept(history, keep)
         older, recent = history.recent_turns[:first], history.recent_turns[first:]
-        if not older and means.tokenizer.count(history.summary or "") <= tokens:
+        before = history.summary or ""
+        if not older and means.tokenizer.count(before) <= tokens:
             return content, ""
-        told = [Turn(history.summary, "system")] if history.summary else []
-        told += [turn.turn for turn in older]
-        summary = means.summarizer.summarize(told, tokens) if told else ""
-        summary = shortened_in_middle(summary, tokens, means.tokenizer)
+        half = (means.tokenizer.count(before) + sum(turn.tokens for turn in older)) // 2
+        summary = _summed_up(before, [turn.turn for turn in older], min(tokens, half), means)
         how = "but for a summary" if summary else "without a summary"
         lost = f"{_many(len(older), 'older turn')} {how}" if older else "some of the summary"
         return _with_history(content, means, summary=summary, recent=recent), lost
@@ -160,6 +163,13 @@ def last_turn_shortened(content: ContextContent, means: Means) -> tuple[ContextC
 def without_history(content: ContextContent, means: Means) -> tuple[ContextContent, str]:  # noqa: ARG001
     """Nothing of the conversation."""
     return replace(content, history=NO_HISTORY), "the conversation" if content.history.text else ""
+
+
+def _summed_up(before: str, older: Sequence[Turn], tokens: int, means: Means) -> str:
+    """What the summary said before and what these turns say, half the tokens for each."""
+    told = means.summarizer.summarize(older, tokens // 2 if before else tokens) if older else ""
+    kept = shortened_in_middle(before, tokens - means.tokenizer.count(told) - 1, means.tokenizer)
+    return shortened_in_middle(f"{kept} {told}".strip(), tokens, means.tokenizer)
 
 
 def _first_kept(history: FormattedHistory, keep: int) -> int:

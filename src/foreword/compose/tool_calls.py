@@ -1,6 +1,7 @@
 """What an assistant asked of its tools, read from either API's form: OpenAI's and Anthropic's.
 
-A call that has no name, or is in neither form, is not a call; nothing is invented for it.
+A call that has no name, or is in neither form, is not a call; nothing is invented for it. Long arguments, as
+of a whole file to be written, are told by how they begin: a prompt that repeats them needs its room.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from foreword.compose.parts import whole_characters
 
 if TYPE_CHECKING:
     from foreword.dialogue import Turn
+
+_LONGEST_ARGUMENTS, _BEGINNING = 1000, 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +49,8 @@ def _read(written: Mapping[str, Any]) -> ToolCall | None:
     arguments = called.get("arguments", called.get("input", {}))
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False, default=str)
+    if len(arguments) > _LONGEST_ARGUMENTS:
+        missing = f"{len(arguments) - _BEGINNING:,} characters"
+        arguments = json.dumps({"beginning": arguments[:_BEGINNING], "left_out": missing}, ensure_ascii=False)
     texts = (str(written.get("id") or ""), str(called["name"]), arguments or "{}")
     return ToolCall(*map(whole_characters, texts))

@@ -92,7 +92,7 @@ class TurnWording:
             if made is not None or inside < LEAST:
                 break
             short = shortened_in_middle(turn.text, inside, self._tokenizer)
-            made = self._within(turn, sheltered(short).strip(), style, room)
+            made = self._within(turn, sheltered(short).strip(), style, room) if short else None
             inside = inside * 3 // 4
         return made
 

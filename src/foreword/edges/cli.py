@@ -27,6 +27,7 @@ from foreword.edges import (
     cli_move,
     cli_service,
     cli_values,
+    cli_why,
 )
 from foreword.errors import (
     ContextError,
@@ -85,6 +86,7 @@ def main() -> None:
 for _module in (
     cli_memory,
     cli_context,
+    cli_why,
     cli_move,
     cli_index,
     cli_experience,

@@ -202,6 +202,19 @@ def _embedded(engine: ContextEngine, query: Query) -> float:
 
 
 def _baselines(engine: ContextEngine, query: Query, stock: Stock, judge: Reranker) -> dict[str, list[Place]]:
+    """What single searches find, and their fusion as the cross-encoder would have it."""
+    ranked, items = _ranked(engine, query)
+    if RRF in ranked:
+        ranked[RERANKED] = _reordered(judge, query.text, ranked[RRF], items)
+    return {run: [stock.place(items[item]) for item in ids] for run, ids in ranked.items()}
+
+
+def rankings(engine: ContextEngine, query: Query) -> dict[str, list[str]]:
+    """The ids that words alone, the encoder alone and both find, best first."""
+    return _ranked(engine, query)[0]
+
+
+def _ranked(engine: ContextEngine, query: Query) -> tuple[dict[str, list[str]], Mapping[str, Item]]:
     """What words alone, the encoder alone and both find, in one round trip."""
     asked = {BM25: _space(engine, _LEXICAL), SEMANTIC: _space(engine, _DENSE)}
     there = {run: space for run, space in asked.items() if space is not None}
@@ -212,8 +225,7 @@ def _baselines(engine: ContextEngine, query: Query, stock: Stock, judge: Reranke
     ranked = {run: [item for item, _ in found.lists.get(space.name, ())] for run, space in there.items()}
     if len(there) == len(asked):
         ranked[RRF] = fused(ranked.values())
-        ranked[RERANKED] = _reordered(judge, query.text, ranked[RRF], found.items)
-    return {run: [stock.place(found.items[item]) for item in ids] for run, ids in ranked.items()}
+    return ranked, found.items
 
 
 def _reordered(judge: Reranker, text: str, ids: Sequence[str], items: Mapping[str, Item]) -> list[str]:

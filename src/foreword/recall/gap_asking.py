@@ -1,4 +1,4 @@
-"""Whether an agent asks for something it would have to know: a request for clarification that nobody answered.
+"""Whether an agent asks for what it would have to know: a request for clarification that nobody answered.
 
 A question mark is no sign of a gap. An agent offers, asks for permission, interviews a user, or asks itself
 and answers; none of that lacks context. It lacks context when it says so (unclear, cannot go on, not
@@ -33,7 +33,8 @@ _LACK = re.compile(
             r"(?:unclear|ambiguous|underspecified|undefined|unspecified)\b",
             rf"\b(?:unclear|ambiguous|unsure|uncertain|not (?:\w+ )?(?:clear|sure|certain)|isn't clear)"
             rf"(?: to me| yet| here| about)* {_WHAT}\b",
-            rf"\b(?:(?:do not|don't) (?:really )?(?:know|understand|see)|no idea|(?:can't|cannot) tell) {_WHAT}\b",
+            r"\b(?:(?:do not|don't) (?:really )?(?:know|understand|see)|no idea|(?:can't|cannot) tell)"
+            rf" {_WHAT}\b",
             rf"\bneeds? (?:\w+ ){{0,3}}{_THINGS}\b",
             r"\bi (?:still )?need (?:to know|that (?:to|before))\b",
             r"\bneed (?:that|this|it|to know \w+) (?:before|to continue)\b",
@@ -60,7 +61,8 @@ _LACK = re.compile(
     )
 )
 _PEERS = re.compile(
-    r"\b(?:should (?:i|we) (?:use|take|choose|pick|follow|apply|assume|expect)|did we (?:agree|decide|settle|choose|pick|say)"
+    r"\b(?:should (?:i|we) (?:use|take|choose|pick|follow|apply|assume|expect)"
+    r"|did we (?:agree|decide|settle|choose|pick|say)"
     r"|do we (?:use|have|keep|store)|is there an? (?:agreed|official|existing|documented)|supposed to"
     r"|(?:documented|defined|decided|specified|agreed)\b)"
 )
@@ -68,24 +70,27 @@ _SOUGHT = re.compile(
     r"\b(?:can't|cannot|couldn't|could not|didn't|did not) find\b|\bno (?:trace|mention) of\b"
 )
 _TO_THE_USER = re.compile(
-    r"\b(?:would you (?:like|prefer|rather)|do you (?:want|need|have|prefer)|shall i|may i|can i help|want me to"
-    r"|let me know|feel free|your|anything else|ready to|ok with you|help you|if (?:anything|something|you)"
-    r"|you (?:like|prefer|need|live|want))\b"
+    r"\b(?:would you (?:like|prefer|rather)|do you (?:want|need|have|prefer)|shall i|may i|can i help"
+    r"|want me to|let me know|feel free|your|anything else|ready to|ok with you|help you"
+    r"|if (?:anything|something|you)|you (?:like|prefer|need|live|want))\b"
 )
 _YOU = re.compile(r"\byou\b")
 _CONDITIONAL = re.compile(r"^(?:if|when|should) (?:anything|something|you|there)\b|\blet me know if\b")
 _SETTLED = re.compile(
-    r"\bnever ?mind\b|\bfound (?:it|the answer)\b|\b(?:is|are|was|were|now) (?:settled|resolved|answered|clear)\b"
-    r"|\bsettled it\b|\bmakes? it clear\b|\bno longer\b|\bno open questions\b|\bnothing is unclear\b|\bat first\b"
+    r"\bnever ?mind\b|\bfound (?:it|the answer)\b"
+    r"|\b(?:is|are|was|were|now) (?:settled|resolved|answered|clear)\b"
+    r"|\bsettled it\b|\bmakes? it clear\b|\bno longer\b|\bno open questions\b"
+    r"|\bnothing is unclear\b|\bat first\b"
 )
 _SHRUG = re.compile(
-    r"\b(?:don't|do not|doesn't|does not) know\b|\bnot sure\b|\bunsure\b|\bno idea\b|\blet me (?:see|check|ask|find)\b"
+    r"\b(?:don't|do not|doesn't|does not) know\b|\bnot sure\b|\bunsure\b|\bno idea\b"
+    r"|\blet me (?:see|check|ask|find)\b"
     r"|\bi(?:'ll| will) (?:ask|check|find out|look)\b|\b(?:no|0|zero) (?:results?|matches|hits|entries)\b"
     r"|\bnot found\b|\bnothing (?:was )?found\b|\bcan't (?:say|help)\b"
 )
 PROGRESS = re.compile(
-    r"\b(?:done|finished|completed?|implemented|added|committed|pushed|merged|migrated|written|wrote|fixed|passed"
-    r"|tests? pass(?:es)?|all (?:\d+ )?tests pass|deployed|verified|shipped|renamed|created)\b"
+    r"\b(?:done|finished|completed?|implemented|added|committed|pushed|merged|migrated|written|wrote|fixed"
+    r"|passed|tests? pass(?:es)?|all (?:\d+ )?tests pass|deployed|verified|shipped|renamed|created)\b"
 )
 
 

@@ -1,4 +1,4 @@
-"""What a state says of itself: a flag that context is missing, a gate that failed for want of it, a slow agent.
+"""What a state says of itself: a flag that context is missing, a gate that failed for it, a slow agent.
 
 A failed gate is a gap only if it failed because somebody did not know something: a missing semicolon is none.
 A slow agent is compared with itself, where its history is known; one that visibly gets on is not stuck.
@@ -43,8 +43,8 @@ _UNKNOWN = (
     r"|not (?:\w+ )?(?:provided|specified|defined|documented|known|given|stated|found|clear)|no)"
 )
 _KNOWLEDGE = (
-    r"(?:contexts?|information|requirements?|acceptance criteria|specifications?|specs?|details?|decisions?|rationale"
-    r"|definitions?|background|scope|constraints?|targets?|documentation|story)"
+    r"(?:contexts?|information|requirements?|acceptance criteria|specifications?|specs?|details?|decisions?"
+    r"|rationale|definitions?|background|scope|constraints?|targets?|documentation|story)"
 )
 _WANTING = re.compile(
     rf"missing[_-]context|\b{_UNKNOWN}\b(?:[\s:,]+\w+){{0,3}}?[\s:,]+{_KNOWLEDGE}\b"

@@ -71,7 +71,7 @@ class Heard:
 
 def value(state: object, key: str) -> Any:  # noqa: ANN401  (a state holds anything)
     """What a state holds under a key: an item of a mapping, or an attribute; None when there is none."""
-    if isinstance(state, Mapping):
+    if type(state) is dict or isinstance(state, Mapping):  # the first is what most are, and quick to ask
         return state.get(key)
     return getattr(state, key, None)
 
@@ -187,7 +187,8 @@ def _from_string(one: str, at: int) -> Message | None:
 def _text(content: object) -> str:
     """The readable text of a message's content, without anything that Foreword itself had injected."""
     if isinstance(content, str):
-        return _ends(visible(without_frames(content)).strip())
+        ours = "foreword" in content.casefold()
+        return _ends((without_frames(content) if ours else content).strip())
     if isinstance(content, Sequence) and not isinstance(content, bytes):
         parts = (part if isinstance(part, str) else value(part, "text") for part in content)
         return _text("\n".join(part for part in parts if isinstance(part, str)))

@@ -150,12 +150,29 @@ def _find_what_is_of_a_type(db: apsw.Connection) -> None:
     db.execute("CREATE INDEX items_type ON items(kind, type)")
 
 
+def _name_heirs_by_content(db: apsw.Connection) -> None:
+    # Whoever keeps an item and says in the same transaction what it supersedes cannot know its id if the same
+    # was said before, but knows its hash. An empty name is nobody's: what was superseded stands again.
+    db.execute(
+        """
+        CREATE TRIGGER items_heir AFTER UPDATE OF superseded_by ON items
+        WHEN NEW.superseded_by = '' OR NEW.superseded_by GLOB 'b2:*'
+        BEGIN
+            UPDATE items SET superseded_by = (SELECT id FROM items WHERE hash = NEW.superseded_by)
+            WHERE no = NEW.no;
+        END;
+        INSERT INTO facts SELECT 'unnamed', '' WHERE EXISTS(SELECT 1 FROM items WHERE kind = 'memory');
+        """
+    )
+
+
 MIGRATIONS: list[tuple[str, Callable[[apsw.Connection], None]]] = [
     ("0001-items-relations-receipts-vectors", _create),
     ("0002-told", _remember_what_was_told),
     ("0003-files", _remember_files),
     ("0004-newest-of-a-kind", _find_the_newest_of_a_kind),
     ("0005-of-a-type", _find_what_is_of_a_type),
+    ("0006-heirs", _name_heirs_by_content),
 ]
 
 
@@ -183,7 +200,7 @@ def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
     for name in missing:
         if begun:
             backup(db, name)
-        with _alone(db):
+        with alone(db):
             # Another process may have done this one while we waited for the lock.
             if name not in pending(db):
                 continue
@@ -196,7 +213,7 @@ def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
 
 
 @contextmanager
-def _alone(db: apsw.Connection) -> Iterator[None]:
+def alone(db: apsw.Connection) -> Iterator[None]:
     """A transaction that has the write lock from its beginning: one that begins by reading could not wait."""
     db.execute("BEGIN IMMEDIATE")
     try:

@@ -25,7 +25,7 @@ from foreword.errors import (
     StoreReadOnly,
 )
 from foreword.log import get_logger
-from foreword.store import embedded, operations, schema
+from foreword.store import embedded, operations, renewal, schema
 from foreword.store.base import (
     Check,
     Delete,
@@ -119,6 +119,7 @@ class Shard:
         owner = db.execute("SELECT value FROM facts WHERE key = 'workspace'").get
         if owner != workspace:
             raise StorageError(f"{path} belongs to the workspace {owner!r}, not {workspace!r}")
+        renewal.renew(db, workspace, views)
         self._finish_erasing(db)
         self._writer = Writer(db, self._finish_erasing)
 

@@ -1,0 +1,207 @@
+"""A value of a graph's store as items, and back; and whether it passes a filter.
+
+A value is one item: its text is what may be found, its metadata the value itself under its namespace and key.
+Its id is made of these two, so that a value is fetched without a search; so is the name of its source, so that
+equal values under two keys are two items. When a value expires stands in an item of its own, the lease: to
+read a value then never writes it. Nothing here reads or writes a store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, cast
+
+from foreword.capture.redact import redact, redact_json
+from foreword.capture.statement import sound_item
+from foreword.errors import ValidationError
+from foreword.types import Filters, Item, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from langgraph.store.base import PutOp
+
+VALUE, LEASE = "graph value", "graph lease"
+"""The types of the two items; people's own items have others."""
+
+_NOT_FOUND_BY_WORDS = "·"
+"""The text of what is not to be found by what it says: an item must have one."""
+
+_ROOTS = 2
+"""So many labels of a namespace are told to the store, which then looks nowhere else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """How long a value stays without being read, in minutes, and until when that is."""
+
+    minutes: float
+    expires_at: datetime
+
+    @classmethod
+    def of(cls, item: Item) -> Lease:
+        """The lease that an item holds."""
+        return cls(item.metadata["minutes"], datetime.fromisoformat(item.metadata["expires_at"]))
+
+    @classmethod
+    def starting(cls, minutes: float, now: datetime) -> Lease:
+        """A lease that begins now."""
+        try:
+            return cls(_positive(minutes), now + timedelta(minutes=minutes))
+        except OverflowError:
+            raise ValidationError(f"{minutes} minutes end after the calendar does; pass ttl=None") from None
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The lease as its item keeps it."""
+        return {"minutes": self.minutes, "expires_at": self.expires_at.isoformat()}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A value as it is kept, under its name."""
+
+    item: Item
+    namespace: tuple[str, ...]
+    key: str
+    value: dict[str, Any]
+    created_at: datetime
+    indexed: bool
+    lease: Lease | None = None
+
+    @property
+    def updated_at(self) -> datetime:
+        """When the value was last put."""
+        return self.item.created_at
+
+    @classmethod
+    def of(cls, item: Item, lease: Item | None) -> Entry:
+        """The value that an item holds."""
+        held = item.metadata
+        return cls(
+            item=item,
+            namespace=tuple(held["namespace"]),
+            key=held["name"],
+            value=held["value"],
+            created_at=datetime.fromisoformat(held["created_at"]),
+            indexed=held["indexed"],
+            lease=Lease.of(lease) if lease is not None else None,
+        )
+
+    def expired(self, now: datetime) -> bool:
+        """Whether its time is over."""
+        return self.lease is not None and self.lease.expires_at <= now
+
+
+def value_id(namespace: tuple[str, ...], key: str) -> str:
+    """The id of the item that has this name, whoever puts it."""
+    name = json.dumps([*namespace, key]).encode()
+    return "graph-" + hashlib.blake2b(name, digest_size=16).hexdigest()
+
+
+def lease_id(identity: str) -> str:
+    """The id of the lease of a value."""
+    return f"{identity}-lease"
+
+
+def within(prefix: tuple[str, ...], *types: str) -> Filters:
+    """Filters that let everything under a prefix pass, and little else."""
+    return Filters(types=types, conversation=_root(prefix) if len(prefix) >= _ROOTS else None)
+
+
+def items_of(op: PutOp, texts: Sequence[str], now: datetime, created_at: datetime | None) -> list[Item]:
+    """The items of a value that is put, without secrets: the value, and its lease if it has one."""
+    namespace, identity = tuple(op.namespace), value_id(op.namespace, op.key)
+    text = redact("\n".join(texts)).strip()
+    named = {"namespace": list(namespace), "name": op.key}
+    if redact_json(named) != named:
+        raise ValidationError("a namespace or a key holds a secret; name the value otherwise")
+    facts = {"created_at": (created_at or now).isoformat(), "indexed": bool(text)}
+    metadata = {**named, **facts, "value": redact_json(_as_json(op.value))}
+    items = [_item(identity, VALUE, namespace, now, metadata, text)]
+    if op.ttl is not None:
+        lease = Lease.starting(op.ttl, now)
+        items.append(_item(lease_id(identity), LEASE, namespace, now, lease.metadata))
+    return items
+
+
+def passes(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:
+    """Whether every condition holds for the field it names; a field that is missing is None."""
+    return all(_matches(value.get(field), wanted) for field, wanted in (conditions or {}).items())
+
+
+def _item(
+    identity: str, label: str, namespace: tuple[str, ...], now: datetime, metadata: dict[str, Any], text: str = ""
+) -> Item:
+    return sound_item(
+        Item(
+            text=text or _NOT_FOUND_BY_WORDS,
+            workspace="",
+            id=identity,
+            type=label,
+            conversation=_root(namespace),
+            created_at=now,
+            source=Source(f"langgraph:{identity}", "agent"),
+            metadata=metadata,
+        )
+    )
+
+
+def _positive(minutes: float) -> float:
+    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not minutes > 0:
+        raise ValidationError(f"ttl is a number of minutes above 0, or None, not {minutes!r}")
+    return minutes
+
+
+def _root(namespace: tuple[str, ...]) -> str:
+    return json.dumps(namespace[:_ROOTS])
+
+
+def _as_json(value: object) -> dict[str, Any]:
+    """The value as it will come back: what JSON cannot hold is refused now, not when it is read."""
+    if not isinstance(value, dict):
+        raise ValidationError(f"a value must be a dict, not {type(value).__name__}")
+    try:
+        return cast(dict[str, Any], json.loads(json.dumps(value, allow_nan=False)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValidationError(f"a value must be JSON: {error}") from None
+
+
+def _matches(held: object, wanted: object) -> bool:
+    """Whether a field holds what is wanted: a plain value, the same inside lists and dicts, or operators."""
+    match wanted:
+        case dict() if any(str(name).startswith("$") for name in wanted):
+            return all(_compares(held, operator, bound) for operator, bound in wanted.items())
+        case dict():
+            return isinstance(held, dict) and all(_matches(held.get(k), w) for k, w in wanted.items())
+        case list() | tuple():
+            return (
+                isinstance(held, list)
+                and len(held) == len(wanted)
+                and all(map(_matches, held, wanted))
+            )
+        case _:
+            return held == wanted
+
+
+def _compares(held: object, operator: str, bound: object) -> bool:
+    if operator in ("$eq", "$ne"):
+        return (held == bound) == (operator == "$eq")
+    try:
+        number, limit = float(cast(Any, held)), float(cast(Any, bound))
+    except (TypeError, ValueError):  # what is no number is neither above nor below one
+        number = limit = float("nan")
+    match operator:
+        case "$gt":
+            return number > limit
+        case "$gte":
+            return number >= limit
+        case "$lt":
+            return number < limit
+        case "$lte":
+            return number <= limit
+        case _:
+            raise ValidationError(f"no operator {operator!r}; there are: $eq, $ne, $gt, $gte, $lt, $lte")

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from foreword.compose.allocation import CATEGORIES, Dynamic, Fixed, Prioritized, TokenBudgetManager, flow
+from foreword.compose.compress import CompressionLevel, DynamicCompressor, level_for
+from foreword.compose.entity_context import EntityContextFormatter, entities_text
+from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig, history_of
+from foreword.compose.knowledge_chunk import DocumentSource, knowledge_chunk, knowledge_text
+from foreword.compose.messages import anthropic_messages, openai_messages
+from foreword.compose.parts import verbatim
+from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
+from foreword.compose.system_prompt import SystemPromptBuilder
+from foreword.dialogue import Entity, ResolvedEntity, Turn
+from foreword.errors import CannotCompress, QueryTooLarge
+
+GUIDE = DocumentSource("d1", "Guide")
+SYSTEM = "You help the box office."
+QUERY = "Which seats are mine?"
+
+
+@pytest.fixture
+def compressor(summarizer, tokens):
+    return DynamicCompressor(summarizer, tokens)
+
+
+@pytest.fixture
+def content(state, summarizer, tokens):
+    """Twelve turns, two of them recalled; five entities with details; six chunks, two of them alike."""
+    turns = [
+        Turn(
+            f"We spoke of seat {at} and its price.\n\n\nAgain  and  again.",
+            ("user", "assistant")[at % 2],
+            f"t{at}",
+        )
+        for at in range(14)
+    ]
+    known = {
+        f"e{at}": Entity(f"e{at}", f"Person {at}", "person", attributes={"title": f"Usher {at}"})
+        for at in range(5)
+    }
+    there = state(turns, known=known)
+    resolved = [ResolvedEntity(f"e{at}", f"Person {at}", 0.9 - at / 10) for at in range(5)]
+    facts = [f"Fact {at}: row {at} has its own price and its own rules." for at in (0, 1, 2, 3, 4, 1)]
+    config = HistoryFormatterConfig(verbatim_turns=10)
+    return ContextContent(
+        query=QUERY,
+        system=SYSTEM,
+        history=HistoryFormatter(summarizer, tokens, config).format(
+            there, 1000, [turns[1], turns[0], turns[2]]
+        ),
+        entities=EntityContextFormatter(tokens).format(there, resolved, 500),
+        rag_chunks=tuple(
+            knowledge_chunk(f"c{at}", GUIDE, fact, 0.9 - at / 10, tokens) for at, fact in enumerate(facts)
+        ),
+    )
+
+
+def test_the_share_that_is_over_says_which_level_is_expected():
+    targets = {100: "NONE", 81: "LIGHT", 80: "MEDIUM", 61: "MEDIUM", 60: "HEAVY", 41: "HEAVY", 40: "EXTREME"}
+    assert {target: level_for(100, target).name for target in targets} == targets
+
+
+def test_what_fits_is_not_touched(compressor, content, tokens):
+    whole = prompt_tokens(content, tokens)
+    made = compressor.compress(content, whole)
+    assert made.content is content
+    assert (made.level, made.lost, made.token_count) == (CompressionLevel.NONE, (), whole)
+
+
+def test_first_empty_space_and_repetition_go(compressor, content, tokens):
+    whole = prompt_tokens(content, tokens)
+    made = compressor.compress(content, whole - 1)
+    assert made.level is CompressionLevel.LIGHT
+    assert made.lost == ("empty space in turns",)
+    assert "\n\n\n" not in made.content.history.text
+    more = compressor.compress(content, made.token_count - 1)
+    assert more.lost == ("empty space in turns", "1 repeated knowledge chunk")
+    assert [chunk.chunk_id for chunk in more.content.rag_chunks] == ["c0", "c1", "c2", "c3", "c4"]
+
+
+def test_then_details_the_weaker_chunks_and_older_turns(compressor, content, tokens):
+    made = compressor.compress(content, int(prompt_tokens(content, tokens) * 0.65))
+    assert made.level is CompressionLevel.MEDIUM
+    assert not any(entity.has_details for entity in made.content.entities)
+    assert len(made.content.entities) == 5
+    assert [chunk.chunk_id for chunk in made.content.rag_chunks] == ["c0", "c1", "c2"]
+    assert len(made.content.history.recent_turns) in (4, 10)
+    assert "the details of 5 entities" in made.lost
+
+
+def test_then_all_but_the_last_turn_three_entities_and_two_chunks(compressor, content, tokens):
+    made = compressor.compress(content, int(prompt_tokens(content, tokens) * 0.3))
+    assert made.level >= CompressionLevel.HEAVY
+    assert [turn.turn_id for turn in made.content.history.recent_turns] == ["t13"]
+    assert len(made.content.entities) <= 3
+    assert len(made.content.rag_chunks) <= 2
+    assert made.content.rag_chunks[0].chunk_id == "c0"
+    assert made.content.history.recalled[-1].rank == 0 or made.content.history.recalled[0].rank == 0
+
+
+def test_at_last_nothing_is_left_but_the_system_and_the_query(compressor, content, tokens):
+    bare = ContextContent(QUERY, SYSTEM)
+    made = compressor.compress(content, prompt_tokens(bare, tokens))
+    assert made.content == bare
+    assert made.level is CompressionLevel.EXTREME
+    assert "the conversation" in made.lost
+
+
+def test_a_query_and_a_system_that_are_too_much_alone_are_refused_and_told(compressor, content, tokens):
+    least = prompt_tokens(ContextContent(QUERY, SYSTEM), tokens)
+    with pytest.raises(CannotCompress, match=f"has {least} tokens and may have {least - 1}"):
+        compressor.compress(content, least - 1)
+
+
+def test_every_target_down_to_the_least_is_met(compressor, content, tokens):
+    least = prompt_tokens(ContextContent(QUERY, SYSTEM), tokens)
+    levels = []
+    for target in range(least, prompt_tokens(content, tokens)):
+        made = compressor.compress(content, target)
+        assert made.token_count == prompt_tokens(made.content, tokens) <= target
+        assert made.content.query == QUERY
+        assert made.content.system == SYSTEM
+        assert made.lost
+        levels.append(made.level)
+    assert levels[0] is CompressionLevel.EXTREME
+    assert levels[-1] is CompressionLevel.LIGHT
+
+
+def test_many_copies_of_one_chunk_cost_only_the_copies(compressor, tokens):
+    chunk = knowledge_chunk("c1", GUIDE, "Row F is wide. " * 20, 0.9, tokens)
+    content = ContextContent(QUERY, rag_chunks=(chunk,) * 20)
+    made = compressor.compress(content, prompt_tokens(content, tokens) // 10)
+    assert made.content.rag_chunks == (chunk,)
+    assert made.level is CompressionLevel.LIGHT
+
+
+def test_a_long_last_turn_is_shortened_before_it_is_given_up(compressor, summarizer, tokens, state):
+    said = Turn("It begins. " + "And goes on. " * 300 + "It ends.")
+    history = HistoryFormatter(summarizer, tokens).format(state([said]), 5000)
+    made = compressor.compress(ContextContent(QUERY, SYSTEM, history), 150)
+    assert made.lost == ("the middle of the last turn",)
+    assert "User: It begins." in prompt_text(made.content)
+    assert "It ends." in prompt_text(made.content)
+    assert "characters left out" in made.content.history.recent_turns[0].content
+
+
+def test_a_call_and_its_answer_are_not_parted(compressor, summarizer, tokens, state):
+    call = {"id": "c1", "function": {"name": "seats", "arguments": "{}"}}
+    turns = [Turn(f"Turn {at} has some words.") for at in range(6)]
+    turns += [Turn("Let me see.", "assistant", tool_calls=(call,)), Turn("12 free", "tool", call_id="c1")]
+    content = ContextContent(QUERY, "", HistoryFormatter(summarizer, tokens).format(state(turns), 1000))
+    made = compressor.compress(content, prompt_tokens(content, tokens) // 2)
+    assert [turn.turn.role for turn in made.content.history.recent_turns] == ["assistant", "tool"]
+
+
+def test_a_summarizer_with_nothing_to_say_leaves_no_summary(content, tokens):
+    class Silent:
+        def summarize(self, turns, max_tokens):
+            return ""
+
+    history = content.history
+    content = replace(content, history=history_of(None, history.recalled, history.recent_turns, tokens))
+    made = DynamicCompressor(Silent(), tokens).compress(content, prompt_tokens(content, tokens) // 2)
+    assert made.content.history.summary is None
+    assert any(words.endswith("without a summary") for words in made.lost)
+
+
+def a_strategy(chance):
+    return chance.choice((Dynamic(), Dynamic(), Fixed(), Prioritized()))
+
+
+def wanted(content, budget, tokens):
+    texts = (
+        content.system,
+        content.history.text,
+        entities_text(content.entities),
+        knowledge_text(content.rag_chunks),
+    )
+    return {name: tokens.count(text) for name, text in zip(CATEGORIES, texts, strict=False)} | {
+        "query": budget.query
+    }
+
+
+def whole_prompt(chance, seed, make, tokens, state, summarizer):
+    """A prompt made the long way: allocated, let flow, worded, compressed."""
+    make_turns, make_text = make
+    query = make_text(seed, 10)
+    total = chance.choice((chance.randrange(1, 120), chance.randrange(1, 2000), chance.randrange(1, 200_001)))
+    turns = make_turns(seed, chance.randrange(20), chance.choice((3, 25)))
+    known = {f"e{at}": Entity(f"e{at}", make_text(seed + at), "thing") for at in range(chance.randrange(4))}
+    there = state(turns, known=known, salience=dict.fromkeys(known, 0.9))
+    budget = TokenBudgetManager(total, tokens, a_strategy(chance)).allocate(query, there, 3)
+    chunks = [knowledge_chunk(f"c{at}", GUIDE, make_text(seed - at, 9), at / 9, tokens) for at in range(4)]
+    content = ContextContent(
+        query,
+        SystemPromptBuilder(make_text(-seed), tokenizer=tokens).build(budget.system),
+        HistoryFormatter(summarizer, tokens).format(there, budget.history, turns[:2]),
+        EntityContextFormatter(tokens).format(there, (), budget.entities),
+        tuple(chunks),
+    )
+    assert flow(budget, wanted(content, budget, tokens)).total <= total
+    return query, total, DynamicCompressor(summarizer, tokens).compress(content, total)
+
+
+def test_whatever_a_prompt_is_made_of_it_is_within_its_tokens_and_has_its_query(
+    state, summarizer, tokens, make_turns, make_text
+):
+    outcomes = {"made": 0, "refused": 0}
+    for seed in range(1000):
+        chance = random.Random(seed)
+        try:
+            query, total, made = whole_prompt(
+                chance, seed, (make_turns, make_text), tokens, state, summarizer
+            )
+        except (QueryTooLarge, CannotCompress):
+            outcomes["refused"] += 1
+            continue
+        outcomes["made"] += 1
+        text = prompt_text(made.content)
+        assert tokens.count(text) == made.token_count <= total, seed
+        assert text.endswith(f"[USER]\n{verbatim(query)}"), seed
+        text.encode()
+        assert verbatim(query) in verbatim(openai_messages(made.content)[-1]["content"])
+        _, messages = anthropic_messages(made.content)
+        assert [message["role"] for message in messages] == ["user", "assistant"] * (len(messages) // 2) + [
+            "user"
+        ]
+    assert outcomes["made"] > 700
+    assert outcomes["refused"] > 20

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from foreword.compose.turns import TurnStyle, TurnWording, blocks, chronological, same, tidied
+from foreword.dialogue import Turn
+
+USER, ASKS, ANSWER, SAYS = (
+    Turn("Hello.", "user"),
+    Turn("Let me see.", "assistant"),
+    Turn("42", "tool"),
+    Turn("It is 42.", "assistant"),
+)
+
+
+@pytest.fixture
+def wording(tokens):
+    return TurnWording(tokens)
+
+
+def test_turns_that_belong_together_come_at_once_from_the_newest_back():
+    assert list(blocks([USER, ASKS, ANSWER, ANSWER, SAYS])) == [
+        (4, [SAYS]),
+        (1, [ASKS, ANSWER, ANSWER]),
+        (0, [USER]),
+    ]
+
+
+def test_answers_that_nobody_asked_for_stand_alone():
+    assert list(blocks([ANSWER, USER, ANSWER])) == [(2, [ANSWER]), (1, [USER]), (0, [ANSWER])]
+
+
+def test_only_turns_before_the_end_come():
+    assert list(blocks([USER, ASKS, SAYS], 2)) == [(1, [ASKS]), (0, [USER])]
+
+
+def test_silence_does_not_come():
+    silent = Turn(" " * 500 + "\u200b")
+    assert list(blocks([USER, silent])) == [(0, [USER])]
+    assert list(blocks([Turn(" " * 500 + "word")]))
+
+
+def test_a_line_says_when_and_who_as_far_as_it_is_wanted_and_known(wording):
+    turn = Turn("Hello.", timestamp=datetime(2026, 3, 1, 9, 5, tzinfo=UTC))
+    assert (
+        wording.word(turn, TurnStyle(date=True, time=True), 99).formatted == "[2026-03-01 09:05] User: Hello."
+    )
+    assert wording.word(USER, TurnStyle(date=True, time=True), 99).formatted == "User: Hello."
+    assert wording.word(USER, TurnStyle(speaker=False), 99).formatted == "Hello."
+
+
+def test_a_turn_that_does_not_fit_is_not_worded_unless_it_may_be_shortened(wording, tokens):
+    long = Turn("One line.\n" * 300)
+    assert wording.word(long, TurnStyle(), 60) is None
+    short = wording.shorten(long, TurnStyle(), 60)
+    assert tokens.count(short.formatted) == short.tokens <= 60
+    assert "characters left out" in short.content
+    assert wording.shorten(long, TurnStyle(), 12) is None
+
+
+def test_empty_space_goes_and_the_shape_of_code_stays(wording, tokens):
+    turn = wording.word(Turn("def f():\n\n\n    return  1   \n"), TurnStyle(), 99)
+    made = tidied(turn, tokens)
+    assert made.formatted == "User: def f():\n      return 1"
+    assert made.tokens == tokens.count(made.formatted) < turn.tokens
+
+
+def test_copies_of_a_turn_are_the_same():
+    assert same(Turn("a", turn_id="t1")) == same(Turn("b", turn_id="t1"))
+    assert same(Turn("a")) == same(Turn("a")) != same(Turn("b"))
+
+
+def test_turns_are_ordered_by_their_place_and_before_it_by_their_time(wording):
+    first, second = Turn("1", turn_id="t1"), Turn("2", turn_id="t2")
+    early = Turn("e", timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+    late = Turn("l", timestamp=datetime(2026, 1, 2))  # noqa: DTZ001
+    worded = [wording.word(turn, TurnStyle(), 9) for turn in (second, late, first, early)]
+    assert [each.content for each in chronological(worded, [first, second])] == ["e", "l", "1", "2"]
