@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import signal
@@ -9,17 +10,23 @@ import string
 import subprocess
 import sys
 import textwrap
+import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreword.capture.current import CHANGED, RENEWED, look
 from foreword.capture.git import GitFailed
 from foreword.config import Settings
 from foreword.engine import ContextEngine
 from foreword.errors import ValidationError
 from foreword.indexer import Indexed, Indexer
+from foreword.recipes.assembled import ContextAssembler
+from foreword.recipes.coding import InjectionPipeline
+from foreword.searcher import Searcher
 from foreword.testing import HashEmbeddings
 from foreword.types import Filters, Item
 
@@ -418,13 +425,18 @@ def test_a_killed_process_leaves_whole_files_and_the_next_one_goes_on(home, root
 # History
 
 
+def _messages(items):
+    """The ids of the commits that are kept, by the first line of what they say."""
+    return {item.text.partition("\n")[0]: item.id for item in items(kinds=("commit",))}
+
+
 def test_the_commits_of_a_repository_are_remembered_once(index, items, root):
     _git(root, "init", "-q")
     _commit(root, "Book amounts")
     _commit(root, "Refunds within thirty days", 1)
     first = index()
     assert first.commits == 2
-    assert {item.text for item in items(kinds=("commit",))} == {"Book amounts", "Refunds within thirty days"}
+    assert _messages(items).keys() == {"Book amounts", "Refunds within thirty days"}
     assert (index().commits, index().changed) == (0, False)
     _commit(root, "Settle", 2)
     assert index().commits == 1
@@ -436,11 +448,11 @@ def test_commits_that_were_rewritten_go_and_the_others_keep_their_ids(engine, in
     for minute, message in enumerate(("one", "two", "three")):
         _commit(root, message, minute)
     index()
-    kept = {item.text: item.id for item in items(kinds=("commit",))}
+    kept = _messages(items)
     _git(root, "reset", "-q", "--soft", "HEAD~1")
     _commit(root, "three, told better", 9)
     assert index().commits == 1
-    now = {item.text: item.id for item in items(kinds=("commit",))}
+    now = _messages(items)
     assert now.keys() == {"one", "two", "three, told better"}
     assert {name: kept[name] for name in ("one", "two")} == {name: now[name] for name in ("one", "two")}
     assert engine.store.check(str(root)) == ()
@@ -454,7 +466,7 @@ def test_a_history_that_was_begun_anew_replaces_the_old_one(index, items, root):
     _git(root, "init", "-q")
     _commit(root, "new", 1)
     assert index().commits == 1
-    assert [item.text for item in items(kinds=("commit",))] == ["new"]
+    assert _messages(items).keys() == {"new"}
 
 
 def test_an_interrupted_history_is_read_to_its_end_the_next_time(index, items, root, monkeypatch):
@@ -536,3 +548,170 @@ def test_the_default_root_of_a_workspace_may_be_reached_by_a_link(engine, index,
     (tmp_path / "link").symlink_to(root)
     index()
     assert Indexer(engine).index(Path(tmp_path / "link"), str(root)).unchanged == 3
+
+
+# What is told of files that have changed since -------------------------------------------------------------
+
+
+@pytest.fixture
+def told(engine, root, monkeypatch):
+    """Ask about something in every recipe; gives what each says, with its receipt."""
+
+    monkeypatch.setattr("foreword.capture.current._SECONDS", 60)  # this machine may be busy
+
+    def ask(question, **chosen):
+        chat = engine.build_context(question, str(root), floor=0.0, **chosen)
+        coding = InjectionPipeline(engine, floor=0.0).generate_context(
+            question, "", workspace=str(root), deadline_ms=chosen.get("deadline_ms")
+        )
+        assembler = ContextAssembler(Searcher(engine, str(root)), floor=0.0)
+        assembled = asyncio.run(assembler.assemble_context(question, ["code"]))
+        return [
+            (chat.context, chat.receipt),
+            (coding.formatted_context, coding.receipt),
+            (assembled.markdown, assembled.receipt),
+        ]
+
+    return ask
+
+
+def _notes(receipt):
+    """What a receipt says of files; an assembled one names the source that said it."""
+    return [note.message for note in receipt.notes if "files" in (note.part, note.message.partition(":")[0])]
+
+
+SETTLE = "settle: move everything from one ledger to another"
+
+
+def test_code_is_told_as_its_file_is_now(index, told, root):
+    index()
+    _write(
+        root, "src/ledger.py", LEDGER.replace("def settle(ledger, other)", "def settle(ledger, other, fee=2)")
+    )
+    for text, receipt in told(SETTLE):
+        assert "fee=2" in text
+        assert any("as its file is now" in note for note in _notes(receipt))
+
+
+def test_what_did_not_change_is_told_without_a_word(index, told, root):
+    index()
+    _write(root, "src/ledger.py", LEDGER)  # the same bytes at another time
+    for text, receipt in told(SETTLE):
+        assert "settle" in text
+        assert "changed since" not in text
+        assert not _notes(receipt)
+
+
+def test_a_unit_that_its_file_has_no_more_is_not_told(engine, index, told, root):
+    index()
+    at = LEDGER.index("def settle")
+    _write(root, "src/ledger.py", LEDGER[:at] + LEDGER[LEDGER.index("def report") :])
+    for text, receipt in told(SETTLE):
+        assert "def settle" not in text
+        assert ("superseded", "what its file holds now") in [(e.decision, e.detail) for e in receipt.entries]
+
+
+def test_a_file_that_is_gone_is_not_told(index, told, root):
+    index()
+    (root / "src/ledger.py").unlink()
+    for text, _ in told(SETTLE):
+        assert "settle" not in text
+
+
+def test_a_file_that_cannot_be_cut_in_time_is_told_with_a_mark(index, told, root, monkeypatch):
+    index()
+    monkeypatch.setattr("foreword.capture.current._MOST_BYTES", 10)
+    _write(root, "src/ledger.py", LEDGER.replace("other.book(", "other.receive("))
+    for text, receipt in told(SETTLE):
+        assert "(file changed since indexed)" in text
+        assert any("as it was" in note for note in _notes(receipt))
+
+
+def test_after_the_deadline_no_file_is_looked_at(index, engine, root):
+    index()
+    found = engine.store.scan(str(root), Filters(kinds=("code",)))
+    (root / "src/ledger.py").unlink()
+    assert look(list(found), time.monotonic() - 1) == {}
+
+
+def test_nothing_outside_the_workspace_is_looked_at(index, items, engine, root, tmp_path):
+    _write(tmp_path, "shop-lib/src/ledger.py", LEDGER)
+    index(tmp_path / "shop-lib")
+    assert all("stamp" not in item.metadata for item in items(kinds=("code",)))
+
+
+def test_a_link_is_not_followed(index, items, root, tmp_path):
+    index()
+    secret = tmp_path / "elsewhere" / "ledger.py"
+    _write(
+        tmp_path, "elsewhere/ledger.py", LEDGER.replace("fee", "token").replace("other):", "other, outside):")
+    )
+    (root / "src/ledger.py").unlink()
+    (root / "src/ledger.py").symlink_to(secret)
+    held = items(kinds=("code",))
+    assert look(held) == {}
+    (root / "src/ledger.py").unlink()
+    (root / "src").rename(root / "was")
+    (root / "src").symlink_to(secret.parent, target_is_directory=True)
+    assert look(held) == {}
+
+
+@pytest.mark.parametrize("path", ["../shop/src/ledger.py", "/etc/passwd", "src/../../x", ""])
+def test_a_path_that_leads_elsewhere_is_not_looked_at(root, path):
+    item = Item("x", str(root), kind="code", id="1", metadata={"path": path, "stamp": "0-0"})
+    assert look([item]) == {}
+
+
+def test_a_secret_that_a_file_has_got_since_is_not_told(index, told, root):
+    index()
+    key = "AKIA" + "".join(secrets.choice(string.ascii_uppercase + "234567") for _ in range(16))
+    _write(root, "src/ledger.py", LEDGER.replace("    while ledger", f"    key = {key!r}\n    while ledger"))
+    for text, _ in told(SETTLE):
+        assert "settle" in text
+        assert key not in text
+
+
+def test_an_unchanged_unit_in_a_changed_file_is_told_at_its_new_line(index, items, told, root):
+    index()
+    before = {item.metadata["name"]: item for item in items(kinds=("code",)) if item.metadata.get("name")}
+    _write(root, "src/ledger.py", LEDGER.replace("import decimal", "import decimal\nimport enum\n"))
+    line = before["settle"].metadata["start_line"] + 2
+    assert f"ledger.py:{line}" in told(SETTLE)[-1][0]
+    index()
+    after = {item.metadata["name"]: item for item in items(kinds=("code",)) if item.metadata.get("name")}
+    assert after["settle"].id == before["settle"].id
+    assert after["settle"].metadata["start_line"] == line
+    assert look(list(after.values())) == {}
+
+
+def test_a_section_of_a_document_is_told_as_it_is_now(index, engine, root, monkeypatch):
+    monkeypatch.setattr("foreword.capture.current._SECONDS", 60)
+    index()
+    _write(root, "docs/guide.md", GUIDE.replace("thirty", "sixty"))
+    context = engine.build_context("When is a refund booked?", str(root), floor=0.0)
+    assert "sixty days" in context.context
+    assert "thirty days" not in context.context
+
+
+def test_only_a_few_files_are_cut_again(index, items, root, monkeypatch):
+    monkeypatch.setattr("foreword.capture.current._SECONDS", 60)
+    for number in range(12):
+        _write(root, f"src/part{number}.py", f"def act_{number}():\n    return {number}\n")
+    index()
+    for number in range(12):
+        _write(root, f"src/part{number}.py", f"def act_{number}():\n    return {number}00\n")
+    seen = look([item for item in items(kinds=("code",)) if "part" in item.metadata["path"]])
+    assert Counter(told for _, told in seen.values()) == {RENEWED: 4, CHANGED: 8}
+    monkeypatch.setattr("foreword.capture.current._SECONDS", 0)
+    seen = look([item for item in items(kinds=("code",)) if "part" in item.metadata["path"]])
+    assert Counter(told for _, told in seen.values()) == {CHANGED: 12}
+
+
+def test_files_that_were_only_touched_are_the_same_however_many(index, items, root, monkeypatch):
+    monkeypatch.setattr("foreword.capture.current._SECONDS", 0)
+    for number in range(12):
+        _write(root, f"src/part{number}.py", f"def act_{number}():\n    return {number}\n")
+    index()
+    for path in (root / "src").iterdir():
+        os.utime(path, ns=(1, 1))
+    assert look(items(kinds=("code",))) == {}

@@ -32,6 +32,41 @@ _HOMES = {
         "SearchResult",
         "Source",
     ),
+    "foreword.session": ("Session",),
+    "foreword.dialogue": ("DialogueState", "Entity", "ResolvedEntity", "Turn"),
+    "foreword.recipes.dialogue": ("InjectedContext", "inject_context"),
+    "foreword.knowledge_base": ("Document", "KnowledgeBase"),
+    "foreword.rag": ("RAGConfig", "RAGSystem"),
+    "foreword.knowledge.registry": ("EntityRegistry",),
+    "foreword.knowledge.resolution": ("EntityResolver",),
+    "foreword.knowledge.running_summary": ("ExtractiveSummarizer",),
+    "foreword.compose.allocation": ("Dynamic", "Fixed", "Prioritized", "TokenBudgetManager"),
+    "foreword.compose.history": ("FormattedHistory", "HistoryFormatter", "HistoryFormatterConfig"),
+    "foreword.compose.entity_context": ("EntityContext", "EntityContextConfig", "EntityContextFormatter"),
+    "foreword.compose.system_prompt": ("FormattingPreferences", "SystemPromptBuilder", "UserPreferences"),
+    "foreword.compose.compress": ("CompressionLevel", "DynamicCompressor"),
+    "foreword.compose.prompt": ("ContextContent",),
+    "foreword.compose.knowledge_chunk": ("DocumentSource", "KnowledgeChunk"),
+    "foreword.recipes.gap": (
+        "EngineMemory",
+        "inject_context_gap",
+        "manage_context_injection",
+        "retrieve_relevant_context",
+    ),
+    "foreword.recall.gaps": ("detect_context_gap",),
+    "foreword.recall.gap_memory": ("MemoryResult", "MemoryStore"),
+    "foreword.recall.gap_types": (
+        "ContextGap",
+        "ContextSource",
+        "DEFAULT_MAX_CONTEXT_ITEMS",
+        "DEFAULT_MIN_RELEVANCE_SCORE",
+        "GapInjection",
+        "GapReason",
+        "InjectionConfig",
+        "RetrievedContext",
+        "VALID_CONTEXT_SOURCES",
+        "VALID_GAP_REASONS",
+    ),
     "foreword.recipes.chat": ("ContextPreview", "ContextResult"),
     "foreword.recipes.coding": ("InjectionPipeline", "InjectionResult"),
     "foreword.recipes.assembled": ("ContextAssembler",),
@@ -82,15 +117,37 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605  (one table, from which both are made)
 
 if TYPE_CHECKING:
+    from foreword.compose.allocation import Dynamic as Dynamic
+    from foreword.compose.allocation import Fixed as Fixed
+    from foreword.compose.allocation import Prioritized as Prioritized
+    from foreword.compose.allocation import TokenBudgetManager as TokenBudgetManager
     from foreword.compose.badges import TemporalEnrichmentProvider as TemporalEnrichmentProvider
     from foreword.compose.budget import TokenBudget as TokenBudget
     from foreword.compose.candidate import InjectionCandidate as InjectionCandidate
     from foreword.compose.candidate import InjectionCategory as InjectionCategory
+    from foreword.compose.compress import CompressionLevel as CompressionLevel
+    from foreword.compose.compress import DynamicCompressor as DynamicCompressor
     from foreword.compose.context_item import ContextItem as ContextItem
     from foreword.compose.context_item import FormattedContext as FormattedContext
+    from foreword.compose.entity_context import EntityContext as EntityContext
+    from foreword.compose.entity_context import EntityContextConfig as EntityContextConfig
+    from foreword.compose.entity_context import EntityContextFormatter as EntityContextFormatter
+    from foreword.compose.history import FormattedHistory as FormattedHistory
+    from foreword.compose.history import HistoryFormatter as HistoryFormatter
+    from foreword.compose.history import HistoryFormatterConfig as HistoryFormatterConfig
     from foreword.compose.injection import ContextFormatter as ContextFormatter
+    from foreword.compose.knowledge_chunk import DocumentSource as DocumentSource
+    from foreword.compose.knowledge_chunk import KnowledgeChunk as KnowledgeChunk
+    from foreword.compose.prompt import ContextContent as ContextContent
+    from foreword.compose.system_prompt import FormattingPreferences as FormattingPreferences
+    from foreword.compose.system_prompt import SystemPromptBuilder as SystemPromptBuilder
+    from foreword.compose.system_prompt import UserPreferences as UserPreferences
     from foreword.compose.templates import ContextTemplate as ContextTemplate
     from foreword.config import Settings as Settings
+    from foreword.dialogue import DialogueState as DialogueState
+    from foreword.dialogue import Entity as Entity
+    from foreword.dialogue import ResolvedEntity as ResolvedEntity
+    from foreword.dialogue import Turn as Turn
     from foreword.engine import ContextEngine as ContextEngine
     from foreword.errors import BudgetExceeded as BudgetExceeded
     from foreword.errors import CannotCompress as CannotCompress
@@ -114,10 +171,30 @@ if TYPE_CHECKING:
     from foreword.errors import StoreTooNew as StoreTooNew
     from foreword.errors import TemplateNotFound as TemplateNotFound
     from foreword.errors import ValidationError as ValidationError
+    from foreword.knowledge.registry import EntityRegistry as EntityRegistry
+    from foreword.knowledge.resolution import EntityResolver as EntityResolver
+    from foreword.knowledge.running_summary import ExtractiveSummarizer as ExtractiveSummarizer
     from foreword.knowledge.sessions import SessionContextProvider as SessionContextProvider
+    from foreword.knowledge_base import Document as Document
+    from foreword.knowledge_base import KnowledgeBase as KnowledgeBase
     from foreword.options import CacheConfig as CacheConfig
     from foreword.options import ContextOptions as ContextOptions
     from foreword.options import SearchOptions as SearchOptions
+    from foreword.rag import RAGConfig as RAGConfig
+    from foreword.rag import RAGSystem as RAGSystem
+    from foreword.recall.gap_memory import MemoryResult as MemoryResult
+    from foreword.recall.gap_memory import MemoryStore as MemoryStore
+    from foreword.recall.gap_types import DEFAULT_MAX_CONTEXT_ITEMS as DEFAULT_MAX_CONTEXT_ITEMS
+    from foreword.recall.gap_types import DEFAULT_MIN_RELEVANCE_SCORE as DEFAULT_MIN_RELEVANCE_SCORE
+    from foreword.recall.gap_types import VALID_CONTEXT_SOURCES as VALID_CONTEXT_SOURCES
+    from foreword.recall.gap_types import VALID_GAP_REASONS as VALID_GAP_REASONS
+    from foreword.recall.gap_types import ContextGap as ContextGap
+    from foreword.recall.gap_types import ContextSource as ContextSource
+    from foreword.recall.gap_types import GapInjection as GapInjection
+    from foreword.recall.gap_types import GapReason as GapReason
+    from foreword.recall.gap_types import InjectionConfig as InjectionConfig
+    from foreword.recall.gap_types import RetrievedContext as RetrievedContext
+    from foreword.recall.gaps import detect_context_gap as detect_context_gap
     from foreword.recall.priority import DiversityBonus as DiversityBonus
     from foreword.recall.priority import PriorityRanker as PriorityRanker
     from foreword.recall.priority import RecencyFactor as RecencyFactor
@@ -129,7 +206,14 @@ if TYPE_CHECKING:
     from foreword.recipes.chat import ContextResult as ContextResult
     from foreword.recipes.coding import InjectionPipeline as InjectionPipeline
     from foreword.recipes.coding import InjectionResult as InjectionResult
+    from foreword.recipes.dialogue import InjectedContext as InjectedContext
+    from foreword.recipes.dialogue import inject_context as inject_context
+    from foreword.recipes.gap import EngineMemory as EngineMemory
+    from foreword.recipes.gap import inject_context_gap as inject_context_gap
+    from foreword.recipes.gap import manage_context_injection as manage_context_injection
+    from foreword.recipes.gap import retrieve_relevant_context as retrieve_relevant_context
     from foreword.searcher import Searcher as Searcher
+    from foreword.session import Session as Session
     from foreword.spaces.bundled import BundledEmbeddingProvider as BundledEmbeddingProvider
     from foreword.spaces.cache import EmbeddingCache as EmbeddingCache
     from foreword.spaces.providers import EmbeddingProvider as EmbeddingProvider

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from foreword import config, pipeline
-from foreword.capture import jsonl
+from foreword.capture import current, jsonl
 from foreword.capture.redact import redact
 from foreword.capture.statement import sound, sound_item, without_secrets
 from foreword.compose.templates import TEMPLATES, ContextTemplate
@@ -64,7 +64,7 @@ _log = get_logger("foreword")
 
 _BATCH = 500
 
-NEWEST = "newest"
+NEWEST = "b2:newest"
 """In the changes that go with items: the last of these, whatever its id will be."""
 
 _Options = TypeVar("_Options", bound=SearchOptions)
@@ -171,6 +171,8 @@ class ContextEngine:
             replace(item, tokens=self.tokenizer.count(item.text), workspace=workspace)
             for item in (without_secrets(sound_item(item)) for item in items)
         ]
+        if changes and not counted:
+            raise ValidationError("changes go with an item; give one, or amend the store")
         kept: list[Item] = []
         for start in range(0, len(counted), _BATCH):
             batch, settled = freshness.settled(self.store, workspace, counted[start : start + _BATCH])
@@ -418,6 +420,7 @@ class ContextEngine:
             clocks=tuple(clock for clock in clocks if clock.name not in without),
             tokenizer=self.tokenizer,
             encoder=self._dense,
+            look=current.look,
         )
 
     def _tools(self, workspace: str, options: SearchOptions) -> pipeline.Kit:
@@ -427,8 +430,10 @@ class ContextEngine:
 
     def _inherited(self, workspace: str, newest: Item, changes: Sequence[Amend]) -> list[Amend]:
         """The changes, with the newest item by its content: it may be there already, under another id."""
+        if not changes:
+            return []
         name = content_hash(replace(newest, created_at=newest.created_at.astimezone(UTC)))
-        olds = self.store.get(workspace, *(change.id for change in changes)) if changes else ()
+        olds = self.store.get(workspace, *(change.id for change in changes))
         for change, old in zip(changes, olds, strict=True):
             if change.superseded_by == NEWEST and old is not None and old.hash == name:
                 raise ValidationError(f"{old.id!r} says the same already; an item cannot supersede itself")

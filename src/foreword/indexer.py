@@ -13,19 +13,16 @@ import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture import commits as history
 from foreword.capture import walk
-from foreword.capture.code import units
-from foreword.capture.decode import decoded
-from foreword.capture.documents import chunks
+from foreword.capture.current import cut, stamped
 from foreword.capture.git import GitFailed, ask
 from foreword.capture.languages import DOCUMENTS
-from foreword.capture.purge import are_clean, without_keys
+from foreword.capture.purge import are_clean
 from foreword.capture.statement import sound_item, without_secrets
 from foreword.errors import ValidationError
 from foreword.log import get_logger
@@ -36,7 +33,7 @@ from foreword.types import Filters
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from foreword.capture.walk import SourceFile
+    from foreword.capture.walk import Content, SourceFile
     from foreword.capture.worth import Skipped
     from foreword.engine import ContextEngine
     from foreword.types import Item
@@ -97,6 +94,11 @@ class _Place:
             prefix = "" if inside == "." else f"{inside}/"
             return cls(real, prefix, prefix)
         return cls(real, f"{real.name}/" if real.name else "", f"{real.as_posix().rstrip('/')}/")
+
+    @property
+    def inside(self) -> bool:
+        """Whether the folder is the workspace's own, or in it: then a path as shown leads to the file."""
+        return self.shown == self.marked
 
     def holds(self, mark: str) -> bool:
         """Whether a mark is that of a file below the root."""
@@ -210,17 +212,11 @@ class _Run:
             yield PutFile(self._workspace, mark, (), more=True)
             return
         self._count["files"] += 1
-        yield PutFile(self._workspace, mark, tuple(self._items(file, content.data)))
+        yield PutFile(self._workspace, mark, tuple(self._items(file, content)))
 
-    def _items(self, file: SourceFile, data: bytes) -> list[Item]:
-        path = self._place.shown + file.path
-        when = datetime.fromtimestamp(file.mtime_ns / 1e9, UTC)
-        if file.language == "pdf":
-            return self._sound(chunks(path, data, self._workspace, when, self._skipped))
-        text = without_keys(decoded(data))
-        if file.language in DOCUMENTS:
-            return self._sound(chunks(path, text.encode(), self._workspace, when, self._skipped))
-        return self._sound(units(path, text, file.language, self._workspace, when))
+    def _items(self, file: SourceFile, content: Content) -> list[Item]:
+        made = cut(file, content.data, self._place.shown + file.path, self._workspace, self._skipped)
+        return self._sound(stamped(made, file, content.hash) if self._place.inside else made)
 
     def _keep(self, waiting: Sequence[PutFile]) -> None:
         if waiting:

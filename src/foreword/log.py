@@ -26,6 +26,10 @@ class Logger:
         """Something went wrong and was worked around."""
         _bound(self._name).warning(event, **facts)
 
+    def info(self, event: str, **facts: object) -> None:
+        """Something happened that an audit wants to know."""
+        _bound(self._name).info(event, **facts)
+
 
 def get_logger(name: str) -> Logger:
     """A logger whose events read `something happened key=value`."""

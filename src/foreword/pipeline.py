@@ -22,6 +22,7 @@ from foreword.recall.fuse import BLENDS, UNRELATED, Blend
 from foreword.recall.fuse import fuse as fuse_lists
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
+from foreword.recall.stale import Look, as_files_are
 from foreword.types import (
     Candidate,
     Dropped,
@@ -65,6 +66,7 @@ class Kit:
     encoder: VectorSpace | None = None
     blends: Mapping[str, Blend] = field(default_factory=lambda: BLENDS)
     reranker: Reranker | None = None
+    look: Look | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +179,14 @@ def relate(draft: Draft) -> Draft:
 
 
 def drop_superseded(draft: Draft) -> Draft:
-    """A context says what holds now."""
+    """A context says what holds now: not what was replaced, and code as it stands in its file."""
     kept, dropped = without_superseded(draft.results)
+    notes: list[Note] = []
+    if draft.kit.look is not None:
+        kept, gone, notes = as_files_are(kept, draft.kit.look, draft.query.expires)
+        dropped += gone
+    for note in notes:
+        draft = draft.noted(note)
     return draft.without(dropped, kept)
 
 

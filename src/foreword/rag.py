@@ -19,6 +19,7 @@ from foreword.knowledge_base import source_of
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, SearchOptions, named, share, whole
 from foreword.recall.dedupe import without_repeats
+from foreword.recipes.dialogue_parts import Retrieved
 from foreword.types import Note
 
 if TYPE_CHECKING:
@@ -66,25 +67,6 @@ class RAGConfig:
         whole("final_chunk_count", self.final_chunk_count, 1, MAX_LIMIT)
         for name in ("min_relevance", "recency_weight", "entity_weight"):
             share(name, getattr(self, name))
-
-
-@dataclass(frozen=True, slots=True)
-class Retrieved:
-    """The chunks, best first; how many were considered, whether they were reranked, and what went wrong."""
-
-    chunks: tuple[KnowledgeChunk, ...] = ()
-    considered: int = 0
-    reranked: bool = False
-    notes: tuple[Note, ...] = ()
-
-    @property
-    def citations(self) -> tuple[str, ...]:
-        """Each document once, in the order of its best chunk: its title, the place, the address if any."""
-        cited: dict[str, str] = {}
-        for source in (chunk.source for chunk in self.chunks):
-            told = ", ".join(filter(None, (source.title, source.place, source.url)))
-            cited.setdefault(source.doc_id, told)
-        return tuple(cited.values())
 
 
 class RAGSystem:

@@ -30,7 +30,7 @@ from foreword.knowledge.resolution import EntityResolver
 from foreword.knowledge.running_summary import summarizer
 from foreword.knowledge.speech_acts import speech_act
 from foreword.options import MAX_LIMIT, MAX_NAME, SearchOptions, named
-from foreword.rag import RAGSystem
+from foreword.rag import RAGConfig, RAGSystem
 from foreword.recipes.dialogue import RECALL
 from foreword.recipes.dialogue_parts import Recalled, Retrieved, Wording
 from foreword.store.base import PutReceipt
@@ -44,14 +44,13 @@ if TYPE_CHECKING:
     from foreword.dialogue import DialogueSummarizer, ResolvedEntity, SpeechAct
     from foreword.engine import ContextEngine
     from foreword.options import Lane
-    from foreword.rag import RAGConfig
     from foreword.tokens import Tokenizer
     from foreword.types import Receipt, Trust
 
 _TRUST: dict[Role, Trust] = {"user": "user", "assistant": "agent", "system": "user", "tool": "tool"}
 
-_TOKENS_A_TURN = 12
-"""A turn is hardly shorter: so many turns at most are looked for to fill a prompt."""
+_TOKENS_A_TURN = 20
+"""With its date and speaker a turn is hardly shorter: so many at most are looked for as a prompt may hold."""
 
 _FEWEST_RECALLED = 10
 
@@ -71,7 +70,7 @@ class Session:
         strategy: AllocationStrategy = Dynamic(),  # noqa: B008  (frozen)
         history: HistoryFormatterConfig | None = None,
         entities: EntityContextConfig = EntityContextConfig(),  # noqa: B008  (frozen)
-        rag: RAGConfig | None = None,
+        rag: RAGConfig = RAGConfig(),  # noqa: B008  (frozen)
         lane: Lane = "fast",
         dialogue_summarizer: DialogueSummarizer | None = None,
     ) -> None:
@@ -111,8 +110,8 @@ class Session:
 
     def add_all(self, turns: Sequence[Turn]) -> list[Turn]:
         """Keep several turns at once, in order."""
-        given = [self._complete(turn) for turn in turns]
         with self._lock:
+            given = self._completed(turns)
             kept = self._engine.remember_all([self._item(turn) for turn in given], self.workspace)
             return [
                 self._take(replace(turn, turn_id=item.id)) for turn, item in zip(given, kept, strict=True)
@@ -135,7 +134,8 @@ class Session:
         """The turns that bear on the query, as many as so many tokens may hold."""
         if not self._turns or not query.strip():
             return Recalled()
-        most = min(MAX_LIMIT, max(_FEWEST_RECALLED, max_tokens // _TOKENS_A_TURN))
+        room = int(max_tokens * self.wording.history.config.recalled_share)
+        most = min(MAX_LIMIT, max(_FEWEST_RECALLED, room // _TOKENS_A_TURN))
         asked = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
         draft = pipeline.run(self._engine.draft(query, self.workspace, asked, "dialogue", max_tokens), RECALL)
         with self._lock:
@@ -145,6 +145,8 @@ class Session:
 
     def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> Retrieved:
         """The chunks that bear on the query, as many as so many tokens hold."""
+        if not query.strip() or not self.available_chunks():
+            return Retrieved()
         return self._rag.retrieve(query, entities, max_tokens)
 
     def file(self, receipt: Receipt) -> None:
@@ -153,9 +155,15 @@ class Session:
 
     # Inside
 
-    def _complete(self, turn: Turn) -> Turn:
-        act = turn.speech_act if turn.speech_act is not None else speech_act(turn.text)
-        return replace(turn, timestamp=turn.timestamp or self.now(), speech_act=act)
+    def _completed(self, turns: Sequence[Turn]) -> list[Turn]:
+        """The turns with their times, and with what each does after the one before it."""
+        given: list[Turn] = []
+        before = self._turns[-1].speech_act if self._turns else None
+        for turn in turns:
+            act = turn.speech_act if turn.speech_act is not None else speech_act(turn.text, after=before)
+            given.append(replace(turn, timestamp=turn.timestamp or self.now(), speech_act=act))
+            before = act
+        return given
 
     def _take(self, turn: Turn) -> Turn:
         """Know a turn that is kept; one that is known already stays where it is."""

@@ -1,8 +1,8 @@
 """The same operations, done by LangGraph's own InMemoryStore and by ours, give the same.
 
-But for the differences that docs/graphs.md lists: here, the order of what no question was asked of (ours is
-the order of the puts), namespaces that hold nothing (ours are not listed), pages of what has no score (ours go
-on where the last ended), times, and scores rounded to what eight bits a dimension can tell.
+But for the differences that docs/graphs.md lists. Those that matter here: values come in the order in which
+they were put, a namespace that holds nothing is not listed, what is replaced leaves no vector behind, times
+are not compared, and scores are rounded to what eight bits a dimension can tell.
 """
 
 from __future__ import annotations
@@ -25,43 +25,50 @@ from foreword.testing import FixedClock, HashEmbeddings
 EVERYTHING = 10_000
 ROUNDING = 0.02
 
-labels = st.sampled_from(["a", "b", "c"])
-namespaces = st.lists(labels, min_size=1, max_size=3).map(tuple)
-keys = st.sampled_from(["x", "y", "z"])
-numbers = st.integers(-3, 3) | st.sampled_from([-0.5, 1.5])
-plain = st.none() | st.booleans() | numbers | st.sampled_from(["", "red", "blue"])
+# Few names and few values, so that most operations meet something that is there.
+labels = st.sampled_from(["a", "b"])
+namespaces = st.sampled_from([("a",), ("b",), ("a", "b"), ("b", "a"), ("a", "b", "a"), ("a", "b", "b")])
+prefixes = st.sampled_from([(), ("a",), ("b",), ("a", "b"), ("a", "b", "a")])
+keys = st.sampled_from(["x", "y"])
+numbers = st.sampled_from([-1, 0, 1, 1.5, 2])
+plain = st.sampled_from([None, True, 1, "", "red"])
+rows = st.lists(plain, max_size=2)
 nested = st.dictionaries(st.sampled_from(["p", "q"]), plain, max_size=2)
-values = st.fixed_dictionaries(
-    {"n": numbers},
-    optional={"colour": plain, "deep": nested, "row": st.lists(plain, max_size=2)},
-)
+values = st.fixed_dictionaries({"n": numbers}, optional={"colour": plain, "deep": nested, "row": rows})
 operators = st.dictionaries(
     st.sampled_from(["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]), numbers, min_size=1, max_size=2
 )
-filters = st.none() | st.fixed_dictionaries(
-    {},
-    optional={"n": numbers | operators, "colour": plain, "deep": nested, "row": st.lists(plain, max_size=2)},
+filters = st.one_of(
+    st.none(),
+    st.fixed_dictionaries({"n": operators}),
+    st.fixed_dictionaries({"n": numbers}),
+    st.fixed_dictionaries({"row": rows}),
+    st.fixed_dictionaries({"deep": nested}, optional={"colour": plain}),
 )
-some = st.integers(0, 4)
+limits = st.sampled_from([100, 100, 0, 1, 2])
+offsets = st.sampled_from([0, 0, 0, 1, 2])
 conditions = st.tuples(
     st.sampled_from(["prefix", "suffix"]), st.lists(labels | st.just("*"), max_size=2).map(tuple)
-).map(lambda given: MatchCondition(*given))
-operations = st.one_of(
-    st.tuples(namespaces, keys, values).map(lambda given: PutOp(*given)),
-    st.tuples(namespaces, keys, values).map(lambda given: PutOp(*given)),
-    st.tuples(namespaces, keys, st.none()).map(lambda given: PutOp(*given)),
-    st.tuples(namespaces, keys).map(lambda given: GetOp(*given)),
-    st.tuples(st.lists(labels, max_size=2).map(tuple), filters, some, some).map(lambda given: SearchOp(*given)),
-    st.tuples(
-        st.lists(conditions, max_size=2).map(tuple), st.none() | st.integers(1, 3), some, some
-    ).map(lambda given: ListNamespacesOp(*given)),
+).map(lambda parts: MatchCondition(*parts))
+depths = st.none() | st.integers(1, 3)
+
+puts = st.tuples(namespaces, keys, values).map(lambda parts: PutOp(*parts))
+deletes = st.tuples(namespaces, keys, st.none()).map(lambda parts: PutOp(*parts))
+gets = st.tuples(namespaces, keys).map(lambda parts: GetOp(*parts))
+searches = st.tuples(prefixes, filters, limits, offsets).map(lambda parts: SearchOp(*parts))
+listings = st.tuples(st.lists(conditions, max_size=2).map(tuple), depths, limits, offsets).map(
+    lambda parts: ListNamespacesOp(*parts)
 )
-batches = st.lists(st.lists(operations, min_size=1, max_size=3), min_size=1, max_size=4)
+beginnings = st.lists(puts, min_size=1, max_size=6)
+operations = puts | deletes | gets | searches | searches | searches | listings
+sequences = st.tuples(
+    beginnings, st.lists(st.lists(operations, min_size=1, max_size=4), min_size=1, max_size=3)
+).map(lambda parts: [parts[0], *parts[1]])
 
 
 @pytest.fixture(scope="module")
 def store():
-    """One store for thousands of sequences, in memory where the machine allows: its disk is not the matter."""
+    """One store for thousands of sequences, in memory where the machine allows: disks are not the matter."""
     shared = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None))
     with ContextEngine(
@@ -122,7 +129,8 @@ def _comparable(op, result):
             return result
 
 
-@given(batches)
+@pytest.mark.slow
+@given(sequences)
 @settings(max_examples=2_000)
 def test_every_sequence_of_operations_gives_what_the_store_in_memory_gives(store, sequence):
     reference = Reference()
@@ -135,22 +143,22 @@ def test_every_sequence_of_operations_gives_what_the_store_in_memory_gives(store
         _emptied(store)
 
 
-words = st.lists(st.sampled_from("owl fox elm oak fig yew".split()), min_size=1, max_size=4).map(" ".join)
+words = st.lists(st.sampled_from(["owl", "fox", "elm", "oak", "fig"]), min_size=1, max_size=4).map(" ".join)
 indexes = st.sampled_from([None, None, False, ["t"], ["u"], []])
-put_texts = st.lists(
+texts = st.lists(
     st.tuples(namespaces, keys, st.fixed_dictionaries({"t": words}, optional={"u": words}), indexes),
     min_size=1,
     max_size=5,
 )
 
 
-@given(put_texts, words)
+@given(texts, words)
 @settings(max_examples=300)
-def test_a_search_by_meaning_scores_as_the_store_in_memory_does(store, puts, query):
+def test_a_search_by_meaning_scores_as_the_store_in_memory_does(store, said, query):
     encoder = HashEmbeddings()
     reference = InMemoryStore(index={"dims": 64, "embed": encoder.embed_batch, "fields": ["t"]})
     try:
-        for namespace, key, value, index in puts:
+        for namespace, key, value, index in said:
             reference.delete(namespace, key)  # it would keep the vectors of what is replaced
             reference.put(namespace, key, value, index=index)
             store.put(namespace, key, value, index=index)

@@ -4,9 +4,12 @@ import random
 import time
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 
 import apsw
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foreword.engine import NEWEST, ContextEngine
 from foreword.errors import StorageError, ValidationError
@@ -17,6 +20,7 @@ from foreword.types import Item, Source
 
 OLD = "The staging database is Postgres 14."
 NEW = "The staging database is now Postgres 16."
+_COUNTER = count()
 AGENT, WEB = Source("agent", "agent"), Source("web", "web")
 
 
@@ -136,6 +140,13 @@ class TestTogether:
         assert kept.superseded_by == new.id
         assert standing() == [NEW]
 
+    def test_a_past_told_backwards_one_by_one_does_not_stand(self, engine, clock, say, standing):
+        say("The port is 9999.")
+        for back in range(100):
+            moment = clock.now - timedelta(days=1 + back)
+            engine.remember(f"The port is {1000 + back}.", "shop", created_at=moment)
+        assert standing() == ["The port is 9999."]
+
     def test_importing_what_was_exported_changes_nothing(self, engine, say, standing):
         say(OLD), say(NEW), say(OLD)
         lines = list(engine.export("shop"))
@@ -164,6 +175,23 @@ class TestTogether:
         ]
         engine.remember_all(items, "shop")
         assert standing() == ["The port is 1099."]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 4), st.booleans()), max_size=12))
+def test_whatever_was_said_the_last_word_stands(engine, clock, said):
+    workspace, last = f"w{next(_COUNTER)}", {}
+    for name, port, together in said:
+        clock.advance(seconds=1)
+        text = f"The {name} port is {port}."
+        if together:
+            engine.remember_all([Item(text, workspace, created_at=clock.now)] * 2, workspace)
+        else:
+            engine.remember(text, workspace)
+        last[name] = text
+    stands = {item.text for item in engine.store.scan(workspace) if item.superseded_by is None}
+    assert stands == set(last.values())
+    assert engine.store.check(workspace) == ()
 
 
 class TestAtOnce:
@@ -208,6 +236,11 @@ class TestAtOnce:
         kept = engine.remember_all(items, "shop", [change])
         now = engine.store.get("shop", old.id)[0]
         assert (now.superseded_by, now.importance) == (kept[-1].id, 0.1)
+
+    def test_changes_without_an_item_are_refused(self, engine, say):
+        old = say("Ask Bo.")
+        with pytest.raises(ValidationError, match="go with an item"):
+            engine.remember_all([], "shop", [Amend("shop", old.id, importance=0.1)])
 
 
 def test_memories_of_an_older_foreword_are_superseded_too(home, clock, monkeypatch):

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword.bench import assemble, hooks, importing, searching, writing
+from foreword.bench import assemble, gap, hooks, importing, searching, writing
 from foreword.bench.measure import filesystem, machine
 from foreword.errors import ValidationError
 from foreword.report import Report, Table
@@ -20,7 +20,7 @@ from foreword.report import Report, Table
 if TYPE_CHECKING:
     from foreword.bench.measure import Progress
 
-PARTS = ("import", "write", "search", "assemble", "hooks")
+PARTS = ("import", "write", "search", "assemble", "gap", "hooks")
 SIZES = (1_000, 10_000, 100_000)
 
 
@@ -52,6 +52,8 @@ def _measure(
         return writing.measure(folder, max(sizes), progress)
     if part == "assemble":
         return assemble.measure(folder, sizes, progress)
+    if part == "gap":
+        return gap.measure(folder, sizes, progress)
     if part == "hooks":
         return hooks.measure(folder, sizes, progress)
     return searching.measure(folder, sizes, progress)

@@ -56,34 +56,9 @@ _BEFORE = re.compile(r"([A-Za-z]{1,12})\s$")
 _NEAR = 14
 _INTRODUCE = frozenset(
     {
-        "in",
-        "since",
-        "until",
-        "till",
-        "by",
-        "last",
-        "next",
-        "this",
-        "every",
-        "each",
-        "of",
-        "early",
-        "late",
-        "mid",
-    }
-    | {
-        "from",
-        "to",
-        "before",
-        "after",
-        "during",
-        "for",
-        "through",
-        "between",
-        "and",
-        "around",
-        "about",
-        "year",
+        *("about", "after", "and", "around", "before", "between", "by", "during", "each", "early"),
+        *("every", "for", "from", "in", "last", "late", "mid", "next", "of", "since", "this", "through"),
+        *("till", "to", "until", "year"),
     }
 )
 _ALSO_WORDS = ("may", "march", "mar", "dec", "sep", "jan", "jun")

@@ -6,8 +6,6 @@ sentence tells nothing, nor does one where everything is capitalised: there, onl
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.capture import name_cues as cues
@@ -23,45 +21,17 @@ from foreword.capture.gazetteer import (
     PLACES,
     THINGS,
 )
-from foreword.capture.given_names import (
-    ALSO_WORDS,
-    FAMILY_NAMES,
-    GENDERS,
-    TITLES,
-    is_family_name,
-)
-from foreword.words import STOPWORDS, fold
+from foreword.capture.given_names import ALSO_WORDS, FAMILY_NAMES, GENDERS, TITLES, is_family_name
+from foreword.capture.name_words import Word, is_common, is_listed, is_plain, split
+from foreword.words import STOPWORDS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
     from foreword.dialogue import EntityType
 
-_WORD = re.compile(r"[^\W\d_]++(?:['’&-][^\W\d_]++)*+")
-_OPENS = re.compile(r"[.!?:;\n\"“”(\[•*>|…—]|\s[-–]\s|@")
-_PARTICLES = frozenset(
-    {
-        "al",
-        "bin",
-        "da",
-        "das",
-        "de",
-        "del",
-        "den",
-        "der",
-        "di",
-        "do",
-        "dos",
-        "du",
-        "el",
-        "ibn",
-        "la",
-        "le",
-        "ter",
-    }
-    | {"van", "von", "y"}
-)
-_ABBREVIATED = frozenset({"mr", "mrs", "ms", "dr", "prof", "st", "mt", "jr", "sr"})
+_BETWEEN_NAMES = "al bin da das de del den der di do dos du el ibn la le ter van von y"
+_PARTICLES = frozenset(_BETWEEN_NAMES.split())
 _MARKS = ("!", "?", ".", ",", "")
 _HEADLINE = 0.7
 _FEW = 4
@@ -69,6 +39,9 @@ _LONGEST_LISTED = 4
 _LONGEST_PERSON = 4
 _LONGEST_ACTOR = 3
 _LONGEST_RUN = 8
+_TOWARDS = cues.BEFORE_PLACE | {"from", "to"}
+_GOING_ON = STOPWORDS - {"is", "has", "was", "or"}
+_FAMILY_ONLY = FAMILY_NAMES - ALSO_WORDS
 _LISTS: tuple[tuple[EntityType, frozenset[str]], ...] = (
     ("place", PLACES),
     ("organisation", ORGANISATIONS),
@@ -76,49 +49,14 @@ _LISTS: tuple[tuple[EntityType, frozenset[str]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word where it stands; `opens` says that a sentence, a quotation or a list item begins here."""
-
-    text: str
-    folded: str
-    start: int
-    end: int
-    opens: bool
-    capital: bool
-    glued: bool
-    """Whether only a space, or the dot of an abbreviation, parts it from the word before."""
-
-
 def names(text: str) -> Iterator[Mention]:
     """The names in a text, in order; `text` is without what has a shape of its own."""
-    words = _words(text)
+    words = split(text)
     first = 0
     for at in range(1, len(words) + 1):
         if at == len(words) or words[at].opens:
             yield from _Sentence(text, words, first, at).names()
             first = at
-
-
-def _words(text: str) -> list[Word]:
-    found: list[Word] = []
-    end = 0
-    for match in _WORD.finditer(text):
-        value, gap = match.group(), text[end : match.start()]
-        owner = value[:-2] if value.endswith(("'s", "’s")) else value
-        abbreviated = bool(found) and gap == ". " and _is_abbreviated(found[-1])
-        opens = not found or (not abbreviated and bool(_OPENS.search(gap)))
-        glued = bool(found) and found[-1].end == end and (gap in (" ", " & ") or abbreviated)
-        capital = owner[0].isupper() or owner[:3] in ("al-", "el-")
-        found.append(
-            Word(owner, fold(owner), match.start(), match.start() + len(owner), opens, capital, glued)
-        )
-        end = match.end()
-    return found
-
-
-def _is_abbreviated(word: Word) -> bool:
-    return word.folded in _ABBREVIATED or (len(word.text) == 1 and word.capital and word.text != "I")
 
 
 class _Sentence:
@@ -150,7 +88,7 @@ class _Sentence:
 
     def _begins_run(self, at: int) -> bool:
         word = self.words[at]
-        return word.capital and not self.caseless and not _is_plain(word)
+        return word.capital and not self.caseless and not is_plain(word)
 
     # Names by their capitals ----------------------------------------------------------------------------
 
@@ -180,7 +118,7 @@ class _Sentence:
         word = self.words[at]
         if not word.glued:
             return None
-        if word.capital and not _is_plain(word):
+        if word.capital and not is_plain(word):
             return at
         heads = self.words[at - 1].folded in ORGANISATION_HEADS
         if word.folded in _PARTICLES or (word.folded == "of" and heads):
@@ -232,7 +170,7 @@ class _Sentence:
         word = self.words[at]
         if end - at > 1 and self.words[at + 1].folded not in ORGANISATIONS:
             return " ".join((word.folded, self.words[at + 1].folded)) not in PLACES
-        if word.folded in PLACES and self._before(at) in (cues.BEFORE_PLACE | {"from", "to"}):
+        if word.folded in PLACES and self._before(at) in _TOWARDS:
             return False
         if word.opens and word.folded in ALSO_WORDS:
             return self._after(end) in cues.AFTER_PERSON or self._alone(at, end)
@@ -266,18 +204,14 @@ class _Sentence:
         word = self.words[at]
         if phrase == "us":
             return word.text != "US"
-        return (
-            word.opens
-            and phrase in ALSO_PLAIN
-            and self._after(at + 1) in STOPWORDS - {"is", "has", "was", "or"}
-        )
+        return word.opens and phrase in ALSO_PLAIN and self._after(at + 1) in _GOING_ON
 
     def _unlisted(self, at: int, end: int) -> tuple[int, EntityType | None]:
         """What surroundings tell of a run that no list knows."""
         word, size = self.words[at], end - at
-        if size > 1 and (_is_known(self.words[at + 1]) or word.folded in DEMONYMS):
+        if size > 1 and (is_listed(self.words[at + 1]) or word.folded in DEMONYMS):
             return 1, None
-        if word.folded in DEMONYMS or len(word.text) < 2:
+        if size == 1 and is_common(word):
             return size, None
         before, after = self._before(at), self._after(end)
         if word.opens and size == 1:
@@ -294,8 +228,8 @@ class _Sentence:
             return "organisation"
         if shouted:
             return None
-        acting = after in cues.AFTER_PERSON and size < _LONGEST_ACTOR
-        if acting or before in cues.BEFORE_PERSON or self._is_called(at):
+        cued = before in cues.BEFORE_PERSON or after in cues.AFTER_PERSON or self._is_called(at)
+        if cued and size < _LONGEST_ACTOR:
             return "person"
         moving = before in ("to", "from") and self._near(at, cues.MOVING)
         return "place" if moving or before in cues.BEFORE_PLACE else None
@@ -316,7 +250,7 @@ class _Sentence:
         if listed and " ".join(word.folded for word in self.words[at : at + listed[0]]) not in ALSO_PLAIN:
             return at + listed[0], [self._mention(at, at + listed[0], listed[1])]
         if word.folded in GENDERS and word.folded not in ALSO_WORDS and word.folded not in ALSO_PLAIN:
-            size = 2 if end - at > 1 and self.words[at + 1].folded in FAMILY_NAMES - ALSO_WORDS else 1
+            size = 2 if end - at > 1 and self.words[at + 1].folded in _FAMILY_ONLY else 1
             return at + size, [self._mention(at, at + size, "person")]
         return at + 1, []
 
@@ -338,7 +272,7 @@ class _Sentence:
 
     def _is_called(self, at: int) -> bool:
         """Whether a name stands as a call does: after a comma, and nothing but a mark after it."""
-        if at == self.first or self.words[at - 1].capital:
+        if at == self.first or (self.words[at - 1].capital and not is_plain(self.words[at - 1])):
             return False
         gap = self.text[self.words[at - 1].end : self.words[at].start]
         return gap == ", " and self.text[self.words[at].end : self.words[at].end + 1] in _MARKS
@@ -354,15 +288,3 @@ class _Sentence:
         gender = (TITLES[title.folded] if title else "") or GENDERS.get(self.words[at].folded, "")
         told = {"address": title.text} if title else {}
         return {**told, "gender": gender} if gender else told
-
-
-def _is_plain(word: Word) -> bool:
-    """Whether a capital tells nothing: a small word, or one that likes to begin sentences."""
-    if word.folded in GENDERS and word.folded not in STOPWORDS:
-        return False
-    return word.folded.replace("’", "'") in cues.PLAIN or word.folded.partition("'")[0] in STOPWORDS
-
-
-def _is_known(word: Word) -> bool:
-    folded = word.folded
-    return folded in GENDERS or folded in PLACES or folded in ORGANISATIONS or folded in THINGS

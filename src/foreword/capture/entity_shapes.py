@@ -39,25 +39,9 @@ _EXTENSIONS_TEXT = (
 _EXTENSIONS = frozenset(_EXTENSIONS_TEXT.split())
 _DOMAINS = frozenset(
     {
-        "ai",
-        "app",
-        "at",
-        "br",
-        "ch",
-        "cn",
-        "co",
-        "com",
-        "de",
-        "dev",
-        "edu",
-        "es",
-        "eu",
-        "fr",
-        "gov",
-        "in",
-        "info",
+        *("ai", "app", "at", "br", "ch", "cn", "co", "com", "de", "dev", "edu", "es", "eu", "fr", "gov"),
+        *("in", "info", "io", "jp", "net", "nl", "org", "uk", "us"),
     }
-    | {"io", "jp", "net", "nl", "org", "uk", "us"}
 )
 _NOT_TICKETS = frozenset(
     {"AES", "ASCII", "COVID", "GPT", "HTTP", "IPV", "ISO", "MD", "MPEG", "PEP", "RFC", "RSA", "SARS", "SHA"}
@@ -69,7 +53,7 @@ _BARE_FILES = "Dockerfile|Makefile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrant
 # Every shape begins outside a word and with one of a few characters: told first, so that prose costs little.
 _SHAPES = re.compile(
     rf"""(?<!\w)(?=[\w`\#/\\.~])(?:
-        (?P<url>\b(?:https?|ftp|wss?)://[^\s<>"'`⟦⟧]++ | \bwww\.[^\s<>"'`]++)
+        (?P<url>\b(?:https?|ftp|wss?)://[^\s<>"'`]++ | \bwww\.[^\s<>"'`]++)
       | (?P<email>(?<![\w.+-])[\w.+-]{{1,64}}+@[\w-]{{1,63}}+(?:\.[\w-]{{1,63}}+)++)
       | (?P<path>(?<![\w./\\~@-])(?:[A-Za-z]:(?=[\\/])|~)?[\\/.]{{0,3}}+(?:[\w.@+-]++[\\/])++[\w.@+-]*+)
       | (?P<rooted>(?<![\w./\\~-])/[\w.-]++)

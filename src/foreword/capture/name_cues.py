@@ -63,35 +63,12 @@ SPEAKING = frozenset(_SPEAKING.split())
 BEFORE_PLACE = frozenset({"in", "near", "visit", "visited", "visiting", "around", "across", "leave", "left"})
 MOVING = frozenset(
     {
-        "back",
-        "bus",
-        "drive",
-        "driving",
-        "drove",
-        "flew",
-        "flight",
-        "fly",
-        "flying",
-        "go",
-        "going",
-        "move",
-        "moved",
-    }
-    | {
-        "moving",
-        "road",
-        "sailed",
-        "train",
-        "travel",
-        "traveled",
-        "travelled",
-        "travelling",
-        "trip",
-        "went",
-        "been",
+        *("back", "been", "bus", "drive", "driving", "drove", "flew", "flight", "fly", "flying", "go"),
+        *("going", "move", "moved", "moving", "road", "sailed", "train", "travel", "traveled"),
+        *("travelled", "travelling", "trip", "went"),
     }
 )
 BEFORE_ORGANISATION = frozenset({"at", "joined", "join", "joining"})
 WORKING = ROLES | {"work", "works", "worked", "working", "job", "hired", "employed", "head"}
-PLAIN = STOPWORDS | frozenset(_OPENING.split())
+PLAIN = STOPWORDS | frozenset(_OPENING.split()) | {"morning", "afternoon", "evening", "birthday", "ph"}
 """Words whose capital only begins a sentence."""

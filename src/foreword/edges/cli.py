@@ -17,6 +17,7 @@ import foreword
 from foreword.clean import one_line, visible
 from foreword.edges import (
     cli_context,
+    cli_demo,
     cli_experience,
     cli_house,
     cli_index,
@@ -95,6 +96,7 @@ for _module in (
     cli_house,
     cli_service,
     cli_mcp,
+    cli_demo,
     cli_measure,
 ):
     for _command in _module.COMMANDS:

@@ -1,156 +1,35 @@
-"""Demo, eval, bench: Foreword shown at work, and measured."""
+"""Eval and bench: quality and speed, measured."""
 
 from __future__ import annotations
 
-import shlex
 import sys
-import tempfile
-import time
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from foreword.edges.cli_common import (
-    Call,
-    command,
-    console,
-    counted,
-    embed,
-    emit,
-    opened,
-    places,
-    say,
-    seen,
-    settings,
-    words_only,
-)
+from foreword.edges.cli_common import Call, command, console, emit, say, seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from foreword.demo import Answer
-    from foreword.engine import ContextEngine
+    from foreword.options import Lane
     from foreword.report import Cell, Report, Table
 
-_SHOWN = 3
 _SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
-
-
-# Demo ----------------------------------------------------------------------------------------------------
-
-
-@command("demo", "foreword demo\nforeword demo --keep ./lighthouse")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Keep the data in this folder.")
-def demo(call: Call, keep: Path | None) -> None:
-    """Show Foreword at work.
-
-    Stores a small team's memory in a temporary folder, asks it three questions, and shows what would be
-    injected, why, and how fast.
-    """
-    from foreword.demo import WORKSPACE, ask
-
-    workspace = WORKSPACE if call.named is None else call.workspace
-    with _folder(keep) as folder, opened(at=replace(settings(), home=folder)) as engine:
-        facts = _stock(engine, workspace)
-        if call.as_json:
-            answers = [_answer_json(answer) for answer in ask(engine, workspace)]
-            emit({"workspace": workspace, **facts, "answers": answers})
-            return
-        say(
-            f"{counted(facts['items'], 'item')} and {counted(facts['relations'], 'relation')}: "
-            "three months of a small team that sells museum tickets.\n"
-            f"Stored in {facts['storing_seconds']:.1f} s, understood in {facts['embedding_seconds']:.1f} s."
-        )
-        for number, answer in enumerate(ask(engine, workspace), 1):
-            _show_answer(number, answer)
-    say(_what_next(keep, workspace))
-
-
-@contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
-    if keep is not None:
-        yield keep.absolute()
-        return
-    with tempfile.TemporaryDirectory(prefix="foreword-demo-") as folder:
-        yield Path(folder)
-
-
-def _stock(engine: ContextEngine, workspace: str) -> dict[str, Any]:
-    """Store the sample and make its vectors; gives how much and how long."""
-    from foreword.demo import sample_lines
-
-    started = time.perf_counter()
-    words_only(engine).import_lines(sample_lines(), workspace)
-    stored = time.perf_counter()
-    vectors = embed(engine, workspace)
-    counts = engine.count(workspace)
-    return {
-        "items": counts.items,
-        "relations": counts.relations,
-        "vectors": vectors,
-        "storing_seconds": stored - started,
-        "embedding_seconds": time.perf_counter() - stored,
-    }
-
-
-def _answer_json(answer: Answer) -> dict[str, Any]:
-    return {
-        "question": answer.question,
-        "milliseconds": answer.milliseconds,
-        "context": answer.result.context,
-        "receipt": asdict(answer.result.receipt),
-    }
-
-
-def _show_answer(number: int, answer: Answer) -> None:
-    from rich.panel import Panel
-    from rich.table import Table
-
-    screen, receipt = console(), answer.result.receipt
-    screen.print()
-    screen.print(seen(f"{number}. {answer.question}", "bold"))
-    title = f"injected: {receipt.tokens} of {receipt.budget} tokens, in {answer.milliseconds:.0f} ms"
-    text = seen(answer.result.context.strip() or "(nothing: silence is an answer)")
-    screen.print(Panel(text, title=title, title_align="left"))
-    fates = " · ".join(f"{count} {fate}" for fate, count in answer.decisions.items())
-    screen.print(seen(f"why: {fates or 'nothing was found'} (receipt {receipt.id})"))
-    table = Table.grid(padding=(0, 2))
-    for entry in receipt.injected[:_SHOWN]:
-        table.add_row(f"  {entry.score:.2f}", seen(entry.item_id), seen(places(entry.ranks)), style="dim")
-    for entry in receipt.entries:
-        if entry.decision == "superseded":
-            table.add_row("  out", seen(entry.item_id), seen(f"superseded by {entry.detail}"), style="dim")
-    screen.print(table)
-
-
-def _what_next(keep: Path | None, workspace: str) -> str:
-    if keep is None:
-        return (
-            "\nKeep the sample and ask it yourself:\n  foreword demo --keep ./lighthouse\n\n"
-            'Or start with your own memory:\n  foreword remember "Deploys happen on Tuesdays."\n'
-            '  foreword context "When do we deploy?"\n  foreword why'
-        )
-    there = f"FOREWORD_HOME={shlex.quote(str(keep.absolute()))} foreword"
-    name = shlex.quote(workspace)
-    return (
-        f'\nAsk it yourself:\n  {there} context -w {name} "Who reviews calendar changes?"\n'
-        f'  {there} search -w {name} "deadlock" --related 1\n  {there} why -w {name}'
-    )
-
-
-# Eval and bench ------------------------------------------------------------------------------------------
 
 
 @command(
     "eval",
     "foreword eval data/locomo --limit-queries 100\n"
     "foreword eval data/locomo --lane fast --without trigram\n"
-    "foreword eval data --all --silence --json",
+    "foreword eval data --all --silence --json\n"
+    "foreword eval data/locomo --dialogue\n"
+    "foreword eval --entities",
 )
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR…")
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]…")
 @click.option(
     "--lane",
     type=click.Choice(("fast", "full", "both")),
@@ -171,52 +50,96 @@ def _what_next(keep: Path | None, workspace: str) -> str:
 @click.option("--limit-queries", type=click.IntRange(1), metavar="N", help="Ask only the first so many.")
 @click.option("--all", "everything", is_flag=True, help="Each DIR holds several sets: measure them all.")
 @click.option("--home", type=click.Path(path_type=Path), metavar="PATH", help="Keep the vectors there.")
-def evaluate(
-    call: Call,
-    folders: tuple[Path, ...],
-    lane: Literal["fast", "full", "both"],
-    baselines: bool,
-    without: tuple[str, ...],
-    silence: bool,
-    run_file: Path | None,
-    limit_queries: int | None,
-    everything: bool,
-    home: Path | None,
-) -> None:
+@click.option("--dialogue", is_flag=True, help="How much evidence the prompts of a conversation hold.")
+@click.option("--entities", is_flag=True, help="Names, references and acts of speech, on our own sentences.")
+@click.option("--gaps", is_flag=True, help="Missing context noticed, on our own states of agents.")
+def evaluate(call: Call, folders: tuple[Path, ...], **asked: Any) -> None:  # noqa: ANN401  (click's options)
     """Measure quality on labelled sets.
 
-    DIR holds corpus.jsonl, queries.jsonl and qrels.tsv; or dialogues.jsonl, whose changes of subject count.
+    DIR holds corpus.jsonl, queries.jsonl and qrels.tsv; or dialogues.jsonl, whose changes of subject or
+    summaries count.
     """
-    from foreword.evaluate import evaluate as measure
-    from foreword.evaluate import summary
-
-    sets = [one for folder in folders for one in (_sets(folder) if everything else [folder])]
-    if run_file is not None and len(sets) != 1:
-        raise click.UsageError("--run takes one ranking: name one DIR")
+    wanted = _Wanted(folders, **asked)
     reports = []
-    for one in sets:
-        with _steps() as progress:
-            report = measure(
-                one,
-                lanes=("fast", "full") if lane == "both" else (lane,),
-                baselines=baselines,
-                without=without,
-                silence=silence,
-                others=[other for other in sets if other != one],
-                run_file=run_file,
-                limit=limit_queries,
-                progress=progress,
-                home=home,
-            )
+    for report in wanted.reports():
         reports.append(report)
         if not call.as_json:
             _show_report(report)
-    if everything:
-        reports.append(summary(reports))
-        if not call.as_json:
-            _show_report(reports[-1])
     if call.as_json:
         emit([report.as_json() for report in reports] if len(reports) > 1 else reports[0].as_json())
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What `eval` was asked for; the fields are its options."""
+
+    folders: tuple[Path, ...]
+    lane: Literal["fast", "full", "both"]
+    baselines: bool
+    without: tuple[str, ...]
+    silence: bool
+    run_file: Path | None
+    limit_queries: int | None
+    everything: bool
+    home: Path | None
+    dialogue: bool
+    entities: bool
+    gaps: bool
+
+    def __post_init__(self) -> None:
+        if not (self.folders or self.entities or self.gaps):
+            raise click.UsageError("name a DIR, or ask for --entities or --gaps")
+        if self.run_file is not None and len(self.sets) != 1:
+            raise click.UsageError("--run takes one ranking: name one DIR")
+
+    @property
+    def sets(self) -> list[Path]:
+        """The folders of the sets."""
+        return [one for folder in self.folders for one in (_sets(folder) if self.everything else [folder])]
+
+    def reports(self) -> Iterator[Report]:
+        """Every measurement, one after the other."""
+        if self.entities:
+            from foreword.evaluate.naming import measure_naming
+
+            yield measure_naming()
+        if self.gaps:
+            from foreword.evaluate.gaps import measure_gaps
+
+            yield measure_gaps()
+        measured = []
+        for one in self.sets:
+            with _steps() as progress:
+                measured.append(
+                    self._dialogues(one, progress) if self.dialogue else self._found(one, progress)
+                )
+            yield measured[-1]
+        if self.everything and not self.dialogue:
+            from foreword.evaluate import summary
+
+            yield summary(measured)
+
+    def _found(self, folder: Path, progress: Callable[[str, int, int], None]) -> Report:
+        from foreword.evaluate import evaluate as measure
+
+        return measure(
+            folder,
+            lanes=("fast", "full") if self.lane == "both" else (self.lane,),
+            baselines=self.baselines,
+            without=self.without,
+            silence=self.silence,
+            others=[other for other in self.sets if other != folder],
+            run_file=self.run_file,
+            limit=self.limit_queries,
+            progress=progress,
+            home=self.home,
+        )
+
+    def _dialogues(self, folder: Path, progress: Callable[[str, int, int], None]) -> Report:
+        from foreword.evaluate.dialogue import measure
+
+        lane: Lane = "full" if self.lane == "full" else "fast"
+        return measure(folder, limit=self.limit_queries, progress=progress, home=self.home, lane=lane)
 
 
 def _sets(folder: Path) -> list[Path]:
@@ -249,7 +172,7 @@ def _sizes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
 def bench(call: Call, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
     """Measure speed.
 
-    PART is import, write, search or hooks; without one, all are measured.
+    PART is import, write, search, index, assemble, dialogue, gap or hooks; without one, all are measured.
     """
     from foreword.bench import bench as measure
 
@@ -318,4 +241,4 @@ def _cell(cell: Cell) -> str:
             return cell
 
 
-COMMANDS = (demo, evaluate, bench)
+COMMANDS = (evaluate, bench)

@@ -2,15 +2,16 @@
 
 Every value is an item of a workspace that belongs to the store alone, so that no other context shows it; with
 `shared`, of the workspace itself, so that every context may. Reads of a batch see what was there before it,
-its writes are one transaction. A search waits for the vectors of what was put; a put does not.
+its writes are one transaction. Vectors are made before a search, or after a put if the store is shared.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from langgraph.store.base import (
     BaseStore,
@@ -28,6 +29,8 @@ from foreword.edges.langgraph_values import (
     VALUE,
     Entry,
     Lease,
+    as_it_was,
+    as_json,
     items_of,
     lease_id,
     passes,
@@ -40,7 +43,7 @@ from foreword.options import MAX_LIMIT, named
 from foreword.store.base import Amend, Delete, Put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from langgraph.store.base import MatchCondition, Op, Result, TTLConfig
@@ -97,9 +100,9 @@ class ForewordStore(BaseStore):
 
     def sweep_ttl(self) -> int:
         """Forget what has expired; gives how many values that was."""
-        expired = [entry.item.id for entry in self._entries((), expired=True)]
-        self._forget(expired)
-        return len(expired)
+        expired = [filters for entry in self._entries((), expired=True) for filters in as_it_was(entry)]
+        gone = self._engine.store.batch([Delete(self.workspace, filters=filters) for filters in expired])
+        return len({item for ids in gone[::2] for item in ids})
 
     def _answer(self, op: Op) -> Result:
         match op:
@@ -179,7 +182,8 @@ class ForewordStore(BaseStore):
         before = self._engine.store.get(self.workspace, *ids)
         now = self._engine.clock()
         items = [item for op, old in zip(ops, before, strict=True) for item in self._items(op, old, now)]
-        self._forget(ids, items)
+        count = self._engine.tokenizer.count
+        self._replace(ids, [replace(item, tokens=count(item.text)) for item in items])
         if self._shared and items:
             self._embed()
         self._sweep_when_due(now)
@@ -188,11 +192,12 @@ class ForewordStore(BaseStore):
         if op.value is None:
             return []
         paths = self._fields if op.index is None else op.index or ()
-        texts = [text for path in paths for text in get_text_at_path(op.value, path)]
+        value = as_json(op.value)
+        texts = [text for path in paths for text in get_text_at_path(value, path)]
         created_at = Entry.of(old, None).created_at if old is not None else None
-        return items_of(op, texts, now, created_at)
+        return items_of(op._replace(value=value), texts, now, created_at)
 
-    def _forget(self, ids: Sequence[str], items: Sequence[Item] = ()) -> None:
+    def _replace(self, ids: Sequence[str], items: Sequence[Item]) -> None:
         """Let values and their leases go, and keep these instead, in one transaction."""
         gone = Delete(self.workspace, (*ids, *map(lease_id, ids)))
         self._engine.store.batch([gone, Put(self.workspace, tuple(items))] if items else [gone])
@@ -200,10 +205,13 @@ class ForewordStore(BaseStore):
     def _renew(self, entries: Sequence[Entry], *, refresh: bool) -> None:
         """What is read begins its time anew."""
         now = self._engine.clock()
-        leases = [(entry.item.id, Lease.starting(entry.lease.minutes, now)) for entry in entries if entry.lease]
-        if refresh and leases:
-            amended = [Amend(self.workspace, lease_id(of), metadata=lease.metadata) for of, lease in leases]
-            self._engine.store.batch(amended)
+        renewed = [
+            (entry.item.id, Lease.starting(entry.lease.minutes, now)) for entry in entries if entry.lease
+        ]
+        if refresh and renewed:
+            self._engine.store.batch(
+                [Amend(self.workspace, lease_id(of), metadata=lease.metadata) for of, lease in renewed]
+            )
 
     def _sweep_when_due(self, now: datetime) -> None:
         minutes = (self.ttl_config or {}).get("sweep_interval_minutes")

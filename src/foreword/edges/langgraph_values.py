@@ -1,9 +1,9 @@
 """A value of a graph's store as items, and back; and whether it passes a filter.
 
 A value is one item: its text is what may be found, its metadata the value itself under its namespace and key.
-Its id is made of these two, so that a value is fetched without a search; so is the name of its source, so that
-equal values under two keys are two items. When a value expires stands in an item of its own, the lease: to
-read a value then never writes it. Nothing here reads or writes a store.
+Its id is made of these two, so that a value is fetched without a search; so is the name of its source: equal
+values under two keys are two items. When a value expires is told by an item of its own, the lease, so that a
+reader who renews it cannot undo what somebody else just put. Nothing here reads or writes a store.
 """
 
 from __future__ import annotations
@@ -107,20 +107,45 @@ def lease_id(identity: str) -> str:
     return f"{identity}-lease"
 
 
+def source_of(identity: str) -> Source:
+    """Who wrote an item: an agent, under a name that no other item has."""
+    return Source(f"langgraph:{identity}", "agent")
+
+
+def as_it_was(entry: Entry) -> tuple[Filters, Filters]:
+    """Filters that only this value and its lease pass, and only if it was not put again since."""
+    names = (source_of(entry.item.id).name, source_of(lease_id(entry.item.id)).name)
+    value, lease = (Filters(source=name, until=entry.updated_at) for name in names)
+    return value, lease
+
+
 def within(prefix: tuple[str, ...], *types: str) -> Filters:
     """Filters that let everything under a prefix pass, and little else."""
     return Filters(types=types, conversation=_root(prefix) if len(prefix) >= _ROOTS else None)
 
 
+def as_json(value: object) -> dict[str, Any]:
+    """The value as it will come back: what JSON cannot hold is refused now, not when it is read."""
+    if not isinstance(value, dict):
+        raise ValidationError(f"a value must be a dict, not {type(value).__name__}")
+    try:
+        return cast(dict[str, Any], json.loads(json.dumps(value, allow_nan=False)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValidationError(f"a value must be JSON: {error}") from None
+
+
 def items_of(op: PutOp, texts: Sequence[str], now: datetime, created_at: datetime | None) -> list[Item]:
-    """The items of a value that is put, without secrets: the value, and its lease if it has one."""
+    """The items of a value that is put, without secrets: the value, and its lease if it has one.
+
+    `texts` is what may be found of it; without any, its words find nothing.
+    """
     namespace, identity = tuple(op.namespace), value_id(op.namespace, op.key)
     text = redact("\n".join(texts)).strip()
     named = {"namespace": list(namespace), "name": op.key}
     if redact_json(named) != named:
         raise ValidationError("a namespace or a key holds a secret; name the value otherwise")
     facts = {"created_at": (created_at or now).isoformat(), "indexed": bool(text)}
-    metadata = {**named, **facts, "value": redact_json(_as_json(op.value))}
+    metadata = {**named, **facts, "value": redact_json(op.value)}
     items = [_item(identity, VALUE, namespace, now, metadata, text)]
     if op.ttl is not None:
         lease = Lease.starting(op.ttl, now)
@@ -134,7 +159,12 @@ def passes(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bo
 
 
 def _item(
-    identity: str, label: str, namespace: tuple[str, ...], now: datetime, metadata: dict[str, Any], text: str = ""
+    identity: str,
+    label: str,
+    namespace: tuple[str, ...],
+    now: datetime,
+    metadata: dict[str, Any],
+    text: str = "",
 ) -> Item:
     return sound_item(
         Item(
@@ -144,7 +174,7 @@ def _item(
             type=label,
             conversation=_root(namespace),
             created_at=now,
-            source=Source(f"langgraph:{identity}", "agent"),
+            source=source_of(identity),
             metadata=metadata,
         )
     )
@@ -160,16 +190,6 @@ def _root(namespace: tuple[str, ...]) -> str:
     return json.dumps(namespace[:_ROOTS])
 
 
-def _as_json(value: object) -> dict[str, Any]:
-    """The value as it will come back: what JSON cannot hold is refused now, not when it is read."""
-    if not isinstance(value, dict):
-        raise ValidationError(f"a value must be a dict, not {type(value).__name__}")
-    try:
-        return cast(dict[str, Any], json.loads(json.dumps(value, allow_nan=False)))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValidationError(f"a value must be JSON: {error}") from None
-
-
 def _matches(held: object, wanted: object) -> bool:
     """Whether a field holds what is wanted: a plain value, the same inside lists and dicts, or operators."""
     match wanted:
@@ -178,11 +198,7 @@ def _matches(held: object, wanted: object) -> bool:
         case dict():
             return isinstance(held, dict) and all(_matches(held.get(k), w) for k, w in wanted.items())
         case list() | tuple():
-            return (
-                isinstance(held, list)
-                and len(held) == len(wanted)
-                and all(map(_matches, held, wanted))
-            )
+            return isinstance(held, list) and len(held) == len(wanted) and all(map(_matches, held, wanted))
         case _:
             return held == wanted
 

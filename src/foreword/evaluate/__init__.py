@@ -2,8 +2,8 @@
 
 `evaluate` is the whole of it: `labelled` reads the set, `runs` stores and asks, `metrics` scores, `silence`
 listens for what should not have been said, `tables` reports; `summary` puts many sets into one table. A set
-of dialogues asks something else, whether a change of subject is noticed: that is for `shifts`. Nothing here
-changes how the engine searches, and the set's own data stays where it is.
+of dialogues asks something else: whether a change of subject is noticed (`shifts`), or what a summary is
+worth (`summaries`). Nothing here changes how the engine searches, and the set's own data stays where it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
-from foreword.evaluate import labelled, metrics, runs, shifts, tables
+from foreword.evaluate import labelled, metrics, runs, shifts, summaries, tables
 from foreword.evaluate.runs import LANES, OURS, Plan
 from foreword.evaluate.silence import listen
 from foreword.evaluate.tables import summary
@@ -66,9 +66,11 @@ def evaluate(
     was measured; `limit` is how many queries.
     """
     plan = Plan(tuple(lanes), baselines, tuple(without))
+    if run_file and (summaries.holds(folder) or shifts.holds(folder)):
+        raise ValidationError(f"{folder} holds dialogues, which give no ranking: leave out the run file")
+    if summaries.holds(folder):
+        return summaries.measure_summaries(folder, limit, progress)
     if shifts.holds(folder):
-        if run_file:
-            raise ValidationError(f"{folder} holds dialogues, which give no ranking: leave out the run file")
         return shifts.measure(folder, limit=limit, progress=progress, provider=provider, without=plan.without)
     given = labelled.read(folder, limit)
     foreign = [text for other in others for text in labelled.asked(other, limit)] if silence else []

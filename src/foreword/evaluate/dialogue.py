@@ -21,7 +21,7 @@ from foreword.dialogue import Turn
 from foreword.errors import ValidationError
 from foreword.evaluate import labelled, metrics, runs
 from foreword.recipes.dialogue import inject_context
-from foreword.report import Report, Table
+from foreword.report import Cell, Report, Table
 from foreword.session import Session
 from foreword.types import Query
 
@@ -135,12 +135,13 @@ def _held(
 def _orders(engine: ContextEngine, question: Question, talk: _Talk) -> dict[str, list[str]]:
     """The turns in the order in which each of the others would take them."""
     query = Query(question.text, question.scope, datetime.now(UTC))
-    return {LAST: list(reversed(talk.turns)), **runs.rankings(engine, query)}
+    return {LAST: list(reversed(list(talk.turns))), **runs.rankings(engine, query)}
 
 
 def _filled(ids: Iterable[str], talk: _Talk, budget: int, engine: ContextEngine) -> frozenset[str]:
     """The turns that fit, line by line, until one does not."""
-    shown, room = set(), budget
+    shown: set[str] = set()
+    room = budget
     for one in ids:
         turn = talk.turns[one]
         room -= engine.tokenizer.count(f"{turn.speaker}: {turn.text}\n")
@@ -161,7 +162,7 @@ def _shown(prompt: InjectedContext) -> frozenset[str]:
 
 
 def _report(name: str, held: Mapping[int, Sequence[_Held]], lane: Lane) -> Report:
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for budget, asked in held.items():
         scopes = [one.scope for one in asked]
         for run in RUNS:
@@ -170,10 +171,10 @@ def _report(name: str, held: Mapping[int, Sequence[_Held]], lane: Lane) -> Repor
             mean = sum(shares) / len(shares) if shares else None
             rows.append((budget, run, mean, *ends))
     times = [one.milliseconds for asked in held.values() for one in asked]
-    asked = len(next(iter(held.values()), ()))
+    questions = len(next(iter(held.values()), ()))
     notes = (
-        f"{asked:,} questions with evidence, {lane} lane; the share of the evidence that stands whole in the "
-        "prompt, with the interval that 95 of 100 such sets would have",
+        f"{questions:,} questions with evidence, {lane} lane; the share of the evidence that stands whole in "
+        "the prompt, with the interval that 95 of 100 such sets would have",
         f"our prompts count everything in them, and took {metrics.percentile(times, 0.5) or 0:.0f} ms (p50)",
     )
     table = Table(

@@ -4,8 +4,11 @@
 
 Half of the states are hard to tell from gaps: questions that a user is meant to answer, questions that
 answer themselves, question marks in code, quotations, requests that were answered since, reviews, slow work
-that gets on. Thresholds were set with the tune half alone. Beside the detector stands a plain rule: keywords,
-and two question marks.
+that gets on. Beside the detector stands a plain rule: keywords, and two question marks.
+
+Only what went wrong in the tune half was read while the phrases were written. But states and phrases are by
+the same hand, and the held half's score was seen now and then: a request in words of your own is found less
+often than these numbers say. Of the last dozen requests added, five were found at first sight.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _LEGAL = frozenset(
     {"ab", "ag", "bv", "co", "company", "corp", "corporation", "gmbh", "group", "holding", "holdings", "inc"}
     | {"incorporated", "kg", "limited", "llc", "llp", "ltd", "nv", "oy", "plc", "pty", "sa", "se", "srl"}
 )
-_LEAST_PREFIX = 3
+_LEAST_PREFIX, _LEAST_CUT = 3, 3  # `jon` may be jonathan, but `dan` is not dana
 _LEAST_ACRONYM = 2
 _SMALL = frozenset({"of", "the", "and", "for", "de"})
 
@@ -46,7 +46,8 @@ def is_short_for(short: str, full: str) -> bool:
     """Whether a given name is another or is short for it, both folded: `jon` is for `jonathan`."""
     if short == full:
         return True
-    return (short, full) in _PAIRS or (len(short) >= _LEAST_PREFIX and full.startswith(short))
+    cut = len(short) >= _LEAST_PREFIX and len(full) >= len(short) + _LEAST_CUT
+    return (short, full) in _PAIRS or (cut and full.startswith(short))
 
 
 def same_person(one: str, other: str) -> bool:

@@ -74,6 +74,7 @@ _IS = re.compile(
 )
 _HAS = re.compile(
     rf"""(?:['’]s?)?\ (?P<name>{_ATTRIBUTE})(?:\ address|\ number)?(?:\ is|\ was|:|\ =)(?:\ now)?\ (?:the\ )?
+        (?!(?:like|so|very|really|pretty|not|too|always|never|going|doing|getting|also|just|still|great|good)\b)
         (?P<value>[^\n;!?]{{1,80}}?)(?=[.,](?:\s|$)|[;!?\n]|\ (?:and|but|not)\ |$)""",
     _WORDING,
 )
@@ -96,7 +97,7 @@ _THEIRS = re.compile(
 )
 _KIN_MINE = re.compile(rf"\ (?P<relation>{KIN}|{ROLE})\b", _WORDING)
 _KIN_AFTER = re.compile(rf"['’]s?\ (?P<relation>{KIN}|{ROLE})\b", _WORDING)
-_INTRODUCES = re.compile(r"(?:\bmy\ name\ is|\bcall\ me|\bI\ am|\bI['’]m|\bthis\ is)\ $", _WORDING)
+_INTRODUCES = re.compile(r"(?:\bmy\ name\ is|\bcall\ me|\bI\ am|\bI['’]m)\ $", _WORDING)
 _SPEAKING = re.compile(r"\b(?:I|[Mm]y)\b")
 
 _VERBS: Mapping[str, str] = {
@@ -124,6 +125,14 @@ _VERB = re.compile(
     _WORDING,
 )
 _RELATIONS = tuple(_VERBS)
+_FIT: Mapping[str, tuple[tuple[EntityType, ...], tuple[EntityType, ...]]] = {
+    "works at": (("person", "thing"), ("organisation", "thing")),
+    "teaches at": (("person", "thing"), ("organisation", "thing", "place")),
+    "lives in": (("person", "organisation"), ("place", "thing")),
+    "married to": (("person", "thing"), ("person", "thing")),
+    "reports to": (("person", "thing"), ("person", "thing", "organisation")),
+}
+"""Between what kinds some relations can be; the others can be between any, but for dates."""
 
 
 class Named(Protocol):
@@ -178,14 +187,26 @@ def claims(text: str, mentions: Sequence[Named]) -> Claims:
             _said_of_one(text, start, end, who, found)
         if following is not None and 0 < following[0] - end <= _GAP:
             _said_of_two(text, (end, who), following, found)
+    kinds: dict[int, EntityType] = {
+        SPEAKER: "person",
+        **{at: one.entity_type for at, one in enumerate(mentions)},
+    }
+    found.relations = [told for told in found.relations if _fits(told[1], kinds[told[0]], kinds[told[2]])]
     return found
+
+
+def _fits(relation: str, one: EntityType, other: EntityType) -> bool:
+    if "date" in (one, other):
+        return False
+    ones, others = _FIT.get(relation, ((one,), (other,)))
+    return one in ones and other in others
 
 
 def _said_of_one(text: str, start: int, end: int, who: int, found: Claims) -> None:
     """Titles, addresses, departments: what stands right before and right after a name."""
     after, before = text[end : end + _REACH], text[max(0, start - _GAP) : start]
     if who != SPEAKER:
-        if _INTRODUCES.search(before):
+        if _INTRODUCES.search(before) and after[:2] not in ("'s", "’s"):
             found.introduced.append(who)
         role = _OF_SOMETHING.search(before) or _ROLE_BEFORE.search(before)
         if role:

@@ -38,6 +38,9 @@ SURE = 0.5
 _KNOWN = 64
 """So many of the statements about an attribute are looked at: those that say the same, then the newest."""
 
+_STEPS = 8
+"""So far is followed what supersedes those, where it is not among them."""
+
 _MEMORIES = Filters(kinds=("memory",))
 
 
@@ -126,9 +129,15 @@ def _moment(item: Item) -> datetime:
 
 
 def _kept(store: Store, workspace: str, new: Sequence[Settled]) -> Iterable[Item]:
-    """What is kept about the same attributes."""
+    """What is kept about the same attributes, with what it is superseded by."""
     wanted = tuple(dict.fromkeys(name for one in new for name in one.names))
     found = store.search(Search(workspace, (EntitiesProbe("settled", wanted),), _MEMORIES, _KNOWN * len(new)))
     for note in found.notes:
         _log.warning("what was said before is not looked at", workspace=workspace, problem=note.message)
-    return found.items.values()
+    items: dict[str, Item | None] = dict(found.items)
+    for _ in range(_STEPS):
+        heirs = {item.superseded_by for item in items.values() if item and item.superseded_by} - items.keys()
+        if not heirs:
+            break
+        items |= dict(zip(heirs, store.get(workspace, *heirs), strict=True))
+    return [item for item in items.values() if item is not None]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from foreword.dialogue import Entity
-from foreword.knowledge.aliases import address_of, bare, keys, same_person
+from foreword.knowledge.aliases import address_of, bare, is_short_for, keys, same_person
 from foreword.words import STOPWORDS, fold
 
 if TYPE_CHECKING:
@@ -126,22 +126,21 @@ class NameBook:
         found = self._those(self._by_name.get(fold(name), ()))
         return [one for one in found if kind in (None, "thing", one.kind) or one.kind == "thing"]
 
-    def meant(self, name: str, kind: EntityType, rank: Rank) -> Record | None:
+    def meant(self, name: str, kind: EntityType, rank: Rank, gender: str = "") -> Record | None:
         """Whom a mention means, if that is known: by name, else as such a one may also be called."""
-        found = self.called(name, kind) or list(self._akin(name, kind))
+        found = self.called(name, kind) or self._akin(name, kind, gender)
+        if not found and kind == "person" and not gender:
+            found = self.called(name) or self._akin(name, "thing", "")  # a name in no list may be anything
         return min(found, key=rank, default=None)
 
-    def _akin(self, name: str, kind: EntityType) -> Iterator[Record]:
-        filed = [one for key in keys(name, kind) for one in self._by_key.get(key, ())]
-        for record in self._those(filed):
-            if kind == "person" and record.kind == "person":
-                if any(same_person(known, name) for known in (record.name, *record.aliases)):
-                    yield record
-            elif kind == "email" and record.kind == "person":
-                if address_of(name, record.name):
-                    yield record
-            elif kind in _FIRM and record.kind in _FIRM:
-                yield record
+    def _akin(self, name: str, kind: EntityType, gender: str) -> list[Record]:
+        """Those who are not called so yet, but may be."""
+        filed = self._those(one for key in keys(name, kind) for one in self._by_key.get(key, ()))
+        return [
+            record
+            for record in filed
+            if _may_be(record, name, kind) and not (gender and record.gender and gender != record.gender)
+        ]
 
     def addresses(self, person: Record) -> list[Record]:
         """Addresses that are made of a person's name, and belong to nobody yet."""
@@ -162,11 +161,12 @@ class NameBook:
             for relation in dict.fromkeys((*kept.relations, *other.relations))
             if self.get(relation[1]) is not kept
         ]
-        kept.first, kept.last = min(kept.first, other.first), max(kept.last, other.last)
+        later = max(kept, other, key=lambda record: (record.last, record.strength))
+        kept.last, kept.strength = later.last, later.strength
+        kept.first = min(kept.first, other.first)
         kept.mentions += other.mentions
-        kept.strength = max(kept.strength, other.strength)
         kept.gender = kept.gender or other.gender
-        self.records[kept.id] = self.records.pop(kept.id)
+        self.records = dict(sorted(self.records.items(), key=lambda filed: filed[1].last))
 
     def restore(self, record: Record) -> None:
         """A record that was written down, under the names it had."""
@@ -186,6 +186,17 @@ class NameBook:
         return list(found.values())
 
 
+def _may_be(record: Record, name: str, kind: EntityType) -> bool:
+    """Whether a name of a kind may mean an entity that is not called so yet."""
+    if record.kind == "person":
+        if kind == "email":
+            return address_of(name, record.name)
+        if kind == "thing":
+            return fold(name) in fold(record.name).split()
+        return kind == "person" and any(same_person(known, name) for known in (record.name, *record.aliases))
+    return kind in _FIRM and record.kind in _FIRM
+
+
 def _enter(index: dict[str, list[str]], key: str, entity_id: str) -> bool:
     """File an id under a key; whether it was not there yet."""
     ids = index.setdefault(key, [])
@@ -197,7 +208,10 @@ def _enter(index: dict[str, list[str]], key: str, entity_id: str) -> bool:
 
 def _rename(record: Record, name: str) -> None:
     """Another name: the fuller one of a person or an organisation is its own, the other an alias."""
-    fuller = record.kind in ("person", "organisation") and len(name.split()) > len(record.name.split())
+    ours, theirs = record.name.split(), name.split()
+    fuller = record.kind in ("person", "organisation") and len(theirs) > len(ours)
+    if record.kind == "person" and len(ours) == len(theirs) == 1:
+        fuller = len(name) > len(record.name) and is_short_for(fold(record.name), fold(name))
     if "@" in record.name and record.kind == "person":
         record.name = name
     elif fuller:

@@ -34,6 +34,9 @@ class Reference:
     """Which of a list, from 0; negative from its end."""
 
 
+MOST = 100
+"""How many references of a question are looked at."""
+
 _PRONOUNS: dict[str, Way] = {
     **dict.fromkeys(("he", "him", "his", "himself"), "he"),
     **dict.fromkeys(("she", "her", "hers", "herself"), "she"),
@@ -56,7 +59,7 @@ _KINDS: dict[str, tuple[EntityType, ...]] = {
     **dict.fromkeys(("person", "man", "woman", "guy", "girl", "lady", "boy"), ("person",)),
     **dict.fromkeys(("email", "e-mail", "address"), ("email",)),
     **dict.fromkeys(("tool", "library", "framework", "database", "service", "product", "language"), _TOOL),
-    **dict.fromkeys(("project", "app", "package", "queue", "platform"), ("thing",)),
+    **dict.fromkeys(("project", "package"), ("thing",)),
 }
 _ORDINALS = {
     **dict.fromkeys(("first", "1st", "former"), 0),
@@ -78,30 +81,34 @@ _DEFINITE = re.compile(rf"\b(?:the|that|this)\s+(?P<noun>{_NOUN})\b(?!\s+of\b)",
 _ROLE = re.compile(rf"\b(?:the|our|my|your|that|this)\s+(?P<noun>{ROLE})", re.IGNORECASE | re.VERBOSE)
 _PRONOUN = re.compile(rf"(?<![\w'’])(?:{'|'.join(_PRONOUNS)})(?![\w])(?!['’](?!s))", re.IGNORECASE)
 _WEATHER = (
-    "raining|snowing|cold|warm|hot|late|early|time|possible|impossible|likely|clear|obvious|hard|easy|true|important"
-    "|better|best|worth|safe|ok|okay|fine|because|not\\ clear"
+    "raining|snowing|cold|warm|hot|late|early|time|possible|impossible|likely|clear|obvious|hard|easy|true"
+    "|important|better|best|worth|safe|ok|okay|fine|because|not\\ clear"
 )
 _EMPTY = re.compile(
     rf"""\bhow(?:['’]s|\s+is|\s+was|\s+does)?\s+it\s+(?:go|going|feel)\b | \bwhat\s+time\s+is\s+it\b
       | \b(?:is|was|isn['’]t|will)\s+it\s+(?:be\s+)?(?:{_WEATHER})\b
       | \bit(?:['’]s|\s+is|\s+was|\s+will\s+be)\s+(?:{_WEATHER})\b
       | \bit\s+(?:seems?|appears?|rains?|snows?|turns?\s+out)\b
-      | \bthere(?:['’]s|\s+(?:is|are|was|were|will|might|must|should|has|have))\b | \b(?:is|are|was|were)\s+there\b
+      | \bthere(?:['’]s|\s+(?:is|are|was|were|will|might|must|should|has|have))\b
+      | \b(?:is|are|was|were)\s+there\b
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 
 
 def references(query: str) -> list[Reference]:
-    """What refers in a question, in order, none inside another."""
+    """What refers in a question, in order, none inside another, at most `MOST`."""
+    taken, empty = bytearray(len(query)), bytearray(len(query))
+    for match in _EMPTY.finditer(query):
+        empty[match.start() : match.end()] = b"1" * len(match.group())
     found: list[Reference] = []
-    empty = [match.span() for match in _EMPTY.finditer(query)]
     for reference in (*_ordinals(query), *_roles(query), *_definite(query), *_pronouns(query)):
-        taken = ((one.start, one.end) for one in found)
-        blocked = (*taken, *empty) if reference.way in ("it", "there") else tuple(taken)
-        if not any(reference.start < end and start < reference.end for start, end in blocked):
+        where = slice(reference.start, reference.end)
+        says_nothing = reference.way in ("it", "there") and any(empty[where])
+        if not any(taken[where]) and not says_nothing:
+            taken[where] = b"1" * len(reference.text)
             found.append(reference)
-    return sorted(found, key=lambda reference: reference.start)
+    return sorted(found, key=lambda reference: reference.start)[:MOST]
 
 
 def _ordinals(query: str) -> Iterator[Reference]:

@@ -27,15 +27,9 @@ if TYPE_CHECKING:
     Finder = Callable[[str], Iterable[Named]]
 
 _RISE: Mapping[EntityType, float] = {
-    "person": 0.5,
-    "organisation": 0.5,
-    "place": 0.4,
-    "thing": 0.4,
-    "file": 0.4,
-    "ticket": 0.4,
-    "code": 0.3,
-    "email": 0.3,
-    "url": 0.3,
+    **dict.fromkeys(("person", "organisation"), 0.5),
+    **dict.fromkeys(("place", "thing", "file", "ticket"), 0.4),
+    **dict.fromkeys(("code", "email", "url"), 0.3),
     "version": 0.2,
     "date": 0.05,
 }
@@ -101,14 +95,15 @@ class EntityRegistry:
         return tuple(mentioned.values())
 
     def _met(self, mention: Named) -> Record:
-        record = self._book.meant(mention.text, mention.entity_type, self._rank)
+        gender = mention.attributes.get("gender", "")
+        record = self._book.meant(mention.text, mention.entity_type, self._rank, gender)
         if record is None:
             record = self._book.add(mention.text, mention.entity_type, self._now)
         if record.kind == "thing":
             record.kind = mention.entity_type
         self._book.call(record, mention.text)
         if record.kind == "person":
-            record.gender = mention.attributes.get("gender", record.gender)
+            record.gender = gender or record.gender
             for address in self._book.addresses(record):
                 self._book.merge(record, address)
         again = record.mentions > 0 and record.last == self._now
@@ -136,12 +131,13 @@ class EntityRegistry:
         return record
 
     def _introduced(self, turn: Turn, speaker: Record | None, met: str) -> Record | None:
-        """The speaker tells a name: it is theirs from now on."""
+        """The speaker tells a name: it is theirs from now on, unless it was another's before."""
         named = self._book.get(met)
         if named is None or named.kind not in ("person", "thing"):
             return speaker
-        if speaker is not None and speaker is not named:
-            self._book.merge(speaker, named)
+        if speaker is not None:
+            if named is not speaker and named.mentions == 1:
+                self._book.merge(speaker, named)
             return speaker
         named.kind = "person"
         self._speakers[turn.name or turn.role] = named.id
@@ -203,11 +199,13 @@ class EntityRegistry:
     def recognise(self, text: str) -> list[tuple[str, int, Entity]]:
         """Known names in a text, and forms of them: the words, where they begin, and whom they mean."""
         found = sorted(self._find(text), key=lambda mention: mention.start)
-        meant = [
-            (mention, self._book.meant(mention.text, mention.entity_type, self._rank))
-            for mention in (*found, *self._book.standing(text, found))
-        ]
-        return [(mention.text, mention.start, record.entity()) for mention, record in meant if record]
+        recognised = []
+        for mention in (*found, *self._book.standing(text, found)):
+            gender = mention.attributes.get("gender", "")
+            record = self._book.meant(mention.text, mention.entity_type, self._rank, gender)
+            if record is not None:
+                recognised.append((mention.text, mention.start, record.entity()))
+        return recognised
 
     def names(self) -> list[str]:
         """Every name that anybody has here, folded."""

@@ -38,6 +38,9 @@ _NOUN_GENDERS = {
     "girl": "female",
     "lady": "female",
 }
+_READ = 4_000
+"""How many characters of a question are read; a longer one is mostly something else."""
+
 _NEAR_TURNS = 6
 _PLURAL_TURNS = 3
 _LEAST_SLIP, _LEAST_TWO_SLIPS = 5, 8
@@ -64,6 +67,7 @@ class EntityResolver:
 
     def resolve(self, query: str, dialogue_state: DialogueState) -> list[ResolvedEntity]:
         """Whom and what a question means, in the order of its words; nothing for what nothing fits."""
+        query = query[:_READ]
         found = self._names(query)
         for reference in references(query):
             if any(reference.start < one.end and one.start < reference.end for one in found):
@@ -84,8 +88,11 @@ class EntityResolver:
             _resolved(entity, EXACT if fold(text) in _names_of(entity) else AKIN, text, start)
             for text, start, entity in self._registry.recognise(query)
         ]
+        covered = bytearray(len(query))
+        for one in found:
+            covered[one.start : one.end] = b"1" * len(one.mention)
         for match in _WORD.finditer(query):
-            if not any(match.start() < one.end and one.start < match.end() for one in found):
+            if not any(covered[match.start() : match.end()]):
                 word = match.group().removesuffix("'s").removesuffix("’s")
                 entity = self._slip(word, shouted=not query.islower())
                 if entity is not None:
@@ -104,7 +111,7 @@ class EntityResolver:
         near = process.extract(
             folded, self._registry.names(), scorer=OSA.distance, score_cutoff=most, limit=2
         )
-        if not near or (len(near) > 1 and near[0][1] == near[1][1]) or near[0][0][0] != folded[0]:
+        if not near or (len(near) > 1 and near[0][1] == near[1][1]) or near[0][0][:1] != folded[0]:
             return None
         return next(iter(self._registry.named(near[0][0])), None)
 
@@ -176,13 +183,15 @@ class EntityResolver:
         return _nearest(fitting)
 
     def _of_kind(self, reference: Reference, named: Sequence[Entity]) -> list[Choice]:
-        """The nearest of a kind; one whose name has the noun in it before others."""
+        """The nearest of a kind, first one whose name has the noun in it; of several mere things, none."""
         del named
         if reference.noun in _NOUN_GENDERS:
             return self._nearest_person(_NOUN_GENDERS[reference.noun], ())
         recent = self._recent(reference.kinds)
         said = [one for one in recent if reference.noun in fold(one.canonical_name)]
-        return _nearest(said or [one for one in recent if one.entity_type == reference.kinds[0]] or recent)
+        fitting = said or [one for one in recent if one.entity_type == reference.kinds[0]] or recent
+        vague = "thing" in reference.kinds and not said and len(fitting) > 1
+        return [] if vague else _nearest(fitting)
 
     # What was mentioned ---------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter, defaultdict
-from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from foreword.knowledge.sentences import (
     LAST_TURNS,
     MOST_CONSIDERED,
     MOST_SPREAD,
+    Sentence,
     shape_says,
     words_say,
 )
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from foreword.dialogue import SpeechAct, Turn
-    from foreword.knowledge.sentences import Sentence
 
     Reading = Callable[[str], Sequence[Sentence]]
     """Gives the sentences of a text, as those of a turn 0."""
@@ -81,12 +80,12 @@ class Talk:
         at = len(self.turns)
         self.turns.append(turn)
         self._begins.append(len(self._said))
-        for sentence in self._reading(turn.text):
+        for one in self._reading(turn.text):
             place = len(self._said)
-            self._said.append(replace(sentence, turn=at))
+            self._said.append(Sentence(one.text, at, one.place, one.telling, one.length))
             self._weights.append(0.0)
             self._stale.add(place)
-            for word in sentence.telling:
+            for word in one.telling:
                 self._where[word].append(place)
         self._count(self._words_of_last(), 1)
 
@@ -118,12 +117,13 @@ class Talk:
 
     def _considered(self) -> list[int]:
         """Where the sentences are that are worth a closer look: the heaviest, and both ends."""
-        places = range(len(self._said))
-        if len(places) <= MOST_CONSIDERED:
-            return list(places)
-        best = heapq.nlargest(MOST_CONSIDERED, places, key=self._weights.__getitem__)
+        count = len(self._said)
+        if count <= MOST_CONSIDERED:
+            return list(range(count))
+        least = heapq.nlargest(MOST_CONSIDERED, self._weights)[-1]
+        best = [place for place, weight in enumerate(self._weights) if weight >= least]
         first, last = self._begin_of(FIRST_TURNS), self._begin_of(len(self.turns) - LAST_TURNS)
-        return sorted({*best, *range(first), *range(last, len(places))})
+        return sorted({*best, *range(first), *range(last, count)})
 
     def _begin_of(self, turn: int) -> int:
         return self._begins[turn] if 0 <= turn < len(self._begins) else 0 if turn < 0 else len(self._said)

@@ -7,9 +7,20 @@ documented), or asks its peers for what was decided. A request that was answered
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from foreword.recall.gap_phrases import (
+    ASKING,
+    DECIDED,
+    HYPOTHETICAL,
+    LACK,
+    POSED,
+    PROGRESS,
+    SETTLED,
+    SHRUG,
+    SOUGHT,
+    TO_THE_USER,
+)
 from foreword.recall.gap_types import Sign
 from foreword.recall.gap_words import own_voice, roots, sentences
 
@@ -21,77 +32,10 @@ if TYPE_CHECKING:
 RECENT = 12
 """How many messages back a request may still stand open."""
 
-STATED, ASKED, LEAST = 0.9, 0.75, 0.55
-"""How sure a stated lack and a question to peers make us; and the least for a request to count."""
+FLAGGED, STATED, ASKED, LEAST = 0.95, 0.9, 0.75, 0.55
+"""How sure a flag, a stated lack and a question to peers make us; and the least for a request to count."""
 
-_WHAT = r"(?:whether|which|what|how|if|who|why|where|when|that)"
-_THINGS = r"(?:info|information|context|clarification|clarity|details?|background|guidance|specifics)"
-_LACK = re.compile(
-    "|".join(
-        (
-            r"\b(?:is|are|it's|that's|remains?|still|seems?|requirements?) (?:\w+ ){0,2}"
-            r"(?:unclear|ambiguous|underspecified|undefined|unspecified)\b",
-            rf"\b(?:unclear|ambiguous|unsure|uncertain|not (?:\w+ )?(?:clear|sure|certain)|isn't clear)"
-            rf"(?: to me| yet| here| about)* {_WHAT}\b",
-            r"\b(?:(?:do not|don't) (?:really )?(?:know|understand|see)|no idea|(?:can't|cannot) tell)"
-            rf" {_WHAT}\b",
-            rf"\bneeds? (?:\w+ ){{0,3}}{_THINGS}\b",
-            r"\bi (?:still )?need (?:to know|that (?:to|before))\b",
-            r"\bneed (?:that|this|it|to know \w+) (?:before|to continue)\b",
-            rf"\b(?:am|'m|is|are|we're) (?:still )?(?:missing|lacking) (?:\w+ ){{0,2}}{_THINGS}\b",
-            rf"\b(?:i|we) lack (?:\w+ ){{0,2}}{_THINGS}\b",
-            rf"\b(?:not enough|insufficient|too little) {_THINGS}\b",
-            rf"\b(?:have no|do not have|don't have|without|no) (?:enough |any |the |more |further )?{_THINGS}"
-            r" (?:on|about|to|was|were|is)\b",
-            r"\b(?:do not|don't) have (?:that|this|it) in my context\b",
-            r"\b(?:cannot|can't|unable to) (?:\w+ ){1,3}(?:without|until)\b",
-            r"\bwithout (?:that|this|it|knowing)\b[^.]*\b(?:cannot|can't)\b",
-            r"\bnobody (?:has )?(?:told|tells)\b",
-            r"\bplease (?:clarify|explain|specify|elaborate)\b",
-            r"\b(?:can|could|would) (?:you|someone|somebody|anyone|anybody) (?:please )?"
-            r"(?:clarify|explain|specify|elaborate|tell me|tell us|point me|point us)\b",
-            r"\bwhat do(?:es)? (?:you|that|this|it) mean\b|\bwhat is meant by\b",
-            r"\bwaiting (?:for|on) (?:\w+ ){0,2}(?:clarification|an answer|information|input|details)\b",
-            r"\b(?:is|are) silent (?:on|about)\b",
-            r"\b(?:doesn't|does not|don't|do not) (?:say|cover|specify|mention|define)\b",
-            r"\bleaves? (?:it|this|that) open\b",
-            r"\b(?:no|missing) information (?:was|is|has been) (?:provided|given)\b",
-            r"\bfound nothing (?:about|on)\b",
-        )
-    )
-)
-_PEERS = re.compile(
-    r"\b(?:should (?:i|we) (?:use|take|choose|pick|follow|apply|assume|expect)"
-    r"|did we (?:agree|decide|settle|choose|pick|say)"
-    r"|do we (?:use|have|keep|store)|is there an? (?:agreed|official|existing|documented)|supposed to"
-    r"|(?:documented|defined|decided|specified|agreed)\b)"
-)
-_SOUGHT = re.compile(
-    r"\b(?:can't|cannot|couldn't|could not|didn't|did not) find\b|\bno (?:trace|mention) of\b"
-)
-_TO_THE_USER = re.compile(
-    r"\b(?:would you (?:like|prefer|rather)|do you (?:want|need|have|prefer)|shall i|may i|can i help"
-    r"|want me to|let me know|feel free|your|anything else|ready to|ok with you|help you"
-    r"|if (?:anything|something|you)|you (?:like|prefer|need|live|want))\b"
-)
-_YOU = re.compile(r"\byou\b")
-_CONDITIONAL = re.compile(r"^(?:if|when|should) (?:anything|something|you|there)\b|\blet me know if\b")
-_SETTLED = re.compile(
-    r"\bnever ?mind\b|\bfound (?:it|the answer)\b"
-    r"|\b(?:is|are|was|were|now) (?:settled|resolved|answered|clear)\b"
-    r"|\bsettled it\b|\bmakes? it clear\b|\bno longer\b|\bno open questions\b"
-    r"|\bnothing is unclear\b|\bat first\b"
-)
-_SHRUG = re.compile(
-    r"\b(?:don't|do not|doesn't|does not) know\b|\bnot sure\b|\bunsure\b|\bno idea\b"
-    r"|\blet me (?:see|check|ask|find)\b"
-    r"|\bi(?:'ll| will) (?:ask|check|find out|look)\b|\b(?:no|0|zero) (?:results?|matches|hits|entries)\b"
-    r"|\bnot found\b|\bnothing (?:was )?found\b|\bcan't (?:say|help)\b"
-)
-PROGRESS = re.compile(
-    r"\b(?:done|finished|completed?|implemented|added|committed|pushed|merged|migrated|written|wrote|fixed"
-    r"|passed|tests? pass(?:es)?|all (?:\d+ )?tests pass|deployed|verified|shipped|renamed|created)\b"
-)
+_NO = ("no", "none", "false")
 
 
 def request(messages: Sequence[Message]) -> Sign | None:
@@ -108,20 +52,18 @@ def asks(message: Message) -> Sign | None:
     """Whether an agent's message asks for what it lacks, how surely, and the words in which it does."""
     if message.role != "agent":
         return None
-    if message.flags.get("clarification_needed"):
-        return Sign(
-            "clarification_requested", 0.95, "clarification_needed_flag", message.text, agent=message.name
-        )
+    if str(message.flags.get("clarification_needed") or "no").casefold() not in _NO:
+        evidence = "clarification_needed_flag"
+        return Sign("clarification_requested", FLAGGED, evidence, message.text, message.name, message.at)
     said = sentences(own_voice(message.text))
-    plain = " ".join(said).casefold()
-    if _SETTLED.search(plain):
+    if SETTLED.search(" ".join(said).casefold()):
         return None
-    sure = _how_sure(said, plain, calls_tools=message.calls_tools)
+    sure = _how_sure(said, calls_tools=message.calls_tools)
     if sure < LEAST:
         return None
     needs = " ".join(_telling(said))
     evidence = "lack_stated" if sure >= STATED else "question_to_peers"
-    return Sign("clarification_requested", sure, evidence, needs, agent=message.name)
+    return Sign("clarification_requested", sure, evidence, needs, message.name, message.at)
 
 
 def answered(asked: Message, later: Sequence[Message]) -> bool:
@@ -129,28 +71,32 @@ def answered(asked: Message, later: Sequence[Message]) -> bool:
     return any(_answers(asked, message) for message in later)
 
 
-def _how_sure(said: Sequence[str], plain: str, *, calls_tools: bool) -> float:
+def _how_sure(said: Sequence[str], *, calls_tools: bool) -> float:
     if any(_lacks(sentence) for sentence in said):
         return STATED
     asked = [sentence for sentence in said if _asks_peers(sentence)]
-    if not asked or calls_tools:
+    interviews = any(sentence.endswith("?") and TO_THE_USER.search(sentence.casefold()) for sentence in said)
+    if not asked or interviews or calls_tools:  # whoever calls a tool is looking for the answer
         return 0.0
-    if _SOUGHT.search(plain):
+    if any(SOUGHT.search(sentence.casefold()) for sentence in said):
         return STATED
-    if any(_PEERS.search(sentence.casefold()) for sentence in asked):
+    if any(DECIDED.search(sentence.casefold()) for sentence in asked):
         return ASKED
-    return LEAST if said[-1] in asked and len(asked) == len(said) else 0.0
+    # A question that more words follow was answered by the one who asked it.
+    return LEAST if said[-1] in asked else 0.0
 
 
 def _lacks(sentence: str) -> bool:
     plain = sentence.casefold()
-    return bool(_LACK.search(plain)) and not _CONDITIONAL.search(plain)
+    return bool(LACK.search(plain)) and not (HYPOTHETICAL.search(plain) or PROGRESS.search(plain))
 
 
 def _asks_peers(sentence: str) -> bool:
     """Whether a sentence asks for knowledge, rather than for a user's wish, leave or data."""
     plain = sentence.casefold()
-    return plain.endswith("?") and not _TO_THE_USER.search(plain) and not _YOU.search(plain)
+    if not plain.endswith("?") or TO_THE_USER.search(plain) or POSED.search(plain):
+        return False
+    return bool(ASKING.search(plain) or DECIDED.search(plain))
 
 
 def _telling(said: Sequence[str]) -> list[str]:
@@ -160,12 +106,12 @@ def _telling(said: Sequence[str]) -> list[str]:
 
 
 def _answers(asked: Message, message: Message) -> bool:
-    plain = " ".join(sentences(own_voice(message.text))).casefold()
     if message.role == "system" or not message.text:
         return False
     if message.role == "agent" and message.speaker == asked.speaker:
         return asks(message) is None and not message.calls_tools
-    if _SHRUG.search(message.text.casefold()) or plain.endswith("?"):
+    plain = " ".join(sentences(own_voice(message.text))).casefold()
+    if SHRUG.search(message.text.casefold()) or plain.endswith("?"):
         return False
     shared = roots(asked.text) & roots(message.text)
     return bool(shared) or message.role == "user" or not PROGRESS.search(plain)

@@ -85,10 +85,11 @@ def of_architecture(_gap: ContextGap, state: object, _heard: Heard) -> list[Piec
 
 
 def _messages(gap: ContextGap, heard: Heard) -> Iterator[Piece]:
-    needs = [sign.needs for sign in gap.reasons if sign.needs]
+    shown_at = {sign.at for sign in gap.reasons}
+    needs = [sign.needs for sign in gap.reasons if sign.reason == "circular_logic"]
     before: Message | None = None
     for message in heard.messages:
-        shows_the_gap = any(message.text in need for need in needs)
+        shows_the_gap = message.at in shown_at or any(message.text in need for need in needs)
         if message.text and message.role != "system" and not shows_the_gap:
             told = {"role": message.role} | ({"author": message.name} if message.name else {})
             text = f"{_question(before, message)}{message.text}"[:PIECE_CHARACTERS]

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from foreword.recall.gap_asking import PROGRESS, answered
-from foreword.recall.gap_state import as_fields, keys, plain, value
+from foreword.recall.gap_asking import answered
+from foreword.recall.gap_phrases import PROGRESS
+from foreword.recall.gap_state import READ_CHARACTERS, as_fields, keys, plain, value
 from foreword.recall.gap_types import Sign
 from foreword.recall.gap_words import likeness, own_voice
 
@@ -36,14 +37,17 @@ FLAG, GATE, CYCLE = 0.95, 0.85, 0.6
 _RECENT = 6
 _NO = frozenset({"", "no", "none", "false", "null", "n/a", "nothing", "0"})
 _YES = frozenset({"yes", "true", "1"})
-_FLAG_LINE = re.compile(r"^\W*missing[_ ]context\W*[:=]\s*(?P<what>\S.*)$", re.IGNORECASE | re.MULTILINE)
+_FLAG_LINE = re.compile(
+    r"^[ \t*_>\"'-]{0,8}missing[_ ]context[ *_\"']{0,4}[:=][ \t]*(?P<what>\S.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 _UNKNOWN = (
     r"(?:missing|lack(?:s|ing)?|insufficient|absent|undefined|unspecified|unknown|unclear|ambiguous|incomplete"
     r"|not (?:\w+ )?(?:provided|specified|defined|documented|known|given|stated|found|clear)|no)"
 )
 _KNOWLEDGE = (
-    r"(?:contexts?|information|requirements?|acceptance criteria|specifications?|specs?|details?|decisions?"
+    r"(?:contexts?|information|requirements?|acceptance criteria|specifications?|specs?|decisions?"
     r"|rationale|definitions?|background|scope|constraints?|targets?|documentation|story)"
 )
 _WANTING = re.compile(
@@ -68,7 +72,9 @@ def flagged(state: object, messages: Sequence[Message]) -> Sign | None:
     for at in range(len(messages) - 1, max(-1, len(messages) - 1 - _RECENT), -1):
         what = _flag_of_message(messages[at])
         if what is not None and not answered(messages[at], messages[at + 1 :]):
-            return Sign("explicit_flag", FLAG, "message.missing_context", what, messages[at].name)
+            return Sign(
+                "explicit_flag", FLAG, "message.missing_context", what, messages[at].name, messages[at].at
+            )
     return None
 
 
@@ -77,7 +83,7 @@ def gate(state: object) -> Sign | None:
     blocked, failure = value(state, "gate_blocked"), value(state, "gate_failure")
     if blocked is False or not (blocked or failure):
         return None
-    said = "\n".join(filter(None, (plain(failure), plain(blocked))))
+    said = "\n".join(filter(None, (plain(failure), plain(blocked))))[:READ_CHARACTERS]
     flag = any(_flag(value(held, "missing_context")) is not None for held in (failure, blocked))
     lines = [line for line in said.splitlines() if _WANTING.search(line) and not _OF_CODE.search(line)]
     if not flag and not lines:
@@ -100,7 +106,7 @@ def slow(state: object, agent: str, messages: Sequence[Message]) -> Sign | None:
 
 def _flag(held: object) -> str | None:
     """What a flag says is missing, empty when it does not say; None when it says that nothing is."""
-    if held is None or held is False:
+    if not held:
         return None
     if isinstance(held, str):
         said = held.strip().strip(".").casefold()

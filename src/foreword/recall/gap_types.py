@@ -54,13 +54,17 @@ def timestamp() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One reason to believe that context is missing: how sure, the evidence, what is needed, and by whom."""
+    """One reason to believe that context is missing: how sure, the evidence, what is needed, and by whom.
+
+    `at` is the place of the message that shows it, if one does.
+    """
 
     reason: GapReason
     confidence: float
     evidence: str
     needs: str = ""
     agent: str = ""
+    at: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The sign as plain values."""

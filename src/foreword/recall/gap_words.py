@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 ROOT = 6
 """Two words are the same when they begin alike: retry, retries; migrate, migration."""
 
+SENTENCE_CHARACTERS = 400
+"""So much of a sentence is read, from its end on: a longer one is no sentence."""
+
 _FENCED = re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
 _INDENTED = re.compile(r"(?:(?<=\n\n)|\A)(?:(?: {4}|\t)[^\n]*(?:\n|\Z))+")
 _QUOTED_LINES = re.compile(r"^\s*>.*$", re.MULTILINE)
@@ -28,7 +31,7 @@ _QUOTED = re.compile(
     r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|‘[^’\n]{1,400}’(?!\w)|«[^»\n]{1,400}»|(?<!\w)'[^'\n]{2,400}'(?!\w)"
 )
 _SENTENCE = re.compile(r"(?<=[.!?…:;])[\"')\]]*\s+|\n+")
-_STATEMENT = re.compile(r"\bselect\b.+\bfrom\b.+", re.IGNORECASE)
+_STATEMENT = re.compile(r"\bselect\b.{1,200}?\bfrom\b.{1,200}", re.IGNORECASE)
 
 
 def own_voice(text: str) -> str:
@@ -41,7 +44,8 @@ def own_voice(text: str) -> str:
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text; a colon or a semicolon ends one too."""
-    return [part for sentence in _SENTENCE.split(text) if (part := " ".join(sentence.split()))]
+    split = (" ".join(sentence.split()) for sentence in _SENTENCE.split(text))
+    return [sentence[-SENTENCE_CHARACTERS:] for sentence in split if sentence]
 
 
 def roots(text: str) -> frozenset[str]:
@@ -50,10 +54,10 @@ def roots(text: str) -> frozenset[str]:
 
 
 def weights(texts: Iterable[frozenset[str]], asked: frozenset[str]) -> dict[str, float]:
-    """How much each word of a question tells: the fewer of the texts have it, the more."""
+    """How much each word of a question tells: the fewer of the texts have it, the more, down to one."""
     held = list(texts)
     counted = Counter(word for text in held for word in text & asked)
-    return {word: math.log1p((1 + len(held)) / (1 + counted[word])) for word in asked}
+    return {word: math.log1p((1 + len(held)) / (1 + max(1, counted[word]))) for word in asked}
 
 
 def coverage(text: frozenset[str], weighed: Mapping[str, float]) -> float:

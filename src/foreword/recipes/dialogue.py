@@ -22,7 +22,7 @@ from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
 from foreword.errors import ForewordError, QueryTooLarge
 from foreword.log import get_logger
-from foreword.pipeline import FLOOR, SEARCH, drop_superseded, hush_below
+from foreword.pipeline import SEARCH, drop_superseded
 from foreword.recipes.dialogue_parts import FoundParts, Made, Recalled, Retrieved
 from foreword.recipes.pathmap import pathmap
 from foreword.types import Entry, Note, Receipt, StageTime
@@ -42,8 +42,9 @@ _log = get_logger("foreword.dialogue")
 
 DEFAULT_MAX_TOKENS = 4096
 
-RECALL: tuple[Stage, ...] = (*SEARCH, hush_below(FLOOR), drop_superseded)
-"""How the turns are found that bear on the question."""
+RECALL: tuple[Stage, ...] = (*SEARCH, drop_superseded)
+"""How the turns are found that bear on the question. No floor: in its own conversation a turn that may bear
+on it is worth more than one that was merely said of late."""
 
 _Answer = TypeVar("_Answer")
 

@@ -34,12 +34,21 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """Chunks of documents that bear on a question, the best first, and how they were found."""
+    """The chunks, best first; how many were considered, whether they were reranked, and what went wrong."""
 
     chunks: tuple[KnowledgeChunk, ...] = ()
     considered: int = 0
     reranked: bool = False
     notes: tuple[Note, ...] = ()
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        """Each document once, in the order of its best chunk: its title, the place, the address if any."""
+        cited: dict[str, str] = {}
+        for source in (chunk.source for chunk in self.chunks):
+            told = ", ".join(filter(None, (source.title, source.place, source.url)))
+            cited.setdefault(source.doc_id, told)
+        return tuple(cited.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import math
 import re
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword import pipeline
@@ -19,7 +20,7 @@ from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, SearchOptions, named, whole
 from foreword.pipeline import SEARCH, drop_repeats, drop_superseded
 from foreword.recall.gap_memory import MemoryResult
-from foreword.recall.gap_relevance import covered, probability, relevance, stretched
+from foreword.recall.gap_relevance import covered, judged, relevance, stretched
 from foreword.store.base import PutReceipt, Tell
 from foreword.types import Filters, Item, text_hash
 
@@ -61,7 +62,7 @@ PATTERN_TYPES = (
 
 ARCHITECTURE_TYPES = frozenset({"adr", "architecture", "constraint", "architecture_choice"})
 
-ENCODED = 4
+ENCODED = 2
 """So many texts of a state are encoded for a question: those that most of its words speak for."""
 
 OPEN = (0.25, 0.95)
@@ -121,7 +122,7 @@ class EngineMemory:
         self._engine = engine
         self._lane: Lane = lane
         self._vectors: OrderedDict[str, Sequence[float]] = OrderedDict()
-        self._asking = threading.Lock()
+        self._asking, self._encoding = threading.Lock(), threading.Lock()
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -191,33 +192,39 @@ class EngineMemory:
     ) -> list[MemoryResult]:
         depth = whole("k", limit, 1, MAX_LIMIT) if fits is None else max(_LOOKED_AT, limit)
         options = SearchOptions(limit=depth, memory_types=memory_types, lane=self._lane)
-        with self._asking:  # several ask the same at once, and its vector is made once
-            draft = self._engine.draft(query, self.workspace, options, "gap", 0)
-            draft = pipeline.run(draft, (*SEARCH, drop_superseded, drop_repeats))
+        with suppress(EmbeddingError):  # the search itself says what is wrong
+            self._vector(query)
+        draft = self._engine.draft(query, self.workspace, options, "gap", 0)
+        draft = pipeline.run(draft, (*SEARCH, drop_superseded, drop_repeats))
         fitting = [one for one in draft.results if fits is None or fits(one.memory)]
         return [_result(one.memory, relevance(one.score), one) for one in fitting[:limit]]
 
     def _judged(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
         shares = covered(query, texts)
-        judged = [relevance(probability(None, *told)) for told in zip(shares, kinds, strict=True)]
-        undecided = (at for at, judgement in enumerate(judged) if OPEN[0] <= judgement <= OPEN[1])
+        scores = [judged(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
+        undecided = (at for at, score in enumerate(scores) if OPEN[0] <= score <= OPEN[1])
         best = sorted(undecided, key=lambda at: (-shares[at], -at))[:ENCODED]
         try:
             near = self._cosines(query, [texts[at][:ENCODED_CHARACTERS] for at in best])
         except EmbeddingError as error:
             _log.warning("texts are judged by their words alone", problem=str(error))
-            return judged
-        for at, cosine in zip(best, near, strict=False):
-            judged[at] = relevance(probability(cosine, shares[at], kinds[at]))
-        return judged
+            return scores
+        for at, cosine in zip(best, near, strict=False):  # where there is no encoder, there are none
+            scores[at] = judged(cosine, shares[at], kinds[at])
+        return scores
+
+    def _vector(self, query: str) -> list[float] | None:
+        """The vector of a question: several ask the same at once, and it is made once."""
+        with self._asking:
+            return self._engine.embedded(query)
 
     def _cosines(self, query: str, texts: Sequence[str]) -> list[float]:
         """The cosine of each text to a question; none where there is no encoder."""
         encoder = self._engine.kit.encoder
         if encoder is None or not texts:
             return []
-        with self._asking:
-            asked = self._engine.embedded(query)
+        asked = self._vector(query) or ()
+        with self._encoding:
             fresh = [text for text in dict.fromkeys(texts) if text_hash(text) not in self._vectors]
             made = encoder.embed_items([Item(text, self.workspace) for text in fresh]) if fresh else []
             self._vectors.update({text_hash(text): one for text, one in zip(fresh, made, strict=True)})
@@ -225,7 +232,7 @@ class EngineMemory:
             while len(self._vectors) > REMEMBERED:
                 self._vectors.popitem(last=False)
         strangers = pipeline.unrelated(self._engine.kit)
-        return [stretched(_cosine(asked or (), one), strangers) for one in vectors]
+        return [stretched(_cosine(asked, one), strangers) for one in vectors]
 
 
 def _result(item: Item, score: float, found: SearchResult | None = None) -> MemoryResult:

@@ -158,7 +158,8 @@ def _name_heirs_by_content(db: apsw.Connection) -> None:
         CREATE TRIGGER items_heir AFTER UPDATE OF superseded_by ON items
         WHEN NEW.superseded_by = '' OR NEW.superseded_by GLOB 'b2:*'
         BEGIN
-            UPDATE items SET superseded_by = (SELECT id FROM items WHERE hash = NEW.superseded_by)
+            UPDATE items SET superseded_by =
+                (SELECT id FROM items WHERE hash = NEW.superseded_by OR id = NEW.superseded_by)
             WHERE no = NEW.no;
         END;
         INSERT INTO facts SELECT 'unnamed', '' WHERE EXISTS(SELECT 1 FROM items WHERE kind = 'memory');

@@ -1,0 +1,194 @@
+"""A file's items as they are now: what is cut from it, and whether what was cut before still stands in it.
+
+An item of a file bears a stamp, the size, the time and the hash of the file when it was read: as long as the
+file has the first two, nothing is read, and as long as it has the third, nothing is cut. Looks only at files
+below the folder that the workspace is named after, follows no link, and cuts no more than a few, because
+somebody waits for the answer: the rest is marked.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from foreword.capture import walk
+from foreword.capture.code import units
+from foreword.capture.decode import decoded
+from foreword.capture.documents import chunks
+from foreword.capture.languages import DOCUMENTS, language_of
+from foreword.capture.purge import are_clean, without_keys
+from foreword.capture.statement import without_secrets
+from foreword.capture.walk import SourceFile
+from foreword.errors import ValidationError
+from foreword.log import get_logger
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from foreword.capture.walk import Content
+    from foreword.types import Item
+
+_log = get_logger("foreword.capture")
+
+STAMP = "stamp"
+GONE = "what its file holds now"
+RENEWED = "told as its file is now"
+CHANGED = "told as it was; its file has changed since"
+MARK = "(file changed since indexed)"
+
+_LOOKED_AT = 50
+_CUT, _SECONDS = 4, 0.03
+_MOST_BYTES = 400_000
+_SLOW = "pdf"
+
+
+def cut(
+    file: SourceFile, data: bytes, path: str, workspace: str, skipped: Counter[Any] | None = None
+) -> list[Item]:
+    """The items of a file, told under a path; without its keys, but each is still to be checked."""
+    when = datetime.fromtimestamp(file.mtime_ns / 1e9, UTC)
+    if file.language == _SLOW:
+        return chunks(path, data, workspace, when, skipped)
+    text = without_keys(decoded(data))
+    if file.language in DOCUMENTS:
+        return chunks(path, text.encode(), workspace, when, skipped)
+    return units(path, text, file.language, workspace, when)
+
+
+def stamped(items: Iterable[Item], file: SourceFile, digest: str) -> list[Item]:
+    """The items with the stamp of their file, so that `look` can look; not if its name cannot be told."""
+    if not file.absolute.as_posix().endswith(file.path):
+        return list(items)
+    stamp = {STAMP: f"{_times(file)}{digest}"}
+    return [replace(item, metadata={**item.metadata, **stamp}) for item in items]
+
+
+def look(items: Sequence[Item], expires: float | None = None) -> dict[str, tuple[Item | None, str]]:
+    """What became of items of files since, by id: the item as it is to be told, and what to say of that.
+
+    None where there is no such item any more; items that have not changed are left out. After the instant
+    `expires` nothing is looked at.
+    """
+    seen: dict[str, tuple[Item | None, str]] = {}
+    started = time.monotonic()
+    patience = _Patience(started + _SECONDS if expires is None else min(expires, started + _SECONDS))
+    for (workspace, path), held in list(_by_file(items).items())[:_LOOKED_AT]:
+        if expires is not None and time.monotonic() > expires:
+            break
+        try:
+            file = _there(workspace, path)
+        except OSError as error:
+            _log.warning("a file cannot be looked at", path=path, problem=error.strerror or str(error))
+            continue
+        if file is None:
+            seen |= {item.id: (None, GONE) for item in held}
+        else:
+            seen |= _looked_into(file, workspace, held, patience)
+    return seen
+
+
+@dataclass(slots=True)
+class _Patience:
+    """How long, and how often, files may be cut again."""
+
+    until: float
+    left: int = _CUT
+
+    def lasts(self) -> bool:
+        """Whether one more may be; then that one is counted."""
+        self.left -= 1
+        return self.left >= 0 and time.monotonic() < self.until
+
+
+def _looked_into(
+    file: SourceFile, workspace: str, held: Sequence[Item], patience: _Patience
+) -> dict[str, tuple[Item | None, str]]:
+    """What became of the items of a file that is there."""
+    times = _times(file)
+    if all(item.metadata[STAMP].startswith(times) for item in held):
+        return {}
+    content = walk.read(file) if file.size <= _MOST_BYTES else None
+    changed = [item for item in held if content is None or not item.metadata[STAMP].endswith(content.hash)]
+    now = None
+    if changed and content is not None and file.language != _SLOW and patience.lasts():
+        now = _cut_again(file, content, workspace)
+    return {item.id: became for item in changed if (became := _became(item, now)) is not None}
+
+
+def _times(file: SourceFile) -> str:
+    return f"{file.size}-{file.mtime_ns}-"
+
+
+def _by_file(items: Iterable[Item]) -> Mapping[tuple[str, str], list[Item]]:
+    """Stamped items by workspace and path."""
+    files: dict[tuple[str, str], list[Item]] = {}
+    for item in items:
+        path = item.metadata.get("path")
+        if isinstance(path, str) and isinstance(item.metadata.get(STAMP), str):
+            files.setdefault((item.workspace, path), []).append(item)
+    return files
+
+
+def _there(workspace: str, path: str) -> SourceFile | None:
+    """A file as it is now; None when there is none. What leads elsewhere is an error: it is not looked at."""
+    root, parts = os.path.realpath(workspace), PurePosixPath(path)
+    if not Path(workspace).is_absolute() or parts.is_absolute() or ".." in parts.parts:
+        raise OSError(f"{path!r} is not a path below a workspace's folder")
+    absolute = Path(root, *parts.parts)
+    if os.path.realpath(absolute.parent) != str(absolute.parent):
+        raise OSError("it is behind a link")
+    try:
+        found = absolute.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError("it is a file no more")
+    return SourceFile(path, absolute, found.st_size, found.st_mtime_ns, language_of(path))
+
+
+def _cut_again(file: SourceFile, content: Content, workspace: str) -> list[Item] | None:
+    """The items of a file as it is now; None when a part of it may not be told."""
+    made = stamped(cut(file, content.data, file.path, workspace), file, content.hash)
+    if are_clean(made):
+        return made
+    try:
+        return [without_secrets(item) for item in made]
+    except ValidationError:
+        return None
+
+
+def _became(item: Item, now: list[Item] | None) -> tuple[Item | None, str] | None:
+    """What an item of a file that changed is now; None when it is the same, wherever it stands."""
+    if now is None:
+        return _marked(item), CHANGED
+    same = next((one for one in now if (one.text, one.about) == (item.text, item.about)), None)
+    if same is not None:
+        return (replace(item, metadata=same.metadata), "") if same.metadata != item.metadata else None
+    heirs = [one for one in now if _name(one) == _name(item)]
+    if not heirs and item.metadata.get("qualified_name") and item.metadata.get("unit") != "window":
+        return None, GONE
+    if len(heirs) != 1 or item.metadata.get("unit") == "window":
+        return _marked(item), CHANGED
+    new = heirs[0]
+    told = replace(item, text=new.text, about=new.about, metadata=new.metadata, created_at=new.created_at)
+    return told, RENEWED
+
+
+def _name(item: Item) -> tuple[object, ...]:
+    """By what a part of a file is known: its name, or the headings above it."""
+    held = item.metadata
+    return item.kind, held.get("unit"), held.get("qualified_name"), tuple(held.get("headings") or ())
+
+
+def _marked(item: Item) -> Item:
+    """The item, saying of itself that it may not be true any more, in whichever form it is told."""
+    held = dict(item.metadata)
+    if held.get("signature"):
+        held["docstring"] = f"{MARK} {held.get('docstring') or ''}".rstrip()
+    return replace(item, text=f"{MARK} {item.text}", metadata=held)

@@ -1,0 +1,73 @@
+"""Context for agents of Pydantic AI: a capability that adds it to each request.
+
+`Agent(model, capabilities=[ForewordContext(engine, "my-project")])`. The context is a part of its own before
+the user's last prompt, in a copy of the request; the run's message history stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from foreword.edges.message_lists import BUDGET, DEADLINE_MS, context_for
+from foreword.errors import MissingExtra
+
+try:
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.messages import ModelRequest, UserPromptPart
+except ModuleNotFoundError as error:
+    raise MissingExtra("pydantic-ai-slim", "pydantic-ai") from error
+
+if TYPE_CHECKING:
+    from pydantic_ai import RunContext
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import ModelRequestContext
+
+    from foreword.engine import ContextEngine
+
+
+@dataclass
+class ForewordContext(AbstractCapability[Any]):
+    """Finds context for the user's last prompt, before every request to the model."""
+
+    engine: ContextEngine
+    workspace: str
+    budget: int = BUDGET
+    deadline_ms: float = DEADLINE_MS
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """The request with the context in it, or as it came."""
+        del ctx
+        messages = request_context.messages
+        asked = next((message for message in reversed(messages) if _prompt(message)), None)
+        if not isinstance(asked, ModelRequest):
+            return request_context
+        context = await asyncio.to_thread(
+            context_for,
+            _prompt(asked),
+            self.engine,
+            self.workspace,
+            budget=self.budget,
+            deadline_ms=self.deadline_ms,
+        )
+        if not context:
+            return request_context
+        shown = [_preceded(asked, context) if message is asked else message for message in messages]
+        return replace(request_context, messages=shown)
+
+
+def _prompt(message: ModelMessage) -> str:
+    """What the user says in a message; empty when it holds only the results of tools."""
+    parts = message.parts if isinstance(message, ModelRequest) else ()
+    contents = [part.content for part in parts if isinstance(part, UserPromptPart)]
+    texts = [[content] if isinstance(content, str) else content for content in contents]
+    return "\n".join(text for several in texts for text in several if isinstance(text, str))
+
+
+def _preceded(asked: ModelRequest, context: str) -> ModelRequest:
+    """A copy of the request, in which the context comes before what the user says."""
+    before = next(at for at, part in enumerate(asked.parts) if isinstance(part, UserPromptPart))
+    return replace(asked, parts=[*asked.parts[:before], UserPromptPart(context), *asked.parts[before:]])

@@ -1,0 +1,151 @@
+"""What a turn does: asks, promises, agrees, thanks… told by its cues and its form.
+
+Knows English wordings; the first that fits decides, from the telling to the plain. Irony and hints are not
+heard. Reads the beginning of a long turn only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from foreword.dialogue import SpeechAct
+
+_READ = 400
+_FEW_WORDS = 4
+_FLAGS = re.IGNORECASE | re.VERBOSE
+
+_IMPERATIVE = (
+    "add|adjust|answer|apply|ask|attach|book|bring|build|bump|call|cancel|change|check|clean|close|commit"
+    "|compare|convert|copy|create|debug|delete|deploy|describe|disable|do|don['’]t|download|draft|edit"
+    "|email|enable|explain|extract|find|fix|follow|forward|generate|get|give|go|help|implement|import"
+    "|include|install|keep|leave|list|look|make|merge|move|never|open|order|pay|ping|print|pull|push|put"
+    "|read|rebase|refactor|remember|remind|remove|rename|replace|reply|rerun|reset|restart|revert|review"
+    "|rewrite|run|save|schedule|search|send|set|share|show|sign|skip|sort|start|stop|summari[sz]e|take"
+    "|tell|test|translate|try|turn|undo|update|upgrade|upload|use|verify|wait|write"
+)
+_CUES: Mapping[SpeechAct, str] = {
+    "correction": r"""\bi\ meant\b | \bi\ misspoke\b | ^correction\b | ^actually,.*,\ not\b
+        | ^not\ [\w-]+,\ [\w-]+[.!]?$
+        | \bthat(?:['’]s|\ is|\ was)\ (?:wrong|incorrect|not\ (?:right|correct|true))\b
+        | ,\ not\ [\w-]+[.!]?$""",
+    "refusal": r"""\bi['’]?d\ rather\ not\b | ^no\ way\b | ^no,?\ thank | \bi\ (?:have\ to|must)\ decline\b
+        | \bafraid\ (?:not|no\b|that['’]s\ (?:im|not\ )possible|(?:i|we)\ can)
+        | \bi\ (?:won['’]t|refuse|will\ not)\b | ^(?:absolutely|certainly|definitely)\ not\b
+        | \bi\ (?:can['’]?t|cannot)\ (?:do|help|accept|agree|make\ it|come|join|sign|allow|promise)\b
+        | \b(?:i|we)\ (?:don['’]t|do\ not)\ want\ to\b | ^out\ of\ the\ question
+        | ^not\ (?:possible|going\ to\ happen)
+        | ^no,?\ (?:i|we)\ (?:couldn|wouldn)['’]t\b | \bsorry,?\ but\b | ^(?:no|nope|nah)[.!]*$""",
+    "apology": r"""^(?:oops|whoops)?,?\s*(?:i['’]?m\ |we['’]re\ |i\ am\ )?
+            (?:(?:so|very|really|terribly)\ )?sorry\b(?!\ to\ hear)
+        | \bapolog(?:y|ies|i[sz]e)\b | \bmy\ bad\b | \bforgive\ me\b | ^pardon\b
+        | \bmy\ (?:mistake|fault)\b""",
+    "thanks": r"""^(?:ok(?:ay)?,?\ |great,?\ |oh,?\ )?(?:many\ )?(?:thanks|thank\ you|thx|ty\b|cheers)\b
+        | \b(?:much\ )?appreciated?\b | \bgrateful\b""",
+    "decision": r"""\b(?:i|we|they|team)(?:['’]ve|\ have)?\ (?:decided|chose|settled\ on|agreed\ (?:to|on))\b
+        | \b(?:let['’]?s|we['’]?ll|we\ will|i['’]?ll|i\ will)\ (?:just\ )?(?:go\ with|stick\ (?:to|with)
+            |settle\ on)\b
+        | ^going\ with\b | \bfinal\ answer\b | \bit['’]s\ (?:decided|settled)\b | \b(?:the\ )?decision\ is\b
+        | \bwe['’]?(?:ll|\ will)\ use\b""",
+    "suggestion": r"""^let['’]?s\b | \bwhy\ (?:don['’]t|not)\ (?:we|you|i)\b | \b(?:how|what)\ about\b
+        | ^shall\ we\b
+        | \b(?:maybe|perhaps)\ (?:we|you|i)\b | \b(?:you|we)\ (?:could|might|should\ probably)\b
+        | \bi(?:['’]d|\ would)?\ (?:suggest|propose|recommend)\b | \bmight\ want\ to\b
+        | ^(?:you|we)\ should\b""",
+    "request": rf"""\b(?:can|could|would|will)\ you\b(?!\ like) | \b(?:please|pls|plz)\b
+        | \bi\ need\ you\ to\b | \bmake\ sure\b | \bwould\ you\ mind\b
+        | ^(?:{_IMPERATIVE})\b(?!\s*[?])(?=\s+\S)""",
+    "promise": r"""\bi\ promise\b | \b(?:i|we)(?:['’]ll|\ will)\b(?!\ (?:never\ )?(?:be\ able|need|have\ to))
+        | \bi(?:['’]m|\ am)\ going\ to\b | \byou['’]?ll\ have\ it\b | \b(?:i['’]m\ )?on\ it[.!]*$""",
+    "agreement": r"""^(?:i\ )?(?:totally\ |fully\ |completely\ )?agree(?:d)?\b
+        | \byou(?:['’]re|\ are)\ right\b
+        | ^(?:sounds|looks)\ (?:good|great|fine|perfect|like\ a\ plan)\b
+        | ^that\ (?:works|sounds\ good|makes\ sense)\b
+        | ^(?:works\ for\ me|makes\ sense|deal|fine\ (?:by|with)\ me|lgtm|good\ idea|of\ course|exactly
+            |absolutely|definitely|certainly|indeed|perfect)\b""",
+}
+_ORDER = tuple((act, re.compile(cue, _FLAGS)) for act, cue in _CUES.items())
+_GREETING = re.compile(
+    r"(?:hello|hi|hey|howdy|greetings|good\ (?:morning|afternoon|evening|day)|welcome(?:\ back)?)\b"
+    r"(?:\ (?:there|everyone|everybody|all|again|team|folks|guys))?"
+    r"(?:,?\ [^\W\d_]+(?=\s*[,.!]|$))?\s*[,.!]*\s*",
+    _FLAGS,
+)
+_YES = re.compile(r"(?:yes|yeah|yep|yup|sure|ok|okay|alright|right)\b[\s,.!]*", _FLAGS)
+_ASKS = re.compile(
+    r"""^(?:and\ |but\ |so\ |or\ )?(?:who|whom|whose|what|when|where|which|why|how)\b(?!ever)
+      | ^(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|should|may|shall|isn['’]t
+            |aren['’]t
+            |don['’]t|doesn['’]t|didn['’]t|won['’]t)\ (?:i|you|he|she|it|we|they|there|this|that|the|your
+            |my|our|any
+            |anyone|someone)\b""",
+    _FLAGS,
+)
+_ORDERED = re.compile(r"\b(?:please|pls|plz)\b|\b(?:can|could|would|will)\ you\b(?!\ like)", _FLAGS)
+
+_TOLD: Mapping[SpeechAct, str] = {
+    "statement": "says",
+    "question": "asks",
+    "answer": "answers",
+    "request": "asks for",
+    "suggestion": "suggests",
+    "decision": "decides",
+    "promise": "promises",
+    "agreement": "agrees",
+    "refusal": "declines",
+    "correction": "corrects",
+    "greeting": "greets",
+    "thanks": "gives thanks",
+    "apology": "apologises",
+}
+
+
+def speech_act(text: str, after: SpeechAct | None = None) -> SpeechAct | None:
+    """What a turn does; None for a turn without words.
+
+    `after` is what the turn before it did: what is merely stated or affirmed after a question is an answer.
+    """
+    said = " ".join(text[:_READ].split())
+    if not any(map(str.isalnum, said)):
+        return None
+    act = _act(said)
+    return "answer" if after == "question" and act in ("statement", "agreement") else act
+
+
+def short_description(act: SpeechAct) -> str:
+    """A verb for a summary: `asks`, `promises`, `gives thanks`."""
+    return _TOLD[act]
+
+
+def _act(said: str) -> SpeechAct:
+    greeting = _GREETING.match(said)
+    if greeting:
+        rest = said[greeting.end() :]
+        return _act(rest) if any(map(str.isalnum, rest)) and not _GREETING.match(rest) else "greeting"
+    affirmed = _YES.match(said)
+    if affirmed and affirmed.end() < len(said) and not _is_question(said):
+        return _affirmed(said[affirmed.end() :])
+    if affirmed and affirmed.end() == len(said):
+        return "agreement"
+    for act, cue in _ORDER:
+        if cue.search(said) and not (act in ("promise", "request", "refusal") and _merely_asks(said)):
+            return act
+    return "question" if _is_question(said) else "statement"
+
+
+def _affirmed(rest: str) -> SpeechAct:
+    """What a turn does that begins with yes: what the rest does, if that is more than to go on saying yes."""
+    act = _act(rest)
+    return "agreement" if act == "statement" or len(rest.split()) <= _FEW_WORDS - 1 else act
+
+
+def _is_question(said: str) -> bool:
+    return said.rstrip(")\"'”").endswith("?") or bool(_ASKS.match(said))
+
+
+def _merely_asks(said: str) -> bool:
+    """Whether what looks like an order or a promise is put as a question, and asks for nothing to be done."""
+    return _is_question(said) and not _ORDERED.search(said)

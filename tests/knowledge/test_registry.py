@@ -1,0 +1,292 @@
+"""Entities are known under all their names, with what is said of them, and fade when unmentioned."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.capture.entities import find_entities
+from foreword.dialogue import Turn
+from foreword.errors import ValidationError
+from foreword.knowledge.registry import EntityRegistry
+
+
+@pytest.fixture
+def registry():
+    return EntityRegistry(find_entities)
+
+
+def heard(registry, *texts, **turn):
+    """What the last of these turns mentions."""
+    entities = ()
+    for text in texts:
+        entities = registry.observe(Turn(text, **turn), len(registry.trail()))
+    return entities
+
+
+def only(registry, name):
+    (entity,) = registry.named(name)
+    return entity
+
+
+def test_a_mention_becomes_an_entity_that_counts_its_turns(registry):
+    registry.observe(Turn("Anna wrote src/app.py."), 0)
+    registry.observe(Turn("Nothing here."), 1)
+    (anna,) = registry.observe(Turn("Ask Anna."), 2)
+    assert (anna.canonical_name, anna.entity_type) == ("Anna", "person")
+    assert (anna.first_mention, anna.last_mention, anna.mentions) == (0, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("texts", "name", "aliases"),
+    [
+        (
+            ["We saw Jon today.", "Jonathan Smith runs support.", "Smith left."],
+            "Jonathan Smith",
+            {"Jon", "Smith"},
+        ),
+        (["I met Robert Hall.", "Then Bob left."], "Robert Hall", {"Bob"}),
+        (["I met John Smith.", "Ask J. Smith again."], "John Smith", {"J. Smith"}),
+        (["Acme Corp called.", "I told Acme so."], "Acme Corp", {"Acme"}),
+        (["The World Food Organization helps.", "Ask the WFO."], "World Food Organization", set()),
+    ],
+)
+def test_one_is_known_under_several_names(registry, texts, name, aliases):
+    heard(registry, *texts)
+    entity = only(registry, name)
+    assert aliases <= set(entity.aliases)
+
+
+def test_an_acronym_means_the_organisation_it_shortens(registry):
+    heard(registry, "International Business Machines called.", "I told IBM so.")
+    assert only(registry, "IBM").canonical_name == "International Business Machines"
+
+
+def test_the_full_name_is_the_one_that_is_told(registry):
+    heard(registry, "Hi Mel!", "Melanie is here.")
+    assert only(registry, "Mel").canonical_name == "Melanie"
+
+
+def test_what_is_merely_said_of_a_team_is_no_attribute(registry):
+    heard(registry, "My team is like a second family.", name="John")
+    assert dict(only(registry, "John").attributes) == {}
+
+
+def test_two_people_with_one_given_name_stay_two(registry):
+    heard(registry, "Anna Weber met Anna Kowalski.")
+    assert {one.canonical_name for one in registry.entities()} == {"Anna Weber", "Anna Kowalski"}
+
+
+def test_names_that_merely_begin_alike_stay_two(registry):
+    heard(registry, "Dan met Dana, and Ali met Alice, and Mark likes Markdown.")
+    names = {one.canonical_name for one in registry.entities()}
+    assert {"Dan", "Dana", "Ali", "Alice", "Mark", "Markdown"} <= names
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["Tomas Novak called.", "Write to tomas.novak@example.com."],
+        ["Write to tomas.novak@example.com.", "Tomas Novak called."],
+    ],
+)
+def test_an_address_belongs_to_the_one_it_is_made_of(registry, texts):
+    heard(registry, *texts)
+    assert only(registry, "Tomas Novak").attributes["email"] == "tomas.novak@example.com"
+    assert [one.entity_type for one in registry.entities()] == ["person"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "attribute", "value"),
+    [
+        ("Anna is the CTO.", "Anna", "title", "CTO"),
+        ("Anna's email is anna@example.org, I think.", "Anna", "email", "anna@example.org"),
+        ("Bob (Engineering) approved it.", "Bob", "department", "Engineering"),
+        ("Lena Fischer is the head of sales.", "Lena Fischer", "title", "head of sales"),
+        ("The CEO of Contoso Ltd is Helen Brooks.", "Helen Brooks", "title", "CEO"),
+        ("You can reach Nina at +44 20 7946 0958.", "Nina", "phone", "+44 20 7946 0958"),
+        ("Emma lives in Boston.", "Emma", "location", "Boston"),
+        ("Carol works in the finance department.", "Carol", "department", "finance"),
+        ("Our designer Timo is ill.", "Timo", "title", "designer"),
+    ],
+)
+def test_what_is_said_of_one_is_kept(registry, text, name, attribute, value):
+    heard(registry, text)
+    assert only(registry, name).attributes[attribute] == value
+
+
+def test_what_is_said_later_replaces_what_was_said_before(registry):
+    heard(registry, "Anna is the CFO. Anna lives in Rome.", "Anna is the CTO now.", "Anna moved to Oslo.")
+    anna = only(registry, "Anna")
+    assert dict(anna.attributes) == {"title": "CTO", "location": "Oslo"}
+    assert [(one.relation, one.target_name) for one in registry.relationships(anna.id)] == [
+        ("lives in", "Oslo")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "relation", "target"),
+    [
+        ("Anna works at Acme Corp.", "Anna", "works at", "Acme Corp"),
+        ("Bob manages Carol.", "Bob", "manages", "Carol"),
+        ("Tom is Anna's brother.", "Tom", "brother of", "Anna"),
+        ("Bob's sister Emma called.", "Emma", "sister of", "Bob"),
+        ("Kenji reports to Haruka.", "Kenji", "reports to", "Haruka"),
+        ("OPS-7 depends on OPS-9.", "OPS-7", "depends on", "OPS-9"),
+    ],
+)
+def test_what_one_has_to_do_with_another_is_kept(registry, text, name, relation, target):
+    heard(registry, text)
+    told = registry.relationships(only(registry, name).id)
+    assert [(one.relation, one.target_name) for one in told] == [(relation, target)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The launch is in Berlin.", "Anna joined on Monday.", "Bob is with Carol.", "Anna is not the CTO."],
+)
+def test_what_cannot_be_is_not_believed(registry, text):
+    heard(registry, text)
+    assert [registry.relationships(one.id) for one in registry.entities()] == [()] * len(registry.entities())
+    assert all(not one.attributes for one in registry.entities())
+
+
+def test_a_speaker_with_a_name_is_an_entity_and_says_i(registry):
+    heard(registry, "I'm the CTO and I work at Globex. My brother Daniel helps.", name="Priya")
+    priya = only(registry, "Priya")
+    assert priya.attributes["title"] == "CTO"
+    assert registry.speaker("Priya") == priya
+    assert [one.relation for one in registry.relationships(priya.id)] == ["works at"]
+    told = registry.relationships(only(registry, "Daniel").id)
+    assert [(one.relation, one.target_name) for one in told] == [("brother of", "Priya")]
+
+
+def test_a_user_without_a_name_may_tell_it(registry):
+    heard(registry, "My email is a@example.org.")
+    assert registry.speaker("user") is None
+    heard(registry, "Call me Al.", "My email is b@example.org.")
+    assert registry.speaker("user").canonical_name == "Al"
+    assert registry.speaker("user").attributes["email"] == "b@example.org"
+
+
+def test_nobody_becomes_another_by_talking_of_them(registry):
+    heard(registry, "Anna called.", "I'm Anna's brother.", "I am Anna, she said.", name="Bob")
+    assert {one.canonical_name for one in registry.entities()} == {"Anna", "Bob"}
+
+
+def test_a_known_name_is_known_at_the_beginning_of_a_sentence(registry):
+    heard(registry, "We cache it in a Frobnitz table.")
+    (entity,) = heard(registry, "Frobnitz is down.")
+    assert entity.mentions == 2
+
+
+def test_salience_rises_with_mentions_and_fades_with_turns(registry):
+    (anna,) = registry.observe(Turn("Anna called."), 0)
+    once = registry.get_salience(anna.id)
+    registry.observe(Turn("Anna called again."), 1)
+    twice = registry.get_salience(anna.id)
+    registry.observe(Turn("It rains."), 5)
+    assert 0 < registry.get_salience(anna.id) < once < twice < 1
+    registry.observe(Turn("It rains."), 60)
+    assert (registry.active_count(), registry.get_high_salience_entities(5)) == (0, [])
+    registry.observe(Turn("Anna is back."), 61)
+    assert registry.active_count() == 1
+
+
+def test_the_most_talked_about_come_first(registry):
+    for index, text in enumerate(["Bob called.", "Anna and Bob met.", "Bob left for Rome."]):
+        registry.observe(Turn(text), index)
+    names = [one.canonical_name for one in registry.get_high_salience_entities(2)]
+    assert names[0] == "Bob"
+    assert len(names) == 2
+    assert registry.get_high_salience_entities(0) == registry.get_high_salience_entities(-1) == []
+
+
+def test_two_that_are_one_can_be_merged(registry):
+    heard(registry, "Kofi is the CTO.", "Ask Mensah, who lives in Accra.")
+    kofi, mensah = only(registry, "Kofi"), only(registry, "Mensah")
+    one = registry.merge(kofi.id, mensah.id)
+    assert (one.aliases, one.mentions) == (("Mensah",), 2)
+    assert registry.get(mensah.id) == one
+    assert registry.get_salience(mensah.id) == registry.get_salience(kofi.id) > 0
+    assert registry.merge(kofi.id, mensah.id) == one
+
+
+def test_a_merge_of_those_who_have_faded_hides_nobody(registry):
+    for index, text in enumerate(["Kofi called.", "Fatima called.", *["It rains."] * 30, "Anna called."]):
+        registry.observe(Turn(text), index)
+    registry.merge(only(registry, "Kofi").id, only(registry, "Fatima").id)
+    assert [one.canonical_name for one in registry.get_high_salience_entities(9)] == ["Anna"]
+
+
+def test_what_is_unknown_is_nothing_and_cannot_be_merged(registry):
+    assert (registry.get("x"), registry.get_salience("x"), registry.relationships("x")) == (None, 0.0, ())
+    with pytest.raises(ValidationError, match="no entity has the id 'x'"):
+        registry.merge("x", "y")
+
+
+@pytest.mark.parametrize("wrong", [{"decay": 0}, {"decay": 1}, {"floor": 0}, {"floor": 1}])
+def test_numbers_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(ValidationError, match="between 0 and 1"):
+        EntityRegistry(find_entities, **wrong)
+
+
+def test_turns_are_counted_from_0(registry):
+    with pytest.raises(ValidationError, match="from 0"):
+        registry.observe(Turn("Anna called."), -1)
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"format": 2}, {"format": 1, "now": "x"}, {"format": 1, "now": 1, "made": 1}]
+)
+def test_what_was_not_written_by_us_is_refused(data):
+    with pytest.raises(ValidationError):
+        EntityRegistry.from_dict(data, find_entities)
+
+
+_SAID = st.lists(
+    st.sampled_from(
+        [
+            "Anna Weber is the CTO. ",
+            "Anna ",
+            "Write to anna.weber@example.org. ",
+            "Call me Al. ",
+            "I'm Bo. ",
+            "she ",
+            "Acme Corp, then Acme. ",
+            "Bob manages Anna. ",
+            "my phone is 555 123 4567. ",
+            "IBM ",
+            "Tom's sister Anna ",
+        ]
+    )
+    | st.text(max_size=20),
+    max_size=6,
+).map("".join)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(_SAID, st.sampled_from(["", "Anna", "Bo", "user"])), max_size=6))
+def test_whatever_is_said_can_be_written_down_and_read_again(turns):
+    registry = EntityRegistry(find_entities)
+    for index, (text, name) in enumerate(turns):
+        registry.observe(Turn(text, name=name), index)
+    again = EntityRegistry.from_dict(json.loads(json.dumps(registry.to_dict())), find_entities)
+    assert again.to_dict() == registry.to_dict()
+    assert again.get_high_salience_entities(9) == registry.get_high_salience_entities(9)
+    more = Turn("Anna met Al at Acme; write to anna.weber@example.org.")
+    assert again.observe(more, 9) == registry.observe(more, 9)
+
+
+def test_a_turn_costs_as_much_in_a_long_conversation(registry):
+    costs = []
+    for index in range(1_200):
+        turn = Turn(f"Anna asked Bob{index} about src/file{index}.py and PROJ-{index} in Berlin.")
+        started = time.thread_time()
+        registry.observe(turn, index)
+        costs.append(time.thread_time() - started)
+    assert sorted(costs[-200:])[100] < 0.002

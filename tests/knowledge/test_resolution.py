@@ -1,0 +1,179 @@
+"""A question's words are resolved to those who are meant; where nothing fits, nothing is said."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.capture.entities import find_entities
+from foreword.dialogue import DialogueState, Turn
+from foreword.knowledge.registry import EntityRegistry
+from foreword.knowledge.resolution import AKIN, EXACT, SLIP, EntityResolver
+
+
+def asked(query, *texts, name=""):
+    """What a question means after these turns."""
+    registry = EntityRegistry(find_entities)
+    turns = [Turn(text, name=name) for text in texts]
+    for index, turn in enumerate(turns):
+        registry.observe(turn, index)
+    return EntityResolver(registry).resolve(query, DialogueState(turns, registry))
+
+
+def meant(query, *texts, **more):
+    return [(one.mention, one.canonical_name) for one in asked(query, *texts, **more)]
+
+
+@pytest.mark.parametrize(
+    ("query", "confidence"),
+    [
+        ("Is Jonathan Smith in?", EXACT),
+        ("Is Smith in?", AKIN),
+        ("Is Jon in?", AKIN),
+        ("Is Jonatan in?", SLIP),
+    ],
+)
+def test_a_name_means_the_one_who_has_it(query, confidence):
+    (one,) = asked(query, "Jonathan Smith runs support.", "Jonathan is nice.")
+    assert one.canonical_name == "Jonathan Smith"
+    assert one.confidence == confidence
+    assert query[one.start : one.end] == one.mention
+
+
+def test_a_slip_that_fits_two_names_means_neither():
+    assert meant("Ask Marinz.", "Marina met Marine.") == []
+
+
+def test_a_plain_word_is_no_slip():
+    assert meant("Can you make the queue faster?", "We saw Maker and Quebec.") == []
+
+
+def test_of_several_things_a_vague_word_means_none():
+    assert meant("Restart the service.", "We run Redis.") == [("the service", "Redis")]
+    assert meant("Restart the service.", "We run Redis and Kafka.") == []
+
+
+def test_pronouns_mean_the_nearest_who_fits():
+    assert meant("What did she tell him?", "Maria met Peter.") == [("she", "Maria"), ("him", "Peter")]
+    assert meant("Did he pay?", "Sara met Tom.", "Later Sara met Nick.") == [("he", "Nick")]
+
+
+def test_a_pronoun_means_one_named_before_it_in_the_question():
+    assert meant("Does Anna like her job?", "Maria called.", "Anna called.")[1] == ("her", "Anna")
+
+
+def test_they_are_those_named_together_or_an_organisation():
+    assert meant("When do they leave?", "Ahmed and Fatima will travel.") == [
+        ("they", "Ahmed"),
+        ("they", "Fatima"),
+    ]
+    assert meant("What did they spend?", "NASA launches soon.") == [("they", "NASA")]
+
+
+def test_it_is_no_person_and_there_is_a_place():
+    assert meant("Revert it.", "Pavel edited deploy.sh.") == [("it", "deploy.sh")]
+    assert meant("Do you like it there?", "Maria moved to Vienna.") == [("there", "Vienna")]
+
+
+def test_i_am_the_user_who_said_a_name():
+    assert meant("What is my name?", "Call me Al.") == [("my", "Al")]
+    assert meant("What is my name?", "Hello.") == []
+    assert meant("What is my name?", "Hello.", name="Priya") == [("my", "Priya")]
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("the first one", "Postgres"),
+        ("the second", "MySQL"),
+        ("the last option", "SQLite"),
+        ("the latter", "SQLite"),
+    ],
+)
+def test_an_ordinal_means_its_place_in_the_latest_list(words, name):
+    assert meant(f"Take {words}.", "Anna called.", "Postgres, MySQL or SQLite?") == [(words, name)]
+
+
+def test_an_ordinal_with_a_noun_counts_only_such():
+    texts = "Anna and Bob read docs/a.md and docs/b.md."
+    assert meant("Open the second file.", texts) == [("the second file", "docs/b.md")]
+    assert meant("Open the fifth file.", texts) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("Is the CTO in?", "Anna"),
+        ("Open that file.", "src/app.py"),
+        ("Who opened the ticket?", "PROJ-12"),
+        ("Is the city nice?", "Oslo"),
+        ("Does the link work?", "https://example.org/x"),
+        ("Ask the woman.", "Anna"),
+        ("Ask the guy.", "Bob"),
+    ],
+)
+def test_a_description_means_the_one_it_describes(query, name):
+    told = "Anna is the CTO. Bob wrote src/app.py for PROJ-12 in Oslo, see https://example.org/x ."
+    assert [one for _, one in meant(query, told)] == [name]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(
+            "What did he say?",
+            "Open the file.",
+            "Take the second one.",
+            "Is the CTO in?",
+            "Who are they?",
+            "Do it.",
+        ),
+        *("Is there any milk?", "What about the former?", "Who is this person?", ""),
+    ],
+)
+def test_where_nothing_fits_nothing_is_said(query):
+    assert meant(query, "The weather is nice.", "Yes, isn't it?") == []
+
+
+def test_an_it_that_stands_for_nothing_is_passed_over():
+    assert meant("How is it going? Is it raining? It seems so.", "Pavel edited deploy.sh.") == []
+
+
+def test_what_was_said_long_ago_is_not_meant_by_a_pronoun():
+    assert meant("What did he say?", "Bob called.", *["It rains in Oslo."] * 10) == []
+
+
+def test_one_who_fits_alone_is_surer_than_one_of_several():
+    (alone,) = asked("What did she say?", "Maria called.")
+    (among,) = asked("What did she say?", "Maria called Anna.")
+    assert alone.confidence > among.confidence
+
+
+_WORDS = [
+    "he ",
+    "she ",
+    "they ",
+    "it ",
+    "the second one ",
+    "the last file ",
+    "the CTO ",
+    "Anna ",
+    "ana ",
+    "my ",
+    "?",
+]
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.sampled_from(_WORDS) | st.text(max_size=12), max_size=8).map("".join),
+    st.lists(
+        st.sampled_from(["Anna met Bob.", "see a/b.py and c.py", "I'm Al", "IBM, SAP"]) | st.text(),
+        max_size=4,
+    ),
+)
+def test_what_is_resolved_stands_in_the_question_and_is_known(query, texts):
+    for one in asked(query, *texts):
+        assert query[one.start : one.end] == one.mention
+        assert 0 < one.confidence < 1
