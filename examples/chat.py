@@ -22,12 +22,8 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-from foreword import ContextEngine
-from foreword.dialogue import Turn
+from foreword import ContextEngine, InjectedContext, KnowledgeBase, Session, Turn, inject_context
 from foreword.errors import ForewordError
-from foreword.knowledge_base import KnowledgeBase
-from foreword.recipes.dialogue import InjectedContext, inject_context
-from foreword.session import Session
 
 INSTRUCTIONS = "You answer from the user's documents. Name your source; say so when the answer is not there."
 

@@ -426,8 +426,8 @@ def test_a_killed_process_leaves_whole_files_and_the_next_one_goes_on(home, root
 
 
 def _messages(items):
-    """The ids of the commits that are kept, by the first line of what they say."""
-    return {item.text.partition("\n")[0]: item.id for item in items(kinds=("commit",))}
+    """The ids of the commits that are kept, by their messages."""
+    return {item.metadata["message"]: item.id for item in items(kinds=("commit",))}
 
 
 def test_the_commits_of_a_repository_are_remembered_once(index, items, root):

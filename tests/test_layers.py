@@ -72,6 +72,13 @@ LEAVES = {
     "tree_sitter": {"capture"},
     "pathspec": {"capture"},
     "pypdf": {"capture"},
+    "spacy": {"capture"},
+    "langgraph": {"edges"},
+    "langchain": {"edges"},
+    "langchain_core": {"edges"},
+    "agents": {"edges"},
+    "pydantic_ai": {"edges"},
+    "hyperon": {"edges"},
 }
 
 

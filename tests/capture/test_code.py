@@ -320,6 +320,12 @@ EXPECTED = {
 }  # fmt: skip
 
 
+def _around(qualified):
+    """What a definition stands in; its own name is in its text."""
+    outer = qualified.rpartition(".")[0]
+    return f" › {outer}" if outer else ""
+
+
 @pytest.mark.parametrize("path", SAMPLES)
 def test_a_function_a_method_and_a_class_are_items_in_every_language(path):
     found = by_name(SAMPLES[path], path)
@@ -328,11 +334,11 @@ def test_a_function_a_method_and_a_class_are_items_in_every_language(path):
         described = next(item for item in read(SAMPLES[path] + TAIL, path) if item.metadata["unit"] == CLASS)
         assert described.metadata["qualified_name"] == a_class
         assert described.metadata["references"] == inherits
-        assert described.about == f"{path} › {a_class} — What a customer means to buy."
-    assert found[method].about == f"{path} › {method} — The sum, with tax."
+        assert described.about == f"{path}{_around(a_class)} — What a customer means to buy."
+    assert found[method].about == f"{path}{_around(method)} — The sum, with tax."
     assert found[method].metadata["references"] == method_calls
     assert found[method].metadata["signature"] == signature
-    assert found[function].about == f"{path} › {function} — Read a cart."
+    assert found[function].about == f"{path}{_around(function)} — Read a cart."
     assert found[function].metadata["references"] == function_calls
     in_a_class = path in ("Cart.java", "Cart.cs")
     assert found[method].metadata["unit"] == (FUNCTION if path in ("cart.c", "cart.sh") else METHOD)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import pytest
+from agents import Agent as OpenAIAgent
+from agents import Model, RunConfig, Runner
 from agents.items import ModelResponse
 from agents.usage import Usage
 from hypothesis import given
@@ -16,8 +18,6 @@ from pydantic_ai.messages import ModelResponse as PydanticResponse
 from pydantic_ai.messages import TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
-from agents import Agent as OpenAIAgent
-from agents import Model, RunConfig, Runner
 from foreword.edges.message_lists import with_context_anthropic, with_context_openai
 from foreword.edges.openai_agents import context_filter
 from foreword.edges.pydantic_ai import ForewordContext

@@ -151,6 +151,6 @@ def _table(files: int, commits: int, first: _Run, again: _Run, history: _Run) ->
         ),
         (
             "the sources of Python's own library, read, cut into functions and classes, stored; no vectors",
-            "computing: our own seconds of processor time, which a busy machine stretches less; git's not counted",
+            "computing: seconds of processor time, without git's, which a busy machine stretches less",
         ),
     )

@@ -108,7 +108,8 @@ class _File:
             self._covered[first : last + 1] = b"\1" * (last + 1 - first)
         else:
             text = self._shown(pieces)
-        return self._item(text, definition.qualified, doc, first, last, facts)
+        # Its own name stands in its text; said twice, it drowns what the docstring says.
+        return self._item(text, definition.qualified.rpartition(".")[0], doc, first, last, facts)
 
     def _shown(self, pieces: list[tuple[int, int]]) -> str:
         """The pieces of a definition, as far as they are shown; the lines they show are covered."""
@@ -202,8 +203,8 @@ class _File:
         first, last = self._outline.row(span[0]), self._outline.row(max(span[0], span[1] - 1))
         return self._item(text, name, "" if name else self._doc, first, last, facts)
 
-    def _item(self, text: str, name: str, doc: str, first: int, last: int, facts: dict[str, Any]) -> Item:
-        about = f"{self._place} › {name}" if name else self._place
+    def _item(self, text: str, around: str, doc: str, first: int, last: int, facts: dict[str, Any]) -> Item:
+        about = f"{self._place} › {around}" if around else self._place
         said = first_line(doc)
         return Item(
             text=text,

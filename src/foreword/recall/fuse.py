@@ -66,7 +66,7 @@ BLENDS: Mapping[str, Blend] = {
     ),
     "code": Blend(
         0.0, identifiers=0.1, trigram=0.05, entities=0.08, beside=0.0, middle=0.855, slope=18.4, known=0.0,
-        named=4.4, nameless=0.0,
+        named=6.5, nameless=0.0,
     ),
     "commit": Blend(0.03, trigram=0.05, beside=0.0, middle=0.85, slope=30.8, known=0.0, named=0.0),
 }  # fmt: skip

@@ -197,7 +197,8 @@ def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
     """Bring a database up to date, one migration a transaction, after a backup if it holds anything."""
     steps = dict(MIGRATIONS)
     missing = pending(db)
-    begun = len(missing) < len(steps)
+    # A database that another process is just making holds nothing, and is not worth a copy.
+    begun = len(missing) < len(steps) and bool(db.execute("SELECT 1 FROM items LIMIT 1").fetchall())
     for name in missing:
         if begun:
             backup(db, name)
