@@ -86,12 +86,12 @@ class RAGSystem:
     ) -> Retrieved:
         """The chunks that answer best, together within so many tokens, as `knowledge_text` words them."""
         draft = self._found(query, max_tokens)
-        judged = _boosted(draft, entities, self.config)
+        judged = apply_boosts(draft, entities, self.config)
         notes = [note for note in draft.found.notes if note.part != "limit"]  # that is no news here
         reranked = False
         if draft.kit.reranker is not None and judged and query.strip():
             try:
-                judged, reranked = _reranked(draft, judged, draft.kit.reranker), True
+                judged, reranked = rerank_chunks(draft, judged, draft.kit.reranker), True
             except ContextError as error:
                 _log.warning("chunks were not reranked", problem=str(error))
                 notes.append(Note("rerank", f"failed: {error}"))
@@ -132,7 +132,7 @@ class RAGSystem:
         return chosen, len(relevant) - len(chosen)
 
 
-def _boosted(draft: Draft, entities: Sequence[ResolvedEntity], config: RAGConfig) -> list[SearchResult]:
+def apply_boosts(draft: Draft, entities: Sequence[ResolvedEntity], config: RAGConfig) -> list[SearchResult]:
     """Every result with what its age and the entities add, most relevant first."""
     names = [_whole_words(entity.canonical_name) for entity in entities if entity.canonical_name.strip()]
     return _best_first(
@@ -146,7 +146,7 @@ def _boosted(draft: Draft, entities: Sequence[ResolvedEntity], config: RAGConfig
     )
 
 
-def _reranked(draft: Draft, judged: Sequence[SearchResult], reranker: Reranker) -> list[SearchResult]:
+def rerank_chunks(draft: Draft, judged: Sequence[SearchResult], reranker: Reranker) -> list[SearchResult]:
     """What the search and the cross-encoder think, half and half; what it did not read it dislikes."""
     texts = [one.memory.searchable for one in judged[:_MOST_READ]]
     logits = reranker.scores(draft.query.text, texts, draft.query.expires)

@@ -572,7 +572,9 @@ def test_what_nobody_writes_is_not_parsed(text, caplog):
     assert "is cut into windows" in caplog.text
 
 
-def test_what_people_write_is_parsed():
+def test_what_people_write_is_parsed(monkeypatch):
+    monkeypatch.setattr(grammars, "PATIENCE", 60.0)  # a busy machine is not what is asked about
+    monkeypatch.setattr(grammars, "_readers", type(grammars._readers)())
     rows = [f"    if (count_{number} < most && lines[{number}] > 0) {{ go(); }}" for number in range(3_000)]
     text = "function all() {\n" + "\n".join(rows) + "\n}\n"
     assert read(text, "long.js")[0].metadata["unit"] == "function"

@@ -12,16 +12,28 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword.bench import assemble, gap, hooks, importing, searching, writing
-from foreword.bench.measure import filesystem, machine
+from foreword.bench import assemble, dialogue, gap, hooks, importing, indexing, searching, writing
+from foreword.bench.measure import Progress, filesystem, machine
 from foreword.errors import ValidationError
 from foreword.report import Report, Table
 
 if TYPE_CHECKING:
-    from foreword.bench.measure import Progress
+    from collections.abc import Callable, Mapping
 
-PARTS = ("import", "write", "search", "assemble", "gap", "hooks")
 SIZES = (1_000, 10_000, 100_000)
+
+_Measured = tuple[list[Table], dict[str, Any]]
+_MEASURES: Mapping[str, Callable[[Path, tuple[int, ...], Progress], _Measured]] = {
+    "import": lambda _folder, _sizes, progress: importing.measure(progress),
+    "write": lambda folder, sizes, progress: writing.measure(folder, max(sizes), progress),
+    "search": searching.measure,
+    "index": lambda folder, sizes, progress: indexing.measure(folder, max(sizes), progress),
+    "assemble": assemble.measure,
+    "dialogue": dialogue.measure,
+    "gap": gap.measure,
+    "hooks": hooks.measure,
+}
+PARTS = tuple(_MEASURES)
 
 
 def bench(
@@ -38,25 +50,9 @@ def bench(
         data["machine"] = machine() | {"filesystem": filesystem(folder)}
         tables.append(_machine(data["machine"]))
         for part in (part for part in PARTS if part in parts or not parts):
-            made, data[part] = _measure(part, folder, sizes, progress)
+            made, data[part] = _MEASURES[part](folder, sizes, progress)
             tables += made
     return Report(tuple(tables), data)
-
-
-def _measure(
-    part: str, folder: Path, sizes: tuple[int, ...], progress: Progress
-) -> tuple[list[Table], dict[str, Any]]:
-    if part == "import":
-        return importing.measure(progress)
-    if part == "write":
-        return writing.measure(folder, max(sizes), progress)
-    if part == "assemble":
-        return assemble.measure(folder, sizes, progress)
-    if part == "gap":
-        return gap.measure(folder, sizes, progress)
-    if part == "hooks":
-        return hooks.measure(folder, sizes, progress)
-    return searching.measure(folder, sizes, progress)
 
 
 def _refuse(parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:

@@ -24,7 +24,7 @@ from foreword.dialogue import DialogueState, ResolvedEntity
 from foreword.edges.metta_views import OneEntity, OtherView
 from foreword.errors import EmbeddingError
 from foreword.options import SearchOptions
-from foreword.rag import _boosted, _reranked
+from foreword.rag import apply_boosts, rerank_chunks
 from foreword.recipes.dialogue import inject_context
 
 if TYPE_CHECKING:
@@ -214,13 +214,13 @@ class Conversation:
         self, results: Sequence[SearchResult], entities: Sequence[ResolvedEntity]
     ) -> Sequence[SearchResult]:
         """More for what is new, and for what speaks of these entities."""
-        return _boosted(replace(self._draft(""), results=tuple(results)), entities, self.knowledge.config)
+        return apply_boosts(replace(self._draft(""), results=tuple(results)), entities, self.knowledge.config)
 
     def rerank_chunks(self, query: str, results: Sequence[SearchResult]) -> Sequence[SearchResult]:
         """In the order of the cross-encoder; as they are where there is none."""
         draft = self._draft(query)
         reranker = draft.kit.reranker
-        return results if reranker is None else _reranked(draft, results, reranker)
+        return results if reranker is None else rerank_chunks(draft, results, reranker)
 
     def format_chunk(self, chunk: KnowledgeChunk, source: DocumentSource) -> str:
         """A piece of a document in words."""

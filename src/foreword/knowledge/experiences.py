@@ -44,7 +44,7 @@ from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from foreword.knowledge.experience import Lesson, RootCause, Status
@@ -63,8 +63,10 @@ class Engine(precedents.Engine, Protocol):
         """What tells the time."""
         ...
 
-    def remember_all(self, items: Iterable[Item], workspace: str) -> list[Item]:
-        """Keep items; when this returns they are durable."""
+    def remember_all(
+        self, items: Iterable[Item], workspace: str, changes: Sequence[Amend] = ()
+    ) -> list[Item]:
+        """Keep items, and make changes in the same transaction; when this returns both are durable."""
         ...
 
 
@@ -311,12 +313,11 @@ class Experiences:
         if new == old:
             return old
         at = max(self._engine.clock(), item.created_at + _INSTANT)  # no version is as old as the last
-        version = _item(new, workspace, at, item.source)
+        version = replace(_item(new, workspace, at, item.source), id=token_hex(8))
         held = {**version.metadata, **_beside(item, item.id)}
-        kept = self._engine.remember_all([replace(version, metadata=held)], workspace)[0]
-        linked = {**item.metadata, **_beside(item, *item.metadata.get("turns", ()), kept.id)}
-        self._engine.store.batch([Amend(workspace, item.id, superseded_by=kept.id, metadata=linked)])
-        return _read(kept)
+        linked = {**item.metadata, **_beside(item, *item.metadata.get("turns", ()), version.id)}
+        behind = Amend(workspace, item.id, superseded_by=version.id, metadata=linked)
+        return _read(self._engine.remember_all([replace(version, metadata=held)], workspace, [behind])[0])
 
 
 def fitting(

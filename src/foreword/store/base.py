@@ -65,7 +65,11 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class Amend:
-    """Change what is known about an item (never its text). Gives the item, or None when there is none."""
+    """Change what is known about an item (never its text). Gives the item, or None when there is none.
+
+    `superseded_by` is the id of the item that replaces it, or the hash of that item's content, as it may have
+    been kept before under an id that nobody has looked up; empty, or a hash that nobody has: it stands again.
+    """
 
     workspace: str
     id: str

@@ -79,6 +79,7 @@ from foreword.types import (
     VectorProbe,
     Views,
     WordsProbe,
+    content_hash,
 )
 
 if TYPE_CHECKING:
@@ -409,6 +410,18 @@ class StoreConformance(ABC):
                 assert store.batch([Amend(HERE, "full", **change)]) == [expected], change
                 assert store.get(HERE, "full") == (expected,), change
             assert store.check(HERE) == ()
+
+    def test_a_successor_may_be_named_by_its_content_in_the_batch_that_keeps_it(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item("old", id="old")])
+            new = item("new", id="new")
+            store.batch([Put(HERE, (new,)), Amend(HERE, "old", superseded_by=content_hash(new))])
+            assert [one.superseded_by for one in store.get(HERE, "old") if one] == ["new"]
+
+    def test_what_is_superseded_by_nobody_stands_again(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item("old", id="old", superseded_by="new"), item("new", id="new")])
+            assert store.batch([Amend(HERE, "old", superseded_by="")])[0].superseded_by is None
 
     def test_amending_nobody_gives_none(self) -> None:
         with self.open_store() as store:

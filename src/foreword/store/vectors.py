@@ -201,7 +201,7 @@ class CodeFile:
         records = self._joined(records, newer(last))
         keep = records["no"] != _ERASED if allowed is None else np.isin(records["no"], allowed)
         if not keep.all():
-            records = records[keep]
+            records = records.take(np.flatnonzero(keep))  # a mask copies records field by field, far slower
         return Cosines(records["no"], records["code"], _cosines(vector, records["code"]))
 
     def contents(self) -> dict[int, bytes]:
