@@ -175,15 +175,13 @@ class Session:
         return turn
 
     def _item(self, turn: Turn) -> Item:
-        facts = {
+        facts: dict[str, object] = {
             "role": turn.role,
-            "name": turn.name,
-            "raw_text": turn.raw_text
-            if turn.corrected_text is not None or not turn.raw_text.strip()
-            else None,
+            "name": turn.name or None,
+            "raw_text": None if turn.raw_text == turn.text and turn.raw_text.strip() else turn.raw_text,
             "speech_act": turn.speech_act,
-            "tool_calls": [dict(call) for call in turn.tool_calls],
-            "call_id": turn.call_id,
+            "tool_calls": [dict(call) for call in turn.tool_calls] or None,
+            "call_id": turn.call_id or None,
         }
         calls = (f"(calls {call.name} {call.arguments})" for call in tool_calls(turn))
         return Item(
@@ -195,7 +193,7 @@ class Session:
             session=self.session_id,
             conversation=self.session_id,
             source=Source(turn.name or turn.role, _TRUST[turn.role]),
-            metadata={name: fact for name, fact in facts.items() if fact not in (None, "", [])},
+            metadata={name: fact for name, fact in facts.items() if fact is not None},
         )
 
 
@@ -203,13 +201,13 @@ def _turn(item: Item) -> Turn:
     """The turn that was kept as this item."""
     facts = item.metadata
     raw = facts.get("raw_text")
-    spoken = not facts.get("tool_calls") or raw is None
+    corrected = raw is not None and bool(str(raw).strip())
     return Turn(
         raw_text=item.text if raw is None else str(raw),
         role=cast("Role", facts.get("role", "user")),
         turn_id=item.id,
         name=str(facts.get("name", "")),
-        corrected_text=item.text if raw is not None and spoken else None,
+        corrected_text=item.text if corrected else None,
         timestamp=item.created_at,
         speech_act=cast("SpeechAct | None", facts.get("speech_act")),
         tool_calls=tuple(facts.get("tool_calls", ())),

@@ -22,7 +22,7 @@ from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
 from foreword.errors import ForewordError, QueryTooLarge
 from foreword.log import get_logger
-from foreword.pipeline import SEARCH, drop_superseded
+from foreword.pipeline import SEARCH, drop_superseded, hush_below
 from foreword.recipes.dialogue_parts import FoundParts, Made, Recalled, Retrieved
 from foreword.recipes.pathmap import pathmap
 from foreword.types import Entry, Note, Receipt, StageTime
@@ -42,9 +42,12 @@ _log = get_logger("foreword.dialogue")
 
 DEFAULT_MAX_TOKENS = 4096
 
-RECALL: tuple[Stage, ...] = (*SEARCH, drop_superseded)
-"""How the turns are found that bear on the question. No floor: in its own conversation a turn that may bear
-on it is worth more than one that was merely said of late."""
+RECALL: tuple[Stage, ...] = (*SEARCH, hush_below(0.01), drop_superseded)
+"""How the turns are found that bear on the question. The floor is low: in its own conversation a turn that
+may bear on it is worth more than one that was merely said of late."""
+
+_ENTITY_JOINS = 4
+"""What the wording of entities keeps free for joins, and for each entity two more."""
 
 _Answer = TypeVar("_Answer")
 
@@ -141,7 +144,7 @@ def _worded(
         {
             "system": wording.system.compose(room).token_count,
             "history": room if state.turns else 0,
-            "entities": count(entities_text(entities)),
+            "entities": count(entities_text(entities)) + _ENTITY_JOINS + 2 * len(entities) if entities else 0,
             "rag": count(knowledge_text(found.retrieved.chunks)),
         },
     )
