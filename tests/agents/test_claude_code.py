@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import signal
+import sys
 
 import pytest
 
@@ -13,6 +16,12 @@ FACT = "The staging database of the lighthouse project is called heron-42 and st
 WORD = "heron-42"
 PROMPT = "What is the staging database of the lighthouse project called?"
 LATER = "And where does the staging database of the lighthouse project stand?"
+
+TRIED = (
+    *("--domain", "debugging", "--strategy", "read-the-error", "--goal", "make the price test pass"),
+    *("--hypothesis", "Python rounds half up", "--action", "round to two places"),
+    *("--prediction", "test_price passes"),
+)
 
 
 def test_without_foreword_the_model_knows_nothing(world, claude):
@@ -70,6 +79,32 @@ def test_a_brief_arrives_before_a_tool_runs(world, claude):
     before, after = world.model.texts[1:]
     assert "orders table" not in before
     assert "orders table" in after
+
+
+def test_a_failing_test_ends_the_experience_and_the_next_failure_is_warned_of(world, claude):
+    (world.project / "test_price.py").write_text("def test_price():\n    assert round(2.675, 2) == 2.68\n")
+    world.model.command = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider"
+    world.install("claude-code")
+    world.serve()
+    session = claude("Good morning.")["session_id"]
+    world.foreword("experience", "start", "--session", session, *TRIED)
+    claude("USE_TOOL", "--continue")
+
+    def ended():
+        told = json.loads(world.foreword("experience", "list", "--json").stdout)
+        return [one for one in told if one["status"] != "open"]
+
+    [experience] = world.until(ended)
+    assert (experience["status"], experience["tier"]) == ("falsified", "gold")
+    claude("USE_TOOL")
+    assert "Premortem" in world.model.texts[-1]
+    assert "rounds half up" in world.model.texts[-1]
+    (world.project / "test_price.py").write_text("def test_price():\n    assert round(2.5) == 2\n")
+    session = claude("Good evening.")["session_id"]
+    world.foreword("experience", "start", "--session", session, *TRIED)
+    claude("USE_TOOL", "--continue")
+    statuses = world.until(lambda: len(found := [one["status"] for one in ended()]) == 2 and found)
+    assert sorted(statuses) == ["confirmed", "falsified"]
 
 
 def test_a_prompt_becomes_a_turn_and_so_does_the_answer(world, claude):

@@ -17,7 +17,8 @@ from foreword.edges.install.files import backups
 from foreword.edges.install.targets import JsonFile
 
 NAMES = sorted(AGENTS)
-EVENTS = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
+SHARED = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
+EVENTS = [*SHARED[:4], "PostToolUseFailure", *SHARED[4:]]
 SETTINGS = """\
 {
     "model": "opus",
@@ -136,7 +137,7 @@ def test_codex_gets_hooks_and_a_table_and_is_told_to_trust_them(foreword, user):
     config.write_text('model = "x"  # mine\n')
     ran = foreword("install", "codex")
     assert "trust them" in ran.err
-    assert list(_hooks(config.with_name("hooks.json"))) == EVENTS
+    assert list(_hooks(config.with_name("hooks.json"))) == SHARED
     assert config.read_text().startswith('model = "x"  # mine\n')
     assert tomllib.loads(config.read_text())["mcp_servers"]["foreword"]["args"] == [
         "-I",

@@ -8,7 +8,7 @@ import pytest
 
 from foreword.errors import ValidationError
 from foreword.evaluate import gaps
-from foreword.evaluate.gap_tables import OURS, PLAIN, PRECISION, RECALL, counted
+from foreword.evaluate.gap_tables import ENCODED, OURS, PLAIN, PRECISION, RECALL, counted
 from foreword.recall.gap_types import VALID_GAP_REASONS
 
 
@@ -17,21 +17,29 @@ def measured():
     return gaps.measure_gaps()
 
 
-def test_half_of_the_states_are_no_gap_and_both_halves_know_every_reason():
+OWN = ("tune", "held")
+
+
+def test_half_of_the_states_are_no_gap_and_our_own_halves_know_every_reason():
     states = gaps.read()
-    assert len(states) >= 150
+    assert len(states) >= 400
     assert len({one.id for one in states}) == len(states)
     assert sum(not one.reasons for one in states) >= len(states) / 2
-    for half in gaps.HALVES:
+    for half in OWN:
         seen = {reason for one in states if one.half == half for reason in one.reasons}
         assert seen == VALID_GAP_REASONS
 
 
+WORDS_MISS = 0.05
+"""So much less, of what a stranger wrote, is found by words alone."""
+
+
 @pytest.mark.parametrize("half", gaps.HALVES)
-def test_gaps_are_noticed_and_nothing_else_is(measured, half):
-    ours = measured.data["runs"][f"{OURS}, {half}"]
+@pytest.mark.parametrize("run", [OURS, ENCODED])
+def test_gaps_are_noticed_and_nothing_else_is(measured, run, half):
+    ours = measured.data["runs"][f"{run}, {half}"]
     assert ours["precision"] >= PRECISION
-    assert ours["recall"] >= RECALL
+    assert ours["recall"] >= RECALL - (WORDS_MISS if (run, half) == (OURS, "blind") else 0.0)
 
 
 def test_the_plain_rule_is_measured_beside_it(measured):

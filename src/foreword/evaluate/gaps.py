@@ -1,14 +1,18 @@
 """Whether a gap in an agent's context is noticed, and whether nothing else is taken for one.
 
-    gaps.jsonl    id, half (tune or held), reasons (what shows the gap; none if there is none), state
+    gaps.jsonl    id, half (tune, held or blind), reasons (what shows the gap; none if there is none), state
 
 Half of the states are hard to tell from gaps: questions that a user is meant to answer, questions that
 answer themselves, question marks in code, quotations, requests that were answered since, reviews, slow work
-that gets on. Beside the detector stands a plain rule: keywords, and two question marks.
+that gets on. The detector is measured by words alone, and with the bundled encoder for what words leave
+undecided; beside it stands a plain rule: keywords, and two question marks.
 
-Only what went wrong in the tune half was read while the phrases were written. But states and phrases are by
-the same hand, and the held half's score was seen now and then: a request in words of your own is found less
-often than these numbers say. Of the last dozen requests added, five were found at first sight.
+The judge of requests was taught by `tools/gap_messages.jsonl`. The requests of the tune half are among its
+lessons, so that its score there says little. The held half is by the same hand, and no lesson. The blind
+states were written by somebody who knew nothing of the detector, and are no lessons either; but what was
+judged wrongly there was read once, and lessons alike were written. Of the lessons' own writers, each judged
+by a judge that never read them, the two who wrote what agents say find precision 0.94 to 0.97 and recall 0.80
+to 0.83 by words, 0.97 and 0.86 with the encoder: expect that of strangers, not the numbers of the tune half.
 """
 
 from __future__ import annotations
@@ -21,19 +25,23 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
 from foreword.evaluate import gap_tables
-from foreword.evaluate.gap_tables import OURS, PLAIN, Judged
+from foreword.evaluate.gap_tables import ENCODED, OURS, PLAIN, Judged
+from foreword.recall.gap_asking import request
 from foreword.recall.gap_state import messages, plain, value
 from foreword.recall.gap_types import VALID_GAP_REASONS
-from foreword.recall.gaps import find_gap
+from foreword.recall.gaps import READ, find_gap
+from foreword.spaces.bundled import BundledEmbeddingProvider
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from foreword.recall.gap_listener import Encode
     from foreword.report import Report
 
 FILE = "gaps.jsonl"
-HALVES = ("tune", "held")
+ASKED = "clarification_requested"
+HALVES = ("tune", "held", "blind")
 
 _KEYWORDS = (
     "unclear",
@@ -76,14 +84,24 @@ def read(path: Path | None = None) -> list[Labelled]:
 def measure_gaps(path: Path | None = None) -> Report:
     """How well gaps are noticed in each half of the labelled states, beside the plain rule."""
     labelled = read(path)
-    judged = {OURS: _judged(labelled, found), PLAIN: _judged(labelled, by_keywords)}
+    encoder = BundledEmbeddingProvider()
+    encoder.load()  # or the first state would seem slow
+    judged = {
+        OURS: _judged(labelled, found),
+        ENCODED: _judged(labelled, lambda state: found(state, encoder.embed)),
+        PLAIN: _judged(labelled, by_keywords),
+    }
     return gap_tables.report(judged)
 
 
-def found(state: Mapping[str, Any]) -> frozenset[str]:
+def found(state: Mapping[str, Any], encode: Encode | None = None) -> frozenset[str]:
     """The reasons for which the detector sees a gap in a state."""
     gap = find_gap(state)
-    return frozenset() if gap is None else frozenset(sign.reason for sign in gap.reasons)
+    reasons = frozenset() if gap is None else frozenset(sign.reason for sign in gap.reasons)
+    if encode is None:
+        return reasons
+    asked = request(messages(state, READ).messages, encode) is not None
+    return reasons | {ASKED} if asked else reasons - {ASKED}
 
 
 def by_keywords(state: Mapping[str, Any]) -> frozenset[str]:
@@ -95,7 +113,7 @@ def by_keywords(state: Mapping[str, Any]) -> frozenset[str]:
     taken = value(times, str(value(state, "current_agent")))
     numbers = isinstance(taken, int | float) and isinstance(overall, int | float)
     signs = {
-        "clarification_requested": said.count("?") >= _MARKS or any(word in said for word in _KEYWORDS),
+        ASKED: said.count("?") >= _MARKS or any(word in said for word in _KEYWORDS),
         "circular_logic": bool(value(value(state, "cycle_analysis"), "circular_detected")),
         "gate_failure": any(word in gate for word in _GATE),
         "explicit_flag": bool(value(state, "missing_context")),

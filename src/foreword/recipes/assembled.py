@@ -99,7 +99,8 @@ class ContextAssembler:
         asked = {name: partial(_ASK[name], self._searcher, draft.query.text, limit) for name in types}
         gathered = await gather(asked, self._timeout)
         plan = partial(planned, floors=self._floors)
-        return await asyncio.to_thread(self._made, draft, gathered, plan, session_id, record=record)
+        told = await asyncio.to_thread(self._searcher.told, session_id) if session_id else frozenset()
+        return await asyncio.to_thread(self._made, draft, gathered, plan, session_id, told, record=record)
 
     async def get_premortem_context(
         self,
@@ -114,7 +115,8 @@ class ContextAssembler:
         """What went wrong before in a domain, as Markdown; with a strategy, also how that fared.
 
         For the moment when a test or a build fails for the first time. `limit` is the most experiences asked
-        for each section; `max_tokens` is never exceeded.
+        for each section; `max_tokens` is never exceeded. What the session was told is said again: a warning
+        belongs where something has just failed.
         """
         one_of("domain", domain, DOMAINS)
         if strategy is not None:
@@ -127,13 +129,20 @@ class ContextAssembler:
         asked = premortem.questions(self._searcher, domain, strategy, limit)
         gathered = await gather(asked, self._timeout)
         plan = partial(premortem.planned, title=title)
-        return await asyncio.to_thread(self._made, draft, gathered, plan, session_id, record=record)
+        again = frozenset[str]()
+        return await asyncio.to_thread(self._made, draft, gathered, plan, session_id, again, record=record)
 
     def _made(
-        self, draft: Draft, gathered: Gathered, plan: Planned, session: str | None, *, record: bool
+        self,
+        draft: Draft,
+        gathered: Gathered,
+        plan: Planned,
+        session: str | None,
+        told: frozenset[str],
+        *,
+        record: bool,
     ) -> FormattedContext:
         """Run what was found through the stages, and leave a receipt."""
-        told = self._searcher.told(session) if session else frozenset()
         lists = {
             name: ranked(known(found, self._searcher.workspace), draft.query.now)
             for name, found in gathered.found.items()

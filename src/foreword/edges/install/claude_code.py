@@ -26,6 +26,7 @@ _TIMEOUTS = {
     "UserPromptSubmit": 5,
     "PreToolUse": 5,
     "PostToolUse": 5,
+    "PostToolUseFailure": 5,
     "Stop": 5,
     "PreCompact": 5,
     "SessionEnd": 3,
@@ -43,10 +44,12 @@ def targets(place: Place, *, mcp: bool) -> list[Target]:
     ]
 
 
-def hook_groups(place: Place, agent: str = NAME) -> dict[tuple[str, ...], Any]:
-    """A group of one hook for each event."""
+def hook_groups(place: Place, agent: str = NAME, without: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """A group of one hook for each event, but for those that the agent does not have."""
     groups: dict[tuple[str, ...], Any] = {}
     for event, seconds in _TIMEOUTS.items():
+        if event in without:
+            continue
         hook = {"type": "command", "command": place.hook(agent, event), "timeout": seconds}
         group: dict[str, Any] = {"matcher": _SOURCES} if event == "SessionStart" else {}
         groups["hooks", event] = {**group, "hooks": [hook]}

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 NAME = "codex"
 SECONDS = 1.0
 _TABLE = ("mcp_servers", "foreword")
+_UNKNOWN = ("PostToolUseFailure",)
+"""Events of Claude Code that Codex does not have: there a tool that failed is a tool that was used."""
 
 
 def targets(place: Place, *, mcp: bool) -> list[Target]:
@@ -25,7 +27,7 @@ def targets(place: Place, *, mcp: bool) -> list[Target]:
     command, *arguments = place.foreword("mcp")
     table = {"command": command, "args": arguments, "env": place.variables}
     return [
-        JsonFile(folder / "hooks.json", hook_groups(place, NAME)),
+        JsonFile(folder / "hooks.json", hook_groups(place, NAME, _UNKNOWN)),
         TomlFile(folder / "config.toml", {_TABLE: table} if mcp else {}, _TABLE),
     ]
 
