@@ -2,13 +2,13 @@
 
     python tools/fit_gap.py [--check]
 
-Reads tools/gap_messages.jsonl (text, gap, writer) and, as talk that asks nothing, the sample project's lines
-without a question mark. Writes src/foreword/recall/gap_weights.json: the worth of every trait by logistic
-regression; then, beside a weight that never saw the message, the worth of the directions
-of the bundled encoder's vectors. Prints how far to trust it: each writer judged by a judge that
-read the others only. The thresholds are the lowest at which 96 of 100 that are found do ask, in ten folds;
-of the messages of the first two writers, as the others wrote what is hard to tell, more often than it comes
-in life. With --check nothing is written. Needs `pip install '.[learn]'`.
+Reads tools/gap_messages.jsonl (text, gap, writer) and, as talk that asks nothing, what the people of the
+sample project say without a question mark. Writes src/foreword/recall/gap_weights.json: the worth of every
+trait by logistic regression; then, beside a weight that never saw the message, the worth of the directions of
+the bundled encoder's vectors. Prints how far to trust it: each writer judged by a judge that read the others
+only. The thresholds are the lowest at which 96 of 100 that are found do ask, in ten folds; of the messages of
+the first two writers, as the others wrote what is hard to tell, more often than it comes in life. With
+--check nothing is written. Needs `pip install '.[learn]'`.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def main() -> None:
 def read(path: Path) -> list[Example]:
     """The examples of a file, each with its vector."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    calm = (json.loads(line).get("text", "") for line in sample_lines())
-    rows += [{"text": text, "gap": False, "writer": _CALM} for text in calm if text and "?" not in text]
+    calm = [line for line in map(json.loads, sample_lines()) if line.get("kind") == "turn"]
+    rows += [{**line, "gap": False, "writer": _CALM} for line in calm if "?" not in line["text"]]
     said = [voice(row["text"]) for row in rows]
     vectors = np.array(BundledEmbeddingProvider().embed_batch([" ".join(one) for one in said]))
     return [
@@ -171,9 +171,8 @@ def _say_how_good(writer: str, examples: list[Example], known: Weights) -> None:
     for name, found in (("traits", alone), ("with the encoder", beside)):
         right = int((found & gaps).sum())
         wrong, missed = int(found.sum()) - right, int(gaps.sum()) - right
-        _say(
-            f"{writer:8} unseen, {name:18} right {right:4}  wrong {wrong:4}  missed {missed:4}  of {len(gaps)}"
-        )
+        told = f"right {right:4}  wrong {wrong:4}  missed {missed:4}  of {len(gaps)}"
+        _say(f"{writer:8} unseen, {name:18} {told}")
 
 
 def _say(line: str) -> None:
