@@ -142,7 +142,7 @@ def test_an_interruption_leaves_neither_files_nor_processes(disk, monkeypatch):
 
 def test_a_child_that_fails_is_an_error(disk, monkeypatch):
     monkeypatch.setattr(searching.sys, "executable", "/bin/false" if Path("/bin/false").exists() else "false")
-    with pytest.raises(ForewordError, match=r"measuring 10 items failed; the fill process ended with 1"):
+    with pytest.raises(ForewordError, match="fill 10 failed: its process ended with 1"):
         bench(("search",), (10,))
     assert list(disk.iterdir()) == []
 

@@ -30,16 +30,17 @@ def test_half_of_the_states_are_no_gap_and_our_own_halves_know_every_reason():
         assert seen == VALID_GAP_REASONS
 
 
-WORDS_MISS = 0.05
-"""So much less, of what a stranger wrote, is found by words alone."""
+STRANGERS = 0.02
+"""So much worse a stranger's words may be judged than ours."""
 
 
 @pytest.mark.parametrize("half", gaps.HALVES)
 @pytest.mark.parametrize("run", [OURS, ENCODED])
 def test_gaps_are_noticed_and_nothing_else_is(measured, run, half):
     ours = measured.data["runs"][f"{run}, {half}"]
-    assert ours["precision"] >= PRECISION
-    assert ours["recall"] >= RECALL - (WORDS_MISS if (run, half) == (OURS, "blind") else 0.0)
+    allowed = STRANGERS if half == "blind" else 0.0
+    assert ours["precision"] >= PRECISION - allowed
+    assert ours["recall"] >= RECALL - allowed
 
 
 def test_the_plain_rule_is_measured_beside_it(measured):

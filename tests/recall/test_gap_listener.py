@@ -63,6 +63,7 @@ def test_whoever_gets_on_offers_or_answers_is_not(text):
     assert not asks(text)
 
 
+@pytest.mark.skipif(not LESSONS.exists(), reason="tools/gap_messages.jsonl is not here")
 def test_most_lessons_are_remembered():
     lessons = [json.loads(line) for line in LESSONS.read_text(encoding="utf-8").splitlines()]
     assert len({lesson["text"] for lesson in lessons}) == len(lessons) > 1500

@@ -9,19 +9,18 @@ Both write lines of JSON to stdout: `{"progress": [done, total]}` often, `{"resu
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import time
 import tracemalloc
 from collections import defaultdict
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreword.bench import corpus
 from foreword.bench.corpus import WORKSPACE
 from foreword.bench.measure import both_clocks, resident_bytes, spread
+from foreword.bench.processes import answer, say
 from foreword.compose.assembled import context_item
 from foreword.config import Settings
 from foreword.engine import ContextEngine
@@ -51,6 +50,7 @@ from foreword.types import SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from pathlib import Path
 
     from foreword.compose.context_item import FormattedContext
     from foreword.types import Item, Kind
@@ -71,7 +71,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
             stop = min(size, start + _BATCH)
             kept = engine.remember_all([_item(at) for at in range(start, stop)], WORKSPACE)
             engine.store.batch([_vectors(space, axis, kept, start) for axis in axes.AXES])
-            _say(progress=[stop, size])
+            say(progress=[stop, size])
     return {"size": size}
 
 
@@ -101,7 +101,7 @@ async def _asked(engine: ContextEngine, size: int) -> Samples:
             premortem = assembler.get_premortem_context(domain, strategy)
             await _timed(engine, counted, "get_premortem_context", premortem)
         done += len(questions) + len(feared)
-        _say(progress=[done, total])
+        say(progress=[done, total])
     return times
 
 
@@ -233,18 +233,8 @@ def _vectors(space: DenseSpace, axis: axes.Axis, items: list[Item], start: int) 
     return PutVectors(WORKSPACE, axes.SPACES[axis], space.digest, tuple(made))
 
 
-def _say(**line: object) -> None:
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
-
-
-_TASKS: dict[str, Callable[[Path, int], dict[str, Any]]] = {"fill": fill, "ask": ask}
-
-
-def main(task: str, folder: str, size: str) -> None:
-    """Do one task and say what came of it."""
-    _say(result=_TASKS[task](Path(folder), int(size)))
+_TASKS = {"fill": fill, "ask": ask}
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    answer(_TASKS, sys.argv[1:])

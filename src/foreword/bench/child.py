@@ -9,17 +9,16 @@ Both write lines of JSON to stdout: `{"progress": [done, total]}` often, `{"resu
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections import defaultdict
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreword.bench import corpus
 from foreword.bench.corpus import WORKSPACE
 from foreword.bench.measure import both_clocks, milliseconds, peak_bytes, resident_bytes, spread
+from foreword.bench.processes import answer, say
 from foreword.config import Settings
 from foreword.engine import ContextEngine
 from foreword.spaces.dense import DenseSpace
@@ -29,6 +28,7 @@ from foreword.types import Query, VectorProbe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from foreword.bench.corpus import Question
     from foreword.types import Item, Probe, Receipt, SearchResult
@@ -57,7 +57,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
             engine.store.batch(
                 [_vectors(space, kept, start), Relate(WORKSPACE, corpus.relations(start, stop))]
             )
-            _say(progress=[stop, size])
+            say(progress=[stop, size])
         codes = milliseconds(lambda: engine.store.search(_any_vector(space)))
     return {
         "stored_per_second": size / writing,
@@ -99,7 +99,7 @@ def _ask_all(engine: ContextEngine, questions: list[Question], size: int) -> tup
                     times[name].append(value)
                 for stage in receipt.stages:
                     stages[stage.stage].append(stage.milliseconds)
-            _say(progress=[turn * len(questions) + done, (ROUNDS + 1) * len(questions)])
+            say(progress=[turn * len(questions) + done, (ROUNDS + 1) * len(questions)])
     return times, stages
 
 
@@ -179,18 +179,8 @@ def _bytes(folder: Path, pattern: str = "*") -> int:
     return sum(path.stat().st_size for path in folder.rglob(pattern) if path.is_file())
 
 
-def _say(**line: object) -> None:
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
-
-
-_TASKS: dict[str, Callable[[Path, int], dict[str, Any]]] = {"fill": fill, "ask": ask}
-
-
-def main(task: str, folder: str, size: str) -> None:
-    """Do one task and say what came of it."""
-    _say(result=_TASKS[task](Path(folder), int(size)))
+_TASKS = {"fill": fill, "ask": ask}
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    answer(_TASKS, sys.argv[1:])

@@ -7,13 +7,10 @@ question, and the turns that are added meanwhile are encoded behind them.
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
-from foreword.errors import ForewordError
+from foreword.bench.processes import run
 from foreword.report import Cell, Table
 
 if TYPE_CHECKING:
@@ -44,25 +41,9 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
 
 
 def _run(task: str, home: Path, chunks: int, turns: int, progress: Progress) -> dict[str, Any]:
-    """Start a child, pass its progress on, and give what it found."""
-    numbers = (str(chunks), str(turns))
-    command = [sys.executable, "-m", "foreword.bench.dialogue_child", task, str(home), *numbers]
-    result: dict[str, Any] = {}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:  # noqa: S603  (ourselves)
-        try:
-            for line in child.stdout or ():
-                said = json.loads(line)
-                result = said.get("result", result)
-                if "progress" in said:
-                    progress(f"dialogue: {task} {chunks:,}", *said["progress"])
-        except BaseException:
-            child.kill()  # or it would fill a folder that is about to be removed
-            raise
-    if child.returncode or not result:
-        raise ForewordError(
-            f"a conversation of {turns:,} turns failed; the {task} process ended with {child.returncode}"
-        )
-    return result
+    """What the child that does a task found."""
+    label = f"dialogue: {task} {chunks:,}"
+    return run("foreword.bench.dialogue_child", task, home, chunks, turns, label=label, progress=progress)
 
 
 def _times(facts: dict[str, Any]) -> Table:

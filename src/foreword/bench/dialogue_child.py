@@ -8,17 +8,16 @@ Both write lines of JSON to stdout: `{"progress": [done, total]}` often, `{"resu
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import defaultdict
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from foreword.bench import corpus
 from foreword.bench.corpus import WORKSPACE
 from foreword.bench.measure import both_clocks, spread
+from foreword.bench.processes import answer, say
 from foreword.config import Settings
 from foreword.dialogue import Turn
 from foreword.engine import ContextEngine
@@ -33,6 +32,7 @@ from foreword.types import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from foreword.recipes.dialogue import InjectedContext
     from foreword.types import Item
@@ -55,12 +55,12 @@ def fill(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
             stop = min(chunks, start + _BATCH)
             kept = engine.remember_all([_chunk(at) for at in range(start, stop)], WORKSPACE)
             engine.store.batch([_vectors(space, kept, start)])
-            _say(progress=[stop, chunks + turns])
+            say(progress=[stop, chunks + turns])
         session = Session(engine, WORKSPACE, _SESSION, rag=_RAG)
         session.add_all([_turn(chunks + at) for at in range(turns)])
         said = tuple(engine.store.scan(WORKSPACE, Filters(kinds=("turn",))))
         engine.store.batch([_vectors(space, said, chunks)])
-        _say(progress=[chunks + turns, chunks + turns])
+        say(progress=[chunks + turns, chunks + turns])
     return {"chunks": chunks, "turns": turns}
 
 
@@ -73,7 +73,7 @@ def ask(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
             talk.open(counted=at > 0)
         for at in range(_RUNS + _WARM):
             talk.go_on(at, counted=at >= _WARM)
-            _say(progress=[at + 1, _RUNS + _WARM])
+            say(progress=[at + 1, _RUNS + _WARM])
     return {"times": _spreads(talk.times), "prompts": _spreads(talk.prompts)}
 
 
@@ -164,18 +164,8 @@ def _spreads(samples: Samples) -> dict[str, dict[str, float]]:
     return {name: spread(values).as_dict() for name, values in samples.items()}
 
 
-def _say(**line: object) -> None:
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
-
-
-_TASKS: dict[str, Callable[[Path, int, int], dict[str, Any]]] = {"fill": fill, "ask": ask}
-
-
-def main(task: str, folder: str, chunks: str, turns: str) -> None:
-    """Do one task and say what came of it."""
-    _say(result=_TASKS[task](Path(folder), int(chunks), int(turns)))
+_TASKS = {"fill": fill, "ask": ask}
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    answer(_TASKS, sys.argv[1:])

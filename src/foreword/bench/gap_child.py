@@ -14,12 +14,12 @@ import sys
 import time
 from collections import defaultdict
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreword.bench import corpus
 from foreword.bench.corpus import WORKSPACE
 from foreword.bench.measure import both_clocks, spread
+from foreword.bench.processes import answer, say
 from foreword.config import Settings
 from foreword.demo import sample_lines
 from foreword.engine import ContextEngine
@@ -32,7 +32,7 @@ from foreword.store.base import Amend, PutVectors, Vector
 from foreword.testing import FixedClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
     from foreword.types import Item
 
@@ -53,7 +53,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
             stop = min(size, start + _BATCH)
             kept = engine.remember_all([corpus.item(at) for at in range(start, stop)], WORKSPACE)
             engine.store.batch([_vectors(space, kept, start)])
-            _say(progress=[stop, size])
+            say(progress=[stop, size])
     return {"size": size}
 
 
@@ -78,7 +78,7 @@ async def _asked(engine: ContextEngine, size: int) -> Samples:
         counted["no gap (cpu)"].append(computing)
         for name in ("new messages", "known messages"):
             await asker.fill(name, history, _sentences()[len(times[name]) * 13 + len(name)])
-        _say(progress=[turn + 1, _RUNS + _WARM])
+        say(progress=[turn + 1, _RUNS + _WARM])
     return times
 
 
@@ -128,18 +128,8 @@ def _vectors(space: DenseSpace, items: list[Item], start: int) -> PutVectors:
     return PutVectors(WORKSPACE, space.name, space.digest, tuple(made))
 
 
-def _say(**line: object) -> None:
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
-
-
-_TASKS: dict[str, Callable[[Path, int], dict[str, Any]]] = {"fill": fill, "ask": ask}
-
-
-def main(task: str, folder: str, size: str) -> None:
-    """Do one task and say what came of it."""
-    _say(result=_TASKS[task](Path(folder), int(size)))
+_TASKS = {"fill": fill, "ask": ask}
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    answer(_TASKS, sys.argv[1:])

@@ -6,14 +6,11 @@ times are those of a question whose embedding costs nothing.
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from foreword.errors import ForewordError
+from foreword.bench.processes import run
 from foreword.report import Cell, Table
 
 if TYPE_CHECKING:
@@ -60,24 +57,9 @@ _PROBE_NOTES = (
 
 
 def _run(task: str, home: Path, size: int, progress: Progress) -> dict[str, Any]:
-    """Start a child, pass its progress on, and give what it found."""
-    command = [sys.executable, "-m", "foreword.bench.child", task, str(home), str(size)]
-    result: dict[str, Any] = {}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:  # noqa: S603  (ourselves)
-        try:
-            for line in child.stdout or ():
-                said = json.loads(line)
-                result = said.get("result", result)
-                if "progress" in said:
-                    progress(f"{task} {size:,}", *said["progress"])
-        except BaseException:
-            child.kill()  # or it would fill a folder that is about to be removed
-            raise
-    if child.returncode or not result:
-        raise ForewordError(
-            f"measuring {size:,} items failed; the {task} process ended with {child.returncode}"
-        )
-    return result
+    """What the child that does a task found."""
+    label = f"{task} {size:,}"
+    return run("foreword.bench.child", task, home, size, label=label, progress=progress)
 
 
 def _times(found: dict[int, dict[str, Any]]) -> Table:

@@ -8,11 +8,12 @@ that gets on. The detector is measured by words alone, and with the bundled enco
 undecided; beside it stands a plain rule: keywords, and two question marks.
 
 The judge of requests was taught by `tools/gap_messages.jsonl`. The requests of the tune half are among its
-lessons, so that its score there says little. The held half is by the same hand, and no lesson. The blind
-states were written by somebody who knew nothing of the detector, and are no lessons either; but what was
-judged wrongly there was read once, and lessons alike were written. Of the lessons' own writers, each judged
-by a judge that never read them, the two who wrote what agents say find precision 0.94 to 0.97 and recall 0.80
-to 0.83 by words, 0.97 and 0.86 with the encoder: expect that of strangers, not the numbers of the tune half.
+lessons, so that its score there says little. The held half is by the same hand; the blind states were written
+by somebody who knew nothing of the detector. Neither is a lesson, but what was judged wrongly in them was
+read, and lessons of the kind were written. What to expect of strangers is told by the writers of the lessons,
+each judged by a judge that never read them. Of the 1,199 messages by the first two, half of which ask, words
+alone find 0.79 with a precision of 0.96, and with the encoder 0.90 with the same. Of 106 calm remarks, in a
+prose unlike any lesson, 13 are taken for requests.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Traits of the message are weighed, and the sum is held against a threshold. Wher
 an encoder is at hand, what the message means is weighed as well. The weights come from `tools/fit_gap.py`
 and lie beside this module as plain JSON; no library of learning is needed here, and no encoder.
 
-The examples are by three hands and in English. Of messages by a hand that the judge never read it finds
+The examples are by four hands and in English. Of messages by a hand that the judge never read it finds
 fewer than of those, and other languages it does not understand; `foreword.evaluate.gaps` has the numbers.
 """
 
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from foreword.errors import EmbeddingError
 from foreword.log import get_logger
+from foreword.recall.gap_phrases import PLAINLY
 from foreword.recall.gap_traits import traits
 from foreword.recall.gap_words import own_voice, sentences
 
@@ -68,6 +69,11 @@ def voice(text: str) -> tuple[str, ...]:
 
 def certainty(said: tuple[str, ...], encode: Encode | None = None) -> float:
     """How far beyond the threshold a message lies, given its sentences: it asks from zero on."""
+    beyond = _weighed(said, encode)
+    return 0.0 if beyond < 0 and any(map(PLAINLY.search, said)) else beyond
+
+
+def _weighed(said: tuple[str, ...], encode: Encode | None) -> float:
     known = weights()
     weight = trait_weight(said)
     if encode is None or not said or not UNDECIDED[0] < weight < UNDECIDED[1]:

@@ -1,6 +1,8 @@
-"""How a reply says, in English, that it answers nothing, and how a report says that work gets on.
+"""How English says plainly that something is lacking, how a reply says that it answers nothing, and how a
+report says that work gets on.
 
-Patterns for one sentence, in lower case, with straight apostrophes. Which of them decide is not said here.
+Patterns for one sentence; the last two in lower case, with straight apostrophes. Which of them decide is not
+said here.
 """
 
 from __future__ import annotations
@@ -25,3 +27,12 @@ PROGRESS = _any(
     r"\btests? pass(?:es)?\b|\ball (?:\d+ )?tests pass\b",
 )
 """Work that gets on."""
+
+PLAINLY = _any(
+    r"(?i)^(?:\W*\w+\W+){0,3}?(?:can|could|would) (?:you|someone|anyone)(?: please)? (?:clarify|explain)\b",
+    r"\bi(?: still| really| also)? (?:need|lack|(?:am|['’]m) (?:missing|lacking))"
+    r"(?: some| more| further| a bit more| the)* (?:info|information|clarification|context)\b",
+    r"\bi(?: still)? (?:do not|don['’]t) understand (?:how|what|why|which|where|when|the)\b",
+    r"^(?:\W*\w+\W+){0,2}?what do you mean\b",
+)
+"""Asking in so many words, in any case: whatever else the message says, this is meant."""

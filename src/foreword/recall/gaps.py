@@ -1,7 +1,8 @@
 """Does the agent lack context? Five indicators, each told with its confidence; the surest one is acted upon.
 
-Reads the end of a state and nothing else: no store, no encoder, a few milliseconds at most. What could not be
-read is noted in the gap; a state that nothing can be told of has none.
+Reads the end of a state and nothing else: no store, and an encoder only if it is given one, for what words
+leave undecided; a few milliseconds at most. What could not be read is noted in the gap; a state that nothing
+can be told of has none.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from foreword.recall.gap_types import ContextGap, Sign, new_gap_id
 from foreword.recall.gap_words import own_voice, roots
 
 if TYPE_CHECKING:
+    from foreword.recall.gap_listener import Encode
     from foreword.recall.gap_state import Heard, Message
 
 READ = 40
@@ -35,15 +37,15 @@ _NEXT = ("next_agent", "handoff_to", "handoff_target", "target_agent")
 _RECEIVER = ("target_agent", "to_agent", "target", "to")
 
 
-async def detect_context_gap(state: object) -> ContextGap | None:
+async def detect_context_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
     """The gap that the current agent shows, with every reason found; None when there is no sign of one."""
-    return find_gap(state)
+    return find_gap(state, encode)
 
 
-def find_gap(state: object) -> ContextGap | None:
+def find_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
     """The same, for callers that do not wait."""
     heard = messages(state, READ)
-    signs = _signs(state, heard)
+    signs = _signs(state, heard, encode)
     if not signs:
         return None
     surest = signs[0]
@@ -70,11 +72,11 @@ def receiving_agent(state: object) -> str:
     return "" if handed.casefold() == current_agent(state).casefold() else handed
 
 
-def _signs(state: object, heard: Heard) -> list[Sign]:
+def _signs(state: object, heard: Heard, encode: Encode | None) -> list[Sign]:
     """Every sign of a gap, the surest first."""
     found = (
         flagged(state, heard.messages),
-        request(heard.messages),
+        request(heard.messages, encode),
         gate(state),
         circle(state, heard.messages),
         slow(state, current_agent(state), heard.messages),

@@ -103,7 +103,7 @@ async def manage_context_injection(
 ) -> GapInjection | None:
     """Find out whether the agent lacks context, and give it; None when it lacks none."""
     started = time.perf_counter()
-    gap = await detect_context_gap(state)
+    gap = await detect_context_gap(state, memory.encode if isinstance(memory, EngineMemory) else None)
     if gap is None:
         return None
     limits = config or InjectionConfig()

@@ -19,6 +19,7 @@ from foreword.errors import EmbeddingError
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, SearchOptions, named, whole
 from foreword.pipeline import SEARCH, drop_repeats, drop_superseded
+from foreword.recall.gap_listener import weights
 from foreword.recall.gap_memory import MemoryResult
 from foreword.recall.gap_relevance import covered, judged, relevance, stretched
 from foreword.store.base import PutReceipt, Tell
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from foreword.options import Lane
     from foreword.pipeline import Draft, Kit
+    from foreword.recall.gap_listener import Encode
     from foreword.store.base import Store
     from foreword.tokens import Tokenizer
     from foreword.types import Receipt, SearchResult
@@ -128,6 +130,14 @@ class EngineMemory:
     def tokenizer(self) -> Tokenizer:
         """How tokens are counted."""
         return self._engine.tokenizer
+
+    @property
+    def encode(self) -> Encode | None:
+        """What gives vectors, if it is the encoder that the judge of requests was taught with."""
+        encoder = self._engine.kit.encoder
+        if encoder is None or encoder.digest != weights().encoder:
+            return None
+        return lambda text: encoder.embed_items([Item(text, self.workspace)])[0]
 
     async def search_similar(self, query: str, k: int = 5) -> list[MemoryResult]:
         """Items of every kind near to a question."""
