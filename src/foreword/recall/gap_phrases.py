@@ -1,5 +1,4 @@
-"""How English says plainly that something is lacking, how a reply says that it answers nothing, and how a
-report says that work gets on.
+"""How English says that something is lacking, that a reply answers nothing, that work gets on.
 
 Patterns for one sentence; the last two in lower case, with straight apostrophes. Which of them decide is not
 said here.
