@@ -65,5 +65,5 @@ def test_the_made_up_experiences_can_be_read_as_such():
 
 def test_a_child_that_fails_is_an_error_that_says_so(tmp_path):
     (tmp_path / "assemble").write_text("a file where a folder should be")
-    with pytest.raises(ForewordError, match="fill .* failed: its process ended"):
+    with pytest.raises(ForewordError, match=r"fill .* failed: its process ended"):
         assemble.measure(tmp_path, (10,), lambda *_: None)

@@ -69,5 +69,5 @@ def test_speakers_take_turns():
 
 def test_a_child_that_fails_is_an_error_that_says_so(tmp_path):
     (tmp_path / "dialogue").write_text("a file where a folder should be")
-    with pytest.raises(ForewordError, match="fill .* failed: its process ended"):
+    with pytest.raises(ForewordError, match=r"fill .* failed: its process ended"):
         dialogue.measure(tmp_path, (10,), lambda *_: None)
