@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.bench import PARTS, bench, corpus, importing, measure, searching
+from foreword.bench import PARTS, bench, corpus, importing, measure, processes, searching
 from foreword.errors import ForewordError, ValidationError
 
 SIZE = 200
@@ -133,7 +133,7 @@ def test_an_interruption_leaves_neither_files_nor_processes(disk, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(searching.subprocess, "Popen", Watched)
+    monkeypatch.setattr(processes.subprocess, "Popen", Watched)
     with pytest.raises(KeyboardInterrupt):
         bench(("search",), (5_000,), interrupt)
     assert started[0].poll() is not None
@@ -141,7 +141,7 @@ def test_an_interruption_leaves_neither_files_nor_processes(disk, monkeypatch):
 
 
 def test_a_child_that_fails_is_an_error(disk, monkeypatch):
-    monkeypatch.setattr(searching.sys, "executable", "/bin/false" if Path("/bin/false").exists() else "false")
+    monkeypatch.setattr(processes.sys, "executable", "/bin/false" if Path("/bin/false").exists() else "false")
     with pytest.raises(ForewordError, match="fill 10 failed: its process ended with 1"):
         bench(("search",), (10,))
     assert list(disk.iterdir()) == []

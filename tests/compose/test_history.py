@@ -101,18 +101,18 @@ def test_in_a_small_room_the_last_exchange_comes_first_then_what_is_recalled_the
     formatter, state
 ):
     turns = talk(30)
-    small = formatter().format(state(turns), 50, [turns[4]])
+    small = formatter(recalled_share=0.5).format(state(turns), 50, [turns[4]])
     assert shown(small.recent_turns) == ["t28", "t29"]
     assert (small.recalled, small.summary) == ((), None)
-    larger = formatter().format(state(turns), 80, [turns[4]])
+    larger = formatter(recalled_share=0.5).format(state(turns), 80, [turns[4]])
     assert shown(larger.recent_turns) == ["t28", "t29"]
     assert shown(larger.recalled) == ["t4"]
     assert larger.summary is None
-    large = formatter().format(state(turns), 100, [turns[4]])
+    large = formatter(recalled_share=0.5).format(state(turns), 100, [turns[4]])
     assert shown(large.recalled) == ["t4"]
     assert large.summary
     assert shown(large.recent_turns) == ["t28", "t29"]
-    ample = formatter().format(state(turns), 300, [turns[4]])
+    ample = formatter(recalled_share=0.5).format(state(turns), 300, [turns[4]])
     assert len(ample.recent_turns) > 4
 
 
