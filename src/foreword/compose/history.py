@@ -48,7 +48,7 @@ class HistoryFormatterConfig:
     include_speakers: bool = True
     include_timestamps: bool = False
     template: HistoryTemplate = DEFAULT_TEMPLATE
-    recalled_share: float = 0.8
+    recalled_share: float = 0.85
     summary_share: float = 0.2
 
     def __post_init__(self) -> None:

@@ -65,8 +65,8 @@ BLENDS: Mapping[str, Blend] = {
         0.12, trigram=0.1, echo=1.0, beside=0.0, middle=1.038, slope=20.8, known=0.95, named=0.0
     ),
     "code": Blend(
-        0.0, identifiers=0.1, trigram=0.05, entities=0.08, beside=0.0, middle=0.855, slope=18.4, known=0.0,
-        named=6.5, nameless=0.0,
+        0.0, identifiers=0.1, trigram=0.05, entities=0.08, beside=0.0, middle=0.863, slope=18.4, known=0.0,
+        named=5.6, nameless=0.0,
     ),
     "commit": Blend(0.03, trigram=0.05, beside=0.0, middle=0.85, slope=30.8, known=0.0, named=0.0),
 }  # fmt: skip

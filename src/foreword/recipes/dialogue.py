@@ -42,7 +42,7 @@ _log = get_logger("foreword.dialogue")
 
 DEFAULT_MAX_TOKENS = 4096
 
-RECALL: tuple[Stage, ...] = (*SEARCH, hush_below(0.01), drop_superseded)
+RECALL: tuple[Stage, ...] = (*SEARCH, hush_below(0.005), drop_superseded)
 """How the turns are found that bear on the question. The floor is low: in its own conversation a turn that
 may bear on it is worth more than one that was merely said of late."""
 
