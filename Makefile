@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint check coverage agents agents-cache bench eval clean
+.PHONY: demo example test lint check coverage agents agents-cache bench eval clean
 
 # The real agents that `make agents` tests against, each of a known version.
 FOREWORD_AGENTS_CACHE ?= $(HOME)/.cache/foreword-agents
@@ -38,6 +38,9 @@ coverage: $(READY)      ## the same in one process, counted line by line
 	$(BIN)/coverage run -m pytest $(QUICK)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
+
+example: $(READY)       ## three agents, one of which lacks a decision: without Foreword, and with it
+	@$(BIN)/python examples/three_agents.py
 
 agents: $(READY) agents-cache   ## real agents (Claude Code, Codex, opencode) against a fake model; needs node and npm
 	$(BIN)/pytest -rs tests/agents tests/edges/test_inspector.py

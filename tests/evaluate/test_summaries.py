@@ -23,7 +23,7 @@ ROW = {
 
 
 def folder_with(tmp_path, *lines):
-    (tmp_path / summaries.FILE).write_text("\n".join(lines))
+    (tmp_path / "dialogues.jsonl").write_text("\n".join(lines))
     return tmp_path
 
 
@@ -82,7 +82,7 @@ def test_a_folder_without_dialogues_is_refused(tmp_path):
     assert not summaries.holds(tmp_path)
     with pytest.raises(ValidationError, match="cannot read"):
         measure_summaries(tmp_path)
-    (tmp_path / summaries.FILE).write_bytes(b"\xff\xfe\xff")
+    (tmp_path / "dialogues.jsonl").write_bytes(b"\xff\xfe\xff")
     assert not summaries.holds(tmp_path)
     with pytest.raises(ValidationError, match="not UTF-8"):
         measure_summaries(tmp_path)

@@ -20,6 +20,7 @@ import numpy as np
 
 from foreword.errors import ValidationError
 from foreword.evaluate import boundaries, metrics, runs, shift_tables
+from foreword.evaluate.dialogue_file import FILE, have, lines
 from foreword.evaluate.shift_tables import BETA, OURS, Guessed
 from foreword.recall.divergence import DivergenceDetector, shift, signs
 from foreword.recall.fuse import UNRELATED
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from foreword.report import Report
     from foreword.spaces.providers import EmbeddingProvider
 
-FILE = "dialogues.jsonl"
 
 LOW = 0.30
 """The similarity under which a fixed threshold calls it a divergence."""
@@ -79,28 +79,16 @@ class Heard:
 
 def holds(folder: Path) -> bool:
     """Whether a folder is a set of dialogues with boundaries."""
-    try:
-        with (folder / FILE).open(encoding="utf-8") as file:
-            return '"boundaries"' in file.readline()
-    except (OSError, UnicodeDecodeError):
-        return False
+    return have(folder, "boundaries")
 
 
 def read(folder: Path, limit: int | None = None) -> list[Dialogue]:
     """The dialogues of a set; with `limit`, the first so many."""
-    if limit is not None and limit < 1:
-        raise ValidationError(f"limit must be 1 or more, not {limit}")
-    path = folder / FILE
-    try:
-        lines = list(enumerate(path.read_text(encoding="utf-8").split("\n"), 1))
-    except UnicodeDecodeError as error:
-        raise ValidationError(f"{path} is not UTF-8 text: {error.reason}; convert it first") from None
-    except OSError as error:
-        raise ValidationError(f"cannot read {path}: {error.strerror}") from error
-    spoken = [(number, line) for number, line in lines if line.strip()][:limit]
-    found = [_dialogue(f"{path}, line {number}: ", line) for number, line in spoken]
+    found = [_dialogue(where, line) for where, line in lines(folder, limit)]
     if not any(one.opens for one in found):
-        raise ValidationError(f"{path} holds no dialogue of two turns or more; give a set that has some")
+        raise ValidationError(
+            f"{folder / FILE} holds no dialogue of two turns or more; give a set that has some"
+        )
     return found
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from foreword.dialogue import Turn
 from foreword.errors import ValidationError
 from foreword.evaluate import metrics, rouge
+from foreword.evaluate.dialogue_file import FILE, have, lines
 from foreword.knowledge.running_summary import ExtractiveSummarizer
 from foreword.knowledge.sentences import sentences
 from foreword.report import Report, Table
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from foreword.evaluate.runs import Progress
     from foreword.report import Cell
 
-FILE = "dialogues.jsonl"
 OURS, FIRST_WORDS, FIRST_SENTENCES, RANDOM = "foreword", "first words", "first sentences", "random sentences"
 RATIO = 0.2
 
@@ -56,28 +56,15 @@ class Told:
 
 def holds(folder: Path) -> bool:
     """Whether a folder is a set of dialogues with summaries."""
-    try:
-        with (folder / FILE).open(encoding="utf-8") as file:
-            return '"summaries"' in file.readline()
-    except (OSError, UnicodeDecodeError):
-        return False
+    return have(folder, "summaries")
 
 
 def read(folder: Path, limit: int | None = None) -> list[Told]:
     """The dialogues of a set; with `limit`, the first so many."""
-    if limit is not None and limit < 1:
-        raise ValidationError(f"limit must be 1 or more, not {limit}")
-    path = folder / FILE
-    try:
-        lines = list(enumerate(path.read_text(encoding="utf-8").split("\n"), 1))
-    except UnicodeDecodeError as error:
-        raise ValidationError(f"{path} is not UTF-8 text: {error.reason}; convert it first") from None
-    except OSError as error:
-        raise ValidationError(f"cannot read {path}: {error.strerror}") from error
-    found = [(number, line) for number, line in lines if line.strip()][:limit]
+    found = lines(folder, limit)
     if not found:
-        raise ValidationError(f"{path} holds no dialogue; give a set that has some")
-    return [_told(f"{path}, line {number}: ", line) for number, line in found]
+        raise ValidationError(f"{folder / FILE} holds no dialogue; give a set that has some")
+    return [_told(where, line) for where, line in found]
 
 
 def measure_summaries(
