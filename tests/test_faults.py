@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -215,20 +215,23 @@ def test_four_writers_and_four_readers_do_not_disturb_each_other(tmp_path):
     folder = tmp_path / "data"
     roles = ["writer"] * 4 + ["reader"] * 4
     logs = [tmp_path / f"log{n}" for n in range(8)]
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-c", _CROWD, str(folder), str(log), f"c{n}", role, str(SOAK)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
-        for n, (role, log) in enumerate(zip(roles, logs, strict=True))
-    ]  # fmt: skip
-    for child in children:
-        child.stdout.readline()
-    for child in children:
-        child.stdin.write(b"go\n")
-        child.stdin.flush()
-    for child in children:
-        _, complaint = child.communicate(timeout=SOAK + 60)
+    with ExitStack() as stack:
+        children = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", _CROWD, str(folder), str(log), f"c{n}", role, str(SOAK)],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                )
+            )
+            for n, (role, log) in enumerate(zip(roles, logs, strict=True))
+        ]  # fmt: skip
+        for child in children:
+            child.stdout.readline()
+        for child in children:
+            child.stdin.write(b"go\n")
+            child.stdin.flush()
+        complaints = [child.communicate(timeout=SOAK + 60)[1] for child in children]
+    for child, complaint in zip(children, complaints, strict=True):
         assert child.returncode == 0, complaint.decode()
         assert b"Error" not in complaint, complaint.decode()
         assert b"warning" not in complaint.lower(), complaint.decode()

@@ -213,6 +213,18 @@ def test_erased_codes_are_overwritten(tmp_path):
     assert table.codes[8] in file.path.read_bytes()
 
 
+def test_what_was_compared_stays_though_another_process_erases_it_meanwhile(tmp_path):
+    table = Table(20)
+    file, other = (CodeFile(tmp_path / "s.codes", SIZE) for _ in range(2))
+    file.catch_up(table.newest, table.after)
+    compared = file.compare(_vector(1))
+    other.erase(range(1, 11))
+    assert set(compared.of(table.codes)) == set(table.codes)
+    assert {no for no, _ in compared.best(20)} == set(table.codes)
+    echoed = compared.echo(_vector(1), dict.fromkeys(table.codes, 0.1), 0.5, 3)
+    assert {no for no, _ in echoed.best(20)} == set(table.codes)
+
+
 def test_erasing_removes_what_cannot_be_read_and_what_was_left_half_written(tmp_path):
     file = CodeFile(tmp_path / "s.codes", SIZE)
     file.rebuild(Table(5).after)

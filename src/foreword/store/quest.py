@@ -90,8 +90,7 @@ class _Quest:
             },
             notes=tuple(self.notes),
             measures={
-                # Another process may have erased a row of the file since it was looked at.
-                space: {ids[no]: score for no, score in cosines.of(ids).items() if no in ids}
+                space: {ids[no]: score for no, score in cosines.of(ids).items()}
                 for space, cosines in self.compared.items()
             },
             beside={

@@ -199,15 +199,17 @@ class CodeFile:
         with self._lock:
             records, last = self._view(), self._last
         records = self._joined(records, newer(last))
-        keep = records["no"] != _ERASED if allowed is None else np.isin(records["no"], allowed)
+        nos = records["no"].copy()  # the file is shared: another process may erase a record at any time
+        keep = nos != _ERASED if allowed is None else np.isin(nos, allowed)
         if not keep.all():
-            records = records.take(np.flatnonzero(keep))  # a mask copies records field by field, far slower
-        return Cosines(records["no"], records["code"], _cosines(vector, records["code"]))
+            kept = np.flatnonzero(keep)
+            nos, records = nos[kept], records.take(kept)  # a mask copies field by field, far slower
+        return Cosines(nos, records["code"], _cosines(vector, records["code"]))
 
     def contents(self) -> dict[int, bytes]:
         """Every code by item number; for comparing with the rows."""
         with self._lock:
-            records = self._view()
+            records = self._view().copy()
         return {int(r["no"]): r["code"].tobytes() for r in records if r["no"] != _ERASED}
 
     def close(self) -> None:
