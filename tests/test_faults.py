@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from foreword.engine import ContextEngine, views
+from foreword.engine import ContextEngine
 from foreword.errors import EmbeddingError, StorageError, StoreFull
 from foreword.store.base import Relations
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import HashEmbeddings, WordTokens
+from foreword.views import views
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,8 @@ import json, os, random, sys
 from datetime import datetime, timedelta, UTC
 from pathlib import Path
 from foreword import config
-from foreword.engine import ContextEngine, views
+from foreword.engine import ContextEngine
+from foreword.views import views
 from foreword.store.base import PutReceipt
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import HashEmbeddings, WordTokens

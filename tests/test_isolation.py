@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.config import Settings
-from foreword.engine import ContextEngine, views
+from foreword.engine import ContextEngine
 from foreword.errors import ValidationError
 from foreword.store.base import (
     Amend,
@@ -41,6 +41,7 @@ from foreword.types import (
     WordsProbe,
     text_hash,
 )
+from foreword.views import views
 
 WORKSPACES = (
     "shop",

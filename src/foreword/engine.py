@@ -25,7 +25,6 @@ from foreword.recall.fuse import BLENDS, OTHER, Blend
 from foreword.recall.rank import RANKERS, RankingFunction, rankers
 from foreword.recipes import chat
 from foreword.recipes.chat import ContextPreview, ContextResult
-from foreword.spaces import entities, identifiers
 from foreword.spaces.cache import EmbeddingCache
 from foreword.spaces.dense import DenseSpace
 from foreword.spaces.entities import EntitySpace
@@ -45,9 +44,9 @@ from foreword.types import (
     Relation,
     SearchResult,
     Source,
-    Views,
     content_hash,
 )
+from foreword.views import views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -76,12 +75,6 @@ class Forgotten:
 
     ids: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
-
-
-def views(item: Item) -> Views:
-    """What the word-like spaces see of an item."""
-    text = item.searchable
-    return Views(identifiers.parts(text), (*entities.extract(text), *freshness.names(item)))
 
 
 class ContextEngine:

@@ -17,25 +17,24 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from foreword import readers
 from foreword.capture import commits as history
 from foreword.capture import walk
-from foreword.capture.current import cut, stamped
 from foreword.capture.git import GitFailed, ask
 from foreword.capture.languages import DOCUMENTS
-from foreword.capture.purge import are_clean
-from foreword.capture.statement import sound_item, without_secrets
-from foreword.errors import ValidationError
 from foreword.log import get_logger
 from foreword.options import named
+from foreword.reading import Reading
 from foreword.store.base import DropFiles, FileMark, PutFile, Refiled
 from foreword.types import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from foreword.capture.walk import Content, SourceFile
+    from foreword.capture.walk import SourceFile
     from foreword.capture.worth import Skipped
     from foreword.engine import ContextEngine
+    from foreword.reading import FileRead
     from foreword.types import Item
 
     Progress = Callable[[str, int, int | None], None]
@@ -44,8 +43,11 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.indexer")
 
 _FILES = 250
-_ITEMS = 2500
+_ITEMS = 8000
 """How much shares a commit: enough that the disk is not waited for, little enough to lose nothing much."""
+
+_MANY = 100
+"""From so many files on, other processes read them."""
 
 _LEFT_OUT = "left out: "
 """How the mark of a file begins that was read once and found not worth keeping."""
@@ -144,6 +146,7 @@ class _Run:
         self._progress = progress
         self._started = time.monotonic()
         self._marks = engine.store.files(workspace)
+        self._reading = Reading(workspace, place.shown, place.inside, engine.tokenizer)
         self._skipped: Counter[str] = Counter()
         self._count: Counter[str] = Counter()
 
@@ -164,19 +167,42 @@ class _Run:
         changed = [file for file in wanted if not self._is_known(file)]
         with ThreadPoolExecutor(1) as beside:  # the next files are read while the last are written
             writing: Future[None] | None = None
-            for batch in _batches(self._read_all(changed), _FILES, _ITEMS):
+            for batch in _batches(self._puts(changed), _FILES, _ITEMS):
                 if writing is not None:
                     writing.result()
                 writing = beside.submit(self._keep, batch)
             if writing is not None:
                 writing.result()
-        self._progress("files", len(changed), len(changed))
         self._drop({self._mark_path(file) for file in found})
 
-    def _read_all(self, files: Sequence[SourceFile]) -> Iterator[PutFile]:
-        for done, file in enumerate(files):
+    def _puts(self, files: Sequence[SourceFile]) -> Iterator[PutFile]:
+        """What is to be kept of files, each as it is read."""
+        self._progress("files", 0, len(files))
+        for done, (file, read) in enumerate(zip(files, self._read(files), strict=True), 1):
+            yield from self._put(file, read)
             self._progress("files", done, len(files))
-            yield from self._read(file)
+
+    def _read(self, files: Sequence[SourceFile]) -> Iterator[FileRead]:
+        """What files hold; where they are many, other processes read them."""
+        asked = [(file, self._known_hash(file)) for file in files]
+        others = self._readers() if len(files) >= _MANY else None
+        if others is None:
+            yield from (self._reading.read(*one) for one in asked)
+            return
+        with others:
+            yield from others.read(asked)
+
+    def _readers(self) -> readers.Readers | None:
+        processes = readers.count() if readers.can_take(self._reading) else 0
+        try:
+            return readers.Readers(self._reading, processes) if processes else None
+        except OSError as error:
+            _log.warning("files are read one after another", problem=str(error))
+            return None
+
+    def _known_hash(self, file: SourceFile) -> str:
+        mark = self._marks.get(self._mark_path(file))
+        return mark.hash if mark else ""
 
     def _mark_path(self, file: SourceFile) -> str:
         return self._place.marked + file.path
@@ -192,31 +218,21 @@ class _Run:
             self._count["unchanged"] += 1
         return True
 
-    def _read(self, file: SourceFile) -> Iterator[PutFile]:
+    def _put(self, file: SourceFile, read: FileRead) -> Iterator[PutFile]:
         """What is to be kept of a file: its items, or only its new mark where its bytes are the same."""
-        reasons: Counter[str] = Counter()
-        content = walk.read(file, skipped=cast("Skipped", reasons))
-        self._skipped += reasons
-        path = self._mark_path(file)
-        mark = FileMark(path, file.size, file.mtime_ns, content.hash if content else "")
-        if content is None:
-            reason = next(iter(reasons), "")
-            if (
-                reason != "unreadable"
-            ):  # it may be readable the next time, and what is known of it still holds
+        self._skipped.update(read.skipped)
+        mark = FileMark(self._mark_path(file), file.size, file.mtime_ns, read.hash)
+        if not read.hash:
+            reason = next(iter(read.skipped), "")
+            # What is unreadable may be readable the next time, and what is known of it still holds.
+            if reason != "unreadable":
                 yield PutFile(self._workspace, replace(mark, hash=f"{_LEFT_OUT}{reason}"), ())
-            return
-        known = self._marks.get(path)
-        if known is not None and known.hash == content.hash:
+        elif read.items is None:
             self._count["unchanged"] += 1
             yield PutFile(self._workspace, mark, (), more=True)
-            return
-        self._count["files"] += 1
-        yield PutFile(self._workspace, mark, tuple(self._items(file, content)))
-
-    def _items(self, file: SourceFile, content: Content) -> list[Item]:
-        made = cut(file, content.data, self._place.shown + file.path, self._workspace, self._skipped)
-        return self._sound(stamped(made, file, content.hash) if self._place.inside else made)
+        else:
+            self._count["files"] += 1
+            yield PutFile(self._workspace, mark, read.items, views=read.views)
 
     def _keep(self, waiting: Sequence[PutFile]) -> None:
         if waiting:
@@ -276,27 +292,10 @@ class _Run:
         return tuple(item.id for item in kept if item.metadata.get("sha") not in alive)
 
     def _keep_commits(self, mark: FileMark, batch: Sequence[Item]) -> None:
-        put = PutFile(self._workspace, mark, tuple(self._sound(batch)), more=True)
+        put = PutFile(self._workspace, mark, self._reading.sound(batch, self._skipped), more=True)
         kept: Refiled = self._engine.store.batch([put])[0]
         self._count["commits"] += sum(one.new for one in kept.stored)
         self._progress("commits", self._count["commits"], None)
-
-    # The door
-
-    def _sound(self, items: Sequence[Item]) -> list[Item]:
-        """Items as they may be kept: checked, counted, without secrets; none of which nothing is left."""
-        sound: list[Item] = []
-        clean = are_clean(items)
-        for item in items:
-            try:
-                kept = sound_item(item) if clean else without_secrets(sound_item(item))
-            except ValidationError as error:
-                self._skipped["unfit"] += 1
-                _log.warning("a part of a file is not kept", about=item.about, problem=str(error))
-                continue
-            tokens = self._engine.tokenizer.count(kept.text)
-            sound.append(replace(kept, tokens=tokens, workspace=self._workspace))
-        return sound
 
 
 def _batches(puts: Iterable[PutFile], files: int, items: int) -> Iterator[list[PutFile]]:

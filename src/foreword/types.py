@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Kind = Literal["memory", "turn", "code", "commit", "document", "experience", "value", "summary", "entity"]
 KINDS: tuple[Kind, ...] = (
@@ -83,6 +83,10 @@ class Item:
     tokens: int = 0
     hash: str = ""
 
+    def __reduce__(self) -> tuple[Callable[..., Item], tuple[Any, ...]]:
+        """How an item travels to another process: as its values, many times faster than by default."""
+        return Item, tuple([getattr(self, name) for name in self.__slots__])
+
     @property
     def label(self) -> str:
         """The type a reader sees."""
@@ -122,6 +126,10 @@ class Views:
 
     identifiers: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[Callable[..., Views], tuple[Any, ...]]:
+        """How views travel to another process; see `Item`."""
+        return Views, (self.identifiers, self.entities)
 
 
 @dataclass(frozen=True, slots=True)

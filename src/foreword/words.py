@@ -9,6 +9,8 @@ import re
 import unicodedata
 
 _WORD = re.compile(r"[^\W_]+")
+# Every letter of ASCII in lower case, every digit, and a blank for everything else.
+_ASCII = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128)) + bytes(128)
 
 
 def fold(text: str) -> str:
@@ -21,6 +23,8 @@ def fold(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """The words of a text, folded, in order, repeats kept."""
+    if text.isascii():  # most text and nearly all code, in half the time
+        return text.encode().translate(_ASCII).decode().split()
     return _WORD.findall(fold(text))
 
 

@@ -22,6 +22,7 @@ from foreword.capture.decode import decoded
 from foreword.capture.documents import chunks
 from foreword.capture.languages import DOCUMENTS, language_of
 from foreword.capture.purge import are_clean, without_keys
+from foreword.capture.redact import marks_private
 from foreword.capture.statement import without_secrets
 from foreword.capture.walk import SourceFile
 from foreword.errors import ValidationError
@@ -48,25 +49,29 @@ _MOST_BYTES = 400_000
 _SLOW = "pdf"
 
 
-def cut(
-    file: SourceFile, data: bytes, path: str, workspace: str, skipped: Counter[Any] | None = None
-) -> list[Item]:
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The items of a file. `verbatim`: their texts stand word for word in a file without secrets."""
+
+    items: list[Item]
+    verbatim: bool = False
+
+
+def cut(file: SourceFile, data: bytes, path: str, workspace: str, skipped: Counter[Any] | None = None) -> Cut:
     """The items of a file, told under a path; without its keys, but each is still to be checked."""
     when = datetime.fromtimestamp(file.mtime_ns / 1e9, UTC)
     if file.language == _SLOW:
-        return chunks(path, data, workspace, when, skipped)
-    text = without_keys(decoded(data))
+        return Cut(chunks(path, data, workspace, when, skipped))
+    whole = decoded(data)
+    text = without_keys(whole)
     if file.language in DOCUMENTS:
-        return chunks(path, text.encode(), workspace, when, skipped)
-    return units(path, text, file.language, workspace, when)
+        return Cut(chunks(path, text.encode(), workspace, when, skipped))
+    return Cut(units(path, text, file.language, workspace, when), text is whole and not marks_private(text))
 
 
-def stamped(items: Iterable[Item], file: SourceFile, digest: str) -> list[Item]:
-    """The items with the stamp of their file, so that `look` can look; not if its name cannot be told."""
-    if not file.absolute.as_posix().endswith(file.path):
-        return list(items)
-    stamp = {STAMP: f"{_times(file)}{digest}"}
-    return [replace(item, metadata={**item.metadata, **stamp}) for item in items]
+def stamp(file: SourceFile, digest: str) -> dict[str, str]:
+    """What items say of their file, so that `look` can look; nothing if its name cannot be told."""
+    return {STAMP: f"{_times(file)}{digest}"} if file.absolute.as_posix().endswith(file.path) else {}
 
 
 def look(items: Sequence[Item], expires: float | None = None) -> dict[str, tuple[Item | None, str]]:
@@ -154,11 +159,12 @@ def _there(workspace: str, path: str) -> SourceFile | None:
 
 def _cut_again(file: SourceFile, content: Content, workspace: str) -> list[Item] | None:
     """The items of a file as it is now; None when a part of it may not be told."""
-    made = stamped(cut(file, content.data, file.path, workspace), file, content.hash)
-    if are_clean(made):
-        return made
+    fresh = cut(file, content.data, file.path, workspace)
+    clean = are_clean(fresh.items, texts=not fresh.verbatim)
+    mark = stamp(file, content.hash)
     try:
-        return [without_secrets(item) for item in made]
+        made = fresh.items if clean else [without_secrets(item) for item in fresh.items]
+        return [replace(item, metadata={**item.metadata, **mark}) for item in made]
     except ValidationError:
         return None
 

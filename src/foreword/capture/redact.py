@@ -280,6 +280,11 @@ def find(text: str) -> list[Secret]:
     return merged
 
 
+def marks_private(text: str) -> bool:
+    """Whether a text marks anything as private, or may."""
+    return _PRIVATE.search(text) is not None
+
+
 def redact_json(value: Any) -> Any:  # noqa: ANN401 - JSON is whatever it is
     """The same value without secrets, in keys too; a key that names a secret speaks for its value."""
     root = [value]
@@ -351,7 +356,8 @@ def _without_private(text: str) -> str:
 
 def _formatted(text: str) -> Iterator[Secret]:
     """What looks like the keys that providers hand out."""
-    runs = " ".join([run for run in _RUN.findall(text) if not run.islower() or _DIGIT.search(run)])
+    each = dict.fromkeys(_RUN.findall(text))
+    runs = " ".join([run for run in each if not run.islower() or _DIGIT.search(run)])
     for kind, beginning, rest, width in _BEGINNINGS:
         if beginning in runs or beginning in _APART:
             yield from _begun(text, kind, beginning, rest, width)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from foreword.spaces.lexical import MAX_WORDS
@@ -24,6 +26,11 @@ _NAME = re.compile(
 )
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _MAX_PARTS = 400
+_MAX_NAMED = 200
+# The longest stretch that a name can be a part of, and whether it is called with nothing.
+_STRETCH = re.compile(r"\w++(?:(?:\.|::|->|/)\w++)*+(?:\(\))?")
+_WORD = re.compile(r"[^\W\d]\w++")
+_REMEMBERED = 20_000
 
 
 def names(text: str) -> list[str]:
@@ -31,10 +38,52 @@ def names(text: str) -> list[str]:
     return _NAME.findall(text)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CodeNames:
+    """What the code names in a text say: their parts, and the names themselves; folded, each once."""
+
+    parts: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+
+
+class _Stretches(dict[str, CodeNames]):
+    """What each stretch of a text says. Code repeats its names, so that most are known already."""
+
+    def __missing__(self, stretch: str) -> CodeNames:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[stretch] = said = _said(stretch)
+        return said
+
+
+_stretches = _Stretches()
+_SILENT = CodeNames()
+
+
+def _said(stretch: str) -> CodeNames:
+    if stretch.isalpha() and stretch.islower():
+        return _SILENT
+    found = (fold(part) for name in names(stretch) for part in _PART.findall(name) if len(part) > 1)
+    words = _WORD.findall(stretch)
+    # A plain word is a name where it is called; one that begins a sentence is not told from one.
+    telling = [word for word in words if "_" in word or not word.islower()]
+    if stretch.endswith("()"):
+        telling += words[-1:]
+    said = CodeNames(tuple(found), tuple(name for name in map(fold, telling) if name not in STOPWORDS))
+    return said if said.parts or said.named else _SILENT
+
+
+def code_names(text: str) -> CodeNames:
+    """The code names in a text."""
+    said = dict.fromkeys(map(_stretches.__getitem__, _STRETCH.findall(text)))
+    parts = dict.fromkeys(chain.from_iterable([each.parts for each in said]))
+    named = dict.fromkeys(chain.from_iterable([each.named for each in said]))
+    return CodeNames(tuple(parts)[:_MAX_PARTS], tuple(named)[:_MAX_NAMED])
+
+
 def parts(text: str) -> tuple[str, ...]:
     """The parts of the code names in a text, folded, each once, in order."""
-    found = (fold(part) for name in names(text) for part in _PART.findall(name))
-    return tuple(dict.fromkeys(part for part in found if len(part) > 1))[:_MAX_PARTS]
+    return code_names(text).parts
 
 
 class IdentifierSpace:

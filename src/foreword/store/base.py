@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from foreword.types import Filters, Found, Item, Probe, Receipt, RelatedMemory, Relation
+from foreword.types import Filters, Found, Item, Probe, Receipt, RelatedMemory, Relation, Views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -243,7 +243,8 @@ class PutFile:
     What has not changed keeps its id, its time, its relations and its vectors; its metadata becomes that of
     the new item. With `more`, the items are kept beside what the file held before, but for the ids that
     `less` names. An item that was there before is the file's from now on; one that was made from several
-    files goes with the last of them. The mark's own count of items is not looked at.
+    files goes with the last of them. The mark's own count of items is not looked at. `views` are those of the
+    items, in order, where they are known already; else the store makes them.
     """
 
     workspace: str
@@ -251,6 +252,7 @@ class PutFile:
     items: tuple[Item, ...]
     more: bool = False
     less: tuple[str, ...] = ()
+    views: tuple[Views, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     import apsw
 
     from foreword.store.base import DropFiles, PutFile
+    from foreword.store.indexes import Newcomers
     from foreword.store.shard import Shard
-    from foreword.types import Item
+    from foreword.types import Item, Views
 
-    Keep = Callable[[tuple[Item, ...]], tuple[Stored, ...]]
+    Keep = Callable[[tuple[Item, ...], tuple[Views, ...]], tuple[Stored, ...]]
 
 
 def files(db: apsw.Connection) -> dict[str, FileMark]:
@@ -36,13 +37,16 @@ def files(db: apsw.Connection) -> dict[str, FileMark]:
     return {row[0]: FileMark(*row) for row in rows}
 
 
-def put_file(shard: Shard, db: apsw.Connection, op: PutFile, keep: Keep) -> Refiled:
+def put_file(shard: Shard, db: apsw.Connection, op: PutFile, newcomers: Newcomers, keep: Keep) -> Refiled:
     """Keep what a file holds now; what it held before and holds no more goes first, and frees its ids."""
     path = op.mark.path
-    gone = _let_go(shard, db, (path,), _outdated(shard, db, op))
+    outdated = _outdated(shard, db, op)
+    if outdated:
+        newcomers.settle()  # what is not findable yet cannot be taken out of an index
+    gone = _let_go(shard, db, (path,), outdated)
     stored = tuple(
         one if one.new else _renewed(db, one, given)
-        for given, one in zip(op.items, keep(op.items), strict=True)
+        for given, one in zip(op.items, keep(op.items, op.views), strict=True)
     )
     db.execute(
         "INSERT OR IGNORE INTO file_items "

@@ -6,6 +6,7 @@ function of the item alone, so that any index can be dropped and rebuilt from th
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -17,34 +18,74 @@ from foreword.store.schema import DERIVED, DERIVED_TABLES
 from foreword.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from foreword.types import Item, Views
 
     ViewsOf = Callable[[Item], Views]
 
+_TOGETHER = 10_000
+"""So many items become findable at once, at most: their texts and views are held until then."""
 
-def add(db: apsw.Connection, items: Iterable[tuple[int, Item]], views_of: ViewsOf) -> None:
-    """Make stored items findable."""
+
+class Newcomers:
+    """Items that are stored and not findable yet. They become so together, as most of their words repeat."""
+
+    def __init__(self, db: apsw.Connection, views_of: ViewsOf) -> None:
+        self._db = db
+        self._views_of = views_of
+        self._waiting: list[tuple[int, Item, Views]] = []
+
+    def add(self, no: int, item: Item, views: Views | None = None) -> None:
+        """Take an item in; its views, unless they are given, are made now."""
+        self._waiting.append((no, item, self._views_of(item) if views is None else views))
+        if len(self._waiting) >= _TOGETHER:
+            self.settle()
+
+    def settle(self) -> None:
+        """Make them findable, before anybody looks for them or takes one out."""
+        if self._waiting:
+            _add(self._db, self._waiting)
+            self._waiting = []
+
+
+def _add(db: apsw.Connection, items: Sequence[tuple[int, Item, Views]]) -> None:
+    # As JSON, in a few statements: a statement a row would take the interpreter's lock for each of them.
+    db.execute(
+        "INSERT INTO words(rowid, text, about) "
+        "SELECT no, text, about FROM items WHERE no IN (SELECT value FROM json_each(?))",
+        (_json([no for no, _, _ in items]),),
+    )
+    parts = {no: " ".join(views.identifiers) for no, _, views in items if views.identifiers}
+    db.execute("INSERT INTO identifiers(rowid, parts) SELECT key, value FROM json_each(?)", (_json(parts),))
+    mention(db, {no: views.entities for no, _, views in items if views.entities})
     spread: Counter[str] = Counter()
-    for no, item in items:
-        views = views_of(item)
-        db.execute("INSERT INTO words(rowid, text, about) VALUES(?, ?, ?)", (no, item.text, item.about))
-        if views.identifiers:
-            parts = " ".join(views.identifiers)
-            db.execute("INSERT INTO identifiers(rowid, parts) VALUES(?, ?)", (no, parts))
-        db.executemany("INSERT INTO mentions VALUES(?, ?)", [(name, no) for name in set(views.entities)])
+    for _, item, _ in items:
         spread.update(_vocabulary(item))
     _learn(db, spread)
 
 
+def mention(db: apsw.Connection, names: Mapping[int, tuple[str, ...]]) -> None:
+    """Let items be found by names, beside those they are found by already."""
+    db.execute(
+        "INSERT OR IGNORE INTO mentions "
+        "SELECT name.value, item.key FROM json_each(?) item, json_each(item.value) name "
+        "ORDER BY 1",  # as the table is, which is faster than in any other order
+        (_json(names),),
+    )
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _learn(db: apsw.Connection, spread: Counter[str]) -> None:
-    """Count in how many more items each word stands; once for a whole batch, as most of its words repeat."""
+    """Count in how many more items each word stands."""
     known = db.execute("SELECT max(id) FROM vocabulary").get or 0
-    db.executemany(
-        "INSERT INTO vocabulary(word, items) VALUES(?, ?) "
+    db.execute(
+        "INSERT INTO vocabulary(word, items) SELECT key, value FROM json_each(?) WHERE TRUE ORDER BY 1 "
         "ON CONFLICT(word) DO UPDATE SET items = items + excluded.items",
-        spread.items(),
+        (_json(spread),),
     )
     db.execute("INSERT INTO trigrams(rowid, word) SELECT id, word FROM vocabulary WHERE id > ?", (known,))
 
@@ -69,7 +110,10 @@ def rebuild(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> None:
     for table in DERIVED:
         _drop(db, table)
     db.execute(DERIVED_TABLES)
-    add(db, _items(db, workspace), views_of)
+    newcomers = Newcomers(db, views_of)
+    for no, item in _items(db, workspace):
+        newcomers.add(no, item)
+    newcomers.settle()
 
 
 def check(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> Iterator[Problem]:

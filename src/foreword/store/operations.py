@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from foreword.errors import StorageError, ValidationError
-from foreword.store import embedded, filing, forgetting, indexes, probing, quest, telling, upkeep
+from foreword.store import embedded, filing, forgetting, probing, quest, telling, upkeep
 from foreword.store.base import (
     MAX_DEPTH,
     Amend,
@@ -42,6 +42,7 @@ from foreword.store.base import (
     Unembedded,
     Untell,
 )
+from foreword.store.indexes import Newcomers
 from foreword.store.rows import (
     COLUMNS,
     INSERT,
@@ -57,19 +58,31 @@ from foreword.store.rows import (
 from foreword.types import RelatedMemory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from foreword.store.shard import Shard
-    from foreword.types import Item, Receipt, Relation
+    from foreword.types import Item, Receipt, Relation, Views
 
 _DAY = 86_400_000_000
 
 
-def do(shard: Shard, db: apsw.Connection, op: Operation) -> Any:  # noqa: ANN401, C901  (one line an operation)
-    """Do one operation; what it gives is said at its class."""
+def do(shard: Shard, db: apsw.Connection, ops: Iterable[Operation]) -> list[Any]:
+    """Do operations in turn; what each gives is said at its class."""
+    newcomers = Newcomers(db, shard.views)
+    results: list[Any] = []
+    for op in ops:
+        if not isinstance(op, PutFile):  # files, of which there are many, do not look for what others hold
+            newcomers.settle()
+        results.append(_do(shard, db, op, newcomers))
+    newcomers.settle()
+    return results
+
+
+def _do(shard: Shard, db: apsw.Connection, op: Operation, newcomers: Newcomers) -> Any:  # noqa: ANN401, C901
     match op:
         case Put():
-            return _put(shard, db, op.items)
+            return _put(shard, db, newcomers, op.items)
         case Get():
             return _get(shard, db, op)
         case Scan():
@@ -107,7 +120,7 @@ def do(shard: Shard, db: apsw.Connection, op: Operation) -> Any:  # noqa: ANN401
         case Files():
             return filing.files(db)
         case PutFile():
-            return filing.put_file(shard, db, op, partial(_put, shard, db))
+            return filing.put_file(shard, db, op, newcomers, partial(_put, shard, db, newcomers))
         case DropFiles():
             return filing.drop_files(shard, db, op)
         case Count():
@@ -120,27 +133,33 @@ def do(shard: Shard, db: apsw.Connection, op: Operation) -> Any:  # noqa: ANN401
                 return upkeep.repair(shard, db)
 
 
-def _put(shard: Shard, db: apsw.Connection, items: tuple[Item, ...]) -> tuple[Stored, ...]:
-    fresh: list[tuple[int, Item]] = []
-    stored = tuple(_put_row(shard, db, item, fresh) for item in items)
-    indexes.add(db, fresh, shard.views)
-    return stored
+def _put(
+    shard: Shard,
+    db: apsw.Connection,
+    newcomers: Newcomers,
+    items: tuple[Item, ...],
+    views: tuple[Views, ...] = (),
+) -> tuple[Stored, ...]:
+    seen = zip(items, views or (None,) * len(items), strict=True)
+    return tuple(_put_row(shard, db, newcomers, item, its_views) for item, its_views in seen)
 
 
-def _put_row(shard: Shard, db: apsw.Connection, item: Item, fresh: list[tuple[int, Item]]) -> Stored:
-    """Keep one item, unless it is there; what is new is added to `fresh`, to be indexed."""
+def _put_row(
+    shard: Shard, db: apsw.Connection, newcomers: Newcomers, item: Item, views: Views | None
+) -> Stored:
+    """Keep one item, unless it is there."""
     item = hashed(shard.workspace, item)
     row = db.execute(f"SELECT {COLUMNS} FROM items WHERE hash = ?", (item.hash,)).fetchone()
     if row is not None:
         return Stored(item_of(shard.workspace, row), new=False)
     item = replace(item, id=item.id or secrets.token_hex(8))
     try:
-        no = db.execute(INSERT, row_of(item)).get
+        db.execute(INSERT, row_of(item))
     except apsw.ConstraintError as error:
         raise ValidationError(
             f"another item has the id {item.id!r}; forget it first, or leave the id out"
         ) from error
-    fresh.append((no, item))
+    newcomers.add(db.last_insert_rowid(), item, views)
     return Stored(item, new=True)
 
 

@@ -1,4 +1,4 @@
-"""What an older Foreword did not derive from items, derived now: once, when its database is opened.
+"""What an older Foreword derived from items in another way, derived again: once, when its database is opened.
 
 A migration leaves a fact behind where there is something to do. It goes in the transaction that does it, so
 that whoever is interrupted starts again.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from foreword.store import indexes
 from foreword.store.rows import COLUMNS, item_of
 from foreword.store.schema import alone
 
@@ -16,18 +17,25 @@ if TYPE_CHECKING:
 
     from foreword.store.indexes import ViewsOf
 
-_BEHIND = "SELECT 1 FROM facts WHERE key = 'unnamed'"
+_UNNAMED = {"unnamed": "memory", "unnamed code": "code"}
+"""The fact that says that items are not found by their names yet, and the kind of these items."""
 
 
 def renew(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> None:
-    """Let memories that were kept before be found by what they settle."""
-    if not db.execute(_BEHIND).get:
-        return
-    with alone(db):
-        if not db.execute(_BEHIND).get:
-            return  # another process has done it meanwhile
-        rows: list[Any] = db.execute(f"SELECT no, {COLUMNS} FROM items WHERE kind = 'memory'").fetchall()
-        for no, *row in rows:
-            named = views_of(item_of(workspace, tuple(row))).entities
-            db.executemany("INSERT OR IGNORE INTO mentions VALUES(?, ?)", [(name, no) for name in named])
-        db.execute("DELETE FROM facts WHERE key = 'unnamed'")
+    """Let items that were kept before be found by the names that are seen in them now."""
+    for fact, kind in _UNNAMED.items():
+        if _is_known(db, fact):
+            with alone(db):
+                if _is_known(db, fact):  # else another process has done it meanwhile
+                    _name(db, workspace, kind, views_of)
+                    db.execute("DELETE FROM facts WHERE key = ?", (fact,))
+
+
+def _is_known(db: apsw.Connection, fact: str) -> bool:
+    return bool(db.execute("SELECT 1 FROM facts WHERE key = ?", (fact,)).get)
+
+
+def _name(db: apsw.Connection, workspace: str, kind: str, views_of: ViewsOf) -> None:
+    db.execute("DELETE FROM mentions WHERE no IN (SELECT no FROM items WHERE kind = ?)", (kind,))
+    rows: list[Any] = db.execute(f"SELECT no, {COLUMNS} FROM items WHERE kind = ?", (kind,)).fetchall()
+    indexes.mention(db, {row[0]: views_of(item_of(workspace, row[1:])).entities for row in rows})

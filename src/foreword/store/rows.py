@@ -27,7 +27,7 @@ _NAME, _MOMENT, _SHARE = (str, type(None)), (int, type(None)), (float, int)
 _TYPES: tuple[type | tuple[type, ...], ...] = (
     str, str, str, str, str, str, int, _MOMENT, _NAME, _NAME, _NAME, _SHARE, _SHARE, str, str, str, int
 )  # fmt: skip
-INSERT = f"INSERT INTO items({COLUMNS}) VALUES({', '.join('?' * 17)}) RETURNING no"
+INSERT = f"INSERT INTO items({COLUMNS}) VALUES({', '.join('?' * 17)})"
 
 
 _UNSOUND = (TypeError, ValueError, OverflowError, KeyError)

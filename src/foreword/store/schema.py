@@ -167,6 +167,13 @@ def _name_heirs_by_content(db: apsw.Connection) -> None:
     )
 
 
+def _name_code_anew(db: apsw.Connection) -> None:
+    # Code is found by the names in it, no longer by what looks like a name in prose.
+    db.execute(
+        "INSERT INTO facts SELECT 'unnamed code', '' WHERE EXISTS(SELECT 1 FROM items WHERE kind = 'code')"
+    )
+
+
 MIGRATIONS: list[tuple[str, Callable[[apsw.Connection], None]]] = [
     ("0001-items-relations-receipts-vectors", _create),
     ("0002-told", _remember_what_was_told),
@@ -174,6 +181,7 @@ MIGRATIONS: list[tuple[str, Callable[[apsw.Connection], None]]] = [
     ("0004-newest-of-a-kind", _find_the_newest_of_a_kind),
     ("0005-of-a-type", _find_what_is_of_a_type),
     ("0006-heirs", _name_heirs_by_content),
+    ("0007-names-of-code", _name_code_anew),
 ]
 
 

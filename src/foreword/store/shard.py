@@ -152,7 +152,7 @@ class Shard:
             elif isinstance(op, Told):
                 self._await_telling(op.session)
         with self._reader() as db:
-            return [operations.do(self, db, op) for op in ops]
+            return operations.do(self, db, ops)
 
     def post(self, op: Write) -> None:
         """Queue a write that nobody waits for; a failure goes to the log."""
@@ -189,7 +189,7 @@ class Shard:
         def work(db: apsw.Connection) -> list[Any]:
             if any(isinstance(op, Check | Repair) for op in ops):
                 self._want_sweep(db)  # whoever checks wants to see nothing left
-            return [operations.do(self, db, op) for op in ops]
+            return operations.do(self, db, ops)
 
         return self._writer.submit(work, patient=patient)
 
