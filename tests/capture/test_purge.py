@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import secrets
 import string
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreword.capture.current import cut
 from foreword.capture.purge import are_clean, without_keys
 from foreword.capture.statement import without_secrets
+from foreword.capture.walk import SourceFile
 from foreword.types import Item
 
 
@@ -57,6 +60,22 @@ def test_a_secret_in_any_field_is_noticed():
         [Item("plain", "w", about="a.py", metadata={"size": 3, "names": ["a", "b"], "none": None})]
     )
     assert are_clean([])
+
+
+@given(st.lists(WORDS | SECRETS, min_size=1, max_size=8))
+def test_what_is_cut_from_a_clean_file_is_clean_word_for_word(lines):
+    body = "".join(
+        f"def f{at}(x):\n    {line.replace(chr(10), chr(10) + '    ')}\n" for at, line in enumerate(lines)
+    )
+    file = SourceFile("a.py", Path("/w/a.py"), len(body), 0, "python")
+    made = cut(file, body.encode(), "a.py", "/w")
+    if made.verbatim and are_clean(made.items, texts=False):
+        assert [without_secrets(item) for item in made.items] == made.items
+
+
+def test_a_file_that_marks_something_private_is_looked_at_item_by_item():
+    data = b"def f():\n    # <private>mine</private>\n    return 1\n"
+    assert not cut(SourceFile("a.py", Path("/w/a.py"), len(data), 0, "python"), data, "a.py", "/w").verbatim
 
 
 def test_a_private_span_is_left_to_those_who_keep_the_item():

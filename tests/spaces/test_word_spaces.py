@@ -13,6 +13,7 @@ from foreword.spaces.identifiers import IdentifierSpace
 from foreword.spaces.lexical import MAX_WORDS, LexicalSpace, TrigramSpace
 from foreword.spaces.time import DaySpace, HourSpace, RecencySpace
 from foreword.types import NeighboursProbe, Query, RecentProbe
+from foreword.words import fold
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
@@ -56,6 +57,32 @@ def test_a_code_name_is_split_into_its_parts(text, parts):
 )
 def test_named_things_are_found_by_their_shape(text, names):
     assert entities.extract(text) == names
+
+
+_CODE = st.text(st.sampled_from("abZK09_.:->/() \n\u00e9\u2122"), max_size=80)
+
+
+@given(_CODE | st.text(max_size=200))
+def test_the_parts_of_a_text_are_those_of_its_names_wherever_they_stand(text):
+    each = (
+        fold(part)
+        for name in identifiers.names(text)
+        for part in identifiers._PART.findall(name)
+        if len(part) > 1
+    )
+    assert identifiers.parts(text) == tuple(dict.fromkeys(each))
+
+
+def test_a_name_in_code_is_told_by_how_it_is_written_or_called():
+    said = identifiers.code_names("total = Price.of(order) + load_rates(now()) - self._cache.size()")
+    assert said.named == ("price", "load_rates", "_cache", "size")
+
+
+def test_what_is_known_of_names_is_forgotten_before_it_grows_large(monkeypatch):
+    monkeypatch.setattr(identifiers, "_REMEMBERED", 10)
+    for number in range(100):
+        assert identifiers.parts(f"part_{number}x")[0] == "part"
+    assert len(identifiers._stretches) <= 10
 
 
 @given(st.text(max_size=400))

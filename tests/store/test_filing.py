@@ -22,7 +22,7 @@ from foreword.store.base import (
 )
 from foreword.store.conformance import DIGEST, HERE, axis, item, mark, views
 from foreword.store.sqlite import SqliteStore
-from foreword.types import Filters, Source, VectorProbe, WordsProbe
+from foreword.types import EntitiesProbe, Filters, IdentifiersProbe, Source, VectorProbe, Views, WordsProbe
 
 SECRET = "quetzalcoatlus"
 
@@ -65,6 +65,24 @@ def _noise(store, number):
     chance = random.Random(number)
     words = ["".join(chance.choices("qzvyxkwjab", k=6)) for _ in range(60)]
     store.put(HERE, [item(" ".join(words))])
+
+
+def test_files_that_are_kept_together_may_replace_each_other(store):
+    old, new = (_unit("the old pelican"),), (_unit("the new pelican"),)
+    results = store.batch(
+        [PutFile(HERE, mark("a.py", version), items) for version, items in enumerate([old, new, old, new])]
+    )
+    assert [len(one.gone) for one in results] == [0, 1, 1, 1]
+    found = store.search(Search(HERE, (WordsProbe("words", ("pelican",)),)))
+    assert [item.text for item in found.items.values()] == ["the new pelican"]
+    assert store.check(HERE) == ()
+
+
+def test_what_is_seen_of_an_item_need_not_be_looked_at_again(store):
+    seen = (Views(("zebra",), ("zoo",)),)
+    store.batch([PutFile(HERE, mark("a.py"), (_unit("the old pelican"),), views=seen)])
+    for probe in (EntitiesProbe("entities", ("zoo",)), IdentifiersProbe("identifiers", ("zebra",))):
+        assert len(store.search(Search(HERE, (probe,))).items) == 1
 
 
 def test_replacing_what_a_file_holds_does_not_write_the_database_anew(store, folder):
