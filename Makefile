@@ -18,7 +18,7 @@ KERNEL := $(shell uname -s | tr A-Z a-z)
 MACHINE := $(patsubst x86_64,x64,$(patsubst aarch64,arm64,$(shell uname -m)))
 
 # Everything but the tests that need real agents.
-QUICK := --ignore tests/agents --ignore tests/edges/test_inspector.py
+QUICK := --ignore tests/agents --ignore tests/edges/mcp/test_inspector.py
 
 demo: $(READY)          ## a sample project, three questions, the injected text and why
 	@$(BIN)/foreword demo
@@ -43,7 +43,7 @@ example: $(READY)       ## three agents, one of which lacks a decision: without 
 	@$(BIN)/python examples/three_agents.py
 
 agents: $(READY) agents-cache   ## real agents (Claude Code, Codex, opencode) against a fake model; needs node and npm
-	$(BIN)/pytest -rs tests/agents tests/edges/test_inspector.py
+	$(BIN)/pytest -rs tests/agents tests/edges/mcp/test_inspector.py
 
 agents-cache:           ## fetch them, once, into FOREWORD_AGENTS_CACHE
 	@mkdir -p "$(FOREWORD_AGENTS_CACHE)"

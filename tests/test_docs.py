@@ -8,7 +8,7 @@ import pytest
 
 import foreword
 from foreword.config import Settings
-from foreword.edges.cli import main
+from foreword.edges.cli.main import main
 
 REPOSITORY = Path(__file__).parent.parent
 README = REPOSITORY / "README.md"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.edges.cli import main
+from foreword.edges.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -5,9 +5,10 @@
 
 It is run by its path, without site-packages, is compiled each time, and imports nothing that takes time: no
 json, re, socket or subprocess. It knows the words of the socket, and understands neither events nor answers.
+Its path stands in the settings of agents, and so it stays here, beside the package `hook` and not in it.
 
 Whatever goes wrong, stdout stays empty and the exit code is 0: an agent never waits or fails because of us.
-What is to be done then (`hook_aside.py`) is done in a process that nobody waits for.
+What is to be done then (`hook/aside.py`) is done in a process that nobody waits for.
 """
 # pathlib alone would double the time this takes:
 # ruff: noqa: PTH100, PTH118, PTH120, PTH123
@@ -147,7 +148,7 @@ def _met(hook: Hook) -> _socket.socket:
                 raise Trouble("no service is there") from None
             if time.monotonic() >= start_at:
                 start_at = time.monotonic() + _START_EVERY
-                aside(lambda: sibling("hook_aside.py").start(hook.home, hook.python))
+                aside(lambda: sibling("hook", "aside.py").start(hook.home, hook.python))
             time.sleep(min(_AGAIN, hook.left()))
 
 
@@ -209,7 +210,7 @@ def _afterwards(hook: Hook, parts: list[bytes], why: str) -> None:
         payload = read_event(parts)
     except Trouble as error:
         why = str(error)
-    sibling("hook_aside.py").afterwards(hook, payload, why)
+    sibling("hook", "aside.py").afterwards(hook, payload, why)
 
 
 def aside(work: Callable[[], object]) -> None:
@@ -229,7 +230,7 @@ def aside(work: Callable[[], object]) -> None:
 
 
 def sibling(*path: str) -> ModuleType:
-    """A module beside this file, loaded by its path: there is no package here."""
+    """A module beside or below this file, loaded by its path: there is no package here."""
     from importlib.util import module_from_spec, spec_from_file_location
 
     here = os.path.dirname(os.path.abspath(__file__))

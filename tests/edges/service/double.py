@@ -10,7 +10,7 @@ import sys
 import time
 from dataclasses import replace
 
-from foreword.edges import service
+from foreword.edges.service import process
 
 WORKSPACE = "shop"
 
@@ -44,6 +44,6 @@ class Double:
 
 if __name__ == "__main__":
     said = [word for word in sys.argv[1:] if word not in ("-P", "-m", "foreword.edges.service")]
-    service.LOOK_EVERY = 0.2
-    plan = replace(service.read_plan(said), http="--port" in said)
-    sys.exit(service.main(plan, responder_factory=Double))
+    process.LOOK_EVERY = 0.2
+    plan = replace(process.read_plan(said), http="--port" in said)
+    sys.exit(process.main(plan, responder_factory=Double))

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreword.edges import hook_aside, spool
+from foreword.edges.hook import aside
+from foreword.edges.service import spool
 from foreword.errors import StoreFull
 
 
@@ -145,7 +146,7 @@ def test_a_store_that_cannot_write_leaves_everything_for_later(folder, keeps, en
 
 
 def test_too_many_events_lose_the_oldest_with_a_warning(folder, keeps, engine, monkeypatch, caplog):
-    monkeypatch.setattr(hook_aside, "SPOOL_FILES", 2)
+    monkeypatch.setattr(aside, "SPOOL_FILES", 2)
     for at in range(4):
         leave(folder, 1_760_000_000.0 + at, f"event {at}")
     drained = spool.drain(folder, keeps)
@@ -155,9 +156,9 @@ def test_too_many_events_lose_the_oldest_with_a_warning(folder, keeps, engine, m
 
 
 def test_a_hook_makes_room_for_its_event(folder, home, monkeypatch):
-    monkeypatch.setattr(hook_aside, "SPOOL_BYTES", 100)
+    monkeypatch.setattr(aside, "SPOOL_BYTES", 100)
     old = leave(folder, 1_760_000_000.0, "x" * 80)
-    made = hook_aside.spool(str(home), "1760000001.000000", b'{"prompt": "new"}')
+    made = aside.spool(str(home), "1760000001.000000", b'{"prompt": "new"}')
     assert not old.exists()
     assert [str(path) for path in folder.iterdir()] == [made]
     assert "dropped" in (home / "run" / "hook.log").read_text()
@@ -179,7 +180,7 @@ def test_a_process_killed_while_it_drains_neither_loses_nor_doubles(home, folder
         import json, os, signal, sys
         from pathlib import Path
         from foreword.config import Settings
-        from foreword.edges import spool
+        from foreword.edges.service import spool
         from foreword.engine import ContextEngine
         engine = ContextEngine(settings=Settings(home=Path(sys.argv[1]), embedding="none"))
         left = int(sys.argv[2])

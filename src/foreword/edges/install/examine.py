@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foreword.edges import hook_aside, hook_client
+from foreword.edges import hook_client
 from foreword.edges.finding import Finding
+from foreword.edges.hook import aside
 from foreword.edges.install import claude_code, codex, gemini, opencode
 from foreword.edges.install.commands import Place, read_command
 from foreword.edges.install.plan import installed
@@ -159,7 +160,7 @@ def _server_problems(server: dict[str, Json]) -> Iterator[str]:
 def _service(settings: Settings) -> Finding:
     """Whether the service answers an event, if it runs."""
     home = str(settings.home.absolute())
-    if not hook_aside.running(home):
+    if not aside.running(home):
         return Finding("service", "not running; the next hook starts it")
     told = ["--home", home, "--deadline-ms", str(_PATIENCE_MS), "--python", sys.executable]
     began = time.monotonic()

@@ -1,0 +1,383 @@
+"""What crosses the wire: a pydantic model for everything that is asked and answered over HTTP.
+
+The only place, with MCP's own, where a validation library is met. Requests are read strictly: a number is
+not a text, an unknown field is an error, a date names its time zone. The bounds here repeat those of the
+engine, so that the published schema is the truth; the engine checks again. Nothing here calls it.
+"""
+
+# Annotations are evaluated here as they stand: pydantic makes its checks of them.
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from foreword.capture.statement import MAX_CHARACTERS
+from foreword.options import MAX_DEPTH, MAX_LIMIT, MAX_NAME, Lane
+from foreword.types import Kind, Reason, Trust
+
+_MAX_LABEL = 4096
+_MAX_IDS = 1000
+_MAX_DEADLINE_MS = 600_000
+_MAX_BUDGET = 10_000_000
+_TEXT = r"^[^\x00]*$"
+_SAID = r"^[^\x00]*[^\s\x00-\x1f\x85\ufeff][^\x00]*$"  # holds something that Python, too, calls not blank
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
+
+
+def _instant(value: object) -> object:
+    """An RFC 3339 date and time, in UTC; anything else is left for pydantic to refuse."""
+    if not isinstance(value, str):
+        return value
+    if not _RFC3339.fullmatch(value):
+        raise ValueError("give an RFC 3339 date and time with its zone, such as 2026-01-31T12:00:00Z")
+    try:
+        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except OverflowError:
+        raise ValueError("that moment is outside the years 1 to 9999 in UTC") from None
+
+
+def _counted(value: object) -> object:
+    """4.0 is a whole number in JSON, where numbers are of one kind."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
+
+
+def _absent() -> Any:  # noqa: ANN401  (a field's default has no type of its own)
+    """The default of a field that may be left out, but may not be null."""
+    return Field(default=None, json_schema_extra=_without_default)
+
+
+Workspace = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=MAX_NAME, pattern=_SAID),
+    Field(description="The workspace: the absolute path of a project's root, or any name."),
+]
+Said = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS, pattern=_SAID)]
+Asked = Annotated[str, StringConstraints(max_length=MAX_CHARACTERS, pattern=_TEXT)]
+Label = Annotated[str, StringConstraints(max_length=_MAX_LABEL, pattern=_TEXT)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=_MAX_LABEL, pattern=_SAID)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_instant)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_counted)]
+Depth = Annotated[int, Field(ge=1, le=MAX_DEPTH), BeforeValidator(_counted)]
+Budget = Annotated[int, Field(ge=1, le=_MAX_BUDGET), BeforeValidator(_counted)]
+Ranker = Literal["default", "similarity", "recency", "confidence", "mmr"]
+
+
+class Question(BaseModel):
+    """Anything that is asked."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Answer(BaseModel):
+    """Anything that is answered; reads the engine's own values by their attributes."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+# Questions -----------------------------------------------------------------------------------------------
+
+
+class SourceQuestion(Question):
+    """Who or what wrote an item, and how far that is trusted."""
+
+    name: Name = "user"
+    trust: Trust = "user"
+
+
+class RememberQuestion(Question):
+    """A statement to keep."""
+
+    workspace: Workspace
+    text: Said
+    kind: Kind = "memory"
+    type: Label = Field(default="", description="A label of your own: decision, fact, preference…")
+    about: Label = Field(default="", description="What surrounds it: speaker, heading, file.")
+    session: Name | None = None
+    conversation: Name | None = None
+    confidence: Share = 1.0
+    importance: Share = 0.5
+    source: SourceQuestion = SourceQuestion()
+    metadata: dict[str, JsonValue] = {}
+    created_at: Instant | None = Field(default=None, description="When it happened; now, if left out.")
+    supersedes: Name | None = Field(default=None, description="The id of the item that this one replaces.")
+
+
+class SearchQuestion(Question):
+    """A question to a workspace."""
+
+    workspace: Workspace
+    query: Asked
+    limit: Limit = 10
+    memory_types: list[Label] = Field(default=[], max_length=100, description="Kinds and types.")
+    kinds: list[Kind] = Field(default=[], max_length=100)
+    date_from: Instant | None = None
+    date_to: Instant | None = None
+    min_confidence: Share = 0.0
+    conversation_id: Label | None = None
+    session: Label | None = None
+    include_relationships: bool = False
+    relationship_depth: Depth = 1
+    deadline_ms: float | None = Field(
+        default=None, gt=0, le=_MAX_DEADLINE_MS, description="Answer within so many milliseconds."
+    )
+    lane: Lane | None = Field(default=None, description="Without (fast) or with (full) the cross-encoder.")
+
+
+class ContextQuestion(SearchQuestion):
+    """A prompt that wants its context."""
+
+    template: Label | None = None
+    token_budget: Budget | None = None
+    ranker: Ranker | None = None
+    include_metadata: bool = False
+    asked_in: Label | None = Field(default=None, description="The session that asks.")
+    floor: Share | None = Field(default=None, description="Leave out what is less probably relevant.")
+    preview: bool = Field(default=False, description="Keep no receipt.")
+
+
+class ForgetQuestion(Question):
+    """What to forget: ids, and whatever fits the session and the source."""
+
+    workspace: Workspace
+    ids: Annotated[list[Name], Field(min_length=1, max_length=_MAX_IDS)] = _absent()
+    session: Name = _absent()
+    source: Name = _absent()
+    verify: bool = Field(default=True, description="Check the whole workspace afterwards.")
+
+    _something: ClassVar[tuple[str, ...]] = ("ids", "session", "source")
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": [name]} for name in _something]})
+
+    @model_validator(mode="after")
+    def _says_what(self) -> Self:
+        if not self.model_fields_set.intersection(self._something):
+            raise ValueError("say what to forget: ids, a session or a source")
+        return self
+
+
+class AmendQuestion(Question):
+    """What is to be known of an item from now on. Its text never changes: a new item supersedes it."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    confidence: Share = _absent()
+    importance: Share = _absent()
+    metadata: dict[str, JsonValue] = _absent()
+    superseded_by: Name = _absent()
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("say what to change: confidence, importance, metadata or superseded_by")
+        return self
+
+
+def complaint(error: ValidationError) -> str:
+    """What is wrong with a request, field by field, without repeating what was sent."""
+    return "; ".join(
+        ": ".join([*filter(None, [".".join(map(str, one["loc"]))]), _wrong(one)])
+        for one in error.errors(include_url=False, include_input=False)
+    )
+
+
+def _wrong(one: ErrorDetails) -> str:
+    if one["type"] == "string_pattern_mismatch":
+        return "must not be blank, and must not hold a NUL character"
+    return one["msg"].removeprefix("Value error, ")
+
+
+# Answers -------------------------------------------------------------------------------------------------
+
+
+class SourceAnswer(Answer):
+    """Who or what wrote an item, and how far that is trusted."""
+
+    name: str
+    trust: Trust
+
+
+class ItemAnswer(Answer):
+    """An item as it is kept."""
+
+    id: str
+    workspace: str
+    text: str
+    kind: Kind
+    type: str
+    about: str
+    created_at: datetime
+    valid_from: datetime | None
+    superseded_by: str | None
+    session: str | None
+    conversation: str | None
+    confidence: float
+    importance: float
+    source: SourceAnswer
+    metadata: dict[str, Any]
+    tokens: int
+    hash: str
+
+
+class RelationAnswer(Answer):
+    """A typed edge between two items."""
+
+    from_id: str
+    to_id: str
+    type: str
+    confidence: float
+    created_at: datetime
+
+
+class RelatedAnswer(Answer):
+    """An item reached from another by following relations."""
+
+    memory: ItemAnswer
+    relationship: RelationAnswer
+    depth: int
+
+
+class ResultAnswer(Answer):
+    """One answer to a search: the item, its relevance, and its place and score in each space."""
+
+    memory: ItemAnswer
+    score: float
+    weighted_agreement: float
+    ranks: dict[str, int]
+    scores: dict[str, float]
+    relationships: list[RelatedAnswer]
+
+
+class SearchAnswer(Answer):
+    """What answers a question, best first."""
+
+    results: list[ResultAnswer]
+
+
+class NoteAnswer(Answer):
+    """A part that failed, was late, or was left out."""
+
+    part: str
+    message: str
+
+
+class StageAnswer(Answer):
+    """How long one stage took."""
+
+    stage: str
+    milliseconds: float
+
+
+class EntryAnswer(Answer):
+    """What was known of a candidate, and what was decided."""
+
+    item_id: str
+    kind: str
+    decision: Reason
+    detail: str
+    section: str
+    tokens: int
+    score: float
+    rank: float
+    agreement: float
+    ranks: dict[str, int]
+    scores: dict[str, float]
+
+
+class ReceiptAnswer(Answer):
+    """Why a context is as it is."""
+
+    id: str
+    workspace: str
+    created_at: datetime
+    query: str
+    recipe: str
+    budget: int
+    tokens: int
+    session: str | None
+    stages: list[StageAnswer]
+    entries: list[EntryAnswer]
+    notes: list[NoteAnswer]
+
+
+class ContextAnswer(Answer):
+    """A context, ready to be put before a prompt, and its receipt."""
+
+    context: str
+    token_count: int
+    truncated: bool
+    template: str
+    receipt: ReceiptAnswer
+
+
+class ProblemAnswer(Answer):
+    """A disagreement that the check found: in which part, and what it is."""
+
+    part: str
+    message: str
+
+
+class ForgetAnswer(Answer):
+    """The ids that are gone, and whatever a check of the workspace then found."""
+
+    ids: list[str]
+    problems: list[ProblemAnswer]
+
+
+class StatsAnswer(Answer):
+    """How much a workspace holds."""
+
+    items: int
+    kinds: dict[str, int]
+    relations: int
+    vectors: dict[str, int]
+    receipts: int
+    bytes: int
+
+
+class WorkspacesAnswer(Answer):
+    """The workspaces that hold anything."""
+
+    workspaces: list[str]
+
+
+class HealthAnswer(Answer):
+    """That the service answers, and which version it is."""
+
+    ok: bool
+    version: str
+
+
+class ObjectAnswer(Answer):
+    """An object whose members are its own business."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Failure(Answer):
+    """The tag of an error, and what happened and what to do about it."""
+
+    type: str
+    message: str
+
+
+class ErrorAnswer(Answer):
+    """Something went wrong."""
+
+    error: Failure

@@ -1,0 +1,252 @@
+"""ForewordStore: the long-term memory of a LangGraph graph, kept by an engine.
+
+Every value is an item of a workspace that belongs to the store alone, so that no other context shows it; with
+`shared`, of the workspace itself, so that every context may. Reads of a batch see what was there before it,
+its writes are one transaction. Vectors are made before a search, or after a put if the store is shared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    ListNamespacesOp,
+    PutOp,
+    SearchItem,
+    SearchOp,
+    get_text_at_path,
+)
+from langgraph.store.base import Item as GraphItem
+
+from foreword.edges.langgraph.values import (
+    LEASE,
+    VALUE,
+    Entry,
+    Lease,
+    as_it_was,
+    as_json,
+    items_of,
+    lease_id,
+    passes,
+    value_id,
+    within,
+)
+from foreword.errors import EmbeddingError, ValidationError
+from foreword.log import get_logger
+from foreword.options import MAX_LIMIT, named
+from foreword.store.base import Amend, Delete, Put
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from langgraph.store.base import MatchCondition, Op, Result, TTLConfig
+
+    from foreword.engine import ContextEngine
+    from foreword.types import Item
+
+_log = get_logger("foreword.langgraph")
+
+Score = Literal["relevance", "cosine"]
+
+
+class ForewordStore(BaseStore):
+    """A store for `compile(store=…)` and `create_agent(store=…)`: durable, and shared by processes.
+
+    `fields` are the paths whose texts are searched (`$` is the whole value). A score is the probability of
+    relevance that all spaces together give, or with `score="cosine"` the nearness of the vectors alone.
+    """
+
+    supports_ttl = True
+
+    __slots__ = ("_engine", "_fields", "_score", "_shared", "_swept_at", "ttl_config", "workspace")
+
+    def __init__(
+        self,
+        engine: ContextEngine,
+        workspace: str,
+        *,
+        fields: Sequence[str] = ("$",),
+        ttl: TTLConfig | None = None,
+        score: Score = "relevance",
+        shared: bool = False,
+    ) -> None:
+        if score not in ("relevance", "cosine"):
+            raise ValidationError(f"score must be 'relevance' or 'cosine', not {score!r}")
+        self.workspace = named(workspace) if shared else f"{named(workspace)} (graph store)"
+        self.ttl_config = ttl
+        self._engine = engine
+        self._fields = tuple(fields)
+        self._score = score
+        self._shared = shared
+        self._swept_at = engine.clock()
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do the operations: all reads, then all writes together; the last put of a name counts."""
+        asked = list(ops)
+        results = [self._answer(op) for op in asked]
+        self._write({(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}.values())
+        return results
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """The same, without keeping the event loop waiting."""
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def sweep_ttl(self) -> int:
+        """Forget what has expired; gives how many values that was."""
+        expired = [filters for entry in self._entries((), expired=True) for filters in as_it_was(entry)]
+        gone = self._engine.store.batch([Delete(self.workspace, filters=filters) for filters in expired])
+        return len({item for ids in gone[::2] for item in ids})
+
+    def _answer(self, op: Op) -> Result:
+        match op:
+            case GetOp():
+                return self._get(op)
+            case SearchOp():
+                return self._search(op)
+            case ListNamespacesOp():
+                return self._namespaces(op)
+            case PutOp():
+                return None
+        raise ValidationError(f"no operation of a store: {type(op).__name__}")
+
+    # Reading
+
+    def _get(self, op: GetOp) -> GraphItem | None:
+        identity = value_id(op.namespace, op.key)
+        item, lease = self._engine.store.get(self.workspace, identity, lease_id(identity))
+        if item is None or (entry := Entry.of(item, lease)).expired(self._engine.clock()):
+            return None
+        self._renew([entry], refresh=op.refresh_ttl)
+        return GraphItem(**_told(entry))
+
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        entries = [entry for entry in self._entries(op.namespace_prefix) if passes(entry.value, op.filter)]
+        scores = self._scores(op.query, op.namespace_prefix, entries) if op.query and entries else {}
+        # The sort is stable: equal scores, and what has none, stay in the order in which they were put.
+        entries.sort(key=lambda entry: -scores.get(entry.item.id, -math.inf))
+        page = entries[op.offset : op.offset + op.limit]
+        self._renew(page, refresh=op.refresh_ttl)
+        return [SearchItem(**_told(entry), score=scores.get(entry.item.id)) for entry in page]
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        names = {entry.namespace for entry in self._entries(())}
+        conditions = op.match_conditions or ()
+        found = {name[: op.max_depth] for name in names if all(_fits(name, one) for one in conditions)}
+        return sorted(found)[op.offset : op.offset + op.limit]
+
+    def _entries(self, prefix: tuple[str, ...], *, expired: bool = False) -> list[Entry]:
+        """Every value under a prefix, the oldest put first: those that hold, or those that have expired."""
+        now = self._engine.clock()
+        items = list(self._engine.store.scan(self.workspace, within(prefix, VALUE, LEASE)))
+        leases = {item.id: item for item in items if item.type == LEASE}
+        entries = (Entry.of(i, leases.get(lease_id(i.id))) for i in items if i.type == VALUE)
+        return [
+            entry
+            for entry in entries
+            if entry.namespace[: len(prefix)] == prefix and entry.expired(now) == expired
+        ]
+
+    def _scores(self, query: str, prefix: tuple[str, ...], entries: Sequence[Entry]) -> dict[str, float]:
+        """How well each answers, by id; what is not indexed, or was not found, has no score."""
+        self._embed()
+        known = [entry.item for entry in entries if entry.indexed]
+        if self._score == "cosine":
+            return self._cosines(query, known)
+        found = self._engine.search(
+            query, self.workspace, limit=MAX_LIMIT, memory_types=(VALUE,),
+            conversation_id=within(prefix).conversation,
+        )  # fmt: skip
+        scores = {result.memory.id: result.score for result in found}
+        return {item.id: scores[item.id] for item in known if item.id in scores}
+
+    def _cosines(self, query: str, items: Sequence[Item]) -> dict[str, float]:
+        question = self._engine.embedded(query)
+        vectors = self._engine.vectors(self.workspace, items)
+        return {item: _cosine(question, vector) for item, vector in vectors.items()} if question else {}
+
+    # Writing
+
+    def _write(self, puts: Iterable[PutOp]) -> None:
+        """Keep the values in place of what has their names; without a value, only the latter goes."""
+        ops = list(puts)
+        if not ops:
+            return
+        ids = [value_id(op.namespace, op.key) for op in ops]
+        before = self._engine.store.get(self.workspace, *ids)
+        now = self._engine.clock()
+        items = [item for op, old in zip(ops, before, strict=True) for item in self._items(op, old, now)]
+        count = self._engine.tokenizer.count
+        self._replace(ids, [replace(item, tokens=count(item.text)) for item in items])
+        if self._shared and items:
+            self._embed()
+        self._sweep_when_due(now)
+
+    def _items(self, op: PutOp, old: Item | None, now: datetime) -> list[Item]:
+        if op.value is None:
+            return []
+        paths = self._fields if op.index is None else op.index or ()
+        value = as_json(op.value)
+        texts = [text for path in paths for text in get_text_at_path(value, path)]
+        created_at = Entry.of(old, None).created_at if old is not None else None
+        return items_of(op._replace(value=value), texts, now, created_at)
+
+    def _replace(self, ids: Sequence[str], items: Sequence[Item]) -> None:
+        """Let values and their leases go, and keep these instead, in one transaction."""
+        gone = Delete(self.workspace, (*ids, *map(lease_id, ids)))
+        self._engine.store.batch([gone, Put(self.workspace, tuple(items))] if items else [gone])
+
+    def _renew(self, entries: Sequence[Entry], *, refresh: bool) -> None:
+        """What is read begins its time anew."""
+        now = self._engine.clock()
+        renewed = [
+            (entry.item.id, Lease.starting(entry.lease.minutes, now)) for entry in entries if entry.lease
+        ]
+        if refresh and renewed:
+            self._engine.store.batch(
+                [Amend(self.workspace, lease_id(of), metadata=lease.metadata) for of, lease in renewed]
+            )
+
+    def _sweep_when_due(self, now: datetime) -> None:
+        minutes = (self.ttl_config or {}).get("sweep_interval_minutes")
+        if minutes is not None and now - self._swept_at >= timedelta(minutes=minutes):
+            self._swept_at = now
+            self.sweep_ttl()
+
+    def _embed(self) -> None:
+        """Make the vectors that are missing; without an encoder that works, words still find."""
+        try:
+            self._engine.embed_pending(self.workspace)
+        except EmbeddingError as error:
+            _log.warning("values are found by their words only", workspace=self.workspace, problem=str(error))
+
+
+def _told(entry: Entry) -> dict[str, Any]:
+    return {
+        "namespace": entry.namespace,
+        "key": entry.key,
+        "value": entry.value,
+        "created_at": entry.created_at,
+        "updated_at": entry.updated_at,
+    }
+
+
+def _fits(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
+    """Whether a namespace begins, or ends, as a condition says; `*` is any label."""
+    path = tuple(condition.path)
+    if len(namespace) < len(path) or condition.match_type not in ("prefix", "suffix"):
+        return False
+    begins = condition.match_type == "prefix"
+    part = namespace[: len(path)] if begins else namespace[len(namespace) - len(path) :]
+    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    lengths = math.hypot(*one) * math.hypot(*other)
+    return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0

@@ -1,0 +1,16 @@
+"""The predicates of a conversation in MeTTa, over the same functions that Python calls.
+
+    metta = MeTTa()
+    register(metta, engine, session)
+    metta.run('!(inject-context "When can I pick up my cake?" &state &knowledge 2048)')
+
+    python -m foreword.edges.metta examples/prompt.metta
+
+What each predicate does is in `predicates`, how MeTTa comes to know it in `grounding`.
+"""
+
+from __future__ import annotations
+
+from foreword.edges.metta.grounding import register
+
+__all__ = ["register"]

@@ -1,0 +1,145 @@
+"""How the predicates become atoms that MeTTa can call, and how values cross over.
+
+Strings and numbers are MeTTa's own and lists are expressions, so that `car-atom` and `map-atom` work on them;
+everything else travels as the Python object it is, whose fields `py-dot` reads. A vector is one such object:
+as an expression of hundreds of numbers it would take seconds. What goes wrong is an `Error` that says what
+to do. Needs the extra `metta`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from foreword.compose.compress import CompressionLevel
+from foreword.compose.system_prompt import Conversational, Custom, Expert, Helpful, UserPreferences
+from foreword.edges.metta.predicates import DECLARED, Conversation
+from foreword.errors import ForewordError, MissingExtra
+from foreword.rag import RAGConfig, RAGSystem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hyperon import MeTTa
+    from hyperon.atoms import Atom
+
+    from foreword.engine import ContextEngine
+    from foreword.session import Session
+
+_DECLARATION = re.compile(r"^\(: (\S+) (\(->.*\))\)$", re.MULTILINE)
+_UNCHECKED = re.compile(r"\((?:List|Maybe) (?:\([^()]*\)|\w+)\)|\bChunk\b")
+_NUMBER = re.compile(r"\b(?:Int|Float)\b")
+_PERSONALITIES = (Helpful, Expert, Conversational, Custom)
+_LEVELS = "".join(f"(: {level.name.capitalize()} CompressionLevel)\n" for level in CompressionLevel)
+_ONE_VALUE = frozenset({"embed-query"})
+"""Whose answer stays one value, although it is a list."""
+
+
+def register(
+    metta: MeTTa,
+    engine: ContextEngine,
+    session: Session,
+    config: RAGConfig = RAGConfig(),  # noqa: B008  (frozen)
+) -> None:
+    """Make the predicates known, and `&state`, `&knowledge`, `&preferences` and `&personality`.
+
+    A program that is parsed later sees the conversation as it stands then.
+    """
+    hyperon = library()
+    conversation = Conversation(engine, session, RAGSystem(engine, session.workspace, config))
+    for name, declared in _DECLARATION.findall(DECLARED):
+        kind = metta.parse_single(_NUMBER.sub("Number", _UNCHECKED.sub("%Undefined%", declared)))
+        work = getattr(conversation, name.replace("-", "_"))
+        run = partial(_executed, name, declared, work)
+        metta.register_atom(name, hyperon.OperationAtom(name, run, kind, unwrap=False))
+    system = session.wording.system
+    for name, value in {
+        "&state": lambda: session.state,
+        "&knowledge": lambda: conversation.knowledge,
+        "&preferences": lambda: system.user_preferences or UserPreferences(),
+        "&personality": lambda: system.agent_personality,
+    }.items():
+        metta.register_token(name, partial(_parsed, value))
+    metta.run(_LEVELS)
+
+
+# Atoms and values ----------------------------------------------------------------------------------------
+
+
+def _executed(name: str, declared: str, work: Callable[..., Any], *atoms: Atom) -> list[Atom]:
+    """One call: the atoms as values, the answer as an atom; what we refuse is an error of MeTTa's own."""
+    try:
+        answer = work(*map(_value, atoms))
+    except ForewordError as error:
+        problem = str(error)
+    except (AttributeError, TypeError, ValueError) as error:
+        problem = f"{name} is {declared}; give it such values ({error})"
+    else:
+        return [_grounded(answer) if name in _ONE_VALUE else _atom(answer)]
+    hyperon = library()
+    call = hyperon.E(hyperon.S(name), *atoms)
+    return [hyperon.E(hyperon.S("Error"), call, hyperon.ValueAtom(problem))]
+
+
+def _parsed(value: Callable[[], object], token: str) -> Atom:
+    """A value by its token, as it is when a program is read."""
+    del token
+    return _grounded(value())
+
+
+def _value(atom: Atom) -> Any:  # noqa: ANN401  (whatever the program hands over)
+    """The Python value of an atom: an expression is a list, `(Just x)` is x, `Nothing` is None."""
+    from hyperon.atoms import ExpressionAtom, GroundedAtom, NoReduceError
+
+    if isinstance(atom, GroundedAtom):
+        return atom.get_object().content
+    if isinstance(atom, ExpressionAtom):
+        children = atom.get_children()
+        if len(children) == 2 and str(children[0]) == "Just":
+            return _value(children[1])
+        return [_value(child) for child in children]
+    if str(atom) == "Nothing":
+        return None
+    raise NoReduceError  # a variable or a name without a value: the call stays as it is written
+
+
+def _atom(value: object) -> Atom:
+    """The atom of a Python value: a sequence is an expression, a level is a symbol."""
+    hyperon = library()
+    if isinstance(value, list | tuple):
+        return hyperon.E(*map(_atom, value))
+    if isinstance(value, CompressionLevel):
+        return hyperon.S(value.name.capitalize())
+    return _grounded(value)
+
+
+def _grounded(value: object) -> Atom:
+    """The value as it is, under the name of its type."""
+    return library().ValueAtom(value, _type_name(value))
+
+
+def _type_name(value: object) -> str | None:
+    """What MeTTa calls the type of an object; nothing for what it knows itself."""
+    if isinstance(value, str | bool | int | float | list | tuple):
+        return None
+    if isinstance(value, _PERSONALITIES):
+        return "AgentPersonality"
+    return "KnowledgeBase" if isinstance(value, RAGSystem) else type(value).__name__
+
+
+def shown(atom: Atom) -> str:
+    """An atom as it is printed; a string without its quotes."""
+    from hyperon.atoms import AtomType, GroundedAtom
+
+    is_text = isinstance(atom, GroundedAtom) and atom.get_grounded_type() == AtomType.STRING
+    return str(_value(atom) if is_text else atom)
+
+
+def library() -> Any:  # noqa: ANN401  (the module has no types)
+    """The package `hyperon`; without it, an error that says how to get it."""
+    try:
+        import hyperon
+    except ImportError as error:
+        raise MissingExtra("hyperon", "metta") from error
+    return hyperon

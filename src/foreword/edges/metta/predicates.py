@@ -1,0 +1,269 @@
+"""What the MeTTa predicates of a conversation do: each one is a call of the function that Python has for it.
+
+`DECLARED` says in MeTTa which there are; the method of the same name does it. Nothing here knows of atoms:
+values are Python's own, a `(List X)` is a sequence, a `(Maybe X)` may be None. Nothing is decided here
+either: what a prompt is made of is decided where the functions live.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from foreword.compose.allocation import MOST_TOKENS, TokenBudgetManager
+from foreword.compose.compress import level_for
+from foreword.compose.entity_context import EntityContextFormatter, without_details
+from foreword.compose.history import history_text
+from foreword.compose.knowledge_chunk import format_chunk
+from foreword.compose.overflow import handle_overflow, truncated
+from foreword.compose.prompt import ContextContent, prompt_tokens
+from foreword.compose.reductions import Means, older_summarised, tidy, top_chunks
+from foreword.compose.system_prompt import Custom, SystemPromptBuilder
+from foreword.compose.turns import TurnStyle, TurnWording
+from foreword.dialogue import DialogueState, ResolvedEntity
+from foreword.edges.metta.views import OneEntity, OtherView
+from foreword.errors import EmbeddingError
+from foreword.options import SearchOptions
+from foreword.rag import apply_boosts, rerank_chunks
+from foreword.recipes.dialogue import inject_context
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.compose.allocation import TokenBudget
+    from foreword.compose.compress import CompressionLevel
+    from foreword.compose.entity_context import EntityContext
+    from foreword.compose.history import FormattedHistory
+    from foreword.compose.knowledge_chunk import DocumentSource, KnowledgeChunk
+    from foreword.compose.system_prompt import AgentPersonality, UserPreferences
+    from foreword.compose.turns import FormattedTurn
+    from foreword.dialogue import Entity, EntityRelationship, Turn
+    from foreword.engine import ContextEngine
+    from foreword.pipeline import Draft
+    from foreword.rag import RAGSystem
+    from foreword.recipes.dialogue import InjectedContext
+    from foreword.session import Session
+    from foreword.types import SearchResult
+
+DECLARED = """
+(: inject-context (-> String DialogueState KnowledgeBase Int InjectedContext))
+(: allocate-token-budget (-> String DialogueState Int TokenBudget))
+(: format-dialogue-history (-> DialogueState Int FormattedHistory))
+(: format-entity-context (-> DialogueState (List ResolvedEntity) Int (List EntityContext)))
+(: retrieve-rag-chunks (-> String (List ResolvedEntity) Int (List KnowledgeChunk)))
+(: build-system-prompt (-> UserPreferences AgentPersonality Int String))
+(: resolve-entities (-> String DialogueState (List ResolvedEntity)))
+
+(: total-tokens (-> ContextContent Int))
+(: handle-overflow (-> ContextContent TokenBudget ContextContent))
+(: compress-content (-> ContextContent Int ContextContent))
+(: compression-level (-> Float CompressionLevel))
+
+(: summarize-turns (-> (List Turn) Int String))
+(: format-recent-turns (-> (List Turn) (List FormattedTurn)))
+(: assemble-history (-> (Maybe String) (List FormattedTurn) String))
+
+(: select-entity-attributes (-> Entity Int (List (Pair String String))))
+(: get-entity-relationships (-> Entity DialogueState (List EntityRelationship)))
+(: format-entity (-> Entity Float (List (Pair String String)) EntityContext))
+
+(: embed-query (-> String (List Float)))
+(: search-vector-index (-> (List Float) Int (List SearchResult)))
+(: apply-rag-boosts (-> (List SearchResult) (List ResolvedEntity) (List SearchResult)))
+(: rerank-chunks (-> String (List SearchResult) (List SearchResult)))
+(: format-chunk (-> Chunk DocumentSource String))
+
+(: format-personality (-> AgentPersonality String))
+(: format-preferences (-> UserPreferences String))
+(: truncate-system-prompt (-> (List String) Int String))
+
+(: simplify-formatting (-> FormattedHistory FormattedHistory))
+(: aggressive-summarize (-> FormattedHistory FormattedHistory))
+(: reduce-entity-detail (-> (List EntityContext) (List EntityContext)))
+(: select-top-chunks (-> (List KnowledgeChunk) Int (List KnowledgeChunk)))
+"""
+
+_SHARES = 1_000_000
+_HEAVY_TURNS, _HEAVY_TOKENS = 1, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What the predicates work with: a session, the engine that keeps it, and what answers from documents."""
+
+    engine: ContextEngine
+    session: Session
+    knowledge: RAGSystem
+
+    # The whole and its parts
+
+    def inject_context(
+        self, query: str, state: DialogueState, knowledge: RAGSystem, most: int
+    ) -> InjectedContext:
+        """A whole prompt, from a conversation as it stood and from the documents that are given."""
+        return inject_context(query, OtherView(self.session, state, knowledge), most)
+
+    def allocate_token_budget(self, query: str, state: DialogueState, total: int) -> TokenBudget:
+        """The tokens of each part."""
+        manager = TokenBudgetManager(total, self.session.tokenizer, self.session.strategy)
+        return manager.allocate(query, state, self.session.available_chunks())
+
+    def format_dialogue_history(self, state: DialogueState, most: int) -> FormattedHistory:
+        """The conversation in so many tokens."""
+        return self.session.wording.history.format(state, most)
+
+    def format_entity_context(
+        self, state: DialogueState, resolved: Sequence[ResolvedEntity], most: int
+    ) -> Sequence[EntityContext]:
+        """The entities in so many tokens."""
+        return self.session.wording.entities.format(state, resolved, most)
+
+    def retrieve_rag_chunks(
+        self, query: str, entities: Sequence[ResolvedEntity], most: int
+    ) -> Sequence[KnowledgeChunk]:
+        """What documents say, in so many tokens."""
+        return self.session.retrieve(query, entities, most).chunks
+
+    def build_system_prompt(
+        self, preferences: UserPreferences, personality: AgentPersonality, most: int
+    ) -> str:
+        """The session's own instructions with this manner and these wishes."""
+        system = self.session.wording.system
+        return replace(system, agent_personality=personality, user_preferences=preferences).build(most)
+
+    def resolve_entities(self, query: str, state: DialogueState) -> Sequence[ResolvedEntity]:
+        """Who and what a query means."""
+        return OtherView(self.session, state, self.knowledge).resolve(query)
+
+    # Budgets
+
+    def total_tokens(self, content: ContextContent) -> int:
+        """What the prompt costs."""
+        return prompt_tokens(content, self.session.tokenizer)
+
+    def handle_overflow(self, content: ContextContent, budget: TokenBudget) -> ContextContent:
+        """No part over its budget."""
+        return handle_overflow(content, budget, self.session.wording.compressor)
+
+    def compress_content(self, content: ContextContent, target: int) -> ContextContent:
+        """The whole within so many tokens."""
+        return self.session.wording.compressor.compress(content, target).content
+
+    def compression_level(self, reduction: float) -> CompressionLevel:
+        """The level for a prompt of which this share is too much."""
+        return level_for(_SHARES, round(_SHARES * (1 - reduction)))
+
+    # History
+
+    def summarize_turns(self, turns: Sequence[Turn], most: int) -> str:
+        """Turns in so many tokens."""
+        return self.session.wording.compressor.summarizer.summarize(turns, most)
+
+    def format_recent_turns(self, turns: Sequence[Turn]) -> Sequence[FormattedTurn]:
+        """Each turn as a line."""
+        config = self.session.wording.history.config
+        style = TurnStyle(config.include_speakers, config.include_timestamps)
+        wording = TurnWording(self.session.tokenizer)
+        return [line for turn in turns if (line := wording.word(turn, style, MOST_TOKENS))]
+
+    def assemble_history(self, summary: str | None, turns: Sequence[FormattedTurn]) -> str:
+        """A summary and lines as one text."""
+        return history_text(summary, (), turns, self.session.wording.history.config.template)
+
+    # Entities
+
+    def select_entity_attributes(self, entity: Entity, most: int) -> Sequence[tuple[str, str]]:
+        """The attributes that mostly help."""
+        return self._entity(entity, 1.0, most).attributes
+
+    def get_entity_relationships(self, entity: Entity, state: DialogueState) -> Sequence[EntityRelationship]:
+        """What it has to do with others."""
+        return state.entity_registry.relationships(entity.id)
+
+    def format_entity(
+        self, entity: Entity, relevance: float, attributes: Sequence[tuple[str, str]]
+    ) -> EntityContext:
+        """An entity in words, with these attributes."""
+        told = dict(attributes)
+        return self._entity(replace(entity, attributes=told), relevance, len(told))
+
+    def _entity(self, entity: Entity, relevance: float, attributes: int) -> EntityContext:
+        formatter = self.session.wording.entities
+        config = replace(
+            formatter.config, max_entities=1, min_relevance=0.0, attributes_per_entity=attributes
+        )
+        alone = DialogueState((), OneEntity(entity, self.session.state.entity_registry))
+        meant = ResolvedEntity(entity.id, entity.canonical_name, relevance)
+        return EntityContextFormatter(formatter.tokenizer, config).format(alone, [meant], MOST_TOKENS)[0]
+
+    # Documents
+
+    def embed_query(self, query: str) -> Sequence[float]:
+        """The vector of a query."""
+        vector = self.engine.embedded(query)
+        if vector is None:
+            raise EmbeddingError("nothing to embed: give some words, to an engine that has an encoder")
+        return vector
+
+    def search_vector_index(self, vector: Sequence[float], most: int) -> Sequence[SearchResult]:
+        """The pieces of documents nearest to a vector."""
+        asked = SearchOptions(limit=most, kinds=("document",))
+        return self.engine.search_by_vector(vector, self.session.workspace, asked)
+
+    def apply_rag_boosts(
+        self, results: Sequence[SearchResult], entities: Sequence[ResolvedEntity]
+    ) -> Sequence[SearchResult]:
+        """More for what is new, and for what speaks of these entities."""
+        return apply_boosts(replace(self._draft(""), results=tuple(results)), entities, self.knowledge.config)
+
+    def rerank_chunks(self, query: str, results: Sequence[SearchResult]) -> Sequence[SearchResult]:
+        """In the order of the cross-encoder; as they are where there is none."""
+        draft = self._draft(query)
+        reranker = draft.kit.reranker
+        return results if reranker is None else rerank_chunks(draft, results, reranker)
+
+    def format_chunk(self, chunk: KnowledgeChunk, source: DocumentSource) -> str:
+        """A piece of a document in words."""
+        return format_chunk(chunk.content, source)
+
+    def _draft(self, query: str) -> Draft:
+        return self.engine.draft(query, self.session.workspace, SearchOptions(lane="full"), "rag", 0)
+
+    # The system prompt
+
+    def format_personality(self, personality: AgentPersonality) -> str:
+        """A manner in words."""
+        return str(personality)
+
+    def format_preferences(self, preferences: UserPreferences) -> str:
+        """Wishes in words."""
+        wishes = SystemPromptBuilder("", Custom(""), preferences, tokenizer=self.session.tokenizer)
+        return wishes.build(MOST_TOKENS)
+
+    def truncate_system_prompt(self, parts: Sequence[str], most: int) -> str:
+        """As many whole sentences as fit."""
+        return truncated("\n\n".join(parts), most, self.session.tokenizer)
+
+    # Compression
+
+    def simplify_formatting(self, history: FormattedHistory) -> FormattedHistory:
+        """Without empty space."""
+        return tidy(ContextContent("", history=history), self._means())[0].history
+
+    def aggressive_summarize(self, history: FormattedHistory) -> FormattedHistory:
+        """The last turn, and a summary of the others."""
+        step = older_summarised(_HEAVY_TURNS, _HEAVY_TOKENS)
+        return step(ContextContent("", history=history), self._means())[0].history
+
+    def reduce_entity_detail(self, entities: Sequence[EntityContext]) -> Sequence[EntityContext]:
+        """Names and types alone."""
+        return [without_details(entity, self.session.tokenizer) for entity in entities]
+
+    def select_top_chunks(self, chunks: Sequence[KnowledgeChunk], most: int) -> Sequence[KnowledgeChunk]:
+        """So many of the best."""
+        content = ContextContent("", rag_chunks=tuple(chunks))
+        return top_chunks(most)(content, self._means())[0].rag_chunks
+
+    def _means(self) -> Means:
+        compressor = self.session.wording.compressor
+        return Means(compressor.summarizer, compressor.tokenizer, MOST_TOKENS)

@@ -1,0 +1,134 @@
+"""The folder of a running service: its lock, its socket, its token, the port of its HTTP side.
+
+One service a user and home: whoever holds the lock on `service.lock`. The kernel lets go of the lock when its
+holder dies, so nothing in this folder can be stale in a way that matters: a socket without a lock is rubbish
+and is replaced. Everything is for the owner alone; what belongs to somebody else is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import socket
+import stat
+from typing import TYPE_CHECKING
+
+from foreword.edges import hook_client
+from foreword.edges.hook import aside
+from foreword.errors import ForewordError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_BACKLOG = 128
+_TOKEN_BYTES = 32
+
+
+class RunFolder:
+    """The files of one home's service. Only the holder of the lock may change them."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home.absolute()
+        self.folder = self.home / "run"
+        self.socket = self.folder / hook_client.SOCKET
+        self.log = self.folder / "service.log"
+        self.http = self.folder / "http.json"
+        self.token_file = self.folder / "token"
+        self._lock: int | None = None
+        self._inode: int | None = None
+
+    # The lock
+
+    def acquire(self) -> bool:
+        """Take the lock, and write who has it; False when another process has it."""
+        aside.private(str(self.home), "run")
+        self._refuse_others(self.folder)
+        lock = os.open(self.folder / aside.LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return False
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, b"%d\n" % os.getpid(), 0)
+        self._lock = lock
+        return True
+
+    def release(self) -> None:
+        """Let go of the lock. The file stays: removing it would let two processes lock two files."""
+        if self._lock is not None:
+            os.ftruncate(self._lock, 0)
+            os.close(self._lock)
+            self._lock = None
+
+    def running(self) -> int | None:
+        """The process that serves this home; None when there is none, 0 while it has not said its number."""
+        if not aside.running(str(self.home)):
+            return None
+        said = (self.folder / aside.LOCK).read_text().strip()
+        return int(said) if said.isdigit() else 0
+
+    # The socket
+
+    def listen(self) -> socket.socket:
+        """A listening socket in the folder; what a dead service left there is replaced."""
+        with contextlib.suppress(FileNotFoundError):
+            self._refuse_others(self.socket)
+            if not stat.S_ISSOCK(self.socket.lstat().st_mode):
+                raise ForewordError(f"{self.socket} is not a socket; remove it, then start the service again")
+            self.socket.unlink()
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with contextlib.chdir(self.folder):  # the name of a socket must be short; that of a folder need not
+            listening.bind(self.socket.name)
+        self.socket.chmod(0o600)
+        listening.listen(_BACKLOG)
+        self._inode = self.socket.lstat().st_ino
+        return listening
+
+    def ours(self) -> bool:
+        """Whether the socket in the folder is still the one this process listens on."""
+        with contextlib.suppress(OSError):
+            return self.socket.lstat().st_ino == self._inode
+        return False
+
+    def withdraw(self) -> None:
+        """Remove what says that a service is here; a socket that another has put in its place stays."""
+        if self.ours():
+            self.socket.unlink(missing_ok=True)
+        self.http.unlink(missing_ok=True)
+
+    # HTTP
+
+    def token(self) -> str:
+        """The word that HTTP requests must bear; made once, readable by its owner alone."""
+        with contextlib.suppress(FileNotFoundError):
+            self._refuse_others(self.token_file)
+            if self._private_file(self.token_file) and len(word := self.token_file.read_text().strip()) >= 32:
+                return word
+            self.token_file.unlink()
+        word = secrets.token_urlsafe(_TOKEN_BYTES)
+        file = os.open(self.token_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "w") as opened:
+            opened.write(word + "\n")
+        return word
+
+    def announce(self, port: int) -> None:
+        """Say where HTTP is answered."""
+        told = json.dumps({"port": port, "token_file": str(self.token_file)})
+        temporary = self.http.with_suffix(".tmp")
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(told + "\n")
+        temporary.replace(self.http)
+
+    def _private_file(self, path: Path) -> bool:
+        mode = path.lstat().st_mode
+        return stat.S_ISREG(mode) and not mode & 0o077
+
+    def _refuse_others(self, path: Path) -> None:
+        if path.lstat().st_uid != os.geteuid():
+            raise ForewordError(f"{path} belongs to another user; remove it, or choose another FOREWORD_HOME")

@@ -1,0 +1,144 @@
+"""Events that no service heard, waiting in files: each is stored exactly once, as soon as that is possible.
+
+A hook that gets no answer leaves its event here, without secrets (`aside.spool`). The service drains the
+folder when it starts and every few seconds. A file is removed only after its event is stored for good, and
+storing it again changes nothing, so a process that dies at any point loses and doubles nothing. What cannot
+be read is set aside in `bad/`; what a store cannot take just now stays where it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+
+from foreword.edges.hook import aside
+from foreword.errors import StorageError
+from foreword.log import get_logger
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_log = get_logger("foreword.spool")
+
+_ABANDONED = 60.0
+"""A file that has been half written for so many seconds belongs to a process that died."""
+_BAD_FILES = 100
+
+
+class Captures(Protocol):
+    """Who can store an event: the responder."""
+
+    def capture(self, payload: bytes, at: datetime) -> None:
+        """Store what an event holds, once however often it is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What became of the events: stored, set aside as unreadable, dropped for want of room, still waiting."""
+
+    stored: int = 0
+    bad: int = 0
+    dropped: int = 0
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How much lies in the spool."""
+
+    files: int = 0
+    bytes: int = 0
+
+
+def moment(text: str) -> datetime:
+    """The time that a hook wrote down; ValueError when it is none."""
+    try:
+        return datetime.fromtimestamp(float(text), UTC)
+    except (OverflowError, OSError) as error:
+        raise ValueError(f"{text!r} is no time") from error
+
+
+def waiting(folder: Path) -> Waiting:
+    """How much lies in the spool now."""
+    sizes = [size for path in _events(folder) if (size := _size(path)) is not None]
+    return Waiting(len(sizes), sum(sizes))
+
+
+def drain(folder: Path, responder: Captures) -> Drained:
+    """Store every event that waits, oldest first; a store that cannot write ends it until the next time."""
+    if not folder.is_dir():
+        return Drained()
+    _sweep(folder)
+    dropped = _dropped(folder)
+    stored = bad = 0
+    for path in _events(folder):
+        try:
+            payload, at = _read(path)
+            responder.capture(payload, at)
+        except FileNotFoundError:
+            continue  # dropped by a hook that needed the room
+        except StorageError as error:
+            _log.warning("the spool waits: an event could not be stored", error=str(error))
+            break
+        except Exception as error:  # noqa: BLE001  (one event must not keep the others from being stored)
+            _set_aside(path, error)
+            bad += 1
+            continue
+        path.unlink(missing_ok=True)
+        stored += 1
+    return Drained(stored, bad, dropped, len(_events(folder)))
+
+
+def _events(folder: Path) -> list[Path]:
+    """The events, oldest first: the name begins with the time."""
+    return sorted(folder.glob("*.event")) if folder.is_dir() else []
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:
+        return None
+
+
+def _read(path: Path) -> tuple[bytes, datetime]:
+    """An event and its time; ValueError when the file is not what a hook writes."""
+    at = moment(path.name.partition("-")[0])
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        payload = file.read()
+    if not isinstance(json.loads(payload), dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004  (the file is wrong, not the call)
+    return payload, at
+
+
+def _set_aside(path: Path, error: Exception) -> None:
+    """Move what is no event out of the way, and keep only so many of those."""
+    bad = path.parent / "bad"
+    bad.mkdir(mode=0o700, exist_ok=True)
+    path.replace(bad / path.name)
+    _log.warning("an event in the spool was set aside", file=str(bad / path.name), error=str(error))
+    for old in sorted(bad.iterdir())[:-_BAD_FILES]:
+        old.unlink(missing_ok=True)
+
+
+def _dropped(folder: Path) -> int:
+    """Let the oldest go where there are too many; gives how many went."""
+    names = aside.overflow(str(folder))
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+        _log.warning("the spool is full; its oldest event was dropped", file=name)
+    return len(names)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes that died had half written."""
+    for path in folder.glob(".*.tmp"):
+        try:
+            if time.time() - path.lstat().st_mtime > _ABANDONED:
+                path.unlink()
+        except FileNotFoundError:
+            continue  # it was finished this moment

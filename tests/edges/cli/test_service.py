@@ -1,0 +1,126 @@
+"""The commands around the service, with the real one behind them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from foreword.edges.service.run_folder import RunFolder
+
+PROMPT = {
+    "hook_event_name": "UserPromptSubmit",
+    "session_id": "s1",
+    "cwd": "/work/shop",
+    "prompt": "Which day do we deploy the shop on, and who has to be asked first?",
+}
+
+
+def said(event):
+    return json.dumps(event).encode()
+
+
+@pytest.fixture
+def served(foreword, home, until):
+    assert foreword("serve").code == 0
+    yield foreword
+    foreword("stop")
+
+
+def test_a_service_is_started_asked_and_stopped(foreword, home):
+    started = foreword("serve", "--json").json
+    assert started["started"]
+    assert started["pid"] == RunFolder(home).running() != os.getpid()
+    assert "already" in foreword("serve").out
+    told = foreword("status", "--json")
+    assert (told.code, told.json["running"], told.json["pid"]) == (0, True, started["pid"])
+    assert f"process {started['pid']}" in foreword("status").out
+    stopped = foreword("stop", "--json")
+    assert stopped.json == {"stopped": started["pid"]}
+    assert RunFolder(home).running() is None
+    assert foreword("status").code == 1
+    assert "no service is running" in foreword("stop").err
+
+
+def test_a_hook_by_hand_is_answered_by_the_service(served, stored):
+    served("remember", "Deploys of the shop happen on Tuesdays; ask Priya first.", "-w", "/work/shop")
+    ran = served("hook", "--event", "UserPromptSubmit", "--deadline-ms", "20000", stdin=said(PROMPT))
+    assert ran.code == 0
+    assert "UserPromptSubmit was answered by the service in" in ran.err
+    assert stored("/work/shop")
+    assert served("status", "--json").json["events"]["UserPromptSubmit"]["count"] == 1
+
+
+def test_a_hook_by_hand_can_be_answered_directly(foreword):
+    ran = foreword("hook", "--direct", "--json", stdin=said(PROMPT))
+    assert (ran.code, ran.json["event"]) == (0, "UserPromptSubmit")
+    assert "in this process" in ran.err
+
+
+def test_a_hook_by_hand_says_when_there_is_no_service(foreword):
+    ran = foreword("hook", stdin=said(PROMPT))
+    assert (ran.code, ran.out) == (1, "")
+    assert "no service is there" in ran.err
+    assert "foreword hook --direct" in ran.err
+
+
+@pytest.mark.parametrize("event", [b"", b"not json", b'["a list"]'])
+def test_a_hook_by_hand_wants_json(foreword, event):
+    ran = foreword("hook", "--direct", stdin=event)
+    assert ran.code == 2
+    assert "JSON" in ran.err
+
+
+def test_what_lacks_a_vector_is_told_by_workspace(foreword):
+    foreword("remember", "one", "-w", "shop")
+    foreword("remember", "two", "-w", "shop")
+    told = foreword("status", "--json").json
+    assert told["pending_vectors"] == {"shop": 2}
+    assert "shop: 2 items without a vector" in foreword("status").out
+
+
+def test_a_service_that_does_not_answer_is_told(served, home):
+    pid = RunFolder(home).running()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        told = served("status", "--json")
+        assert told.code == 1
+        assert f"process {pid} does not answer" in told.json["error"]
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_a_second_service_in_the_foreground_says_so(served):
+    ran = served("serve", "--foreground")
+    assert ran.code == 1
+    assert "already" in ran.err
+
+
+@pytest.mark.slow
+def test_http_is_answered_beside_the_hooks(served, home, until):
+    pytest.importorskip("uvicorn")
+    file = home / "run" / "http.json"
+    until(file.exists)
+    told = json.loads(file.read_text())
+    token = Path(told["token_file"]).read_text().strip()
+    address = f"http://127.0.0.1:{told['port']}"
+
+    def get(path, **headers):
+        asked = urllib.request.Request(address + path, headers=headers)
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            return answer.read().decode()
+
+    until(lambda: served("status", "--json").json["http_port"] == told["port"])
+    assert json.loads(get("/health"))["ok"]
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        get("/v1/status")
+    refused.value.close()
+    assert json.loads(get("/v1/status", Authorization=f"Bearer {token}"))["pid"] == RunFolder(home).running()
+    assert "foreword_uptime_seconds" in get("/metrics", Authorization=f"Bearer {token}")
+    served("stop")
+    assert not file.exists()

@@ -1,0 +1,89 @@
+"""The OpenAPI document against the server: whatever the document allows is served, and nothing else is."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+
+import pytest
+import schemathesis
+from schemathesis.config import SchemathesisConfig
+from schemathesis.engine import events, from_schema
+
+from foreword.edges.http.application import application
+from foreword.edges.http.endpoints import endpoints
+from foreword.edges.http.openapi import document
+
+pytestmark = pytest.mark.slow
+
+PORT = 8765
+EXAMPLES = 15  # of each operation, beside all edges of its schema: half a minute
+SEED = 20260115
+
+
+def _up():
+    return {"up": True}
+
+
+def _metrics():
+    return "foreword_up 1\n"
+
+
+@pytest.fixture
+def described(engine, project):
+    """The document, with the server behind it in this process."""
+    token = secrets.token_urlsafe(32)
+    config = SchemathesisConfig(seed=SEED)
+    schema = schemathesis.openapi.from_dict(
+        document(endpoints(engine, PORT, _up, _metrics), PORT), config=config
+    )
+    schema.app = application(engine, token=token, port=PORT, status=_up, metrics=_metrics)
+    schema.config.update(
+        base_url=f"http://127.0.0.1:{PORT}",
+        headers={"Authorization": f"Bearer {token}"},
+        continue_on_failure=True,
+    )
+    schema.config.generation.update(max_examples=EXAMPLES, database="none")
+    schema.config.output.sanitization.update(enabled=False)
+
+    @schema.hook
+    def filter_body(context, body):
+        """Reversed dates are refused, and no schema can say so."""
+        dates = [body.get(name) for name in ("date_from", "date_to")] if isinstance(body, dict) else []
+        try:
+            moments = [datetime.fromisoformat(one.upper()) for one in dates]
+        except (ValueError, AttributeError):
+            return True
+        return moments == sorted(moments)
+
+    return schema
+
+
+def test_the_document_is_the_truth_whatever_is_sent(described):
+    failures, sent = [], 0
+    for event in from_schema(described).execute():
+        if isinstance(event, events.ScenarioFinished):
+            sent += len(event.recorder.interactions)
+            failures += list(_failures(event.recorder))
+        assert not isinstance(event, events.NonFatalError | events.FatalError), event
+    assert not failures, "\n\n".join(failures[:5])
+    assert sent > 100, "hardly anything was sent; is the document empty?"
+
+
+def _failures(recorder):
+    for case_id, checks in recorder.checks.items():
+        for check in checks:
+            if check.failure_info is not None:
+                response = recorder.interactions[case_id].response
+                answer = response and (response.status_code, response.content[:1000])
+                failure = check.failure_info
+                yield f"{recorder.label}: {failure.failure}\n{failure.code_sample}\n{answer}"
+
+
+def test_every_answer_that_the_document_promises_is_described_by_a_schema(described):
+    for path, operations in described.raw_schema["paths"].items():
+        for method, operation in operations.items():
+            assert operation["responses"]["200"]["content"], (method, path)
+            assert operation["summary"].endswith("."), (method, path)
+            if path != "/health":
+                assert "401" in operation["responses"], (method, path)

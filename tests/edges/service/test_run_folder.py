@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+
+from foreword.edges.service.run_folder import RunFolder
+from foreword.errors import ForewordError
+
+ROOT = os.geteuid() == 0
+
+
+def test_what_is_no_socket_is_not_removed(home):
+    run = RunFolder(home)
+    assert run.acquire()
+    run.socket.write_text("somebody's notes")
+    with pytest.raises(ForewordError, match="not a socket; remove it"):
+        run.listen()
+    assert run.socket.read_text() == "somebody's notes"
+    run.release()
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can give a file away")
+@pytest.mark.parametrize("name", ["service.sock", ""])
+def test_what_belongs_to_another_user_is_refused(home, name):
+    run = RunFolder(home)
+    assert run.acquire()
+    run.release()
+    path = home / "run" / name
+    if name:
+        path.touch()
+    os.chown(path, 65534, 65534)
+    with pytest.raises(ForewordError, match="another user"):
+        run.listen() if name and run.acquire() else run.acquire()
+    run.release()
+
+
+def test_the_lock_is_held_by_one_and_names_it(home):
+    first, second = RunFolder(home), RunFolder(home)
+    assert first.acquire()
+    assert not second.acquire()
+    assert second.running() == os.getpid()
+    first.release()
+    assert second.running() is None
+    assert second.acquire()
+    second.release()
+
+
+def test_a_socket_that_another_put_in_its_place_stays(home):
+    run = RunFolder(home)
+    run.acquire()
+    listening = run.listen()
+    assert stat.S_IMODE(run.socket.stat().st_mode) == 0o600
+    assert run.ours()
+    run.socket.rename(home / "kept")
+    other = run.socket
+    other.write_text("another's")
+    assert not run.ours()
+    run.withdraw()
+    assert other.exists()
+    listening.close()
+    run.release()
+
+
+def test_a_token_is_made_once_and_only_its_owner_reads_it(home):
+    run = RunFolder(home)
+    run.acquire()
+    word = run.token()
+    assert run.token() == word
+    assert len(word) >= 32
+    assert stat.S_IMODE(run.token_file.stat().st_mode) == 0o600
+    run.token_file.chmod(0o644)  # others may have read it
+    assert run.token() != word
+    assert stat.S_IMODE(run.token_file.stat().st_mode) == 0o600
+    run.release()
+
+
+def test_the_port_is_told_in_a_file(home):
+    run = RunFolder(home)
+    run.acquire()
+    run.announce(1234)
+    assert json.loads(run.http.read_text()) == {"port": 1234, "token_file": str(run.token_file)}
+    assert stat.S_IMODE(run.http.stat().st_mode) == 0o600
+    run.withdraw()
+    assert not run.http.exists()
+    run.release()

@@ -1,0 +1,368 @@
+"""The hook as a process: what it prints, what it never prints, and what it leaves when nobody answers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.edges import hook_client
+from foreword.edges.hook import aside
+from foreword.edges.hook_client import Hook, Trouble
+
+pytestmark = pytest.mark.usefixtures("no_model")
+
+ROOT = os.geteuid() == 0
+
+
+def reads_all(met):
+    """Take a request as the service would; its first line, or nothing when whoever asked has left."""
+    with contextlib.suppress(OSError), met.makefile("rb") as said:
+        if head := said.readline():
+            said.read(int(head.split()[-1]))
+        return head
+    return b""
+
+
+def answers(raw):
+    def behave(met):
+        reads_all(met)
+        with contextlib.suppress(OSError):
+            met.sendall(raw)
+            met.shutdown(socket.SHUT_RDWR)
+
+    return behave
+
+
+def framed(answer):
+    return b"FWD1 %d\n%s" % (len(answer), answer)
+
+
+# The good way
+
+
+def test_the_answer_of_the_service_is_all_that_is_printed(hook, stranger):
+    stranger(answers(framed(b'{"hookSpecificOutput": {"additionalContext": "\xe2\x9c\x93"}}')))
+    ran = hook(prompt="hello")
+    assert (ran.code, json.loads(ran.out)) == (0, {"hookSpecificOutput": {"additionalContext": "✓"}})
+
+
+def test_nothing_to_say_is_nothing_printed_and_nothing_spooled(hook, stranger, home):
+    stranger(answers(framed(b"")))
+    assert hook(prompt="hello").out == b""
+    assert not (home / "spool").exists()
+    assert not (home / "run" / "hook.log").exists()
+
+
+def test_the_service_gets_the_event_as_it_came_with_its_time_and_deadline(hook, stranger):
+    heard = []
+
+    def listen(met):
+        heard.append(reads_all(met))
+        met.sendall(framed(b""))
+
+    stranger(listen)
+    before = time.time()
+    hook(payload=b'{"prompt":  "kept to the byte"}', deadline_ms=5000)
+    word, deadline, at, agent, length = heard[0].decode().split()
+    assert (word, agent, length) == ("FWD1", "claude-code", "31")
+    assert 0 < int(deadline) < 5000
+    assert before - 1 <= float(at) <= time.time()
+
+
+def test_it_imports_nothing_that_takes_time(home, stranger):
+    stranger(answers(framed(b"{}")))
+    command = [
+        os.path.realpath(sys.executable), "-I", "-S", "-X", "importtime", hook_client.__file__,
+        "--home", str(home), "--event", "UserPromptSubmit", "--deadline-ms", "5000",
+    ]  # fmt: skip
+    done = subprocess.run(command, input=b"{}", capture_output=True, check=True)
+    assert done.stdout == b"{}"
+    loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.decode().splitlines()}
+    assert "_socket" in loaded
+    assert not loaded & {
+        "json",
+        "re",
+        "socket",
+        "subprocess",
+        "signal",
+        "typing",
+        "pathlib",
+        "importlib.util",
+    }
+
+
+def test_a_home_with_a_long_name_is_served(tmp_path, stranger, hook, monkeypatch, home):
+    long = tmp_path / ("a" * 100) / ("b" * 100)
+    long.mkdir(parents=True)
+    (long / "run").symlink_to(home / "run")
+    stranger(answers(framed(b"{}")))
+    told = Hook(["--home", str(long), "--deadline-ms", "5000"], time.monotonic())
+    with contextlib.chdir("."):
+        assert hook_client.ask(told, b"{}") == b"{}"
+
+
+# Answers that are not given
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"\0" * 500,
+        b"FWD1 -5\n",
+        b"FWD1 \xc2\xb2\n",
+        b"FWD1 999999999999999\n",
+        b"FWD1 50\n{}",
+        b'FWD1 2\n{"more": "than it said"}',
+        framed(b"not json"),
+        framed(b"{\xff}"),
+        framed(b'{"cut": "sho'),
+        framed(json.dumps({"additionalContext": "x" * 10_000}).encode()),
+    ],
+    ids=lambda raw: repr(raw[:16]),
+)
+def test_an_answer_that_is_not_whole_and_ours_is_not_printed(hook, stranger, raw):
+    stranger(answers(raw))
+    ran = hook("PreToolUse")
+    assert (ran.code, ran.out) == (0, b"")
+
+
+def test_a_long_answer_that_an_agent_takes_is_printed_whole(hook, stranger):
+    answer = json.dumps({"additionalContext": "é" * 9_000}, ensure_ascii=False).encode()
+    stranger(answers(framed(answer)))
+    assert hook(deadline_ms=5000).out == answer
+
+
+def test_an_answer_that_comes_in_pieces_is_put_together(hook, stranger):
+    def drip(met):
+        reads_all(met)
+        for byte in framed(b'{"a": 1}'):
+            met.sendall(bytes([byte]))
+
+    stranger(drip)
+    assert hook(deadline_ms=5000).out == b'{"a": 1}'
+
+
+@given(st.binary(max_size=80))
+def test_whatever_is_said_first_is_a_length_or_trouble(head):
+    with contextlib.suppress(Trouble):
+        assert 0 <= hook_client._promised(head) <= 4 * hook_client.MOST_CHARACTERS
+
+
+# In time
+
+
+def test_who_never_answers_is_not_waited_for(hook, stranger):
+    stranger(lambda met: None)
+    ran = hook("PreToolUse", deadline_ms=200)
+    assert (ran.code, ran.out) == (0, b"")
+    assert ran.milliseconds < 1000
+
+
+def test_who_never_ends_its_event_is_not_waited_for(home, logged):
+    command = [
+        os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__, "--home", str(home),
+        "--event", "UserPromptSubmit", "--deadline-ms", "150",
+    ]  # fmt: skip
+    began = time.monotonic()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(b'{"prompt": "half')
+        process.stdin.flush()
+        assert process.wait(5) == 0
+        assert process.stdout.read() == b""
+        assert time.monotonic() - began < 2
+        process.stdin.close()
+    logged("lost")
+    assert not (home / "spool").exists()  # half an event is none
+
+
+def test_an_event_that_comes_too_late_for_an_answer_is_kept(home, spooled, until):
+    command = [
+        os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__, "--home", str(home),
+        "--event", "UserPromptSubmit", "--deadline-ms", "100", "--python", "/bin/false",
+    ]  # fmt: skip
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(b'{"prompt": "half')
+        process.stdin.flush()
+        assert process.wait(5) == 0
+        assert process.stdout.read() == b""
+        process.stdin.write(b' and half"}')
+        process.stdin.close()
+    assert json.loads(until(spooled)[0].read_bytes()) == {"prompt": "half and half"}
+
+
+def test_nobody_waits_for_what_is_done_afterwards(hook, logged):
+    """The agent sees the end of stdout when the hook leaves, although a process of ours goes on."""
+    ran = hook(prompt="hello", interpreter="/bin/false")
+    assert ran.code == 0
+    logged("no service is there")
+
+
+def test_the_start_of_the_interpreter_counts():
+    assert 0 <= time.monotonic() - hook_client.began() < 60.0 + 1
+
+
+def test_wrong_arguments_are_no_reason_to_fail(home):
+    for arguments in (["--deadline-ms", "soon"], ["--home"], [], ["--home", "\0", "--event", "Stop"]):
+        command = [os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__]
+        with contextlib.suppress(ValueError):
+            done = subprocess.run(
+                [*command, *arguments], input=b"{}", capture_output=True, check=False, cwd=home.parent
+            )
+            assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+# What is left when nobody answers
+
+
+def test_without_a_service_a_prompt_waits_in_the_spool(hook, spooled, until, logged):
+    before = time.time()
+    assert (hook(prompt="We deploy on Tuesdays.", interpreter="/bin/false").out) == b""
+    (file,) = until(spooled)
+    assert json.loads(file.read_bytes())["prompt"] == "We deploy on Tuesdays."
+    assert before - 1 <= float(file.name.partition("-")[0]) <= time.time()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    logged("no service is there; the event waits in the spool")
+
+
+def test_secrets_do_not_reach_the_spool(hook, spooled, until, logged):
+    key = "ghp_" + secrets.token_hex(18)
+    hook("PostToolUse", tool_response={"stdout": f"token: {key}"}, interpreter="/bin/false")
+    (file,) = until(spooled)
+    assert key not in file.read_text()
+    assert "[redacted:github]" in file.read_text()
+    assert key not in logged("spool")
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "PreToolUse", "Notification"])
+def test_what_holds_nothing_to_keep_is_not_spooled(hook, home, logged, event):
+    hook(event, deadline_ms=150, interpreter="/bin/false")
+    logged(f"{event} of claude-code: ")
+    assert not (home / "spool").exists()
+
+
+def test_an_event_that_is_no_json_is_not_spooled(hook, home, logged):
+    hook(payload=b"not json", interpreter="/bin/false")
+    logged("lost")
+    assert not (home / "spool").exists()
+
+
+def test_an_event_that_is_too_long_is_read_to_its_end_and_dropped(hook, home, logged):
+    ran = hook(payload=b'{"a": "' + b"x" * hook_client.MOST_BYTES + b'"}', deadline_ms=5000)
+    assert (ran.code, ran.out) == (0, b"")
+    logged("bytes; the most is")
+    assert not (home / "spool").exists()
+
+
+def test_a_home_that_cannot_be_written_is_no_reason_to_fail(hook, home):
+    home.parent.joinpath("home").write_text("not a folder")
+    ran = hook(prompt="hello")
+    assert (ran.code, ran.out) == (0, b"")
+    home.unlink()
+
+
+def test_the_log_of_the_hook_does_not_grow_for_ever(home):
+    for _ in range(3):
+        aside.note(str(home), "x" * 60_000)
+    log = home / "run" / "hook.log"
+    assert log.stat().st_size < 130_000
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+# Starting the service
+
+
+def test_a_session_that_begins_waits_for_the_service_it_starts(hook, asked, home):
+    ran = hook("SessionStart", deadline_ms=20_000, prompt="hello")
+    assert json.loads(ran.out) == {"heard": "hello"}
+    assert asked()["pid"] != os.getpid()
+
+
+def test_a_session_does_not_wait_for_a_service_longer_than_its_deadline(hook):
+    ran = hook("SessionStart", deadline_ms=300, interpreter="/bin/false")
+    assert (ran.code, ran.out) == (0, b"")
+    assert ran.milliseconds < 1500
+
+
+def test_many_hooks_at_once_start_one_service(home, tmp_path, until):
+    """Each attempt writes a line; starting is attempted once in a few seconds, whoever asks."""
+    attempts = tmp_path / "attempts"
+    python = tmp_path / "counting"
+    python.write_text(f'#!/bin/sh\necho "$$ $@" >> "{attempts}"\n')
+    python.chmod(0o700)
+    command = [
+        os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__, "--home", str(home),
+        "--event", "PreToolUse", "--python", str(python),
+    ]  # fmt: skip
+    hooks = [subprocess.Popen(command, stdin=subprocess.DEVNULL) for _ in range(6)]
+    assert [each.wait(10) for each in hooks] == [0] * 6
+    log = home / "run" / "hook.log"
+    until(lambda: log.exists() and len(log.read_text().splitlines()) == 6)
+    until(attempts.exists)
+    assert len(attempts.read_text().splitlines()) == 1
+    assert attempts.read_text().endswith("-P -m foreword.edges.service\n")
+
+
+def test_a_service_that_cannot_be_started_is_told(hook, logged):
+    hook(prompt="hello", interpreter="/nowhere/python")
+    logged("cannot be started with /nowhere/python")
+
+
+def test_the_service_is_not_told_the_agents_secrets(monkeypatch, home):
+    monkeypatch.setenv("CLAUDE_CODE_MESSAGING_TOKEN", "x")
+    monkeypatch.setenv("FOREWORD_WORKSPACE", "/elsewhere")
+    monkeypatch.setenv("FOREWORD_TOKENIZER", "words")
+    told = aside.environment(str(home))
+    assert not {"CLAUDE_CODE_MESSAGING_TOKEN", "FOREWORD_WORKSPACE"} & set(told)
+    assert (told["FOREWORD_TOKENIZER"], told["FOREWORD_HOME"]) == ("words", str(home))
+
+
+# Strangers
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can be somebody else")
+def test_a_socket_of_another_user_is_told_nothing(hook, home, spooled, until, logged):
+    (home / "run").mkdir(parents=True)
+    heard = home / "heard"
+    heard.touch()
+    heard.chmod(0o666)
+    (home / "run").chmod(0o777)
+    for folder in (home, *home.parents):
+        if "pytest-of-" in str(folder):  # pytest's own folders, which nobody else may enter
+            folder.chmod(0o755)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    pid = os.fork()
+    if not pid:
+        try:
+            os.chdir(home / "run")
+            os.setuid(65534)
+            listening.bind("service.sock")
+            listening.listen()
+            Path(home / "heard").write_bytes(b"up")
+            met = listening.accept()[0]
+            Path(home / "heard").write_bytes(b"up" + met.recv(1000))
+        finally:
+            os._exit(0)
+    listening.close()
+    try:
+        until(heard.read_bytes)
+        ran = hook(prompt="for nobody else", interpreter="/bin/false")
+        assert (ran.code, ran.out) == (0, b"")
+        until(spooled)
+    finally:
+        os.waitpid(pid, 0)
+    assert heard.read_bytes() == b"up"
+    logged("somebody else")
