@@ -231,6 +231,9 @@ def test_a_cross_encoder_that_fails_leaves_a_note_and_the_order_of_the_search(ho
         {"min_relevance": 1.5},
         {"recency_weight": -0.1},
         {"entity_weight": math.nan},
+        {"deadline_ms": 0},
+        {"deadline_ms": "50"},
+        {"deadline_ms": math.nan},
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong):

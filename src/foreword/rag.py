@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from foreword import pipeline
 from foreword.compose.knowledge_chunk import knowledge_chunk, knowledge_text
-from foreword.errors import ContextError
+from foreword.errors import ContextError, ValidationError
 from foreword.knowledge_base import source_of
 from foreword.log import get_logger
-from foreword.options import MAX_LIMIT, SearchOptions, named, share, whole
+from foreword.options import MAX_DEADLINE_MS, MAX_LIMIT, SearchOptions, named, share, whole
 from foreword.recall.dedupe import without_repeats
 from foreword.recipes.dialogue_parts import Retrieved
 from foreword.types import Note
@@ -67,6 +67,11 @@ class RAGConfig:
         whole("final_chunk_count", self.final_chunk_count, 1, MAX_LIMIT)
         for name in ("min_relevance", "recency_weight", "entity_weight"):
             share(name, getattr(self, name))
+        if self.deadline_ms is not None and not _is_time(self.deadline_ms):
+            raise ValidationError(
+                f"deadline_ms must be above 0 and at most {MAX_DEADLINE_MS:,.0f}, or None for no deadline, "
+                f"not {self.deadline_ms!r}"
+            )
 
 
 class RAGSystem:
@@ -155,6 +160,11 @@ def rerank_chunks(draft: Draft, judged: Sequence[SearchResult], reranker: Rerank
     return _best_first(
         replace(one, score=(one.score + second) / 2) for one, second in zip(judged, liked, strict=True)
     )
+
+
+def _is_time(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 < cast("float", value) <= MAX_DEADLINE_MS
 
 
 def _best_first(results: Iterable[SearchResult]) -> list[SearchResult]:

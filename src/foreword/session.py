@@ -6,57 +6,63 @@
     session.add(Turn(answer, role="assistant"))
 
 Turns are durable when `add` returns. Who and what is talked about is worked out from them and not kept: a
-session that is opened again reads its turns and knows it again.
+session that is opened again reads its turns and knows it again. Open or opened again, it knows what the
+workspace keeps, and that is without secrets; what was forgotten it does not say.
 """
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from foreword import pipeline
 from foreword.capture.entities import find_entities
+from foreword.capture.redact import redact
 from foreword.capture.statement import sound
-from foreword.compose.allocation import AllocationStrategy, Dynamic
+from foreword.compose.allocation import AllocationStrategy, Dynamic, sound_strategy
 from foreword.compose.compress import DynamicCompressor
 from foreword.compose.entity_context import EntityContextConfig, EntityContextFormatter
-from foreword.compose.history import HistoryFormatter
+from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig
 from foreword.compose.system_prompt import AgentPersonality, Helpful, SystemPromptBuilder, UserPreferences
-from foreword.compose.tool_calls import tool_calls
-from foreword.dialogue import DialogueState, Role, Turn
-from foreword.knowledge.registry import EntityRegistry
+from foreword.errors import ValidationError
 from foreword.knowledge.resolution import EntityResolver
 from foreword.knowledge.running_summary import summarizer
-from foreword.knowledge.speech_acts import speech_act
-from foreword.options import MAX_LIMIT, MAX_NAME, SearchOptions, named
+from foreword.options import MAX_LIMIT, MAX_NAME, Lane, SearchOptions, named
 from foreword.rag import RAGConfig, RAGSystem
 from foreword.recipes.dialogue import RECALL
 from foreword.recipes.dialogue_parts import Recalled, Retrieved, Wording
+from foreword.recipes.followed import FollowedTurns
+from foreword.recipes.turn_items import item_turn, sound_turn, turn_item
 from foreword.store.base import PutReceipt
-from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from foreword.compose.history import HistoryFormatterConfig
-    from foreword.dialogue import DialogueSummarizer, ResolvedEntity, SpeechAct
+    from foreword.dialogue import DialogueState, DialogueSummarizer, ResolvedEntity, Turn
     from foreword.engine import ContextEngine
-    from foreword.options import Lane
+    from foreword.knowledge.registry import EntityRegistry
     from foreword.tokens import Tokenizer
-    from foreword.types import Receipt, Trust
-
-_TRUST: dict[Role, Trust] = {"user": "user", "assistant": "agent", "system": "user", "tool": "tool"}
+    from foreword.types import Receipt
 
 _TOKENS_A_TURN = 20
 """With its date and speaker a turn is hardly shorter: so many at most are looked for as a prompt may hold."""
 
 _FEWEST_RECALLED = 10
 
+_FROM_ELSEWHERE = (
+    "/rag/query_used",
+    "/history/summary",
+    "/system/base_instructions",
+    "/system/user_preferences",
+)
+"""Where the view of a prompt has texts that the workspace does not keep; the prompt repeats them."""
+
+_Config = TypeVar("_Config")
+
 
 class Session:
-    """One conversation of one workspace. Safe to use from many threads."""
+    """One conversation of one workspace. Safe to use from many threads, and beside other processes."""
 
     def __init__(
         self,
@@ -77,45 +83,43 @@ class Session:
         self.workspace = named(workspace)
         self.session_id = sound("session_id", session_id, MAX_NAME)
         self.tokenizer: Tokenizer = engine.tokenizer
-        self.strategy = strategy
+        self.strategy = sound_strategy(strategy)
         self._engine = engine
-        self._lane: Lane = lane
-        self._rag = RAGSystem(engine, workspace, rag)
-        tells = dialogue_summarizer or summarizer(engine.settings, engine.tokenizer)
+        self._lane = _known_lane(lane)
+        self._rag = RAGSystem(engine, workspace, _of(RAGConfig, "rag", rag))
+        tells = _that_tells(dialogue_summarizer) or summarizer(engine.settings, engine.tokenizer)
+        worded = HistoryFormatterConfig() if history is None else history
         self.wording = Wording(
             SystemPromptBuilder(
                 base_instructions, agent_personality, user_preferences, tokenizer=engine.tokenizer
             ),
-            HistoryFormatter(tells, engine.tokenizer, history),
-            EntityContextFormatter(engine.tokenizer, entities),
+            HistoryFormatter(tells, engine.tokenizer, _of(HistoryFormatterConfig, "history", worded)),
+            EntityContextFormatter(engine.tokenizer, _of(EntityContextConfig, "entities", entities)),
             DynamicCompressor(tells, engine.tokenizer),
         )
-        self._turns: list[Turn] = []
-        self._places: dict[str, int] = {}
-        self._registry = EntityRegistry(find_entities)
-        self._lock = threading.RLock()
-        kept = engine.store.scan(self.workspace, Filters(kinds=("turn",), conversation=self.session_id))
-        for item in kept:
-            self._take(_turn(item))
+        self._turns = FollowedTurns(engine.store, self.workspace, self.session_id, find_entities)
 
     @property
     def state(self) -> DialogueState:
-        """The conversation as it stands: a copy that later turns do not change."""
-        with self._lock:
-            return DialogueState(tuple(self._turns), self._registry, self.session_id)
+        """The conversation as it is kept now: a copy that later turns do not change."""
+        return self._turns.state()
 
     def add(self, turn: Turn) -> Turn:
-        """Keep a turn, durably; gives it with its id, its time and what it does."""
+        """Keep a turn, durably; gives it as it is kept, with its id, its time and what it does.
+
+        A turn without a time was said now. One that has a time is kept once, however often it is added; with
+        an id of its own it is another turn than what the same speaker said in the same words just then.
+        """
         return self.add_all([turn])[0]
 
     def add_all(self, turns: Sequence[Turn]) -> list[Turn]:
         """Keep several turns at once, in order."""
-        with self._lock:
-            given = self._completed(turns)
-            kept = self._engine.remember_all([self._item(turn) for turn in given], self.workspace)
-            return [
-                self._take(replace(turn, turn_id=item.id)) for turn, item in zip(given, kept, strict=True)
-            ]
+        named_well = [replace(sound_turn(turn), name=redact(turn.name)) for turn in turns]
+        given = self._turns.completed(named_well, self.now)
+        items = [turn_item(turn, self.workspace, self.session_id) for turn in given]
+        kept = self._engine.remember_all(items, self.workspace)
+        self._turns.were_kept(given)
+        return [item_turn(item) for item in kept]
 
     def now(self) -> datetime:
         """What time it is."""
@@ -127,89 +131,55 @@ class Session:
 
     def resolve(self, query: str) -> Sequence[ResolvedEntity]:
         """Who and what the query means."""
-        with self._lock:
-            return EntityResolver(self._registry).resolve(query, self.state)
+        state = self.state
+        return EntityResolver(cast("EntityRegistry", state.entity_registry)).resolve(query, state)
 
     def recall(self, query: str, max_tokens: int) -> Recalled:
         """The turns that bear on the query, as many as so many tokens may hold."""
-        if not self._turns or not query.strip():
+        if not query.strip() or not self._turns.any_kept():
             return Recalled()
         room = int(max_tokens * self.wording.history.config.recalled_share)
         most = min(MAX_LIMIT, max(_FEWEST_RECALLED, room // _TOKENS_A_TURN))
         asked = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
         draft = pipeline.run(self._engine.draft(query, self.workspace, asked, "dialogue", max_tokens), RECALL)
-        with self._lock:
-            found = [(self._places.get(result.memory.id), result.score) for result in draft.results]
-            turns = tuple((self._turns[place], score) for place, score in found if place is not None)
-        return Recalled(turns, draft.found.notes)
+        known = self._turns.known([result.memory.id for result in draft.results])
+        found = zip(known, draft.results, strict=True)
+        return Recalled(tuple((turn, result.score) for turn, result in found if turn), draft.found.notes)
 
     def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> Retrieved:
         """The chunks that bear on the query, as many as so many tokens hold."""
-        if not query.strip() or not self.available_chunks():
-            return Retrieved()
-        return self._rag.retrieve(query, entities, max_tokens)
+        return self._rag.retrieve(query, entities, max_tokens) if query.strip() else Retrieved()
 
     def file(self, receipt: Receipt) -> None:
-        """Keep the receipt of a prompt."""
-        self._engine.store.post(PutReceipt(self.workspace, receipt))
+        """Keep the receipt of a prompt, without secrets: a prompt may show what a user typed, a disk not."""
+        notes = tuple(replace(note, message=redact(note.message)) for note in receipt.notes)
+        view = None if receipt.view is None else self._without_secrets(receipt.view)
+        clean = replace(receipt, query=redact(receipt.query), notes=notes, view=view)
+        self._engine.store.post(PutReceipt(self.workspace, clean))
 
-    # Inside
-
-    def _completed(self, turns: Sequence[Turn]) -> list[Turn]:
-        """The turns with their times, and with what each does after the one before it."""
-        given: list[Turn] = []
-        before = self._turns[-1].speech_act if self._turns else None
-        for turn in turns:
-            act = turn.speech_act if turn.speech_act is not None else speech_act(turn.text, after=before)
-            given.append(replace(turn, timestamp=turn.timestamp or self.now(), speech_act=act))
-            before = act
-        return given
-
-    def _take(self, turn: Turn) -> Turn:
-        """Know a turn that is kept; one that is known already stays where it is."""
-        with self._lock:
-            if turn.turn_id not in self._places:
-                self._places[turn.turn_id] = len(self._turns)
-                self._turns.append(turn)
-                self._registry.observe(turn, len(self._turns) - 1)
-        return turn
-
-    def _item(self, turn: Turn) -> Item:
-        facts: dict[str, object] = {
-            "role": turn.role,
-            "name": turn.name or None,
-            "raw_text": None if turn.raw_text == turn.text and turn.raw_text.strip() else turn.raw_text,
-            "speech_act": turn.speech_act,
-            "tool_calls": [dict(call) for call in turn.tool_calls] or None,
-            "call_id": turn.call_id or None,
-        }
-        calls = (f"(calls {call.name} {call.arguments})" for call in tool_calls(turn))
-        return Item(
-            text=turn.text if turn.text.strip() else "\n".join(calls),
-            workspace=self.workspace,
-            kind="turn",
-            about=turn.speaker,
-            created_at=cast("datetime", turn.timestamp),
-            session=self.session_id,
-            conversation=self.session_id,
-            source=Source(turn.name or turn.role, _TRUST[turn.role]),
-            metadata={name: fact for name, fact in facts.items() if fact is not None},
-        )
+    def _without_secrets(self, view: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The view with no secret in it; what comes from the workspace, as most of it does, has none."""
+        texts = {path: value for path, value in view.items() if isinstance(value, str)}
+        free = [text for path, text in texts.items() if path.endswith(_FROM_ELSEWHERE)]
+        whole = "\n\n".join((*free, str(self.wording.system.agent_personality)))
+        if redact(whole) == whole:
+            return view
+        return {**view, **{path: redact(text) for path, text in texts.items()}}
 
 
-def _turn(item: Item) -> Turn:
-    """The turn that was kept as this item."""
-    facts = item.metadata
-    raw = facts.get("raw_text")
-    corrected = raw is not None and bool(str(raw).strip())
-    return Turn(
-        raw_text=item.text if raw is None else str(raw),
-        role=cast("Role", facts.get("role", "user")),
-        turn_id=item.id,
-        name=str(facts.get("name", "")),
-        corrected_text=item.text if corrected else None,
-        timestamp=item.created_at,
-        speech_act=cast("SpeechAct | None", facts.get("speech_act")),
-        tool_calls=tuple(facts.get("tool_calls", ())),
-        call_id=str(facts.get("call_id", "")),
-    )
+def _known_lane(lane: object) -> Lane:
+    if lane not in get_args(Lane):
+        raise ValidationError(f"lane is one of {', '.join(get_args(Lane))}, not {lane!r}")
+    return cast("Lane", lane)
+
+
+def _of(kind: type[_Config], name: str, value: object) -> _Config:
+    if not isinstance(value, kind):
+        raise ValidationError(f"{name} must be {kind.__name__}(…), not {value!r}")
+    return value
+
+
+def _that_tells(given: DialogueSummarizer | None) -> DialogueSummarizer | None:
+    if given is not None and not callable(getattr(given, "summarize", None)):
+        raise ValidationError(f"a dialogue_summarizer has summarize(turns, max_tokens); {given!r} has not")
+    return given

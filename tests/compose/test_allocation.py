@@ -96,7 +96,7 @@ def test_a_query_that_is_the_whole_budget_has_all_of_it_and_one_word_more_is_ref
             divided(state, 50, 5, strategy=strategy, query="word " * 51)
 
 
-@pytest.mark.parametrize("percentages", [(50, 60), (-1,), (101,), (float("nan"),)])
+@pytest.mark.parametrize("percentages", [(50, 60), (-1,), (101,), (float("nan"),), (None,), ("50",), (True,)])
 def test_percentages_that_make_no_sense_are_refused(percentages):
     with pytest.raises(ValidationError, match="percentages"):
         Fixed(*percentages)
@@ -106,6 +106,31 @@ def test_percentages_that_make_no_sense_are_refused(percentages):
 def test_an_order_names_parts_that_exist_once_each(order):
     with pytest.raises(ValidationError, match="there are: system, history, entities, rag, query"):
         Prioritized(order)
+
+
+@pytest.mark.parametrize("order", [(), "rag", None])
+def test_an_order_that_names_no_part_is_refused_with_those_there_are(order):
+    with pytest.raises(ValidationError, match=r"names no parts; .*: system, history, entities, rag"):
+        Prioritized(order)
+
+
+def test_percentages_that_are_all_0_are_refused():
+    with pytest.raises(ValidationError, match="every percentage is 0"):
+        Fixed(0, 0, 0, 0, 0)
+
+
+def test_a_strategy_leaves_out_what_it_gives_nothing_but_never_the_query():
+    left_out = {
+        strategy: {name for name in CATEGORIES if strategy.leaves_out(name)}
+        for strategy in (Dynamic(), Fixed(20, 0, 0, 80, 0), Prioritized(("system", "rag")), Prioritized())
+    }
+    assert list(left_out.values()) == [set(), {"history", "entities"}, {"history", "entities"}, set()]
+
+
+@pytest.mark.parametrize("strategy", ["dynamic", None, Dynamic])
+def test_what_is_no_strategy_is_refused_with_those_there_are(strategy):
+    with pytest.raises(ValidationError, match=r"strategy is Dynamic\(\), Fixed\(…\) or Prioritized"):
+        TokenBudgetManager(100, WORDS, strategy)
 
 
 def test_negative_parts_and_totals_are_refused():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.assembled import CONTEXT, TITLES, context_footer
+from foreword.compose.assembled import CONTEXT, SPARE, TITLES, context_footer
 from foreword.compose.assembly import Layout, Piece, fit
 from foreword.compose.context_item import ContextItem, FormattedContext
 from foreword.tokens import TiktokenTokenizer
@@ -44,6 +44,12 @@ def test_a_long_piece_is_cut_to_a_quarter_and_says_where_the_rest_is():
     assert TOKENS.count(made.pieces[0].item.content) <= 500
     assert made.pieces[0].item.content.endswith("*(truncated, full memory ID: a)*")
     assert names(made.pieces) == ["a", "b"]
+
+
+def test_a_list_that_is_no_experience_keeps_all_its_lines_whatever_they_are_called():
+    said = "**Memory**: The plan\n" + "\n".join(f"- **{name}**: {'word ' * 90}" for name in SPARE)
+    plan = Piece("a", ContextItem("memory", said, 0.5, {"id": "a"}), TITLES["memory"], 0.5)
+    assert all(f"**{name}**: word" in fitted([plan], 800).text for name in SPARE)
 
 
 def test_what_is_left_out_is_told():

@@ -71,6 +71,16 @@ def test_what_fits_is_not_touched(compressor, content, tokens):
     assert (made.level, made.lost, made.token_count) == (CompressionLevel.NONE, (), whole)
 
 
+def test_a_summarizer_that_fails_leaves_older_turns_without_a_summary_and_says_why(content, tokens):
+    class Silent:
+        def summarize(self, turns, max_tokens):
+            return None
+
+    made = DynamicCompressor(Silent(), tokens).compress(content, prompt_tokens(content, tokens) // 2)
+    assert made.content.history.problem == "the summarizer gave NoneType, not text"
+    assert made.token_count <= prompt_tokens(content, tokens) // 2
+
+
 def test_first_empty_space_and_repetition_go(compressor, content, tokens):
     whole = prompt_tokens(content, tokens)
     made = compressor.compress(content, whole - 1)

@@ -72,10 +72,10 @@ def test_those_the_question_names_come_by_confidence_and_the_salient_by_less(for
 
 
 def test_what_is_not_relevant_enough_or_not_known_is_not_said(formatter, state):
-    there = state(known=ALL, salience={"e2": 0.4})
+    there = state(known=ALL, salience={"e2": 0.25})
     unknown = ResolvedEntity("e9", "Nobody", 1.0)
-    assert formatter().format(there, [sure(JOHN, 0.29), unknown], 500) == ()
-    assert names(formatter(min_relevance=0.2).format(there, [sure(JOHN, 0.29)], 500)) == [
+    assert formatter().format(there, [sure(JOHN, 0.19), unknown], 500) == ()
+    assert names(formatter(min_relevance=0.1).format(there, [sure(JOHN, 0.19)], 500)) == [
         "John Smith",
         "Acme",
     ]

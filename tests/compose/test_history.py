@@ -214,6 +214,23 @@ def test_a_configuration_that_makes_no_sense_is_refused(wrong):
         HistoryFormatterConfig(**wrong)
 
 
+def test_a_template_that_has_no_place_for_the_summary_is_refused():
+    with pytest.raises(ValidationError, match="put it where a summary goes"):
+        HistoryTemplate(summary="Before that:")
+
+
+def test_a_summarizer_that_fails_costs_the_summary_and_says_why(state, tokens):
+    class Broken:
+        def summarize(self, turns, max_tokens):
+            raise RuntimeError("the model is down")
+
+    made = HistoryFormatter(Broken(), tokens).format(state(talk(60)), 400)
+    assert made.summary is None
+    assert made.problem == "RuntimeError: the model is down"
+    assert made.recent_turns
+    assert made.token_count <= 400
+
+
 def test_whatever_is_said_the_history_is_within_its_tokens(summarizer, tokens, state, make_turns):
     counters = (tokens, tokens, tokens, CharacterTokenizer(), WordTokenizer())
     for seed in range(1200):

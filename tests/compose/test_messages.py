@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -17,8 +19,8 @@ ANSWER = Turn("12 free", "tool", call_id="c1")
 
 @pytest.fixture
 def content(state, summarizer, tokens):
-    def made(turns, query="And now?", recalled=(), verbatim_turns=20, **parts):
-        config = HistoryFormatterConfig(verbatim_turns=verbatim_turns)
+    def made(turns, query="And now?", recalled=(), verbatim_turns=20, times=False, **parts):
+        config = HistoryFormatterConfig(verbatim_turns=verbatim_turns, include_timestamps=times)
         history = HistoryFormatter(summarizer, tokens, config).format(state(turns), 2000, recalled)
         return ContextContent(query, history=history, **parts)
 
@@ -126,6 +128,29 @@ def test_anthropics_roles_alternate_and_the_user_begins(content):
 def test_speakers_with_a_name_are_named(content):
     messages = openai_messages(content([Turn("Hello.", name="Kim"), Turn("Hi.", name="Ada\nx")]))
     assert [message["content"] for message in messages] == ["Kim: Hello.", "Ada x: Hi.", "And now?"]
+
+
+def test_both_lists_say_when_a_turn_was_said_where_that_is_wanted(content):
+    noon = datetime(2026, 1, 15, 12, 5, tzinfo=UTC)
+    turns = [
+        Turn("Hello.", name="Kim", timestamp=noon),
+        replace(ASKS, timestamp=noon),
+        replace(ANSWER, timestamp=noon),
+        Turn("", "assistant", timestamp=noon),
+        Turn("Twelve.", "assistant"),
+    ]
+    timed = content(turns, times=True)
+    assert [message["content"] for message in openai_messages(timed)] == [
+        "[12:05] Kim: Hello.",
+        "[12:05] Let me look.",
+        "12 free",
+        "Twelve.",
+        "And now?",
+    ]
+    first, asks, *_ = anthropic_messages(timed)[1]
+    assert first["content"] == "[12:05] Kim: Hello."
+    assert asks["content"][0] == {"type": "text", "text": "[12:05] Let me look."}
+    assert "12:05" not in str(openai_messages(content(turns)))
 
 
 def test_a_query_alone_is_sent_as_it_came_but_for_halves_of_characters(content):

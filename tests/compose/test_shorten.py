@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreword.compose.assembled import SPARE
 from foreword.compose.quoting import fenced, prose
 from foreword.compose.shorten import shortened
 from foreword.tokens import TiktokenTokenizer
@@ -60,6 +62,46 @@ def test_a_list_loses_a_little_of_every_line_and_none_of_them():
     assert TOKENS.count(short) <= 160
     assert all(f"- **{name}**: words" in short for name in names)
     assert short.endswith(NOTE)
+
+
+LONG = "words that go on " * 30
+NAMES = ("Goal", "Hypothesis", "Action", "Prediction", "Outcome", "Surprise", "Lesson", "Root cause")
+STORY = "**Experience**: debugging | ask-user\n" + "\n".join(f"- **{name}**: {LONG}" for name in NAMES)
+
+
+def named(text):
+    return re.findall(r"^- \*\*(.*?)\*\*: words", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("tokens", range(60, 400, 9))
+def test_what_can_be_spared_goes_before_what_it_is_told_for_and_that_says_something(tokens):
+    short = shortened(STORY, tokens, NOTE, TOKENS, SPARE)
+    assert TOKENS.count(short) <= tokens
+    assert {"Outcome", "Surprise", "Root cause"} <= set(named(short))
+    assert all(len(line) > 40 for line in short.split("\n") if line.startswith("- "))
+
+
+def test_what_is_missed_least_goes_first():
+    lost = [
+        next(iter(set(NAMES) - set(named(shortened(STORY, tokens, NOTE, TOKENS, SPARE)))), None)
+        for tokens in range(250, 150, -1)
+    ]
+    assert next(filter(None, lost)) == "Action"
+    few = [named(shortened(STORY, tokens, NOTE, TOKENS, SPARE)) for tokens in (200, 140, 110)]
+    assert all(set(less) < set(more) for more, less in itertools.pairwise(few))
+
+
+def test_the_note_goes_before_a_line_does_that_cannot_be_spared():
+    short = shortened(STORY, 50, NOTE, TOKENS, SPARE)
+    assert named(short) == ["Outcome", "Surprise", "Root cause"]
+    assert NOTE not in short
+
+
+@pytest.mark.parametrize("tokens", range(24, 46, 3))
+def test_with_hardly_any_room_it_is_the_outcome_that_is_begun(tokens):
+    short = shortened(STORY, tokens, NOTE, TOKENS, SPARE)
+    assert TOKENS.count(short) <= tokens
+    assert short.split("\n")[1].startswith("- **Outcome**")
 
 
 def test_a_line_of_ours_is_there_whole_or_not_at_all():

@@ -131,6 +131,30 @@ def test_a_preference_that_does_not_exist_is_refused_with_those_that_do(wrong):
         UserPreferences(**wrong)
 
 
+@pytest.mark.parametrize("wrong", ["Prices in euros.", None, (1,), {"Be brief."}])
+def test_own_wishes_are_several_texts_and_not_one(wrong):
+    with pytest.raises(ValidationError, match="custom_instructions is a tuple of texts, as"):
+        UserPreferences(custom_instructions=wrong)
+    assert UserPreferences(custom_instructions=["Be brief."])
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: builder(None), "base_instructions must be text"),
+        (lambda: SystemPromptBuilder("", "expert", tokenizer=WORDS), r"Expert\('…'\).*not 'expert'"),
+        (lambda: SystemPromptBuilder("", None, tokenizer=WORDS), "agent_personality is"),
+        (lambda: builder(preferences={"style": "casual"}), "user_preferences is a UserPreferences"),
+        (lambda: UserPreferences(formatting="bullets"), "formatting is a FormattingPreferences"),
+        (lambda: Expert(None), "domain must be text"),
+        (lambda: Custom(5), "description must be text"),
+    ],
+)
+def test_what_is_not_what_it_should_be_is_refused_with_what_it_should_be(make, what):
+    with pytest.raises(ValidationError, match=what):
+        make()
+
+
 def test_whatever_the_words_the_prompt_is_within_its_tokens(tokens, make_text):
     for seed in range(600):
         chance = random.Random(seed)

@@ -182,12 +182,18 @@ class Careless(Searcher):
         raise ZeroDivisionError
 
 
+class Empty(Searcher):
+    async def search_memories(self, *args, **kwargs):
+        return None
+
+
 @pytest.mark.parametrize(
     ("kind", "missing", "problem"),
     [
         (Broken, "code", "failed: no space can answer"),
         (Stuck, "commits", "late: no answer within 0.5 s"),
         (Careless, "values", "failed: ZeroDivisionError"),
+        (Empty, "memories", "failed: it gave NoneType and no list"),
     ],
 )
 def test_a_source_that_does_not_answer_leaves_the_others(engine, shop, kind, missing, problem, caplog):

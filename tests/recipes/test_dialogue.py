@@ -12,7 +12,7 @@ import pytest
 from foreword.compose.allocation import Fixed, Prioritized
 from foreword.compose.system_prompt import Expert, UserPreferences
 from foreword.dialogue import Turn
-from foreword.errors import CannotCompress, ContextError, QueryTooLarge
+from foreword.errors import CannotCompress, ContextError, QueryTooLarge, ValidationError
 from foreword.knowledge_base import Document, KnowledgeBase
 from foreword.recipes.dialogue import inject_context
 from foreword.session import Session
@@ -152,6 +152,63 @@ def test_a_part_that_cannot_be_asked_is_left_out_and_noted(session, monkeypatch)
     made = inject_context("When do you open?", session, 600)
     assert "closes at six" in made.formatted
     assert {note.part for note in made.receipt.notes} >= {"recall", "resolve"}
+
+
+@pytest.mark.parametrize("answer", [RuntimeError("the model is down"), None])
+@pytest.mark.parametrize("window", [400, 2000])
+def test_a_summarizer_that_fails_is_left_out_and_noted(engine, answer, window):
+    class Fails:
+        def summarize(self, turns, max_tokens):
+            if answer is not None:
+                raise answer
+
+    session = Session(engine, "w", "s", dialogue_summarizer=Fails())
+    session.add_all([Turn(f"fact number {n}: the box number {n} is heavy") for n in range(60)])
+    made = inject_context("Which box is number 59?", session, window)
+    assert made.content.history.summary is None
+    assert made.content.history.recent_turns
+    [note] = [note for note in engine.explain("w").notes if note.part == "summary"]
+    assert note.message.startswith("left out: ")
+    assert ("the model is down" in note.message) == (answer is not None)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "there"),
+    [
+        (Prioritized(("query", "system", "rag")), {"system", "rag"}),
+        (Prioritized(("rag",)), {"rag"}),
+        (Prioritized(("history",)), {"history"}),
+        (Fixed(20, 0, 0, 60, 20), {"system", "rag"}),
+        (Fixed(20, 60, 20, 0, 0), {"system", "history", "entities"}),
+        (Fixed(0, 0, 0, 0, 100), set()),
+        (Fixed(), {"system", "history", "entities", "rag"}),
+    ],
+)
+def test_a_part_that_gets_nothing_is_not_in_the_prompt_however_much_room_there_is(session, strategy, there):
+    session.strategy = strategy
+    question = "When can the ordered cake for Anna Berg be picked up?"
+    content = inject_context(question, session, 4096).content
+    parts = {
+        "system": content.system,
+        "history": content.history.text,
+        "entities": content.entities,
+        "rag": content.rag_chunks,
+    }
+    assert {name for name, part in parts.items() if part} == there
+    assert content.query == question
+
+
+@pytest.mark.parametrize("query", [None, 5, b"Hello?", "half \ud83d", "a\0b"])
+def test_a_query_that_is_no_text_is_refused(session, query):
+    with pytest.raises(ValidationError, match="the query"):
+        inject_context(query, session)
+
+
+def test_who_was_named_in_the_last_exchange_is_told(engine):
+    session = Session(engine, "w", "s")
+    session.add_all([Turn("Anna Berg takes the order PB-112."), Turn("Noted.", role="assistant")])
+    names = [entity.name for entity in inject_context("What is next?", session).content.entities]
+    assert names == ["Anna Berg", "PB-112"]
 
 
 def test_a_turn_that_poses_as_a_part_of_the_prompt_stays_a_turn(engine):

@@ -150,14 +150,60 @@ def test_an_injection_is_logged_once_without_its_text(project, memory, caplog):
 # Nothing twice
 
 
-def test_nothing_is_injected_twice(engine, project, memory):
+def test_what_the_state_holds_is_not_injected_again(engine, project, memory):
     state = asking()
     first = managed(state, memory, min_relevance_score=0.0, max_context_items=2)
     second = managed(state, memory, min_relevance_score=0.0, max_context_items=2)
-    third = managed(state, memory, min_relevance_score=0.0, max_context_items=2)
-    said = [one["content"] for result in (first, second, third) for one in result.payload["contexts"]]
-    assert len(said) == len(set(said)) == 5  # all there is
-    assert not managed(state, memory, min_relevance_score=0.0).injected
+    said = [one["content"] for result in (first, second) for one in result.payload["contexts"]]
+    assert len(said) == len(set(said)) == 4
+    everything = asking()
+    assert managed(everything, memory, min_relevance_score=0.0).payload["total_items"] == 5  # all there is
+    assert not managed(everything, memory, min_relevance_score=0.0).injected
+
+
+def test_what_another_injection_replaced_is_given_again_when_asked_for(engine, project, memory):
+    state = asking()
+    assert project[0].text in str(managed(state, memory).payload)
+    timeout = "I need more information: what is the session timeout for staff?"
+    state["messages"].append(agent("dev", timeout))
+    assert "thirty minutes" in str(managed(state, memory).payload)
+    assert project[0].text not in str(state["injected_context"])
+    state["messages"].append(agent("dev", REQUEST))
+    assert project[0].text in str(managed(state, memory).payload)
+    assert not managed(state, memory).injected  # the state holds it
+
+
+# Nothing that only asks
+
+
+def test_a_gap_is_not_filled_with_its_own_question(engine, clock):
+    turns = [
+        ("user", "Who approves refunds above 500 euros?"),
+        ("assistant", "I don't know, sorry."),
+        ("user", "Which database did we choose?"),
+        ("assistant", "Postgres."),
+    ]
+    for speaker, said in turns:
+        engine.remember(said, "shop", kind="turn", source=Source(speaker))
+    engine.remember("Who approves refunds?", "shop", type="note")
+    engine.embed_pending("shop")
+    state = asking(request="I need more information: who approves refunds above 500 euros?")
+    result = managed(state, EngineMemory(engine, "shop"), min_relevance_score=0.0)
+    assert not result.injected
+    receipt = engine.explain("shop", result.receipt_id)
+    assert [entry.detail for entry in receipt.entries] == ["it answers nothing"] * 5
+
+
+def test_an_answer_is_given_and_the_questions_beside_it_are_not(engine, clock):
+    engine.remember("Who approves refunds above 500 euros?", "shop", kind="turn")
+    engine.remember("Mara approves refunds above 500 euros.", "shop", type="decision")
+    engine.embed_pending("shop")
+    asked = {"role": "user", "content": "Do you know who approves refunds above 500 euros?"}
+    state = asking(asked, request="I need more information: who approves refunds above 500 euros?")
+    result = managed(state, EngineMemory(engine, "shop"))
+    assert [one["content"] for one in result.payload["contexts"]] == [
+        "Mara approves refunds above 500 euros."
+    ]
 
 
 def test_what_a_message_says_is_not_said_again_from_memory(project, memory):

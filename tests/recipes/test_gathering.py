@@ -51,6 +51,24 @@ def test_a_source_that_fails_leaves_a_note_and_a_warning(error, caplog):
     assert "a source did not answer" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (None, "failed: it gave NoneType and no list"),
+        (7, "failed: it gave int and no list"),
+        ([None], "failed: it gave NoneType where a ContextItem belongs"),
+        ("ab", "failed: it gave str where a ContextItem belongs"),
+    ],
+)
+def test_a_source_that_gives_something_else_is_left_out_with_a_note(given, problem):
+    async def gives():
+        return given
+
+    got = asyncio.run(asked(memories=(gives,), code=(finds, "c")))
+    assert list(got.found) == ["code"]
+    assert got.notes == (Note("memories", problem),)
+
+
 def test_a_source_that_is_late_leaves_a_note_and_a_warning(caplog):
     with caplog.at_level(logging.WARNING):
         got = asyncio.run(asked(memories=(never,), code=(finds, "c")))

@@ -158,6 +158,31 @@ def test_the_limit_is_hard(lived, engine, limit):
         assert context.items
 
 
+@pytest.mark.parametrize("limit", [120, 150, 200, 300, 400, 800])
+def test_with_little_room_there_are_fewer_but_each_says_what_went_wrong_and_why(engine, limit):
+    experiences = Experiences(engine)
+    for about in ABOUT[:6]:
+        begun = experiences.start(
+            "shop", domain="debugging", strategy="read-the-error",
+            goal=f"Mend {about} so that nobody waits longer than two seconds at noon",
+            hypothesis=f"A timeout in {about} is far too short for the slow network of the stations",
+            action=f"Double the timeout of {about} and restart the workers one by one",
+            prediction=f"No more errors from {about} in the log of the afternoon shift",
+        )  # fmt: skip
+        experiences.resolve(
+            "shop", begun.id, "falsified", f"as many errors from {about} as there were before the change",
+            surprise=f"a second file overrides what {about} reads at its start",
+            root_cause=RootCause("wrong-assumption", f"nobody had looked how {about} loads its settings"),
+            lesson=Lesson(f"printing the settings of {about} as they were loaded"),
+        )  # fmt: skip
+    engine.embed_pending("shop")
+    context = premortem(Searcher(engine, "shop", experiences, deadline_ms=None), max_tokens=limit)
+    told = context.markdown.count("**Experience**")
+    assert 1 <= told == len(re.findall(r"Outcome\*\*: falsified - as many errors", context.markdown))
+    assert told == context.markdown.count("**Surprise**: a second file overrides")
+    assert told == context.markdown.count("**Root cause**: wrong-assumption - nobody had")
+
+
 def test_nothing_lived_is_nothing_to_fear(engine):
     context = premortem(Searcher(engine, "shop", Experiences(engine)))
     assert (context.markdown, context.items) == ("", ())

@@ -64,7 +64,10 @@ _USUAL = TokenBudget()
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Every part has its percentage of the whole; a query that needs more takes it from the others."""
+    """Every part has its percentage of the whole, and one with 0 stays out, whatever others leave over.
+
+    A query that needs more than its percentage takes it from the others.
+    """
 
     system_pct: float = 100 * _USUAL.system / _USUAL.total
     history_pct: float = 100 * _USUAL.history / _USUAL.total
@@ -74,37 +77,53 @@ class Fixed:
 
     def __post_init__(self) -> None:
         percentages = [getattr(self, part.name) for part in fields(self)]
-        if not all(0 <= percentage <= 100 for percentage in percentages):  # also refuses what is no number
-            raise ValidationError(f"percentages are from 0 to 100, not {percentages}")
+        if not all(map(_is_percentage, percentages)):
+            raise ValidationError(f"percentages are numbers from 0 to 100, not {percentages}")
         if sum(percentages) > 100 + 1e-6:
             raise ValidationError(f"percentages sum to {sum(percentages):g}; make them 100 or less")
+        if not any(percentages):
+            raise ValidationError("every percentage is 0; give at least one part some of the window")
 
     def of(self, category: BudgetCategory) -> float:
         """The percentage of one part."""
         percentage: float = getattr(self, f"{category}_pct")
         return percentage
 
+    def leaves_out(self, category: BudgetCategory) -> bool:
+        """Whether a part is not to be in the prompt, however much room there is; never the query."""
+        return category != "query" and self.of(category) == 0
+
 
 @dataclass(frozen=True, slots=True)
 class Dynamic:
     """The longer the conversation, the more of it and the less of documents."""
+
+    def leaves_out(self, category: BudgetCategory) -> bool:  # noqa: ARG002
+        """No part is left out."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
 class Prioritized:
     """Parts are filled to their usual size in this order until nothing is left; the first takes what is over.
 
-    The query comes first wherever it stands. A part that is not named, or has nothing to say, gets nothing.
+    The query comes first wherever it stands. A part that is not named, or has nothing to say, gets nothing,
+    whatever others leave over: name `system`, or there are no instructions.
     """
 
     order: tuple[BudgetCategory, ...] = ("query", "system", "history", "rag", "entities")
 
     def __post_init__(self) -> None:
+        there = ", ".join(CATEGORIES)
+        if not isinstance(self.order, list | tuple) or not self.order:
+            raise ValidationError(f"order {self.order!r} names no parts; give a tuple of some of: {there}")
         unknown = [name for name in self.order if name not in CATEGORIES]
         if unknown or len(set(self.order)) < len(self.order):
-            raise ValidationError(
-                f"order {list(self.order)} must name parts once each; there are: {', '.join(CATEGORIES)}"
-            )
+            raise ValidationError(f"order {list(self.order)} must name parts once each; there are: {there}")
+
+    def leaves_out(self, category: BudgetCategory) -> bool:
+        """Whether a part is not to be in the prompt, however much room there is; never the query."""
+        return category != "query" and category not in self.order
 
 
 AllocationStrategy = Fixed | Dynamic | Prioritized
@@ -120,6 +139,7 @@ class TokenBudgetManager:
 
     def __post_init__(self) -> None:
         whole("total_budget", self.total_budget, 1, MOST_TOKENS)
+        sound_strategy(self.strategy)
 
     def allocate(self, query: str, dialogue_state: DialogueState, available_chunks: int) -> TokenBudget:
         """The parts' tokens; refuses a query that is more than the whole."""
@@ -192,6 +212,13 @@ class _Contents:
         return history, entities, rag
 
 
+def sound_strategy(strategy: object) -> AllocationStrategy:
+    """One of the ways to divide a window, or an error that names them."""
+    if not isinstance(strategy, AllocationStrategy):
+        raise ValidationError(f"strategy is Dynamic(), Fixed(…) or Prioritized((…)), not {strategy!r}")
+    return strategy
+
+
 def flow(budget: TokenBudget, wanted: Mapping[BudgetCategory, int]) -> TokenBudget:
     """The same tokens where they are of use: what a part does not want goes to those that want more.
 
@@ -208,6 +235,10 @@ def flow(budget: TokenBudget, wanted: Mapping[BudgetCategory, int]) -> TokenBudg
             given[name] += taken
             spare -= taken
     return TokenBudget(**given)
+
+
+def _is_percentage(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100
 
 
 def _shares(whole_tokens: int, weights: Sequence[float], of: float | None = None) -> list[int]:

@@ -28,6 +28,10 @@ TITLES: Mapping[str, str] = {
 }
 """The sections of a context, in their order, by the source that fills each."""
 
+SPARE = ("Action", "Prediction", "Hypothesis", "Goal", "Lesson")
+"""The lines that an experience can do without where room is short, what is missed least first. What came of
+it, what surprised and why it failed are what it is told for."""
+
 _NAME, _FILES = 120, 5
 _STEPS = ("goal", "hypothesis", "action", "prediction")
 _UNVERIFIED = ("tool", "web")

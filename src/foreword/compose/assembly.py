@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.compose.assembled import document, whereabouts
-from foreword.compose.share import LEAST_ITEM, WEIGHTS, allowances, chosen, item_cap
+from foreword.compose.assembled import SPARE, document, whereabouts
+from foreword.compose.share import LEAST, LEAST_ITEM, WEIGHTS, allowances, chosen, item_cap
 from foreword.compose.shorten import shortened
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def fit(pieces: Sequence[Piece], layout: Layout, budget: int, tokenizer: Tokeniz
     weights = {source: WEIGHTS.get(source, 1) for source in shelves}
     costs = {source: [piece.tokens + _BETWEEN for piece in shelf] for source, shelf in shelves.items()}
     given = allowances(weights, costs, room)
-    caps = {source: item_cap(given[source]) for source in shelves}
+    caps = {source: item_cap(given[source], LEAST.get(source, LEAST_ITEM)) for source in shelves}
 
     def cost(source: str, at: int, room: float) -> int | None:
         cap, piece = caps[source], shelves[source][at]
@@ -90,7 +90,7 @@ def fit(pieces: Sequence[Piece], layout: Layout, budget: int, tokenizer: Tokeniz
     ranks = {source: [piece.rank for piece in shelf] for source, shelf in shelves.items()}
     places = chosen(ranks, cost, given, room)
     kept = [_cut(shelves[source][at], caps[source], tokenizer) for source in shelves for at in places[source]]
-    if not kept and guessed and not hard:
+    if not kept and guessed and (room >= LEAST_ITEM or not hard):
         best = _counted(max(guessed, key=lambda piece: piece.rank), tokenizer)
         kept = [_cut(best, max(LEAST_ITEM, room), tokenizer)]
     return _settled(kept, guessed, layout, budget, tokenizer, hard=hard)
@@ -130,7 +130,8 @@ def _cut(piece: Piece, cap: int, tokenizer: Tokenizer) -> Piece:
     if piece.tokens <= most:
         return piece
     item = piece.item
-    content = shortened(item.content, most, whereabouts(item.source, item.metadata), tokenizer)
+    spare = SPARE if item.source == "experience" else ()
+    content = shortened(item.content, most, whereabouts(item.source, item.metadata), tokenizer, spare)
     return replace(piece, item=replace(item, content=content), tokens=tokenizer.count(content))
 
 

@@ -47,7 +47,7 @@ class EntityContextConfig:
     """How many entities are worded, and how much is said of each."""
 
     max_entities: int = 10
-    min_relevance: float = 0.3
+    min_relevance: float = 0.2
     attributes_per_entity: int = 4
     include_relationships: bool = True
     template: EntityTemplate = DEFAULT_TEMPLATE

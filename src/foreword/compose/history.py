@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from foreword.clean import indented
 from foreword.compose.middle import LEAST, shortened_in_middle
 from foreword.compose.parts import sheltered
+from foreword.compose.telling import told
 from foreword.compose.turns import FormattedTurn, TurnStyle, TurnWording, blocks, chronological, same
+from foreword.errors import ValidationError
 from foreword.options import share, whole
 
 if TYPE_CHECKING:
@@ -34,6 +36,10 @@ class HistoryTemplate:
     summary: str = "[Conversation summary: {}]"
     recalled: str = "Earlier in this conversation:"
     recent: str = "Recent conversation:"
+
+    def __post_init__(self) -> None:
+        if "{}" not in self.summary:
+            raise ValidationError(f"the template {self.summary!r} has no {{}}; put it where a summary goes")
 
 
 DEFAULT_TEMPLATE = HistoryTemplate()
@@ -60,7 +66,10 @@ class HistoryFormatterConfig:
 
 @dataclass(frozen=True, slots=True)
 class FormattedHistory:
-    """A worded conversation; recalled and recent turns are oldest first, `token_count` is that of `text`."""
+    """A worded conversation; recalled and recent turns are oldest first, `token_count` is that of `text`.
+
+    `problem` says why there is no summary, or not all of it, where the summarizer failed.
+    """
 
     summary: str | None = None
     recalled: tuple[FormattedTurn, ...] = ()
@@ -68,6 +77,7 @@ class FormattedHistory:
     text: str = ""
     token_count: int = 0
     template: HistoryTemplate = DEFAULT_TEMPLATE
+    problem: str = ""
 
 
 def history_of(
@@ -76,11 +86,12 @@ def history_of(
     recent: Sequence[FormattedTurn],
     tokenizer: Tokenizer,
     template: HistoryTemplate = DEFAULT_TEMPLATE,
+    problem: str = "",
 ) -> FormattedHistory:
     """The parts as one text, counted."""
     text = history_text(summary, recalled, recent, template)
     return FormattedHistory(
-        summary or None, tuple(recalled), tuple(recent), text, tokenizer.count(text), template
+        summary or None, tuple(recalled), tuple(recent), text, tokenizer.count(text), template, problem
     )
 
 
@@ -190,8 +201,9 @@ class HistoryFormatter:
         """What came before the recent turns, told in what room there is."""
         room = min(self.config.max_summary_tokens, draft.left - self._heading(self.config.template.summary))
         if draft.first and room >= LEAST:
-            told = self._summarizer.summarize(draft.turns[: draft.first], room)
-            draft.summary = shortened_in_middle(sheltered(told).strip(), room, self._tokenizer)
+            summary = told(self._summarizer, draft.turns[: draft.first], room)
+            draft.summary = shortened_in_middle(sheltered(summary.text).strip(), room, self._tokenizer)
+            draft.problem = summary.problem
 
     def _whole(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
         """The turns of a block, if all of them fit together."""
@@ -215,7 +227,9 @@ class HistoryFormatter:
         while True:
             recent = [turn for block in reversed(draft.recent) for turn in block]
             recalled = chronological(draft.recalled, draft.turns)
-            made = history_of(draft.summary, recalled, recent, self._tokenizer, self.config.template)
+            made = history_of(
+                draft.summary, recalled, recent, self._tokenizer, self.config.template, draft.problem
+            )
             if made.token_count <= max_tokens or not made.text:
                 return made
             draft.drop()
@@ -233,7 +247,7 @@ class _Draft:
         self.first = len(turns)
         self.recent: list[list[FormattedTurn]] = []
         self.recalled: list[FormattedTurn] = []
-        self.summary = ""
+        self.summary = self.problem = ""
         self.exchange = 0
 
     def add(self, start: int, block: list[FormattedTurn]) -> None:
@@ -241,9 +255,9 @@ class _Draft:
         self.first = start
         self.recent.append(block)
         self.left -= _cost(block)
-        told = {same(worded.turn) for worded in block}
-        self.left += _cost([worded for worded in self.recalled if same(worded.turn) in told])
-        self.recalled = [worded for worded in self.recalled if same(worded.turn) not in told]
+        said = {same(worded.turn) for worded in block}
+        self.left += _cost([worded for worded in self.recalled if same(worded.turn) in said])
+        self.recalled = [worded for worded in self.recalled if same(worded.turn) not in said]
 
     def shown(self) -> set[Hashable]:
         """The recent turns, by what their copies have in common with them."""

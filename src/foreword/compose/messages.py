@@ -101,10 +101,11 @@ def _answered(turns: Sequence[FormattedTurn], at: int) -> tuple[tuple[ToolCall, 
 
 
 def _named(turn: FormattedTurn) -> str:
-    """What was said, after the speaker's name where there is one."""
+    """What was said, after its time where that is wanted, and the speaker's name where there is one."""
     text = turn.content.strip()
     name = sheltered_line(turn.turn.name)
-    return f"{name}: {text}" if name and text else text
+    said = f"{name}: {text}" if name and text else text
+    return f"{turn.stamp}{said}" if said else ""
 
 
 def _openai_call(call: ToolCall) -> Message:

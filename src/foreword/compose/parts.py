@@ -22,7 +22,7 @@ _HEADING = re.compile(
 )
 _BRACKET = re.compile(r"[\[［【]")
 _PLAIN = re.compile(r"[\n\t -~]*")
-_HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")
+HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")
 _OTHER_BREAKS = re.compile("[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
@@ -51,7 +51,7 @@ def verbatim(text: str) -> str:
 
 def whole_characters(text: str) -> str:
     """The text without halves of characters, which no encoding can carry."""
-    return _HALF_A_CHARACTER.sub("", text)
+    return HALF_A_CHARACTER.sub("", text)
 
 
 def _seen(text: str) -> str:

@@ -14,6 +14,7 @@ from foreword.compose.entity_context import without_details
 from foreword.compose.history import FormattedHistory, history_of
 from foreword.compose.middle import shortened_in_middle
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
+from foreword.compose.telling import Told, told
 from foreword.compose.turns import FormattedTurn, blocks, tidied
 
 if TYPE_CHECKING:
@@ -108,9 +109,11 @@ def older_summarised(keep: int, tokens: int) -> Reduction:
             return content, ""
         half = (means.tokenizer.count(before) + sum(turn.tokens for turn in older)) // 2
         summary = _summed_up(before, [turn.turn for turn in older], min(tokens, half), means)
-        how = "but for a summary" if summary else "without a summary"
+        how = "but for a summary" if summary.text else "without a summary"
         lost = f"{_many(len(older), 'older turn')} {how}" if older else "some of the summary"
-        return _with_history(content, means, summary=summary, recent=recent), lost
+        made = _with_history(content, means, summary=summary.text, recent=recent)
+        problem = summary.problem or history.problem
+        return replace(made, history=replace(made.history, problem=problem)), lost
 
     return step
 
@@ -165,11 +168,11 @@ def without_history(content: ContextContent, means: Means) -> tuple[ContextConte
     return replace(content, history=NO_HISTORY), "the conversation" if content.history.text else ""
 
 
-def _summed_up(before: str, older: Sequence[Turn], tokens: int, means: Means) -> str:
+def _summed_up(before: str, older: Sequence[Turn], tokens: int, means: Means) -> Told:
     """What the summary said before and what these turns say, half the tokens for each."""
-    told = means.summarizer.summarize(older, tokens // 2 if before else tokens) if older else ""
-    kept = shortened_in_middle(before, tokens - means.tokenizer.count(told) - 1, means.tokenizer)
-    return shortened_in_middle(f"{kept} {told}".strip(), tokens, means.tokenizer)
+    new = told(means.summarizer, older, tokens // 2 if before else tokens) if older else Told()
+    kept = shortened_in_middle(before, tokens - means.tokenizer.count(new.text) - 1, means.tokenizer)
+    return replace(new, text=shortened_in_middle(f"{kept} {new.text}".strip(), tokens, means.tokenizer))
 
 
 def _first_kept(history: FormattedHistory, keep: int) -> int:
@@ -199,6 +202,7 @@ def _with_history(
         history.recent_turns if recent is None else recent,
         means.tokenizer,
         history.template,
+        history.problem,
     )
     return replace(content, history=made)
 

@@ -20,14 +20,17 @@ MAX_ITEM_FRACTION = 0.25
 LEAST_ITEM = 32
 """An item is not cut to fewer tokens than this: nothing sensible would be left of it."""
 
+LEAST: Mapping[str, int] = dict.fromkeys(WEIGHTS, LEAST_ITEM) | {"experience": 104}
+"""The same by source: an experience needs more than others, to say what came of it and why. Where room is
+short, there are fewer of them instead."""
 
 LEAST_COST = 8
 """No item costs less: with fewer tokens left, there is no use in looking."""
 
 
-def item_cap(allowance: float) -> int:
+def item_cap(allowance: float, least: int = LEAST_ITEM) -> int:
     """The most tokens that one item may have, when its source has so many."""
-    return max(LEAST_ITEM, int(allowance * MAX_ITEM_FRACTION))
+    return max(least, int(allowance * MAX_ITEM_FRACTION))
 
 
 def allowances(

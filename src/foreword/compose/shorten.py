@@ -1,7 +1,8 @@
 """Make one item of a Markdown document shorter, to a number of tokens, and say where the rest is.
 
 A text is cut at its end, between words, and a fence that the cut left open is closed. A list of named lines
-is shortened line by line, so that the last of them, which often says most, is not lost. Counts are exact.
+loses a little of every line; where that is not enough, the lines that can be spared go, one after another,
+and of the others even less is said. Counts are exact.
 """
 
 from __future__ import annotations
@@ -14,28 +15,42 @@ from foreword.compose.quoting import shortened as short_line
 from foreword.tokens import cut
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from foreword.tokens import Tokenizer
 
 _FENCE = re.compile(r"^(`{3,}).*(?:\n|\Z)", re.MULTILINE)
 _HALF_A_FENCE = re.compile(r"\n`+[\w+#.-]*\Z")
 _HALF_A_LABEL = re.compile(r"\n\*\w[^\n]*\Z")
 _LISTED = "\n- **"
+_NAMED = re.compile(r"- \*\*(\w[\w ]*)\*\*:")
 _CHARACTERS = 16
 """More characters than a token has, but for runs of white space: no need to look beyond."""
 
-_WIDTHS = (800, 400, 280, 200, 140, 100, 70, 50)
+_WIDTHS = (800, 400, 280, 200, 140, 120, 100, 85, 70, 60, 50)
 """How long the lines of a list may be, from generous to terse."""
+
+_SAYING = 100
+"""Lines that are shorter say little: what can be spared goes before others are cut to less."""
+
+_TERSEST = (40, 30)
+"""How long they may be when all that can be spared is gone, the note too: a name, and a word or two."""
 
 _SAFETY, _GUESSES = 2, 6
 
 
-def shortened(text: str, tokens: int, note: str, tokenizer: Tokenizer) -> str:
-    """The text within so many tokens, with the note behind it if it had to be cut and there is room."""
+def shortened(text: str, tokens: int, note: str, tokenizer: Tokenizer, spare: Sequence[str] = ()) -> str:
+    """The text within so many tokens, with the note behind it if it had to be cut and there is room.
+
+    `spare` are the names of lines that a list can do without, what is missed least first.
+    """
     if tokenizer.count(text) <= tokens:
         return text
     behind = f"\n\n{note}"
-    if _LISTED in text and (listed := _terse(text, tokens, behind, tokenizer)):
-        return listed
+    if _LISTED in text:
+        kept = _with_less(text.split("\n"), spare)
+        last = "\n".join(kept[-1])
+        return _terse(kept, tokens, behind, tokenizer) or _begun(last, tokens, tokenizer)
     room = tokens - tokenizer.count("..." + behind) - _SAFETY
     while room > 0:
         made = _ended(_beginning(text, room, tokenizer)) + behind
@@ -43,6 +58,11 @@ def shortened(text: str, tokens: int, note: str, tokenizer: Tokenizer) -> str:
         if over <= 0:
             return made
         room -= over
+    return _begun(text, tokens, tokenizer)
+
+
+def _begun(text: str, tokens: int, tokenizer: Tokenizer) -> str:
+    """The beginning of a text, where there is no room for a note."""
     return _ended(_beginning(text, max(1, tokens - _SAFETY), tokenizer))
 
 
@@ -58,16 +78,35 @@ def _beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
     return cut(text[:size], tokens, tokenizer)
 
 
-def _terse(text: str, tokens: int, behind: str, tokenizer: Tokenizer) -> str:
-    """A list with every line as long as it may be for all to fit; nothing when none is terse enough."""
-    lines = text.split("\n")
+def _terse(kept: Sequence[Sequence[str]], tokens: int, behind: str, tokenizer: Tokenizer) -> str:
+    """Of lists with fewer and fewer lines the first that fits, each line as long as may be; else nothing."""
 
-    def made(width: int) -> str:
-        return "\n".join(short_line(line, width) for line in lines) + behind
+    def fits(made: str) -> bool:
+        return tokenizer.count(made) <= tokens
 
-    # The widths get smaller: those that are too wide come first, and there are few of them to look at.
-    first = bisect_left(_WIDTHS, 1, key=lambda width: int(tokenizer.count(made(width)) <= tokens))
-    return made(_WIDTHS[first]) if first < len(_WIDTHS) else ""
+    def widest(lines: Sequence[str], behind: str, widths: Sequence[int]) -> str:
+        # The widths get smaller: those that are too wide come first, and there are few of them to look at.
+        first = bisect_left(widths, 1, key=lambda width: int(fits(_narrow(lines, width) + behind)))
+        return _narrow(lines, widths[first]) + behind if first < len(widths) else ""
+
+    # Fewer lines are shorter: the first number of them that fits is found in the same way.
+    first = bisect_left(kept, 1, key=lambda lines: int(fits(_narrow(lines, _SAYING) + behind)))
+    lines = kept[min(first, len(kept) - 1)]
+    return widest(lines, behind, _WIDTHS) or widest(lines, "", (*_WIDTHS, *_TERSEST))
+
+
+def _narrow(lines: Sequence[str], width: int) -> str:
+    return "\n".join(short_line(line, width) for line in lines)
+
+
+def _with_less(lines: Sequence[str], spare: Sequence[str]) -> list[list[str]]:
+    """The lines; then again without those named first in `spare`, without the next too, and so on."""
+    names = [found[1] if (found := _NAMED.match(line)) else "" for line in lines]
+    there = [name for name in spare if name in names]
+    return [
+        [line for line, name in zip(lines, names, strict=True) if name not in there[:gone]]
+        for gone in range(len(there) + 1)
+    ]
 
 
 def _ended(head: str) -> str:

@@ -66,6 +66,9 @@ class Expert:
 
     domain: str
 
+    def __post_init__(self) -> None:
+        _text("domain", self.domain)
+
     def __str__(self) -> str:
         return (
             f"You are an expert assistant specializing in {self.domain}. "
@@ -87,6 +90,9 @@ class Custom:
 
     description: str
 
+    def __post_init__(self) -> None:
+        _text("description", self.description)
+
     def __str__(self) -> str:
         return self.description
 
@@ -106,7 +112,7 @@ class FormattingPreferences:
 
 @dataclass(frozen=True, slots=True)
 class UserPreferences:
-    """How a user wants to be answered."""
+    """How a user wants to be answered; each of the custom instructions is a line of its own."""
 
     style: CommunicationStyle = "professional"
     verbosity: Verbosity = "moderate"
@@ -122,6 +128,11 @@ class UserPreferences:
         ):
             if getattr(self, name) not in sentences:
                 raise ValidationError(f"{name} is one of {', '.join(sentences)}, not {getattr(self, name)!r}")
+        if not isinstance(self.formatting, FormattingPreferences):
+            raise ValidationError(f"formatting is a FormattingPreferences(…), not {self.formatting!r}")
+        own = self.custom_instructions
+        if not isinstance(own, list | tuple) or not all(isinstance(line, str) for line in own):
+            raise ValidationError(f"custom_instructions is a tuple of texts, as ('Be brief.',), not {own!r}")
 
     def sentences(self) -> list[str]:
         """The wishes that have words of ours."""
@@ -149,6 +160,16 @@ class SystemPromptBuilder:
     agent_personality: AgentPersonality = Helpful()
     user_preferences: UserPreferences | None = None
     tokenizer: Tokenizer = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        _text("base_instructions", self.base_instructions)
+        if not isinstance(self.agent_personality, AgentPersonality):
+            raise ValidationError(
+                "agent_personality is Helpful(), Expert('…'), Conversational() or Custom('…'), "
+                f"not {self.agent_personality!r}"
+            )
+        if not isinstance(self.user_preferences, UserPreferences | None):
+            raise ValidationError(f"user_preferences is a UserPreferences(…), not {self.user_preferences!r}")
 
     def build(self, max_tokens: int) -> str:
         """The system prompt in at most so many tokens; empty if not even one sentence fits."""
@@ -209,6 +230,11 @@ class SystemPromptBuilder:
 
     def _fits(self, parts: Sequence[str], max_tokens: int) -> bool:
         return self.tokenizer.count(_joined(parts)) <= max_tokens
+
+
+def _text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise ValidationError(f"{name} must be text, not {type(value).__name__}")
 
 
 def _joined(parts: Sequence[str]) -> str:

@@ -32,7 +32,8 @@ _ATTEMPTS, _GLANCE = 4, 200
 class FormattedTurn:
     """A turn, what is kept of its words (`content`), and the line that the prompt has (`formatted`).
 
-    The `rank` of a recalled turn says how well it bears on the question: 0 is the best.
+    The `rank` of a recalled turn says how well it bears on the question: 0 is the best. `stamp` is its time
+    as the line has it, empty where that is not wanted.
     """
 
     turn: Turn
@@ -40,6 +41,7 @@ class FormattedTurn:
     formatted: str
     tokens: int
     rank: int = 0
+    stamp: str = ""
 
     @property
     def turn_id(self) -> str:
@@ -62,9 +64,13 @@ class TurnStyle:
 
     def label(self, turn: Turn) -> str:
         """The time and the speaker, as far as they are wanted and known."""
-        form = " ".join(["%Y-%m-%d"] * self.date + ["%H:%M"] * self.time)
-        when = f"[{turn.timestamp.strftime(form)}] " if turn.timestamp is not None and form else ""
+        when = self.stamp(turn)
         return f"{when}{sheltered_line(turn.speaker)}: " if self.speaker else when
+
+    def stamp(self, turn: Turn) -> str:
+        """The time in brackets and a blank, if it is wanted and known; else nothing."""
+        form = " ".join(["%Y-%m-%d"] * self.date + ["%H:%M"] * self.time)
+        return f"[{turn.timestamp.strftime(form)}] " if turn.timestamp is not None and form else ""
 
 
 class TurnWording:
@@ -99,7 +105,7 @@ class TurnWording:
     def _within(self, turn: Turn, content: str, style: TurnStyle, room: int) -> FormattedTurn | None:
         line = _line(turn, content, style)
         tokens = self.count(line)
-        return FormattedTurn(turn, content, line, tokens) if tokens <= room else None
+        return FormattedTurn(turn, content, line, tokens, stamp=style.stamp(turn)) if tokens <= room else None
 
 
 def tidied(turn: FormattedTurn, tokenizer: Tokenizer) -> FormattedTurn:

@@ -1,13 +1,14 @@
 """The entities of one conversation: who and what is talked about, under which names, and how much of late.
 
 Knows what turns mention and claim, and when; how names are found in a text is handed in. Salience is computed
-when it is asked for, so that a turn costs what it mentions, however long the conversation is. Not for several
-threads at once.
+when it is asked for, so that a turn costs what it mentions, however long the conversation is. Whoever changes
+a registry is alone with it; a `snapshot` may be read meanwhile.
 """
 
 from __future__ import annotations
 
 import heapq
+import weakref
 from collections import deque
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.dialogue import EntityRelationship
 from foreword.errors import ValidationError
 from foreword.knowledge.claims import SPEAKER, claims
+from foreword.knowledge.copying import copied
 from foreword.knowledge.name_book import NameBook, Record
 from foreword.words import fold
 
@@ -71,6 +73,29 @@ class EntityRegistry:
         self._speakers: dict[str, str] = {}
         self._trail: deque[Seen] = deque(maxlen=_TRAIL)
         self._now = 0
+        self._holders: weakref.WeakSet[EntityRegistry] = weakref.WeakSet((self,))
+
+    def snapshot(self) -> EntityRegistry:
+        """The registry as it stands: what either of the two hears later, the other does not know.
+
+        Costs nothing until then; whoever changes while the other is still there leaves it what both had.
+        """
+        other = EntityRegistry(self._find, decay=self._decay, floor=self._floor)
+        other._book, other._speakers, other._trail = self._book, self._speakers, self._trail
+        other._now = self._now
+        other._holders = self._holders
+        self._holders.add(other)
+        return other
+
+    def _leave_the_others(self) -> None:
+        """Before anything changes: what others still look at is left to them, and a copy is ours."""
+        if len(self._holders) == 1:
+            return
+        book = NameBook()
+        vars(book).update(copied(vars(self._book)))
+        self._book, self._speakers, self._trail = book, dict(self._speakers), self._trail.copy()
+        self._holders.discard(self)  # only now: who is alone changes what was shared
+        self._holders = weakref.WeakSet((self,))
 
     # Turns in -------------------------------------------------------------------------------------------
 
@@ -78,6 +103,7 @@ class EntityRegistry:
         """Whom a turn mentions, registered, each once; `index` counts turns from 0."""
         if index < 0:
             raise ValidationError(f"turns are counted from 0, not {index}")
+        self._leave_the_others()
         self._now = max(self._now, index)
         text, speaker = turn.text, self._speaker(turn)
         found = sorted(self._find(text), key=lambda mention: mention.start)
@@ -227,6 +253,7 @@ class EntityRegistry:
 
     def merge(self, kept_id: str, other_id: str) -> Entity:
         """Two entities are one: what is known of the other goes to the one that is kept."""
+        self._leave_the_others()
         kept, other = self._book.get(kept_id), self._book.get(other_id)
         if kept is None or other is None:
             missing = kept_id if kept is None else other_id

@@ -19,8 +19,9 @@ from foreword.compose import messages
 from foreword.compose.allocation import TokenBudgetManager, flow
 from foreword.compose.entity_context import entities_text
 from foreword.compose.knowledge_chunk import knowledge_text
+from foreword.compose.parts import HALF_A_CHARACTER
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
-from foreword.errors import ForewordError, QueryTooLarge
+from foreword.errors import ForewordError, QueryTooLarge, ValidationError
 from foreword.log import get_logger
 from foreword.pipeline import SEARCH, drop_superseded, hush_below
 from foreword.recipes.dialogue_parts import FoundParts, Made, Recalled, Retrieved
@@ -30,11 +31,11 @@ from foreword.types import Entry, Note, Receipt, StageTime
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from foreword.compose.allocation import TokenBudget
+    from foreword.compose.allocation import BudgetCategory, TokenBudget
     from foreword.compose.compress import CompressionLevel
     from foreword.compose.knowledge_chunk import KnowledgeChunk
     from foreword.compose.system_prompt import SystemPrompt
-    from foreword.dialogue import ResolvedEntity
+    from foreword.dialogue import DialogueState, ResolvedEntity
     from foreword.pipeline import Stage
     from foreword.recipes.dialogue_parts import Conversing
 
@@ -79,24 +80,39 @@ def inject_context(
 
     A query that is too long for the window, alone, is refused: QueryTooLarge.
     """
+    _refuse_what_is_no_text(query)
     log = _Log()
     manager = TokenBudgetManager(max_tokens, session.tokenizer, session.strategy)
     least = prompt_tokens(ContextContent(query), session.tokenizer)
     if least > max_tokens:
         raise QueryTooLarge(least, max_tokens)
-    budget = manager.allocate(query, session.state, session.available_chunks())
-    found = _found(query, session, max_tokens, log)
+    state = session.state
+    chunks = session.available_chunks()
+    budget = manager.allocate(query, state, chunks)
+    found = _found(query, session, max_tokens, log, knowing=chunks > 0)
     with log.timed("word"):
-        content, system, budget = _worded(query, session, budget, found)
+        content, system, budget = _worded(query, session, state, budget, found)
     with log.timed("compress"):
         compressed = session.wording.compressor.compress(content, max_tokens)
-    receipt = _receipt(Made(query, max_tokens, session, budget, found, system, compressed), log)
+    if problem := compressed.content.history.problem or content.history.problem:
+        log.notes.append(Note("summary", f"left out: {problem}"))
+    receipt = _receipt(Made(query, max_tokens, session, state, budget, found, system, compressed), log)
     if keep:
         session.file(receipt)
     content = compressed.content
     return InjectedContext(
         content, prompt_text(content), compressed.token_count, budget, compressed.level, receipt
     )
+
+
+def _refuse_what_is_no_text(query: object) -> None:
+    if not isinstance(query, str):
+        raise ValidationError(f"the query must be text, not {type(query).__name__}")
+    if "\0" in query or HALF_A_CHARACTER.search(query):
+        raise ValidationError(
+            "the query holds a NUL character or half a character (a lone surrogate); no model can read it: "
+            "take it out"
+        )
 
 
 @dataclass(slots=True)
@@ -123,31 +139,35 @@ class _Log:
                 return otherwise
 
 
-def _found(query: str, session: Conversing, max_tokens: int, log: _Log) -> FoundParts:
+def _found(query: str, session: Conversing, max_tokens: int, log: _Log, *, knowing: bool) -> FoundParts:
+    """What the parts may be made of; documents are asked where there are any."""
     nobody: Sequence[ResolvedEntity] = ()
     entities = log.asked("resolve", lambda: session.resolve(query), nobody)
     recalled = log.asked("recall", lambda: session.recall(query, max_tokens), Recalled())
-    retrieved = log.asked("retrieve", lambda: session.retrieve(query, entities, max_tokens), Retrieved())
+
+    def retrieve() -> Retrieved:
+        return session.retrieve(query, entities, max_tokens) if knowing else Retrieved()
+
+    retrieved = log.asked("retrieve", retrieve, Retrieved())
     log.notes += [*recalled.notes, *retrieved.notes]
     return FoundParts(tuple(entities), recalled, retrieved)
 
 
 def _worded(
-    query: str, session: Conversing, budget: TokenBudget, found: FoundParts
+    query: str, session: Conversing, state: DialogueState, budget: TokenBudget, found: FoundParts
 ) -> tuple[ContextContent, SystemPrompt, TokenBudget]:
     """The parts in words, each within what it was given or got from the others."""
-    wording, state, count = session.wording, session.state, session.tokenizer.count
+    wording, count = session.wording, session.tokenizer.count
     room = budget.total - budget.query
     entities = wording.entities.format(state, found.entities, room)
-    budget = flow(
-        budget,
-        {
-            "system": wording.system.compose(room).token_count,
-            "history": room if state.turns else 0,
-            "entities": count(entities_text(entities)) + _ENTITY_JOINS + 2 * len(entities) if entities else 0,
-            "rag": count(knowledge_text(found.retrieved.chunks)),
-        },
-    )
+    wanted: dict[BudgetCategory, int] = {
+        "system": wording.system.compose(room).token_count,
+        "history": room if state.turns else 0,
+        "entities": count(entities_text(entities)) + _ENTITY_JOINS + 2 * len(entities) if entities else 0,
+        "rag": count(knowledge_text(found.retrieved.chunks)),
+    }
+    leaves_out = session.strategy.leaves_out
+    budget = flow(budget, {part: 0 if leaves_out(part) else tokens for part, tokens in wanted.items()})
     system = wording.system.compose(budget.system)
     content = ContextContent(
         query,
@@ -171,6 +191,8 @@ def _within(
 
 
 def _receipt(made: Made, log: _Log) -> Receipt:
+    """Why the prompt is as it is; without a view of it, if what that may repeat was forgotten meanwhile."""
+    stands = made.session.state.turns[: len(made.state.turns)] == made.state.turns
     level, lost = made.compressed.level, (*made.system.lost, *made.compressed.lost)
     if lost:
         log.notes.append(Note("compress", f"{level.name.lower()}: lost {', '.join(lost)}"))
@@ -186,7 +208,7 @@ def _receipt(made: Made, log: _Log) -> Receipt:
         stages=tuple(log.stages),
         entries=(*_turns(made), *_chunks(made)),
         notes=tuple(log.notes),
-        view=pathmap(made),
+        view=pathmap(made) if stands else None,
     )
 
 

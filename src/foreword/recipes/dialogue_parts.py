@@ -135,6 +135,7 @@ class Made:
     query: str
     total: int
     session: Conversing
+    state: DialogueState
     budget: TokenBudget
     found: FoundParts
     system: SystemPrompt

@@ -53,7 +53,7 @@ def pathmap(made: Made) -> dict[str, Any]:
         "assembled/total_tokens": made.compressed.token_count,
         "assembled/under_budget": made.compressed.token_count <= made.total,
     }
-    root = f"/context/{made.session.session_id}/{len(made.session.state.turns)}"
+    root = f"/context/{made.session.session_id}/{len(made.state.turns)}"
     return {f"{root}/{path}": value for path, value in parts.items()}
 
 

@@ -367,6 +367,15 @@ class Store(ABC):
                 return
             after = items[-1].id
 
+    def tally(self, workspace: str, filters: Filters = Filters()) -> tuple[int, Item | None]:  # noqa: B008
+        """How many items pass the filters, and which of them was stored last.
+
+        As long as both stay the same, so do all of them: nobody has added one or taken one away. Whoever
+        follows some items asks this often, so an engine that can tell without reading them all should.
+        """
+        items = list(self.scan(workspace, filters))
+        return len(items), items[-1] if items else None
+
     def recent(
         self,
         workspace: str,

@@ -55,6 +55,7 @@ from foreword.store.base import (
     Repair,
     Scan,
     Search,
+    Store,
     Tell,
     Told,
     Unembedded,
@@ -85,7 +86,7 @@ from foreword.types import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.store.base import Operation, Store
+    from foreword.store.base import Operation
     from foreword.types import Probe
 
 HERE = "/home/ada/shop"
@@ -368,6 +369,28 @@ class StoreConformance(ABC):
                 store.put(workspace, [item("in", id="in", **passing), item("out", id="out", **failing)])
                 assert [one.id for one in store.scan(workspace, filters)] == ["in"], filters
                 assert [one.id for one in store.scan(workspace, filters, page=1)] == ["in"], filters
+
+    def test_a_tally_counts_what_passes_and_names_what_was_stored_last(self) -> None:
+        for number, (filters, passing, failing) in enumerate(FILTERED):
+            workspace = f"tally {number}"
+            with self.open_store() as store:
+                assert store.tally(workspace, filters) == (0, None), filters
+                store.put(workspace, [item("in", id="in", **passing), item("out", id="out", **failing)])
+                assert store.tally(workspace, filters) == (1, store.get(workspace, "in")[0]), filters
+                assert store.tally(workspace) == (2, store.get(workspace, "out")[0]), filters
+                assert store.tally(workspace, filters) == Store.tally(store, workspace, filters), filters
+
+    def test_a_tally_is_another_one_when_as_much_was_added_as_was_forgotten(self) -> None:
+        with self.open_store() as store:
+            store.put(HERE, [item(name, id=name) for name in "abc"])
+            before = store.tally(HERE)
+            for gone in "cb":  # the last of them, whose place might be given again, and one in the middle
+                store.delete(Delete(HERE, (gone,)))
+                assert store.tally(HERE)[0] == 2
+                store.put(HERE, [item(f"instead of {gone}", id=gone)])
+                assert store.tally(HERE) not in (before, (2, before[1]))
+                before = store.tally(HERE)
+            assert before == (3, store.get(HERE, "b")[0])
 
     def test_the_newest_come_first_by_when_they_were_made_not_when_they_were_stored(self) -> None:
         with self.open_store() as store:

@@ -266,6 +266,8 @@ def _edges_at(db: apsw.Connection, item_id: str) -> list[Relation]:
 
 
 def _put_receipt(shard: Shard, db: apsw.Connection, receipt: Receipt) -> None:
+    if receipt.view and not _are_kept(db, {entry.item_id for entry in receipt.entries}):
+        receipt = replace(receipt, view=None)  # its words were forgotten while it was on its way
     body = receipt_text(receipt)
     now = micros(receipt.created_at)
     db.execute(
@@ -278,6 +280,12 @@ def _put_receipt(shard: Shard, db: apsw.Connection, receipt: Receipt) -> None:
             "DELETE FROM receipts WHERE id IN "
             "(SELECT id FROM receipts ORDER BY created_at LIMIT max(1, (SELECT count(*) FROM receipts) / 10))"
         )
+
+
+def _are_kept(db: apsw.Connection, ids: set[str]) -> bool:
+    given = json.dumps(sorted(ids))
+    kept = db.execute("SELECT count(*) FROM items WHERE id IN (SELECT value FROM json_each(?))", (given,)).get
+    return bool(kept == len(ids))
 
 
 def _get_receipt(db: apsw.Connection, op: GetReceipt) -> Receipt | None:

@@ -25,7 +25,7 @@ from foreword.errors import (
     StoreReadOnly,
 )
 from foreword.log import get_logger
-from foreword.store import embedded, operations, renewal, schema
+from foreword.store import embedded, operations, probing, renewal, schema
 from foreword.store.base import (
     Check,
     Delete,
@@ -38,6 +38,7 @@ from foreword.store.base import (
     Untell,
     Write,
 )
+from foreword.store.rows import COLUMNS, item_of
 from foreword.store.vectors import CodeFile
 from foreword.store.writer import Writer
 from foreword.types import VectorProbe
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from foreword.store.indexes import ViewsOf
+    from foreword.types import Filters, Item
 
 _log = get_logger("foreword.store")
 
@@ -162,6 +164,14 @@ class Shard:
             with self._telling_lock:
                 self._telling = {s: wrote for s, wrote in self._telling.items() if not wrote.done()}
                 self._telling[op.session] = done
+
+    def tally(self, filters: Filters) -> tuple[int, Item | None]:
+        """How many items pass the filters, and which was stored last."""
+        clause, values = probing.where(filters)
+        with self._reader() as db:
+            count, last = db.execute(f"SELECT count(*), max(i.no) FROM items i WHERE {clause}", values).get
+            row = db.execute(f"SELECT {COLUMNS} FROM items WHERE no = ?", (last,)).fetchone()
+        return count, None if row is None else item_of(self.workspace, row)
 
     def close(self) -> None:
         """Finish the queue, sweep up after what was deleted here, fold the log in, and let go."""

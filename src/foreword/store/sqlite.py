@@ -46,7 +46,7 @@ from foreword.store.base import (
     Untell,
 )
 from foreword.store.shard import Limits, Shard, translated
-from foreword.types import Found, Item, Views
+from foreword.types import Filters, Found, Item, Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,6 +101,14 @@ class SqliteStore(Store):
         shard = self._shard(named(operation.workspace), create=_makes(operation))
         if shard is not None:
             shard.post(operation)
+
+    def tally(self, workspace: str, filters: Filters = Filters()) -> tuple[int, Item | None]:  # noqa: B008
+        """How many items pass the filters, and which was stored last; only that one is read."""
+        shard = self._shard(named(workspace), create=False)
+        if shard is None:
+            return 0, None
+        with translated(shard.path):
+            return shard.tally(filters)
 
     def workspaces(self) -> list[str]:
         """The workspaces that have something in a database here."""
