@@ -105,6 +105,42 @@ def test_planted_copies_are_found_and_nothing_else(disguise):
     assert precision >= LEAST_PRECISION
 
 
+# Texts that say the same of two things -------------------------------------------------------------------
+
+SAID_OF = (
+    "The {thing} cluster runs on Hetzner machines in Falkenstein and is backed up every night by the team.",
+    "{Name} owns the importer and reviews every change to the catalogue before it is released to the shops.",
+    "Every change to the supplier catalogue is reviewed by {Name} before it is released to the shops.",
+    "Call load_{thing}_rows before the nightly import, or the catalogue is read from the cache of yesterday.",
+    "Goal: make the {thing} tests pass again.\nHypothesis: the {thing} clock is ahead of the one we use.",
+    "The connection pool of the shop in {Place} is closed at midnight and opened again at five each morning.",
+)
+THINGS = ("staging", "billing", "production", "catalogue", "newsletter", "warehouse", "payment", "analytics")
+NAMES = ("Ana", "Bob", "Priya", "Jonas", "Wei", "Fatima", "Olu", "Katrin")
+PLACES = ("Lisbon", "Nuremberg", "Oslo", "Ghent", "Turku", "Porto", "Basel", "Krakow")
+
+
+@pytest.mark.parametrize("template", SAID_OF)
+def test_what_is_said_of_two_things_is_two_things(template):
+    told = zip(THINGS, NAMES, PLACES, strict=True)
+    written = [template.format(thing=thing, Name=name, Place=place) for thing, name, place in told]
+    assert twins(written) == {}
+
+
+@pytest.mark.parametrize("template", SAID_OF)
+def test_what_is_said_of_one_thing_with_a_slip_is_said_twice(template):
+    written = template.format(thing="staging", Name="Katrin", Place="Lisbon")
+    for seed in range(20):
+        assert alike(written, slips(random.Random(seed), written, 0.03))
+
+
+def test_lines_in_another_order_are_told_apart_by_their_names():
+    one = "The shop in Lisbon closes at midnight.\nIts rows are deleted by Priya on Mondays."
+    other = "Its rows are deleted by Jonas on Mondays.\nThe shop in Lisbon closes at midnight."
+    assert not alike(one, other)
+    assert alike(one, "\n".join(reversed(one.split("\n"))))
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -118,6 +154,8 @@ def test_planted_copies_are_found_and_nothing_else(disguise):
             "We do use the cache in the payment service here.",
             "We don't use the cache in the payment service here.",
         ),
+        ("The tests of module a take three minutes each.", "The tests of module b take three minutes each."),
+        ("The pause of the client is 3 s in each region", "The pause of the client is 3.5 s in each region"),
         ("alpha blames beta for it", "beta blames alpha for it"),
         ("Deploys happen on Tuesdays.", "Priya prefers small pull requests."),
         ("", ""),

@@ -66,3 +66,11 @@ def test_a_repeat_is_left_out_and_names_its_twin():
 def test_one_differing_number_in_a_short_text_is_not_a_repeat():
     kept, _ = without_repeats([result("a", text="Retries: 3"), result("b", text="Retries: 9 at most")])
     assert ids(kept) == ["a", "b"]
+
+
+def test_what_is_said_of_two_things_is_no_repeat():
+    said = "The {} cluster runs on Hetzner machines in Falkenstein and is backed up every night."
+    kept, _ = without_repeats(
+        [result("a", text=said.format("staging")), result("b", text=said.format("billing"))]
+    )
+    assert ids(kept) == ["a", "b"]

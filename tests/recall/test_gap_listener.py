@@ -40,6 +40,11 @@ def asks(text, encode=None):
         "Do we hash the serial number or keep it in the clear? I can't find a decision.",
         "I'm stuck: there is no definition of a late delivery in any document I was given.",
         "Parser and tests are done. What I don't know is how duplicates are meant to be merged.",
+        "This is unclear.",
+        "Unclear.",
+        "It is unclear which plan applies.",
+        "That part remains unclear",
+        "It's unclear whether the fee is due twice.",
     ],
 )
 def test_whoever_lacks_something_is_heard(text):
@@ -57,6 +62,9 @@ def test_whoever_lacks_something_is_heard(text):
         "The form says which field is missing.",
         "I asked Ana about the limit; it is 100, and that is what I built.",
         "The reply was `I do not know what you mean`, as the test expects.",
+        "Nothing is unclear.",
+        "It was unclear which plan applies; it is the monthly one.",
+        "Unclear names are rejected by the linter.",
     ],
 )
 def test_whoever_gets_on_offers_or_answers_is_not(text):
@@ -80,9 +88,12 @@ def test_the_encoder_is_asked_about_what_is_undecided_and_about_nothing_else():
         shown.append(text)
         return [0.0] * len(weights().vector)
 
-    for text in ("All 48 tests pass and the branch is merged.", "I can't find any decision on it anywhere."):
+    for text in ("All 48 tests pass and the branch is merged.", "Nobody told me which plan applies."):
         assert not UNDECIDED[0] < trait_weight(voice(text)) < UNDECIDED[1]
         asks(text, encode)
+    plain = "It is unclear which plan applies."
+    assert UNDECIDED[0] < trait_weight(voice(plain)) < UNDECIDED[1]
+    assert asks(plain, encode)
     assert shown == []
     undecided = "Which branch? `main` or the other one."
     assert UNDECIDED[0] < trait_weight(voice(undecided)) < UNDECIDED[1]

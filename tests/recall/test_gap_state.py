@@ -52,6 +52,26 @@ def test_what_is_no_message_is_passed_over(one):
     assert read(one) is None
 
 
+@pytest.mark.parametrize(
+    "one",
+    [
+        "I need more information: when do tokens expire?",
+        "Blocked: nobody gave me the rates.",
+        "Open question: who signs?",
+        "Missing so far: the seat count.",
+    ],
+)
+def test_what_an_agent_says_before_a_colon_is_not_its_name(one):
+    message = message_of(one, 0)
+    assert (message.name, message.text) == ("", one)
+
+
+@pytest.mark.parametrize("name", ["dev", "Product Owner", "search agent", "judge", "QA-2"])
+def test_a_name_before_a_colon_is_the_speakers(name):
+    message = message_of(f"{name}: the tests pass", 0)
+    assert (message.name, message.text) == (name, "the tests pass")
+
+
 def test_the_real_messages_of_langchain_are_read():
     lc = pytest.importorskip("langchain_core.messages")
     said = [

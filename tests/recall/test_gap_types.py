@@ -10,6 +10,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from foreword.errors import ValidationError
 from foreword.recall.gap_types import (
     DEFAULT_MAX_CONTEXT_ITEMS,
     DEFAULT_MIN_RELEVANCE_SCORE,
@@ -118,6 +119,25 @@ def test_a_value_that_makes_no_sense_is_warned_about_and_made_nevertheless(make,
     with caplog.at_level(logging.WARNING, logger="foreword.gap"):
         assert make() is not None
     assert f"field={field}" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_context_items": None},
+        {"max_context_items": "5"},
+        {"max_context_items": 2.5},
+        {"max_context_size_bytes": True},
+        {"max_context_tokens": None},
+        {"min_relevance_score": math.nan},
+        {"min_relevance_score": "0.7"},
+        {"min_relevance_score": None},
+        {"enabled_sources": "memory"},
+    ],
+)
+def test_limits_that_are_no_numbers_are_refused_where_they_are_written(limits):
+    with pytest.raises(ValidationError, match=next(iter(limits))):
+        InjectionConfig(**limits)
 
 
 def test_values_that_make_sense_are_made_in_silence(caplog):

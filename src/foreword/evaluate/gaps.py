@@ -12,8 +12,8 @@ lessons, so that its score there says little. The held half is by the same hand;
 by somebody who knew nothing of the detector. Neither is a lesson, but what was judged wrongly in them was
 read, and lessons of the kind were written. What to expect of strangers is told by the writers of the lessons,
 each judged by a judge that never read them. Of the 1,199 messages by the first two, half of which ask, words
-alone find 0.79 with a precision of 0.96, and with the encoder 0.90 with the same. Of 106 calm remarks, in a
-prose unlike any lesson, 13 are taken for requests.
+alone find 0.82 with a precision of 0.96, and with the encoder 0.86 with the same. Of 106 calm remarks, in a
+prose unlike any lesson, 16 are taken for requests, with the encoder 12.
 """
 
 from __future__ import annotations

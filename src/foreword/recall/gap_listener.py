@@ -4,7 +4,7 @@ Traits of the message are weighed, and the sum is held against a threshold. Wher
 an encoder is at hand, what the message means is weighed as well. The weights come from `tools/fit_gap.py`
 and lie beside this module as plain JSON; no library of learning is needed here, and no encoder.
 
-The examples are by four hands and in English. Of messages by a hand that the judge never read it finds
+The examples are by five hands and in English. Of messages by a hand that the judge never read it finds
 fewer than of those, and other languages it does not understand; `foreword.evaluate.gaps` has the numbers.
 """
 
@@ -31,7 +31,7 @@ _log = get_logger("foreword.gap")
 
 WEIGHTS = "gap_weights.json"
 
-UNDECIDED = (-1.0, 1.5)
+UNDECIDED = (-1.5, 3.0)
 """A message whose traits weigh more than the one and less than the other is worth an encoder's time."""
 
 Encode = Callable[[str], Sequence[float]]
@@ -69,8 +69,9 @@ def voice(text: str) -> tuple[str, ...]:
 
 def certainty(said: tuple[str, ...], encode: Encode | None = None) -> float:
     """How far beyond the threshold a message lies, given its sentences: it asks from zero on."""
-    beyond = _weighed(said, encode)
-    return 0.0 if beyond < 0 and any(map(PLAINLY.search, said)) else beyond
+    if any(map(PLAINLY.search, said)):  # in so many words: no encoder need decide
+        return max(0.0, _weighed(said, None))
+    return _weighed(said, encode)
 
 
 def _weighed(said: tuple[str, ...], encode: Encode | None) -> float:

@@ -45,7 +45,7 @@ ARCHITECTURE = (
     "technical_constraints",
     "architect_output",
 )
-_OURS = frozenset({"contexts", "source_summary", "total_items", "total_size_bytes", "gap", "before"})
+_OURS = frozenset({"contexts", "source_summary", "total_items", "total_size_bytes", "gap"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from foreword.clean import visible
 from foreword.frame import without_frames
+from foreword.recall.gap_families import family
 from foreword.types import Note
 
 Role = Literal["user", "agent", "tool", "system"]
@@ -38,6 +39,11 @@ _ROLES: Mapping[str, Role] = {
     "developer": "system",
 }
 _NAMED_STRING = re.compile(r"(?P<name>[A-Za-z][\w .-]{0,40}):\s+(?P<text>\S.*)", re.DOTALL)
+_MORE_THAN_A_NAME = frozenset(
+    ("I", "WE", "YOU", "NOT", "NO", "NOTHING", "WITHOUT", "WH", "VAGUE", "LACK", "ENOUGH", "ASK", "HOLD")
+)
+"""A word of one of these families says something: what stands before a colon then is no speaker's name."""
+
 _FLAGS = ("clarification_needed", "missing_context")
 _EXTRAS = ("additional_kwargs", "metadata", "response_metadata")
 _TEXTS = ("content", "text", "parts", "message")
@@ -178,7 +184,7 @@ def _made(
 
 def _from_string(one: str, at: int) -> Message | None:
     named = _NAMED_STRING.fullmatch(one)
-    if named is None:
+    if named is None or any(family(word) in _MORE_THAN_A_NAME for word in named["name"].casefold().split()):
         return _made(at, "agent", "", {}, one)
     role = _ROLES.get(named["name"].casefold())
     return _made(at, role or "agent", "" if role else named["name"], {}, named["text"])

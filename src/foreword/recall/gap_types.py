@@ -1,7 +1,8 @@
 """What travels when an agent lacks context: the gap, what was found for it, what was injected, the limits.
 
 Frozen values that check themselves: one that makes no sense is still made, because the graph it stands in
-must go on, and a warning says what is wrong with it. Nothing here reads a state or searches.
+must go on, and a warning says what is wrong with it. Only limits that are no numbers at all are refused, when
+they are written down and not in the middle of a graph. Nothing here reads a state or searches.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from foreword.errors import ValidationError
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -191,10 +193,17 @@ class InjectionConfig:
 
     def __post_init__(self) -> None:
         floor = self.min_relevance_score
+        if not _is_number(floor):
+            raise ValidationError(f"min_relevance_score must be a number from 0 to 1, not {floor!r}")
         _warn_unless(_is_share(floor), "InjectionConfig", "min_relevance_score", floor)
         for name in ("max_context_items", "max_context_size_bytes", "max_context_tokens"):
             value = getattr(self, name)
-            _warn_unless(_is_count(value) and value > 0, "InjectionConfig", name, value)
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise ValidationError(f"{name} must be a whole number, not {value!r}")
+            _warn_unless(value > 0, "InjectionConfig", name, value)
+        sources: object = self.enabled_sources
+        if isinstance(sources, str):  # else its letters would be taken for sources
+            raise ValidationError(f"enabled_sources must be a tuple, not the text {sources!r}")
         unknown = sorted(set(self.enabled_sources) - VALID_CONTEXT_SOURCES)
         _warn_unless(not unknown, "InjectionConfig", "enabled_sources", unknown)
 

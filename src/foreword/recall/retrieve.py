@@ -6,10 +6,12 @@ look is that an error.
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from foreword.errors import ContextError, SearchError
 from foreword.log import get_logger
@@ -27,6 +29,9 @@ _log = get_logger("foreword.recall")
 
 _SHARE = 0.6
 """How much of the time left a slow space may take: the store needs some to answer the others."""
+
+_PARTING = 2.0
+"""So many seconds spaces that were left behind are waited for when the process ends."""
 
 
 def retrieve(query: Query, store: Store, spaces: Sequence[Space], depth: int) -> Found:
@@ -79,5 +84,17 @@ def _within_deadline(space: Space, query: Query) -> Probe | None:
     if failure:
         raise failure[0]
     if not outcome:
+        _late.add(thread)
         raise TimeoutError
     return outcome[0]
+
+
+_late: WeakSet[threading.Thread] = WeakSet()
+
+
+@atexit.register
+def _await_the_late() -> None:
+    """Let spaces that were left behind come to an end: one torn down inside a native encoder aborts."""
+    until = time.monotonic() + _PARTING
+    for thread in list(_late):
+        thread.join(max(0.0, until - time.monotonic()))

@@ -3,8 +3,9 @@
     detect → retrieve → drop what was said → fit → inject
 
 `manage_context_injection` is the whole of it. What is injected is data: attributed, on one line, unable to
-leave its place; it is never injected twice, and never more than the limits say. The receipt, kept by an
-`EngineMemory`, says why each context was taken or left, and a log event says that it happened.
+leave its place; never what the state holds already, never what only asks as well, and never more than the
+limits say. The receipt, kept by an `EngineMemory`, says why each context was taken or left, and a log event
+says that it happened.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ async def _injected(
     begun = time.perf_counter()
     fitted = fit(retrieval.contexts, given.said, config, engine.tokenizer if engine else tokenizer(COUNTER))
     times = (StageTime("retrieve", retrieval.milliseconds), StageTime("fit", _since(begun)))
-    injected = payload(gap, fitted, given.said) if fitted.contexts else {}
+    injected = payload(gap, fitted) if fitted.contexts else {}
     target = _target(gap, given.state)
     update = {target: _laid_over(target, injected, given.state)} if injected else {}
     result = GapInjection(

@@ -1,6 +1,6 @@
 """What of the contexts found for a gap is injected, and in which words.
 
-What the state holds already, or was given before, is not said again. The rest is put on one line each, told
+What the state holds already is not said again. The rest is put on one line each, told
 apart from anything that could pass for structure, and taken while bytes and tokens last; only the best of all
 is cut, when nothing else could be said. Counts are exact.
 """
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from foreword.recall.gap_types import ContextGap, InjectionConfig, RetrievedContext
     from foreword.recipes.gap_said import Said
     from foreword.tokens import Tokenizer
-
-BEFORE = 200
-"""So many contexts that were injected before are remembered, by the hashes of their texts."""
 
 FACTS, FACT_CHARACTERS = 12, 200
 """So many facts of a context are told with it, and so much of each."""
@@ -73,7 +70,7 @@ def fit(
     return Fitted(tuple(kept), tuple(left), counter.count(text(kept)))
 
 
-def payload(gap: ContextGap, fitted: Fitted, said: Said) -> dict[str, Any]:
+def payload(gap: ContextGap, fitted: Fitted) -> dict[str, Any]:
     """What is put into a state: the contexts with their sources, how many there are, and how large."""
     return {
         "contexts": [
@@ -89,7 +86,6 @@ def payload(gap: ContextGap, fitted: Fitted, said: Said) -> dict[str, Any]:
         "total_items": len(fitted.contexts),
         "total_size_bytes": fitted.size,
         "gap": {"gap_id": gap.gap_id, "agent": gap.agent, "reason": gap.reason},
-        "before": list(said.names[-BEFORE:]),
     }
 
 

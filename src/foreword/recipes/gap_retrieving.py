@@ -1,7 +1,7 @@
 """What may fill a gap: asked of every enabled source at once, on one scale of relevance.
 
 A source that fails or is late leaves a note and a warning, and the others answer. What is not relevant
-enough, says the same or is one too many is left out by name and with a reason.
+enough, only asks, says the same or is one too many is left out by name and with a reason.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from foreword.log import get_logger
+from foreword.recall.gap_answers import may_answer
 from foreword.recall.gap_memory import Architect, Judge
 from foreword.recall.gap_pieces import of_architecture, of_sprint, of_state
 from foreword.recall.gap_relevance import by_words
@@ -94,7 +95,7 @@ async def retrieve(
             notes.append(_left_behind(part, outcome))
         else:
             found += outcome
-    kept, left = _kept(found, given.said, config)
+    kept, left = _kept(gap.context_query, found, given.said, config)
     return Retrieval(tuple(kept), tuple(left), tuple(notes), (time.perf_counter() - started) * 1000)
 
 
@@ -162,7 +163,7 @@ async def _judged(
 
 
 def _kept(
-    found: Sequence[RetrievedContext], said: Said, config: InjectionConfig
+    question: str, found: Sequence[RetrievedContext], said: Said, config: InjectionConfig
 ) -> tuple[list[RetrievedContext], list[Left]]:
     """The best that are relevant enough and news, each said once; and what is left of the others."""
     floor, most = config.min_relevance_score, max(0, config.max_context_items)
@@ -181,9 +182,16 @@ def _kept(
             left.append(Left(context, "duplicate", twin))
         elif len(kept) >= most:
             left.append(Left(context, "over limit", f"limit {most}"))
+        elif not may_answer(context.content, question, spoken=_spoken(context)):
+            left.append(Left(context, "below floor", "it answers nothing"))
         else:
             kept.append(context)
     return kept, left[:TOLD]
+
+
+def _spoken(context: RetrievedContext) -> bool:
+    """Whether this was said in a conversation: a turn that is remembered, or a message of the state."""
+    return context.metadata.get("kind") == "turn" or "role" in context.metadata
 
 
 def _best_of_each(found: Sequence[RetrievedContext]) -> list[RetrievedContext]:

@@ -1,7 +1,7 @@
-"""What need not be said to an agent again: what was injected before, and what its messages say already.
+"""What need not be said to an agent again: what its state holds of an injection, and what its messages say.
 
-A context's name is the hash of what it says, so that what was injected into a state is known for good, though
-the next injection takes its place.
+An injection takes the place of the one before it, and what is there no longer may be said once more: whoever
+asks again has lost it. A context's name is the hash of what it says.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ QUOTED = 40
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The names of what was injected, oldest first; what messages say; the items a session was told."""
+    """The names of what the state holds; what messages say; the items a session was told."""
 
-    names: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
     heard: tuple[str, ...] = ()
     told: frozenset[str] = frozenset()
 
@@ -45,9 +45,9 @@ class Said:
 def said_in(state: object, heard: Heard, told: frozenset[str] = frozenset()) -> Said:
     """What a state and its messages say already; `told` are the ids of what its session was told."""
     held = (value(state, target) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT))
-    names = [name for one in held if isinstance(one, Mapping) for name in _names(one)]
+    names = frozenset(name for one in held if isinstance(one, Mapping) for name in _names(one))
     texts = tuple(essence(message.text) for message in heard.messages)
-    return Said(tuple(dict.fromkeys(names)), texts, told)
+    return Said(names, texts, told)
 
 
 def essence(text: str) -> str:
@@ -67,11 +67,8 @@ def place(context: RetrievedContext) -> str:
 
 
 def _names(held: Mapping[str, Any]) -> list[str]:
-    """The names of what a payload says, and of what was said before it."""
-    before, contexts = held.get("before"), held.get("contexts")
-    names = [known for known in before if isinstance(known, str)] if isinstance(before, list) else []
-    for context in contexts if isinstance(contexts, list | tuple) else ():
-        content = value(context, "content")
-        if isinstance(content, str):
-            names.append(name(content))
-    return names
+    """The names of what a payload says."""
+    contexts = held.get("contexts")
+    listed = contexts if isinstance(contexts, list | tuple) else ()
+    contents = (value(context, "content") for context in listed)
+    return [name(content) for content in contents if isinstance(content, str)]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from foreword.compose.context_item import Findings
+from foreword.compose.context_item import ContextItem, Findings
 from foreword.log import get_logger
 from foreword.types import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping
 
-    from foreword.compose.context_item import ContextItem
     from foreword.knowledge.axes import Axis
     from foreword.pipeline import Draft
     from foreword.types import Dropped, Receipt
@@ -105,7 +105,12 @@ async def gather(asked: Asking, timeout: float) -> Gathered:
 
 
 async def _within(timeout: float, search: Callable[[], Finding]) -> Sequence[ContextItem]:
-    return await asyncio.wait_for(search(), timeout)
+    found = await asyncio.wait_for(search(), timeout)
+    if not isinstance(found, Sequence):
+        raise TypeError(f"it gave {type(found).__name__} and no list")
+    if strangers := {type(one).__name__ for one in found if not isinstance(one, ContextItem)}:
+        raise TypeError(f"it gave {', '.join(sorted(strangers))} where a ContextItem belongs")
+    return found
 
 
 def _left_behind(part: str, failure: BaseException, timeout: float) -> Note:

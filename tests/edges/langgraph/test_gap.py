@@ -84,6 +84,15 @@ def test_what_was_given_once_is_not_given_again(engine, project):
     assert graph.invoke(once)["injected_context"] == once["injected_context"]
 
 
+@pytest.mark.parametrize(
+    "held", [None, "x", 5, [1], {}, {"contexts": None}, {"contexts": [None, {"content": ""}]}]
+)
+def test_what_no_node_put_there_is_no_text(held):
+    assert injected_text({"injected_context": held}) == ""
+    assert injected_text(Typed(injected_context=held)) == ""
+    assert injected_text(None) == ""
+
+
 def test_a_failure_is_an_empty_update_and_a_warning(engine, project, caplog):
     engine.close()
     assert gap_node(engine, "shop").invoke({"current_agent": "developer", "messages": [ASKS]}) == {}

@@ -126,6 +126,28 @@ def test_another_process_that_takes_the_thread_over_says_it_anew(engine, middlew
     assert "Postgres over MySQL" in _shown(model.seen[0])
 
 
+def test_what_was_forgotten_is_not_sent_again(engine, project, middleware):
+    agent, model = _agent(middleware)
+    _ask(agent, "Which database did we choose?")
+    _ask(agent, "What is the session timeout for staff?")
+    engine.forget("shop", project[0].id)
+    _ask(agent, "Thanks, and what does Priya prefer?")
+    assert "Postgres over MySQL" in _shown(model.seen[1])
+    assert "Postgres over MySQL" not in _shown(model.seen[2])
+    assert "thirty minutes" in _shown(model.seen[2])  # the others stay
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_where_it_is_not_known_what_was_forgotten_nothing_is_sent_again(engine, middleware, awaited, caplog):
+    agent, model = _agent(middleware)
+    _ask(agent, "Which database did we choose?")
+    engine.close()
+    asked, config = {"messages": [HumanMessage("Say it again.")]}, {"configurable": {"thread_id": "t1"}}
+    asyncio.run(agent.ainvoke(asked, config)) if awaited else agent.invoke(asked, config)
+    assert OPENING not in _shown(model.seen[1])
+    assert "no context for a message" in caplog.text
+
+
 def test_content_in_parts_stays_in_parts(middleware):
     agent, model = _agent(middleware)
     parts = [{"type": "text", "text": "Which database did we choose?"}]

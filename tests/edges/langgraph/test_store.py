@@ -41,6 +41,26 @@ def test_a_value_that_is_put_again_replaces_the_first_and_keeps_its_birthday(sto
     assert [item.value for item in store.search(NOTES, query="green tea")] == [kept.value]
 
 
+def test_a_value_put_after_its_predecessor_expired_is_born_anew(store, clock):
+    store.put(("a",), "k", {"n": 1}, ttl=5)
+    clock.advance(minutes=6)
+    store.put(("a",), "k", {"n": 2})
+    item = store.get(("a",), "k")
+    assert item.created_at == item.updated_at == clock.now
+
+
+@pytest.mark.parametrize("index", [True, "text", 5])
+def test_an_index_that_is_no_list_of_paths_is_refused_and_says_what_it_may_be(store, index):
+    with pytest.raises(ValidationError, match="a list of paths, False or None"):
+        store.put(("a",), "k", {"text": "x"}, index=index)
+    assert store.get(("a",), "k") is None
+
+
+def test_keys_of_a_value_come_back_as_text(store):
+    store.put(("a",), "k", {1: {2: "x"}})
+    assert store.get(("a",), "k").value == {"1": {"2": "x"}}
+
+
 def test_a_value_that_was_read_is_the_readers_own(store):
     given = {"likes": ["green"]}
     store.put(NOTES, "tea", given)

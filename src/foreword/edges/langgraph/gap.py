@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,11 @@ from langchain_core.runnables import RunnableLambda
 
 from foreword.frame import framed
 from foreword.log import get_logger
+from foreword.recall.gap_state import value
 from foreword.recall.gap_types import INJECTED_CONTEXT
 from foreword.recipes.gap import EngineMemory, manage_context_injection
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from foreword.engine import ContextEngine
     from foreword.recipes.gap import InjectionConfig
 
@@ -52,7 +52,9 @@ def gap_node(
     return RunnableLambda(fill_and_wait, afunc=fill, name="gap")
 
 
-def injected_text(state: Mapping[str, Any], key: str = INJECTED_CONTEXT) -> str:
+def injected_text(state: object, key: str = INJECTED_CONTEXT) -> str:
     """What a gap node put into a state, framed for a prompt, a line each; empty when it put nothing there."""
-    contexts = (state.get(key) or {}).get("contexts", ())
-    return framed("\n".join(f"- {context['content']}" for context in contexts))
+    held = value(state, key)
+    contexts = held.get("contexts") if isinstance(held, Mapping) else None
+    contents = (value(context, "content") for context in contexts or ())
+    return framed("\n".join(f"- {content}" for content in contents if content))

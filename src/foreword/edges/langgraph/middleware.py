@@ -3,7 +3,9 @@
 The context is part of the call, never of the state: the checkpoints of a thread stay as they are. It is put
 before the same message again with every later call, so that the model does not lose it in a loop of tools and
 a provider's cache of the prompt stays good; and while it stands there, it is not said again. When its message
-has left the conversation, it may be. Whatever fails or is late is a warning, and the call goes on without it.
+has left the conversation, it may be. What was forgotten since is looked for before each call, and a message
+whose context held any of it gets another. Whatever fails or is late is a warning, and the call goes on
+without it.
 """
 
 from __future__ import annotations
@@ -83,10 +85,11 @@ class ContextMiddleware(AgentMiddleware):
     ) -> ModelResponse[Any]:
         """Call the model with the context, then remember what was said."""
         session = _session(request.messages)
+        standing: dict[str, _Said] = {}
         try:
-            said = _begun(self._said, request.messages, session).result(self._patience)
+            said = _begun(self._said, request.messages, session, standing).result(self._patience)
         except Exception as error:  # noqa: BLE001  (an agent must not fail for want of context)
-            said = self._as_before(session, error)
+            said = self._as_before(standing, error)
         response = handler(_with(request, said))
         self._keep(request.messages, response, session)
         return response
@@ -98,11 +101,12 @@ class ContextMiddleware(AgentMiddleware):
     ) -> ModelResponse[Any]:
         """The same, without keeping the event loop waiting."""
         session = _session(request.messages)
+        standing: dict[str, _Said] = {}
         try:
-            begun = asyncio.wrap_future(_begun(self._said, request.messages, session))
+            begun = asyncio.wrap_future(_begun(self._said, request.messages, session, standing))
             said = await asyncio.wait_for(begun, self._patience)
         except Exception as error:  # noqa: BLE001  (as above)
-            said = self._as_before(session, error)
+            said = self._as_before(standing, error)
         response = await handler(_with(request, said))
         await asyncio.to_thread(self._keep, request.messages, response, session)
         return response
@@ -117,23 +121,37 @@ class ContextMiddleware(AgentMiddleware):
     def _patience(self) -> float:
         return self._deadline_ms / 1000 * _PATIENCE
 
-    def _as_before(self, session: str, error: Exception) -> Mapping[str, _Said]:
-        """What stands before earlier messages stays there; for the last there is nothing."""
+    def _as_before(self, standing: Mapping[str, _Said], error: Exception) -> Mapping[str, _Said]:
+        """What is known to stand before earlier messages stays there; for the last there is nothing."""
         problem = str(error) or type(error).__name__
         _log.warning("no context for a message", workspace=self.workspace, problem=problem)
-        with self._lock:
-            return self._threads.get(session, {})
+        return dict(standing)
 
-    def _said(self, messages: Sequence[AnyMessage], session: str) -> Mapping[str, _Said]:
-        """What stands before each message of the user, by the message's name; the last is asked about."""
-        spoken = [message for message in messages if isinstance(message, HumanMessage)]
+    def _said(
+        self, messages: Sequence[AnyMessage], session: str, standing: dict[str, _Said]
+    ) -> Mapping[str, _Said]:
+        """What stands before each message of the user, by the message's name; the last is asked about.
+
+        `standing` gets what may be said again, as soon as that is known: more may come too late.
+        """
+        spoken = {_name(message): message for message in messages if isinstance(message, HumanMessage)}
         with self._lock:
-            known = self._threads.get(session, {})
-        said = {_name(message): known[_name(message)] for message in spoken if _name(message) in known}
-        if spoken and _name(spoken[-1]) not in said:
-            said[_name(spoken[-1])] = self._asked(spoken[-1].text, session, said)
+            known = {name: one for name, one in self._threads.get(session, {}).items() if name in spoken}
+        standing.update(self._without_forgotten(known))
+        said = dict(standing)
+        for name, message in spoken.items():
+            if name not in said and (name in known or name == next(reversed(spoken))):
+                said[name] = self._asked(message.text, session, said)
+        said = {name: said[name] for name in spoken if name in said}
         self._note(session, said)
         return said
+
+    def _without_forgotten(self, known: Mapping[str, _Said]) -> dict[str, _Said]:
+        """Of what was said, that of which everything is still remembered."""
+        ids = list(dict.fromkeys(item for one in known.values() for item in one.ids))
+        held = self._engine.store.get(self.workspace, *ids) if ids else ()
+        gone = {item for item, found in zip(ids, held, strict=True) if found is None}
+        return {name: one for name, one in known.items() if gone.isdisjoint(one.ids)}
 
     def _asked(self, question: str, session: str, said: Mapping[str, _Said]) -> _Said:
         asked = without_frames(question)[:LONGEST_QUESTION]

@@ -43,7 +43,7 @@ from foreword.options import MAX_LIMIT, named
 from foreword.store.base import Amend, Delete, Put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from langgraph.store.base import MatchCondition, Op, Result, TTLConfig
@@ -179,23 +179,35 @@ class ForewordStore(BaseStore):
         if not ops:
             return
         ids = [value_id(op.namespace, op.key) for op in ops]
-        before = self._engine.store.get(self.workspace, *ids)
         now = self._engine.clock()
-        items = [item for op, old in zip(ops, before, strict=True) for item in self._items(op, old, now)]
+        births = self._births(ids, now)
+        items = [item for op, born in zip(ops, births, strict=True) for item in self._items(op, born, now)]
         count = self._engine.tokenizer.count
         self._replace(ids, [replace(item, tokens=count(item.text)) for item in items])
         if self._shared and items:
             self._embed()
         self._sweep_when_due(now)
 
-    def _items(self, op: PutOp, old: Item | None, now: datetime) -> list[Item]:
+    def _births(self, ids: Sequence[str], now: datetime) -> list[datetime]:
+        """When what has these ids was put first: now, if there is nothing, or nothing that still holds."""
+        found = self._engine.store.get(self.workspace, *ids, *map(lease_id, ids))
+        held = [Entry.of(item, lease) if item else None for item, lease in _in_pairs(found)]
+        return [entry.created_at if entry and not entry.expired(now) else now for entry in held]
+
+    def _items(self, op: PutOp, born: datetime, now: datetime) -> list[Item]:
         if op.value is None:
             return []
-        paths = self._fields if op.index is None else op.index or ()
         value = as_json(op.value)
-        texts = [text for path in paths for text in get_text_at_path(value, path)]
-        created_at = Entry.of(old, None).created_at if old is not None else None
-        return items_of(op._replace(value=value), texts, now, created_at)
+        texts = [text for path in self._paths(op) for text in get_text_at_path(value, path)]
+        return items_of(op._replace(value=value), texts, now, born)
+
+    def _paths(self, op: PutOp) -> Sequence[str]:
+        """The paths whose texts a value is found by."""
+        if op.index is None or op.index is False:
+            return self._fields if op.index is None else ()
+        if not isinstance(op.index, list | tuple):
+            raise ValidationError(f"index must be a list of paths, False or None, not {op.index!r}")
+        return op.index
 
     def _replace(self, ids: Sequence[str], items: Sequence[Item]) -> None:
         """Let values and their leases go, and keep these instead, in one transaction."""
@@ -225,6 +237,12 @@ class ForewordStore(BaseStore):
             self._engine.embed_pending(self.workspace)
         except EmbeddingError as error:
             _log.warning("values are found by their words only", workspace=self.workspace, problem=str(error))
+
+
+def _in_pairs(found: Sequence[Item | None]) -> Iterator[tuple[Item | None, Item | None]]:
+    """Values with their leases, of values followed by as many leases."""
+    half = len(found) // 2
+    return zip(found[:half], found[half:], strict=True)
 
 
 def _told(entry: Entry) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def as_json(value: object) -> dict[str, Any]:
         raise ValidationError(f"a value must be JSON: {error}") from None
 
 
-def items_of(op: PutOp, texts: Sequence[str], now: datetime, created_at: datetime | None) -> list[Item]:
+def items_of(op: PutOp, texts: Sequence[str], now: datetime, created_at: datetime) -> list[Item]:
     """The items of a value that is put, without secrets: the value, and its lease if it has one.
 
     `texts` is what may be found of it; without any, its words find nothing.
@@ -144,7 +144,7 @@ def items_of(op: PutOp, texts: Sequence[str], now: datetime, created_at: datetim
     named = {"namespace": list(namespace), "name": op.key}
     if redact_json(named) != named:
         raise ValidationError("a namespace or a key holds a secret; name the value otherwise")
-    facts = {"created_at": (created_at or now).isoformat(), "indexed": bool(text)}
+    facts = {"created_at": created_at.isoformat(), "indexed": bool(text)}
     metadata = {**named, **facts, "value": redact_json(op.value)}
     items = [_item(identity, VALUE, namespace, now, metadata, text)]
     if op.ttl is not None:
