@@ -108,10 +108,14 @@ def test_a_session_has_one_open_experience(experiences, begin, lived):
         begin(session="s1")
     begin(session="s2")
     begin()
-    with pytest.raises(ValidationError, match="still open"):
-        begin()
     experiences.resolve("shop", first.id, "abandoned", "no time")
     assert begin(session="s1").session == "s1"
+
+
+def test_without_a_session_any_number_may_be_open_since_nobody_knows_whose_they_are(experiences, begin):
+    first, second = begin(), begin(goal="Ship the invoice twice as fast.")
+    assert [one.status for one in experiences.list("shop")] == ["open", "open"]
+    assert first.id != second.id
 
 
 @pytest.mark.parametrize(
@@ -218,21 +222,55 @@ def test_a_lesson_may_come_later(experiences, begin):
     assert learnt.outcome == ended.outcome
 
 
-def test_a_run_ends_the_open_experience_of_its_session_and_no_other(experiences, begin, clock):
-    mine, other = begin(session="s1"), begin(session="s2")
+def test_a_run_may_speak_of_its_sessions_own_and_then_of_those_of_no_session(experiences, begin, clock):
+    nobodys = []
+    for _ in range(2):
+        clock.advance(minutes=1)
+        nobodys.append(begin().id)
+    clock.advance(minutes=1)
+    mine = begin(session="s1")
+    clock.advance(minutes=1)
+    begin(session="s2")
     at = clock.advance(minutes=1)
-    ended = experiences.captured("shop", "s1", "confirmed", "pytest: 3 passed", at)
-    assert (ended.id, ended.status, ended.tier) == (mine.id, "confirmed", "gold")
-    assert experiences.active("shop", "s2") == other
-    assert experiences.captured("shop", "s1", "confirmed", "pytest: 3 passed", at) is None
+    told = [one.id for one in experiences.awaiting("shop", "s1", at)]
+    assert told == [mine.id, nobodys[1], nobodys[0]], "its own first, then the newest"
+    assert [one.id for one in experiences.awaiting("shop", None, at)] == [nobodys[1], nobodys[0]]
+    assert experiences.awaiting("elsewhere", "s1", at) == []
 
 
-def test_a_run_from_before_says_nothing_of_what_came_after(experiences, begin, clock):
+def test_a_run_from_before_says_nothing_of_what_came_or_changed_after(experiences, begin, clock):
     before = clock()
     clock.advance(minutes=1)
     begun = begin(session="s1")
-    assert experiences.captured("shop", "s1", "falsified", "pytest: 1 failed", before) is None
-    assert experiences.active("shop", "s1") == begun
+    assert experiences.awaiting("shop", "s1", before) == []
+    between = clock.advance(minutes=1)
+    clock.advance(minutes=1)
+    experiences.update("shop", begun.id, hypothesis="The queue delivers twice.")
+    assert experiences.awaiting("shop", "s1", between) == []
+
+
+def test_a_run_ends_one_experience_however_often_it_is_told(experiences, begin, clock):
+    first, second = begin(), begin(session="s1")
+    at = clock.advance(minutes=1)
+    clock.advance(minutes=1)
+    assert experiences.captured("shop", second.id, "confirmed", "pytest: 3 passed", at)
+    ended = experiences.get("shop", second.id)
+    assert (ended.status, ended.tier, ended.outcome.captured_at) == ("confirmed", "gold", at)
+    assert not experiences.captured("shop", first.id, "confirmed", "pytest: 3 passed", at)
+    assert experiences.get("shop", first.id) == first
+    assert experiences.captured("shop", first.id, "confirmed", "pytest: 3 passed", clock())
+
+
+def test_a_session_adopts_what_belongs_to_none_and_is_open(experiences, begin, lived, clock):
+    begun, others, ended = begin(), begin(session="s2"), lived()
+    clock.advance(hours=1)
+    before = clock()
+    adopted = experiences.adopt("shop", begun.id, "s1")
+    assert (adopted.session, adopted.id, adopted.created_at) == ("s1", begun.id, begun.created_at)
+    assert experiences.active("shop", "s1") == adopted
+    assert experiences.adopt("shop", others.id, "s1") == others
+    assert experiences.adopt("shop", ended.id, "s1") == ended
+    assert experiences.awaiting("shop", "s1", before) == [adopted], "that it is known now makes it no newer"
 
 
 @pytest.mark.parametrize(

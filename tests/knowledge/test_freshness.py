@@ -75,6 +75,15 @@ def test_an_old_statement_said_again_stands_again(engine, say, standing):
     assert standing() == [OLD]
 
 
+def test_what_is_over_gives_way_to_whatever_is_said_then(engine, say, standing):
+    old = say("The staging database is Postgres 16.")
+    over = say("The staging database is no longer Postgres 16.")
+    assert heir(engine, old) == over.id
+    again = say("The staging database is MySQL 8.")
+    assert standing() == [again.text]
+    assert heir(engine, over) == again.id
+
+
 def test_what_stands_again_is_newer_than_what_it_superseded(engine, say, standing, clock):
     say(OLD)
     between = clock.advance(minutes=1)

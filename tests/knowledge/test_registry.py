@@ -229,6 +229,41 @@ def test_what_is_unknown_is_nothing_and_cannot_be_merged(registry):
         registry.merge("x", "y")
 
 
+def test_a_snapshot_does_not_know_what_is_heard_later(registry):
+    heard(registry, "Anna Berg lives in Oslo.", "Anna met Ben Weber.")
+    before = registry.snapshot()
+    told = before.to_dict()
+    heard(registry, "Anna Berg lives in Bonn now.", "Ben works at Acme.", "I am Carla Diaz.")
+    assert before.to_dict() == told
+    assert only(before, "Anna Berg").attributes["location"] == "Oslo"
+    assert only(registry, "Anna Berg").attributes["location"] == "Bonn"
+    assert not before.named("Carla Diaz")
+    assert registry.speaker("user").canonical_name == "Carla Diaz"
+
+
+def test_what_a_snapshot_hears_is_its_own(registry):
+    heard(registry, "Anna Berg and Ben Weber met.")
+    told = registry.to_dict()
+    other = registry.snapshot()
+    another = other.snapshot()
+    heard(other, "Carla Diaz came too.")
+    another.merge(only(another, "Anna Berg").id, only(another, "Ben Weber").id)
+    assert registry.to_dict() == told
+    assert only(other, "Carla Diaz").canonical_name == "Carla Diaz"
+    assert only(another, "Ben Weber").canonical_name == only(another, "Anna Berg").canonical_name
+
+
+def test_a_snapshot_that_nobody_looks_at_costs_nothing(registry):
+    heard(registry, "Anna Berg lives in Oslo.")
+    book = registry._book
+    registry.snapshot()
+    heard(registry, "Ben Weber lives in Bonn.")
+    assert registry._book is book
+    kept = registry.snapshot()
+    heard(registry, "Carla Diaz lives in Rome.")
+    assert kept._book is book is not registry._book
+
+
 @pytest.mark.parametrize("wrong", [{"decay": 0}, {"decay": 1}, {"floor": 0}, {"floor": 1}])
 def test_numbers_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ValidationError, match="between 0 and 1"):

@@ -41,6 +41,70 @@ def test_a_name_means_the_one_who_has_it(query, confidence):
     assert query[one.start : one.end] == one.mention
 
 
+@pytest.mark.parametrize(
+    ("name", "full", "nickname"),
+    [
+        ("Samantha", "Samantha Reyes", "Sam Altmann"),
+        ("Robert", "Robert Hale", "Rob Stone"),
+        ("Jonathan", "Jonathan Hill", "Jon Snow"),
+        ("Alex", "Alex Pym", "Alexander Voss"),
+    ],
+)
+def test_a_given_name_means_who_bears_it_before_who_might_be_called_so(name, full, nickname):
+    texts = (f"{full} wrote.", f"{nickname} called.", f"{nickname} called again.")
+    assert meant(f"What did {name} say?", *texts) == [(name, full)]
+    assert meant(f"What did {name} say?", *texts, f"{name} paid.", f"{nickname} left.") == [(name, full)]
+
+
+def test_two_who_were_named_together_are_both_meant_by_the_name_they_share():
+    both = asked("What did Anna say?", "Anna Schmidt and Anna Berg both called.")
+    assert {one.canonical_name for one in both} == {"Anna Schmidt", "Anna Berg"}
+    assert all(one.confidence < AKIN for one in both)
+    assert meant("And Anna?", "Anna Schmidt called.", "Anna Berg called.") == [("Anna", "Anna Berg")]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "name"),
+    [
+        ("When is Cristopher back?", "Christopher Lane is on leave.", "Christopher Lane"),
+        ("What did Lukasz send?", "Łukasz sent the file.", "Łukasz"),
+    ],
+)
+def test_a_slip_in_one_part_of_a_name_is_forgiven(query, text, name):
+    assert [known for _, known in meant(query, text)] == [name]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "expected"),
+    [
+        ("What is my sister's city?", "My sister Clara lives in Turin.", [("my sister", "Clara")]),
+        ("Can I bring my dog?", "My dog Bello is ill.", [("my dog", "Bello")]),
+        ("Is my mum invited?", "Greta is my mother.", [("my mum", "Greta")]),
+        ("Is my wife invited?", "My sister Clara lives in Turin.", []),
+        ("Is my sister Clara in?", "My sister Clara lives in Turin.", [("Clara", "Clara")]),
+    ],
+)
+def test_kin_and_pets_of_the_speaker_are_meant_by_what_they_are(query, text, expected):
+    assert [one for one in meant(query, text) if one[0] != "I"] == expected
+
+
+def test_of_the_husbands_of_two_speakers_each_means_their_own():
+    registry = EntityRegistry(find_entities)
+    turns = [Turn("My husband Erland cooks.", name="Nora"), Turn("My husband Gustav paints.", name="Vera")]
+    for index, turn in enumerate(turns):
+        registry.observe(turn, index)
+    resolver = EntityResolver(registry)
+    both = resolver.resolve("Is my husband in?", DialogueState(turns, registry))
+    of_nora = resolver.resolve("Is my husband in?", DialogueState(turns[:1], registry))
+    assert both == []
+    assert [one.canonical_name for one in of_nora] == ["Erland"]
+
+
+def test_he_may_mean_a_full_name_that_no_list_knows_where_nobody_else_is_known():
+    assert meant("Does he take cash?", "The piano was tuned by Benedek Farago.") == [("he", "Benedek Farago")]
+    assert meant("Does he take cash?", "We stayed at Pension Rosa.") == []
+
+
 def test_a_slip_that_fits_two_names_means_neither():
     assert meant("Ask Marinz.", "Marina met Marine.") == []
 

@@ -57,6 +57,50 @@ def test_a_corrected_text_is_told_instead_of_the_raw_one(extractive):
     assert told == "User: The museum opens Friday."
 
 
+FACTS = [
+    "I decided we leave from Hamburg on 3 May.",
+    "My budget is 2,300 euros for everything.",
+    "I am diabetic, so meals matter.",
+    "The rental car is booked: confirmation QX7731.",
+    "We will skip Sintra after all.",
+    "Gluten gives Theo a rash.",
+]
+
+
+def chatter(count):
+    """Talk that goes on about the same few things."""
+    drawn = random.Random(5)
+    things = ["the tram", "the castle", "the market", "the river", "the museum", "the beach", "the bridge"]
+    ways = ["lovely", "crowded", "cheap", "famous", "noisy", "quiet", "overrated", "steep"]
+    return [
+        Turn(f"I think {drawn.choice(things)} is {drawn.choice(ways)}, and {drawn.choice(things)} too.")
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("count", [60, 200, 400, 1_000])
+def test_what_was_decided_once_is_told_however_long_the_talk_is(extractive, count):
+    said = chatter(count)
+    for place, fact in enumerate(FACTS):
+        said.insert((place + 1) * count // 8, Turn(fact))
+    told = extractive.summarize(said, 250)
+    assert [
+        key for key in ("3 May", "2,300", "diabetic", "QX7731", "Sintra", "Theo") if key not in told
+    ] == []
+
+
+def test_what_a_long_talk_is_about_is_told_beside_what_it_settled(extractive):
+    said = [*chatter(300), *(Turn(f"We agreed on the Hotel Number{n} for {n} nights.") for n in range(2, 60))]
+    told = extractive.summarize(said, 200)
+    assert "We agreed on the Hotel" in told
+    assert any(thing in told for thing in ("tram", "castle", "market", "river", "museum", "beach", "bridge"))
+
+
+def test_room_that_is_left_goes_to_what_nobody_else_mentioned(extractive):
+    said = [*chatter(500), Turn("Blue paint dries within minutes outdoors.")]
+    assert "Blue paint dries within minutes outdoors." in extractive.summarize([*said, *chatter(30)], 400)
+
+
 def test_another_language_is_left_in_its_words(extractive):
     said = [Turn("I ragazzi aprono il museo venerdì.", name="Anna")]
     assert extractive.summarize(said, 20) == "Anna: I ragazzi aprono il museo venerdì."

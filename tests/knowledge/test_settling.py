@@ -183,6 +183,33 @@ BOTH_UNSEEN = (
 )
 
 
+OVER = (
+    ("The staging database is Postgres 16.", "The staging database is no longer Postgres 16."),
+    ("The staging database is Postgres 16.", "The staging database is no longer Postgres."),
+    ("The staging database is Postgres 16.", "The staging database isn't Postgres 16 anymore."),
+    ("The staging database is Postgres 16.", "The staging database is not Postgres 16 any more."),
+    ("We use Redis for caching.", "We no longer use Redis for caching."),
+    ("The API listens on port 8080.", "The API no longer listens on port 8080."),
+    ("The release manager is Ana.", "Update: the release manager is no longer Ana."),
+    ("The staging database is no longer Postgres 16.", "The staging database is Postgres 16 again."),
+    ("The staging database is no longer Postgres 16.", "The staging database is MySQL."),
+)
+"""The newer one ends the older, or begins it again."""
+
+NOT_OVER = (
+    ("The staging database is Postgres 14.", "The staging database is no longer Postgres 16."),
+    ("The staging database is Postgres.", "The staging database is no longer Postgres 16."),
+    ("The staging database is Postgres 16.", "The production database is no longer Postgres 16."),
+    ("The staging database is Postgres 16.", "The staging database is no longer slow."),
+    ("The staging database is Postgres 16.", "The staging database is no longer only Postgres 16."),
+    ("The staging database is Postgres 16.", "The staging database is not Postgres 16."),
+    ("The staging database is Postgres 16.", "Perhaps the staging database is no longer Postgres 16."),
+    ("The staging database is Postgres 16.", "Is the staging database no longer Postgres 16?"),
+    ("The staging database is no longer Postgres 16.", "The staging database is no longer MySQL."),
+    ("We use Redis for caching.", "We no longer use Redis for sessions."),
+)
+
+
 def settles(text, **given):
     return settled_by(Item(text, "shop", **given))
 
@@ -193,7 +220,12 @@ def replaces(older, newer):
     return one is not None and other is not None and one.key == other.key and other.differs(one)
 
 
-@pytest.mark.parametrize("pair", [*BOTH, *BOTH_UNSEEN], ids=" / ".join)
+@pytest.mark.parametrize("pair", OVER, ids=" / ".join)
+def test_what_ends_the_older_or_begins_it_again_replaces_it(pair):
+    assert replaces(*pair)
+
+
+@pytest.mark.parametrize("pair", [*BOTH, *BOTH_UNSEEN, *NOT_OVER], ids=" / ".join)
 def test_what_may_hold_beside_the_older_does_not_replace_it(pair):
     assert not replaces(*pair)
 
@@ -205,7 +237,7 @@ def test_most_of_what_replaces_the_older_is_seen(pairs, least):
     assert sum(replaces(*pair) for pair in pairs) / len(pairs) >= least
 
 
-@pytest.mark.parametrize("text", dict.fromkeys(text for pair in (*REPLACED, *BOTH) for text in pair))
+@pytest.mark.parametrize("text", dict.fromkeys(text for pair in (*REPLACED, *BOTH, *OVER) for text in pair))
 def test_a_statement_does_not_replace_itself(text):
     assert not replaces(text, text)
 
@@ -258,7 +290,7 @@ def test_a_key_looks_like_no_named_thing():
     assert all(name.startswith("\x1f") for name in settles("The port is 5432.").names)
 
 
-_COMMON = "the our port is now = : from to we use for moved in , . ? Postgres 14 've 're on set"
+_COMMON = "the our port is now = : from to we use for moved in , . ? Postgres 14 've 're on set no longer not"
 _WORDS = st.lists(st.sampled_from(_COMMON.split(" ")) | st.text(max_size=8), max_size=40).map(" ".join)
 
 

@@ -34,7 +34,7 @@ def weights(*said):
     return {sentence.text: weight for sentence, weight in one.weighed()}
 
 
-@given(st.lists(st.lists(turns, max_size=30), min_size=1, max_size=5))
+@given(st.lists(st.lists(turns, max_size=60), min_size=1, max_size=5))
 def test_a_talk_that_was_followed_weighs_what_one_read_afresh_weighs(courses):
     followed = talk()
     for course in courses:
@@ -43,6 +43,9 @@ def test_a_talk_that_was_followed_weighs_what_one_read_afresh_weighs(courses):
         afresh.follow(course)
         assert followed.turns == course
         assert followed.weighed() == afresh.weighed()
+        assert followed.settled() == afresh.settled()
+        assert followed.apart() == afresh.apart()
+        assert followed.speakers == afresh.speakers
 
 
 def test_a_word_that_many_turns_share_weighs_no_more_with_another():
@@ -81,3 +84,39 @@ def test_of_a_long_talk_the_heaviest_sentences_and_both_ends_are_given():
     assert given == sorted(given)
     assert len(given) < 400
     assert {0, 2_000} <= set(given)
+
+
+CHATTER = [Turn(f"The tram to the castle is {how} today.") for how in ("slow", "full", "late", "old") * 12]
+
+
+def settled(*said):
+    one = talk()
+    one.follow(said)
+    return {sentence.text for sentence, _ in one.settled()}
+
+
+def test_a_long_talk_keeps_what_was_said_once_and_matters():
+    kept = settled(*CHATTER[:20], Turn("We agreed on the Hotel Lisboa."), *CHATTER[20:])
+    assert kept == {"We agreed on the Hotel Lisboa."}
+
+
+def test_of_a_short_talk_the_words_tell_what_it_is_about():
+    assert settled(Turn("We agreed on the Hotel Lisboa."), *CHATTER[:20]) == set()
+
+
+def test_what_a_turn_is_said_to_do_counts_in_any_language():
+    decided = Turn("Tomamos el coche rojo.", speech_act="decision")
+    assert settled(*CHATTER, decided) == {"Tomamos el coche rojo."}
+    assert settled(*CHATTER, Turn("Tomamos el coche rojo.")) == set()
+
+
+def test_a_question_matters_until_somebody_comes_back_to_it():
+    asked = Turn("Who signs the security review?")
+    assert settled(*CHATTER, asked, Turn("Let me think.")) == {"Who signs the security review?"}
+    assert settled(*CHATTER, asked, Turn("The review is theirs to sign.")) == set()
+
+
+def test_what_shares_least_with_a_long_talk_is_known_as_such():
+    one = talk()
+    one.follow([*CHATTER * 8, Turn("Gluten gives people a rash.")])
+    assert "Gluten gives people a rash." in {sentence.text for sentence, _ in one.apart()}

@@ -151,6 +151,12 @@ def test_no_value_without_its_cluster(values, lessons, cluster):
         values.propose("shop", about(CLOCKS), cluster)
 
 
+@pytest.mark.parametrize("cluster", ["foo", "nonsense_0", "root_cause"])
+def test_a_name_that_is_no_clusters_is_named_in_the_error(values, cluster):
+    with pytest.raises(ValidationError, match=f"no cluster named '{cluster}'.* such as full_0"):
+        values.propose("shop", about(CLOCKS), cluster)
+
+
 @pytest.mark.parametrize("text", ["", "  ", "x" * 3000, None])
 def test_a_value_says_something_short(values, lessons, text):
     lessons()

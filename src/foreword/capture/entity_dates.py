@@ -1,7 +1,7 @@
 """When: days, weeks, months, seasons and years, as people write them, absolute and relative.
 
-Knows words for time in English and the shapes of written dates. Times of day are left to others, and nothing
-is computed: what is found stays as it was said.
+Knows words for time in English, the weekdays of its neighbours, and the shapes of written dates. Times of
+day are left to others, and nothing is computed: what is found stays as it was said.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.entity_shapes import Mention
+from foreword.capture.given_names import GENDERS
+from foreword.words import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +23,12 @@ _MONTH = (
 _DAY = r"(?:[12]\d|3[01]|0?[1-9])(?:st|nd|rd|th)?"
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _WEEKDAY = "(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
+_WEEKDAY_ABROAD = (
+    "(?:(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend)s?|lundi|mardi|mercredi|jeudi|vendredi"
+    "|samedi|dimanche|lunes|martes|miércoles|miercoles|jueves|viernes|sábado|sabado|domingo|lunedì|martedì"
+    "|mercoledì|giovedì|venerdì|domenica|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag"
+    "|segunda-feira|terça-feira|quarta-feira|quinta-feira|sexta-feira"
+)
 _SEASON = "(?:spring|summer|autumn|winter)"
 _SPAN = "(?:day|week|weekend|month|quarter|year|decade|century|sprint)"
 _COUNT = (
@@ -48,11 +56,12 @@ _DATES = re.compile(
           | (?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays) | {_WEEKDAY}
           | (?-i:Mon|Tues?|Wed|Thu(?:rs)?|Fri)\b | {_FEAST})
       | (?P<day>the\ {_DAY[:-1]}(?=\s*(?:[.,;!?)]|$|and\b|or\b|at\b|in\b)))
+      | (?P<abroad>{_WEEKDAY_ABROAD})
       | (?P<month>{_MONTH}) | (?P<year>{_YEAR}) )(?![\w-]|\.\d)
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_BEFORE = re.compile(r"([A-Za-z]{1,12})\s$")
+_BEFORE = re.compile(r"([^\W\d_]{1,12})\s$")
 _NEAR = 14
 _INTRODUCE = frozenset(
     {
@@ -68,6 +77,8 @@ def dates(text: str) -> Iterator[Mention]:
     """The days, weeks, months and years that a text names, in order."""
     for match in _DATES.finditer(text):
         shape, value = match.lastgroup, match.group()
+        if shape == "abroad" and fold(_word_before(text, match)) in GENDERS:
+            continue  # somebody whose family is called like a day
         if shape == "month" and not _is_month(text, match):
             continue
         if shape == "year" and _word_before(text, match) not in _INTRODUCE:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from foreword.capture import name_cues as cues
 from foreword.capture.entity_shapes import Mention
 from foreword.capture.gazetteer import (
+    ALSO_FAMILIES,
     ALSO_PLAIN,
     DEMONYMS,
     ORGANISATION_ENDINGS,
@@ -22,23 +23,25 @@ from foreword.capture.gazetteer import (
     THINGS,
 )
 from foreword.capture.given_names import ALSO_WORDS, FAMILY_NAMES, GENDERS, TITLES, is_family_name
-from foreword.capture.name_words import Word, is_common, is_listed, is_plain, split
+from foreword.capture.name_company import in_company
+from foreword.capture.name_surroundings import Surroundings
+from foreword.capture.name_words import is_common, is_plain, split
 from foreword.words import STOPWORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Iterator
 
     from foreword.dialogue import EntityType
 
-_BETWEEN_NAMES = "al bin da das de del den der di do dos du el ibn la le ter van von y"
-_PARTICLES = frozenset(_BETWEEN_NAMES.split())
-_MARKS = ("!", "?", ".", ",", "")
-_HEADLINE = 0.7
-_FEW = 4
+_BETWEEN_PEOPLE = frozenset({"bin", "ibn", "ter", "van"})
+_LINKS = (["von", "der"], ["von", "den"], ["von", "dem"])
+_FULL = 2
 _LONGEST_LISTED = 4
 _LONGEST_PERSON = 4
 _LONGEST_ACTOR = 3
 _LONGEST_RUN = 8
+_ARTICLES = ("the", "a", "an", "this", "that")
+_AT_PLACES = cues.BEFORE_PLACE | cues.ALONG
 _TOWARDS = cues.BEFORE_PLACE | {"from", "to"}
 _GOING_ON = STOPWORDS - {"is", "has", "was", "or"}
 _FAMILY_ONLY = FAMILY_NAMES - ALSO_WORDS
@@ -52,31 +55,17 @@ _LISTS: tuple[tuple[EntityType, frozenset[str]], ...] = (
 def names(text: str) -> Iterator[Mention]:
     """The names in a text, in order; `text` is without what has a shape of its own."""
     words = split(text)
+    found: list[Mention] = []
     first = 0
     for at in range(1, len(words) + 1):
         if at == len(words) or words[at].opens:
-            yield from _Sentence(text, words, first, at).names()
+            found += _Sentence(text, words, first, at).names()
             first = at
+    return in_company(text, found)
 
 
-class _Sentence:
-    """One sentence and the words before it that cues may need."""
-
-    def __init__(self, text: str, words: Sequence[Word], first: int, last: int) -> None:
-        self.text = text
-        self.words = words
-        self.first = first
-        self.last = last
-        self.caseless = self._is_caseless()
-
-    def _is_caseless(self) -> bool:
-        """Whether capitals tell nothing here: it is shouted, or written like a headline."""
-        long = [word for word in self.words[self.first : self.last] if len(word.text) > 1]
-        if len(long) > 1 and all(word.text.isupper() for word in long):
-            return True
-        capitals = sum(word.capital for word in long)
-        headline = any(word.capital and word.folded in STOPWORDS and len(word.text) > 1 for word in long[1:])
-        return headline and len(long) > 3 and capitals > _HEADLINE * len(long)
+class _Sentence(Surroundings):
+    """One sentence, and the names in it."""
 
     def names(self) -> Iterator[Mention]:
         """The names of the sentence, in order."""
@@ -121,19 +110,21 @@ class _Sentence:
         if word.capital and not is_plain(word):
             return at
         heads = self.words[at - 1].folded in ORGANISATION_HEADS
-        if word.folded in _PARTICLES or (word.folded == "of" and heads):
+        if word.folded == "of" and heads:
             after = at + 2 if at + 1 < most and self.words[at + 1].folded == "the" else at + 1
-            if after < most and self.words[after].capital and self.words[after].glued:
-                return after
-        return None
+        elif self.is_particle(at):
+            after = self.after_particles(at, most)
+        else:
+            return None
+        return after if after < most and self.words[after].capital and self.words[after].glued else None
 
     def _segment(self, at: int, end: int) -> tuple[int, EntityType | None]:
         """How many words from here are one name, and of what; None for none."""
         word = self.words[at]
         if word.folded in TITLES and end - at > 1:
             return 1, None  # the title is told by the name after it
-        if self._titled(at):
-            return min(end - at, _LONGEST_PERSON), "person"
+        if self.titled(at):
+            return self.at_most(at, end, _LONGEST_PERSON), "person"
         listed, ending = self._longest_listed(at, end), self._ending(at, end)
         if ending is not None and (listed is None or ending[0] > listed[0]):
             return ending
@@ -142,8 +133,8 @@ class _Sentence:
         if listed is not None:
             return listed
         last = self.words[end - 1].folded
-        if end - at > 1 and is_family_name(last) and last not in DEMONYMS:
-            return min(end - at, _LONGEST_PERSON), "person"
+        if self._is_linked(at, end) or (end - at > 1 and is_family_name(last) and last not in DEMONYMS):
+            return self.at_most(at, end, _LONGEST_PERSON), "person"
         return self._unlisted(at, end)
 
     def _ending(self, at: int, end: int) -> tuple[int, EntityType] | None:
@@ -157,7 +148,7 @@ class _Sentence:
             last = folded[size - 1]
             if last in ORGANISATION_ENDINGS:
                 return size, "organisation"
-            if last in PLACE_ENDINGS and not (folded[0] in GENDERS and last in FAMILY_NAMES):
+            if last in PLACE_ENDINGS and not self._is_family(at, at + size):
                 return size, "place"
         if folded[0] in PLACE_BEGINNINGS and len(folded) > 1:
             return 2, "place"
@@ -165,15 +156,24 @@ class _Sentence:
             return 2, "thing"
         return None
 
+    def _is_family(self, at: int, end: int) -> bool:
+        """Whether a word that ends places is somebody's family name here: `Christopher Lane is on leave`."""
+        first, last = self.words[at].folded, self.words[end - 1].folded
+        if first in GENDERS and last in FAMILY_NAMES:
+            return True
+        if last not in ALSO_FAMILIES or self.before(at) in _AT_PLACES:
+            return False
+        return (first in GENDERS and first not in ALSO_WORDS) or (end - at == 2 and self.acts(end))
+
     def _is_person(self, at: int, end: int) -> bool:
         """Whether a given name is one here: it may be a word or a place as well."""
         word = self.words[at]
         if end - at > 1 and self.words[at + 1].folded not in ORGANISATIONS:
             return " ".join((word.folded, self.words[at + 1].folded)) not in PLACES
-        if word.folded in PLACES and self._before(at) in _TOWARDS:
+        if word.folded in PLACES and self.before(at) in _TOWARDS:
             return False
         if word.opens and word.folded in ALSO_WORDS:
-            return self._after(end) in cues.AFTER_PERSON or self._alone(at, end)
+            return self.after(end) in cues.AFTER_PERSON or self._alone(at, end)
         return True
 
     def _alone(self, at: int, end: int) -> bool:
@@ -183,7 +183,7 @@ class _Sentence:
     def _person_size(self, at: int, end: int) -> int:
         """How many words belong to the person: up to the next listed organisation, place or thing."""
         size = 1
-        while size < min(end - at, _LONGEST_PERSON):
+        while size < self.at_most(at, end, _LONGEST_PERSON):
             folded = self.words[at + size].folded
             listed = folded in ORGANISATIONS or folded in PLACES or folded in THINGS
             if listed and folded not in FAMILY_NAMES and folded not in GENDERS:
@@ -204,34 +204,48 @@ class _Sentence:
         word = self.words[at]
         if phrase == "us":
             return word.text != "US"
-        return word.opens and phrase in ALSO_PLAIN and self._after(at + 1) in _GOING_ON
+        return word.opens and phrase in ALSO_PLAIN and self.after(at + 1) in _GOING_ON
 
     def _unlisted(self, at: int, end: int) -> tuple[int, EntityType | None]:
         """What surroundings tell of a run that no list knows."""
         word, size = self.words[at], end - at
-        if size > 1 and (is_listed(self.words[at + 1]) or word.folded in DEMONYMS):
+        if size > 1 and (word.folded in DEMONYMS or self.stands_before_name(at)):
             return 1, None
+        if size == _FULL and self._is_full_name(at):
+            return size, "person"
         if size == 1 and is_common(word):
             return size, None
-        before, after = self._before(at), self._after(end)
         if word.opens and size == 1:
-            return 1, "person" if after in cues.SPEAKING else None
-        kind = self._by_cue(at, size, before, after)
+            return 1, "person" if self.surely_acts(at) else None
+        kind = self._by_cue(at, size, self.before(at))
         if kind is None and not (size == 1 and word.text.isupper()):
             kind = "thing"
         return size, kind
 
-    def _by_cue(self, at: int, size: int, before: str, after: str) -> EntityType | None:
+    def _is_full_name(self, at: int) -> bool:
+        """Whether a listed given name is the family name of somebody here."""
+        word = self.words[at]
+        usual = len(word.text) > _FULL and not word.text.isupper() and word.folded not in cues.BEFORE_PERSON
+        return usual and self.words[at + 1].folded in GENDERS and self.before(at) not in _AT_PLACES
+
+    def _is_linked(self, at: int, end: int) -> bool:
+        """Whether `van`, `bin` or `von der` stands between two names; a German `der` alone tells nothing."""
+        small = [word.folded for word in self.words[at:end] if not word.capital]
+        return any(word in _BETWEEN_PEOPLE for word in small) or small[:2] in _LINKS
+
+    def _by_cue(self, at: int, size: int, before: str) -> EntityType | None:
         shouted = self.words[at].text.isupper()
-        working = before in ("for", "by", "of") and self._near(at, cues.WORKING)
+        working = before in ("for", "by", "of") and self.near(at, cues.WORKING)
         if working or before in cues.BEFORE_ORGANISATION:
             return "organisation"
         if shouted:
             return None
-        cued = before in cues.BEFORE_PERSON or after in cues.AFTER_PERSON or self._is_called(at)
-        if cued and size < _LONGEST_ACTOR:
+        cued = before in cues.BEFORE_PERSON or self.acts(at + size) or self.is_called(at)
+        addressed = before == "to" and self.near(at, cues.TALKING)
+        named = before == "is" and self.before(at - 1) == "name"
+        if (cued or addressed or named) and size < _LONGEST_ACTOR and before not in _ARTICLES:
             return "person"
-        moving = before in ("to", "from") and self._near(at, cues.MOVING)
+        moving = before in ("to", "from") and self.near(at, cues.MOVING)
         return "place" if moving or before in cues.BEFORE_PLACE else None
 
     # Names in any case ----------------------------------------------------------------------------------
@@ -239,7 +253,7 @@ class _Sentence:
     def _listed(self, at: int) -> tuple[int, list[Mention]]:
         """The listed name that begins here, whatever its case, and where it ends."""
         word = self.words[at]
-        if self._before(at) == "me" and self._near(at, ("call",)) and word.folded in GENDERS:
+        if self.before(at) == "me" and self.near(at, ("call",)) and word.folded in GENDERS:
             return at + 1, [self._mention(at, at + 1, "person")]
         if len(word.folded) < 3 or (word.capital and not self.caseless):
             return at + 1, []
@@ -254,29 +268,6 @@ class _Sentence:
             return at + size, [self._mention(at, at + size, "person")]
         return at + 1, []
 
-    # Surroundings ---------------------------------------------------------------------------------------
-
-    def _before(self, at: int) -> str:
-        """The word before, when it belongs to the sentence; else nothing."""
-        return self.words[at - 1].folded if at > self.first else ""
-
-    def _after(self, end: int) -> str:
-        return self.words[end].folded if end < self.last else ""
-
-    def _near(self, at: int, wanted: Container[str]) -> bool:
-        """Whether one of the few words before is wanted."""
-        return any(self.words[near].folded in wanted for near in range(max(self.first, at - _FEW), at))
-
-    def _titled(self, at: int) -> bool:
-        return at > 0 and self.words[at].glued and self.words[at - 1].folded in TITLES
-
-    def _is_called(self, at: int) -> bool:
-        """Whether a name stands as a call does: after a comma, and nothing but a mark after it."""
-        if at == self.first or (self.words[at - 1].capital and not is_plain(self.words[at - 1])):
-            return False
-        gap = self.text[self.words[at - 1].end : self.words[at].start]
-        return gap == ", " and self.text[self.words[at].end : self.words[at].end + 1] in _MARKS
-
     def _mention(self, at: int, end: int, kind: EntityType) -> Mention:
         start, stop = self.words[at].start, self.words[end - 1].end
         told = self._told(at) if kind == "person" else {}
@@ -284,7 +275,7 @@ class _Sentence:
 
     def _told(self, at: int) -> dict[str, str]:
         """What title and given name tell: how one is addressed, and whom the name mostly names."""
-        title = self.words[at - 1] if self._titled(at) else None
+        title = self.words[at - 1] if self.titled(at) else None
         gender = (TITLES[title.folded] if title else "") or GENDERS.get(self.words[at].folded, "")
         told = {"address": title.text} if title else {}
         return {**told, "gender": gender} if gender else told

@@ -139,6 +139,9 @@ PLACE_ENDINGS = _entries(
     ocean, sea, harbour, harbor, castle, palace, cathedral, hotel, tower, stadium, springs, hills,
     heights, creek, glacier, pass"""
 )
+ALSO_FAMILIES = _entries("bay, beach, bridge, castle, coast, forest, garden, hills, lake, lane, park, street")
+"""Endings of places that are family names as well."""
+
 PLACE_BEGINNINGS = _entries("lake, mount, mt, cape, fort, port, gulf, isle, san, santa, saint, st, lago, rio")
 
 DEMONYMS = _entries(

@@ -20,17 +20,38 @@ _ROLES = (
     "volunteer waiter writer"
 )
 _ADDRESSING = (
-    "am ask asked asking bye called cheers dear goodbye greet hello hey hi i'm invite invited love meet "
-    "meeting met named ping pinged regards remind reminded sincerely thank thanks tell telling told with"
+    "am ask asked asking bye call called calling cc cheers congratulate dear goodbye greet hello hey hi "
+    "hire hired i'm invite invited love marry meet meeting met named ping pinged regards remind reminded "
+    "replied said says sincerely tell telling text texted thank thanks told with"
 )
 _ACTING = (
-    "agreed answered argued asked asks believes bought broke called calls claims cooked cried decided "
-    "decides explained feels felt forgot found gave goes got grew handles has hates hired insisted invited "
-    "joined joins knows laughed leads learned left lives lived loves likes made manages married mentioned "
-    "met misses moved needs nodded owns painted plays prefers promised quit reads remembers replied reported "
-    "reports retired runs said sat saw says sent shared signed sings sleeps speaks spoke started stayed "
-    "studied studies suggested talked teaches tells thinks thought told took translates travelled traveled "
-    "tried visited waited walked wants was went will woke won wonders works worked writes wrote"
+    "ate became believes borrows bought broke brought buys cancelled chose claims comes cried decided "
+    "decides drank drinks drives drove eats feels felt forgets forgot found gave gets gives goes got grew "
+    "has hates knew knows leads led left lends lent made makes married meets met nodded paid pays plans "
+    "quit reads remembers reports retired runs said sang sat saw says sees sells sends sent sewed shared "
+    "sings sleeps sold speaks spoke started stayed studies swam swims takes taught teaches tells thinks "
+    "thought told took travelled tries was wears went will woke won wonders works writes wrote"
+)
+_DOING = (
+    "accept admit adopt advise agree apologise apologize argue ask bake call cancel collect complain "
+    "confirm decline disagree earn enjoy explain fetch forgive handle help insist invite join knit learn "
+    "like listen live love manage mend mention miss move need nod organise organize owe own play practise "
+    "prefer prepare propose refuse remember remind report resign retire stay study suggest supervise thank "
+    "translate volunteer wait want wash whisper wonder work"
+)
+_DID = (
+    "answer attend book build chair clean cook dance demand doubt draft dream email hire hope hug iron joke "
+    "kiss laugh message offer order paint phone ping promise rent repair reply request rob sew share shout "
+    "sign smile smoke suspect talk text travel try tune visit vote walk warn watch wish worry"
+)
+_BEING = (
+    "abroad absent afraid angry asleep away busy calling coming disappointed excited happy ill joining "
+    "leaving married pregnant proud sad scared sick sorry sure tired travelling unwell upset waiting "
+    "worried"
+)
+_TALKING = (
+    "according apologised apologized belongs engaged gave give handed introduced lent listen listened "
+    "married replied reply said sent speak speaking spoke spoken talk talked talking told written wrote"
 )
 _SPEAKING = (
     "agreed answered argued asked asks explained insisted mentioned promised replied said says thinks told "
@@ -55,12 +76,34 @@ _OPENING = (
     "write yay yeah yep yes yet you you're your yup"
 )
 
+
+def _forms(verb: str) -> tuple[str, str]:
+    """What a regular verb is with somebody before it, now and then: `carries` and `carried`."""
+    if verb.endswith("y") and verb[-2] not in "aeo":
+        return f"{verb[:-1]}ies", f"{verb[:-1]}ied"
+    sibilant = verb.endswith(("s", "sh", "ch"))
+    return f"{verb}{'es' if sibilant else 's'}", f"{verb}{'d' if verb.endswith('e') else 'ed'}"
+
+
 KIN = frozenset(_KIN.split())
 ROLES = frozenset(_ROLES.split())
 BEFORE_PERSON = frozenset(_ADDRESSING.split()) | KIN | ROLES
-AFTER_PERSON = frozenset(_ACTING.split())
+TALKING = frozenset(_TALKING.split())
+"""What is done towards somebody, with a `to` before the name."""
+
+BEING = frozenset(_BEING.split())
+"""What only somebody is."""
+
+OFF_WORK = frozenset({"call", "holiday", "leave", "maternity", "parental", "sick", "vacation"})
+OWNERS = frozenset({"my", "our", "your", "his", "her", "their"})
+AFTER_PERSON = (
+    frozenset(_ACTING.split())
+    | {form for verb in _DOING.split() for form in _forms(verb)}
+    | {_forms(verb)[1] for verb in _DID.split()}
+)
 SPEAKING = frozenset(_SPEAKING.split())
 BEFORE_PLACE = frozenset({"in", "near", "visit", "visited", "visiting", "around", "across", "leave", "left"})
+ALONG = frozenset({"along", "at", "down", "from", "of", "off", "on", "the", "through", "to", "up"})
 MOVING = frozenset(
     {
         *("back", "been", "bus", "drive", "driving", "drove", "flew", "flight", "fly", "flying", "go"),

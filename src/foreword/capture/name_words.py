@@ -23,7 +23,7 @@ from foreword.words import STOPWORDS, fold
 _WORD = re.compile(r"[^\W\d_]++(?:['’&-][^\W\d_]++)*+")
 _OPENS = re.compile(r"[.!?:;\n\"“”(\[•*>|…—]|\s[-–]\s|@")
 _ABBREVIATED = frozenset({"mr", "mrs", "ms", "dr", "prof", "st", "mt", "jr", "sr"})
-_LEAST = 2
+_LEAST, _LEAST_FAMILY = 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,15 @@ def _is_abbreviated(word: Word) -> bool:
 
 def is_plain(word: Word) -> bool:
     """Whether a capital tells nothing: a small word, or one that likes to begin sentences."""
-    if word.folded in GENDERS and word.folded not in STOPWORDS:
+    if (word.folded in GENDERS and word.folded not in STOPWORDS) or _is_family(word):
         return False
     return word.folded.replace("’", "'") in cues.PLAIN or word.folded.partition("'")[0] in STOPWORDS
+
+
+def _is_family(word: Word) -> bool:
+    """Whether a small word before an apostrophe begins a family name: `O'Neill`, but not `I'm`."""
+    rest = word.text[2:]
+    return word.text[1:2] in ("'", "’") and len(rest) >= _LEAST_FAMILY and rest[0].isupper()
 
 
 def is_listed(word: Word) -> bool:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 _LONGEST_HEADING = 200
 _LONGEST_FRONT_MATTER = 100
+_FEWEST_WORDS, _FEWEST_OF_SENTENCE = 3, 6
+_WORD = re.compile(r"\w[\w.,'’-]*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 _HTML_HEADING = re.compile(r" {0,3}<h([1-6])(?: [^<>]{0,200})?>([^<>]{1,200})</h[1-6]>\s*$", re.IGNORECASE)
 _LINK = re.compile(r"!?\[([^\[\]]{0,200})\](?:\([^()]{0,500}\)|\[[^\[\]]{0,100}\])")
@@ -46,19 +48,34 @@ Headings = Callable[[list[str]], Iterator[tuple[int, int, int, str]]]
 
 
 def sections(lines: list[str], headings: Headings, skip: int = 0, root: str = "") -> Iterator[Section]:
-    """The sections of a text, in order; what stands before the first heading has none above it."""
+    """The sections of a text, in order; what stands before the first heading has none above it.
+
+    A heading with nothing under it that says something itself is a section of its own: nowhere else is that
+    said.
+    """
     above: list[tuple[int, str]] = [(0, root)] if root else []
-    at = skip
-    for start, end, level, title in headings(lines):
-        if start < skip:
-            continue
-        yield Section(tuple(name for _, name in above), at, lines[at:start])
+    found = [heading for heading in headings(lines) if heading[0] >= skip]
+    following = [*found[1:], (len(lines), len(lines), 0, "")]
+    yield Section(_names(above), skip, lines[skip : found[0][0] if found else len(lines)])
+    for (start, begins, level, title), (end, _, next_level, _) in zip(found, following, strict=False):
         while above and above[-1][0] >= level:
             above.pop()
+        bare = next_level <= level and not any(map(_WORD.search, lines[begins:end]))
+        if bare and _says_something(title):
+            yield Section(_names(above), start, lines[start:begins])
+            continue
         if title and not (above and above[-1][1] == title):
             above.append((level, title))
-        at = end
-    yield Section(tuple(name for _, name in above), at, lines[at:])
+        yield Section(_names(above), begins, lines[begins:end])
+
+
+def _names(above: list[tuple[int, str]]) -> tuple[str, ...]:
+    return tuple(name for _, name in above)
+
+
+def _says_something(title: str) -> bool:
+    """Whether a heading is more than a question, and than the name of a part: `Usage`, `Getting started`."""
+    return len(_WORD.findall(title)) >= _FEWEST_WORDS and not title.endswith(("?", "？"))
 
 
 def fenced(lines: list[str]) -> Iterator[bool]:
@@ -111,7 +128,14 @@ def _underlines(lines: list[str], row: int) -> int:
     above = lines[row - 1]
     if not above.strip() or _indent(above) > 3 or above.lstrip().startswith(_NOT_PROSE):
         return 0
-    return 1 if marks == {"="} else 2
+    if marks == {"="}:
+        return 1
+    return 0 if _is_sentence(above) else 2
+
+
+def _is_sentence(line: str) -> bool:
+    """Whether a line is told rather than a title: a rule of dashes below it ends it, and names nothing."""
+    return line.rstrip().endswith(".") and len(_WORD.findall(line)) >= _FEWEST_OF_SENTENCE
 
 
 def rst(lines: list[str]) -> Iterator[tuple[int, int, int, str]]:

@@ -39,6 +39,10 @@ _LEGAL = frozenset(
 )
 _LEAST_PREFIX, _LEAST_CUT = 3, 3  # `jon` may be jonathan, but `dan` is not dana
 _LEAST_ACRONYM = 2
+_FULL_NAME = re.compile(
+    r"[^\W\d_a-z][^\W\d_]+(?:[ ](?:[^\W\d_A-Z]{1,3}[ ]){0,3}[^\W\d_a-z][^\W\d_]*(?:['’-][^\W\d_]+)?){1,2}"
+)
+_HOUSES = frozenset({"bar", "cafe", "camp", "casa", "club", "hotel", "option", "pension", "project", "villa"})
 _SMALL = frozenset({"of", "the", "and", "for", "de"})
 
 
@@ -60,6 +64,17 @@ def same_person(one: str, other: str) -> bool:
     return ours[-1] == theirs[-1] and _given_agree(ours[0], theirs[0])
 
 
+def may_name_somebody(name: str) -> bool:
+    """Whether a name is written as people's are: two or three words with capitals, `van der` between them."""
+    return bool(_FULL_NAME.fullmatch(name)) and fold(name.partition(" ")[0]) not in _HOUSES
+
+
+def half_of(part: str, name: str) -> bool:
+    """Whether a word is the first or the last of what may be somebody's full name."""
+    halves = _parts(name)
+    return may_name_somebody(name) and fold(part) in (halves[0], halves[-1])
+
+
 def keys(name: str, kind: EntityType) -> frozenset[str]:
     """Under what a name is filed: whatever other names of the same one may be filed under as well."""
     if kind == "person":
@@ -67,7 +82,7 @@ def keys(name: str, kind: EntityType) -> frozenset[str]:
         first = parts[0] if parts else ""
         return frozenset({*parts, first[:_LEAST_PREFIX], *_FORMS.get(first, ())}) - {""}
     if kind in ("organisation", "thing"):
-        return frozenset({fold(name), bare(name), acronym(name)}) - {""}
+        return (frozenset({fold(name), bare(name), acronym(name)}) | _halves(name, kind)) - {""}
     if kind == "email":
         return frozenset(_spoken(name))
     return frozenset()
@@ -96,6 +111,14 @@ def address_of(email: str, name: str) -> bool:
     if len(parts) == 1:
         return spoken[:1] == [first]
     return spoken in ([first, last], [last, first], [first], [last], [first[0] + last], [first[0], last])
+
+
+def _halves(name: str, kind: EntityType) -> frozenset[str]:
+    """The first and the last word of a thing that may turn out to be somebody."""
+    if kind != "thing" or not may_name_somebody(name):
+        return frozenset()
+    parts = _parts(name)
+    return frozenset({parts[0], parts[-1]})
 
 
 def _spoken(email: str) -> list[str]:

@@ -1,17 +1,20 @@
 """What the words around a name claim: titles, addresses, departments, and what one has to do with another.
 
-Knows English wordings, and reads a short stretch after each name; does not judge whether a claim is true.
-The speaker's own "I" and "my" count as names.
+Knows English wordings, and reads a short stretch after each name; does not judge whether a claim is true, but
+takes none from what is asked or doubted. The speaker's own "I", "my" and "me" count as names.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from foreword.knowledge.doubts import doubtful, is_within
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from foreword.dialogue import EntityType
 
@@ -45,15 +48,20 @@ KIN = (
     "aunt|boyfriend|brother|cousin|dad|daughter|father|fianc[eé]e?|friend|girlfriend|grandfather|grandmother"
     "|husband|mom|mother|mum|nephew|niece|roommate|sister|son|uncle|wife"
 )
+PET = "bird|budgie|cat|dog|goldfish|hamster|horse|kitten|parrot|pony|puppy|rabbit|tortoise"
 _ATTRIBUTE = (
-    "e-?mail|phone|telephone|mobile|cell|number|title|role|job|position|department|team|location|city|birthday"
-    "|address|office|nickname|age|time\\ ?zone|website|favou?rite\\ [a-z]{2,20}"
+    "e-?mail|(?:mobile|cell|work)\\ phone|phone|telephone|mobile|cell|number|title|role|job|position"
+    "|department|team|location|city|birthday|address|office|nickname|age|time\\ ?zone|website"
+    "|favou?rite\\ [a-z]{2,20}"
 )
 _NAMED_ATTRIBUTES = {
     "e-mail": "email",
     "telephone": "phone",
     "mobile": "phone",
     "cell": "phone",
+    "mobile phone": "phone",
+    "cell phone": "phone",
+    "work phone": "phone",
     "number": "phone",
     "role": "title",
     "job": "title",
@@ -65,7 +73,8 @@ _DEPARTMENTS = (
     "accounting|design|engineering|facilities|finance|hr|human\\ resources|it|legal|logistics|marketing"
     "|operations|procurement|product|purchasing|qa|research|sales|security|support"
 )
-_PHONE = r"\+?\(?\d[\d\ ().-]{5,18}\d"
+_PHONE = r"(?!\d{1,4}[./-]\d{1,2}[./-]\d{2,4}\b)\+?\(?\d[\d\ ().-]{5,18}\d"
+_EMAIL = r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}"
 
 _IS = re.compile(
     rf"""(?:,?\ who)?(?:\ is|['’]s|\ was|['’]m|\ am|\ became|\ works\ as|,)\ (?:also\ |now\ |still\ )?
@@ -87,22 +96,36 @@ _TEAM = re.compile(
 _CALLED_AT = re.compile(
     rf"[^.\n]{{0,40}}?\b(?:at|on|phone|tel|number|call)[:\s](?:is\ )?(?P<phone>{_PHONE})", _WORDING
 )
+_REACHED = re.compile(
+    rf"""(?:\ (?:back\ )?(?:at|on|under|via|by\ (?:phone|text|e-?mail)(?:\ (?:at|on))?)
+            (?:\ my\ [a-z]{{2,12}})?:?\ |:\ ?)
+        (?:(?P<phone>{_PHONE})|(?P<email>{_EMAIL}))""",
+    _WORDING,
+)
+_REACHABLE = re.compile(
+    rf"""(?:['’]m|\ am|(?:['’]ll|\ will|\ can|\ could)\ be)\ (?:reached|reachable|available|contacted|found)
+        [^.\n]{{0,20}}?\ (?:at|on|under|via)\ (?:(?P<phone>{_PHONE})|(?P<email>{_EMAIL}))""",
+    _WORDING,
+)
 _ROLE_BEFORE = re.compile(
     rf"(?<!\w)(?P<title>{ROLE})(?:\ (?:at|for)\ [^.,;!?\n]{{1,40}})?(?:,|\ is|\ is\ (?:called|named))?\ $",
     _WORDING,
 )
 _OF_SOMETHING = re.compile(rf"(?<!\w)(?P<title>{_PLAIN_ROLE})\ of\ [^.;!?\n]{{1,40}}\ is\ $", _WORDING)
-_THEIRS = re.compile(
-    rf"(?:['’]s?)?\ (?P<relation>{KIN}|{ROLE})(?:,|\ is|\ is\ (?:called|named)|\ was)?\ $", _WORDING
+_CALLED = r"(?:,|(?:['’]s\ name)?\ is|\ is\ (?:called|named)|\ was)?\ $"
+_THEIRS = re.compile(rf"(?:['’]s?)?\ (?P<relation>{KIN}|{PET}|{ROLE}){_CALLED}", _WORDING)
+_KIN_BEFORE = re.compile(rf"\b(?:my|our)\ (?:[a-z]{{3,10}}\ )?(?P<relation>{KIN}|{PET}){_CALLED}", _WORDING)
+_KIN_SAID = re.compile(
+    rf"(?:,?\ who)?\ (?:is|was)\ (?:my|our)\ (?:[a-z]{{3,10}}\ )?(?P<relation>{KIN}|{PET})\b", _WORDING
 )
-_KIN_MINE = re.compile(rf"\ (?P<relation>{KIN}|{ROLE})\b", _WORDING)
+_KIN_MINE = re.compile(rf"\ (?P<relation>{KIN}|{PET}|{ROLE})\b", _WORDING)
 _KIN_AFTER = re.compile(rf"['’]s?\ (?P<relation>{KIN}|{ROLE})\b", _WORDING)
 _INTRODUCES = re.compile(r"(?:\bmy\ name\ is|\bcall\ me|\bI\ am|\bI['’]m)\ $", _WORDING)
-_SPEAKING = re.compile(r"\b(?:I|[Mm]y)\b")
+_SPEAKING = re.compile(r"\b(?:I|[Mm]y|me)\b")
 
 _VERBS: Mapping[str, str] = {
     "works at": r"works?\ (?:at|for|with)|worked\ (?:at|for)|is\ employed\ (?:at|by)|joined|is\ (?:at|with)"
-    rf"|is\ (?:the|an?|our)\ {_PLAIN_ROLE}\ (?:at|of|for)",
+    rf"|(?:is|am|['’]m)\ (?:(?:the|an?|our)\ )?(?:new\ )?(?:{_PLAIN_ROLE}\ (?:at|of|for)|{ROLE}\ (?:at|for))",
     "manages": r"manages?|managed|supervises?|leads?",
     "reports to": r"reports?\ to|is\ managed\ by|works\ under",
     "owns": r"owns?|bought|acquired",
@@ -119,7 +142,8 @@ _VERBS: Mapping[str, str] = {
     "teaches at": r"teaches\ at",
 }
 _VERB = re.compile(
-    r"(?:\ \([^()\n]{1,40}\))?(?:,?\ who)?(?:\ (?:now|still|also|currently|just|has|had|will|recently))*\ (?:"
+    r"(?:\ \([^()\n]{1,40}\))?(?:,?\ who)?(?:\ (?:now|still|also|currently|just|has|had|will|recently))*"
+    r"(?:\ |(?=['’]m\ ))(?:"
     + "|".join(f"(?P<v{number}>{verb})" for number, verb in enumerate(_VERBS.values()))
     + r")(?:\ (?:the|an?|our|my))?\ $",
     _WORDING,
@@ -180,11 +204,17 @@ def claims(text: str, mentions: Sequence[Named]) -> Claims:
     mentions = mentions[:_MOST_MENTIONS]
     spoken = [(match.start(), match.end(), SPEAKER) for match in _SPEAKING.finditer(text)][:_MOST_MENTIONS]
     names = sorted([*((one.start, one.end, at) for at, one in enumerate(mentions)), *spoken])
-    for place, (start, end, who) in enumerate(names):
-        person = who == SPEAKER or mentions[who].entity_type in ("person", "thing")
-        following = names[place + 1] if place + 1 < len(names) else None
-        if person:
-            _said_of_one(text, start, end, who, found)
+    people = [start for start, _, who in names if who == SPEAKER or mentions[who].entity_type == "person"]
+    unsure = doubtful(text)
+    for name, following in zip(names, [*names[1:], None], strict=False):
+        start, end, who = name
+        if is_within(start, unsure):
+            continue
+        if who == SPEAKER:
+            _said_of_speaker(text, start, end, found)
+        elif mentions[who].entity_type in ("person", "thing"):
+            other = bisect_right(people, start)
+            _said_of_one(text, name, people[other] if other < len(people) else len(text), found)
         if following is not None and 0 < following[0] - end <= _GAP:
             _said_of_two(text, (end, who), following, found)
     kinds: dict[int, EntityType] = {
@@ -202,19 +232,39 @@ def _fits(relation: str, one: EntityType, other: EntityType) -> bool:
     return one in ones and other in others
 
 
-def _said_of_one(text: str, start: int, end: int, who: int, found: Claims) -> None:
+def _said_of_one(text: str, name: tuple[int, int, int], next_person: int, found: Claims) -> None:
     """Titles, addresses, departments: what stands right before and right after a name."""
+    start, end, who = name
     after, before = text[end : end + _REACH], text[max(0, start - _GAP) : start]
-    if who != SPEAKER:
-        if _INTRODUCES.search(before) and after[:2] not in ("'s", "’s"):
-            found.introduced.append(who)
-        role = _OF_SOMETHING.search(before) or _ROLE_BEFORE.search(before)
-        if role:
-            found.attributes.append((who, "title", role["title"]))
-    for pattern in (_IS, _ASIDE, _TEAM, _CALLED_AT):
-        match = pattern.match(after)
-        if match:
-            found.attributes += [(who, name, value) for name, value in match.groupdict().items() if value]
+    if _INTRODUCES.search(before) and after[:2] not in ("'s", "’s"):
+        found.introduced.append(who)
+    role = _OF_SOMETHING.search(before) or _ROLE_BEFORE.search(before)
+    if role:
+        found.attributes.append((who, "title", role["title"]))
+    kin = _KIN_BEFORE.search(before) or _KIN_SAID.match(after)
+    if kin:
+        found.attributes.append((who, "relation", kin["relation"].lower()))
+    _take(found, who, after, (_IS, _ASIDE, _TEAM, _REACHED))
+    _take(found, who, text[end : min(end + _REACH, next_person)], (_CALLED_AT,))
+    _owned(found, who, after)
+
+
+def _said_of_speaker(text: str, start: int, end: int, found: Claims) -> None:
+    """What the speaker tells of themselves: `me` only says where they are reached."""
+    after = text[end : end + _REACH]
+    if text[start:end] == "me":
+        _take(found, SPEAKER, after, (_REACHED,))
+    else:
+        _take(found, SPEAKER, after, (_IS, _ASIDE, _TEAM, _REACHABLE))
+        _owned(found, SPEAKER, after)
+
+
+def _take(found: Claims, who: int, after: str, patterns: Iterable[re.Pattern[str]]) -> None:
+    for match in filter(None, (pattern.match(after) for pattern in patterns)):
+        found.attributes += [(who, name, value) for name, value in match.groupdict().items() if value]
+
+
+def _owned(found: Claims, who: int, after: str) -> None:
     owned = _HAS.match(after)
     if owned:
         name = owned["name"].lower()

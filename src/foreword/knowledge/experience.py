@@ -44,6 +44,7 @@ Strategy = Literal[
     "ask-user",
 ]
 Status = Literal["confirmed", "falsified", "abandoned"]
+Standing = Literal["open", "confirmed", "falsified", "abandoned"]
 Tier = Literal["gold", "silver", "bronze", "abandoned"]
 Cause = Literal[
     "wrong-assumption",

@@ -4,14 +4,13 @@ An experience is an item. An item's text never changes, so every change is a new
 last, under the same experience id, which is the id of the first of them. Each version names those beside it
 the way the store wants it, so that forgetting any of them, by whatever means, takes all of them along.
 
-An item's type is `domain/strategy/status` here: by that a store filters inside its search.
+Of whom a run speaks: of its session's own open experience, or of one that belongs to no session.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from itertools import product
 from secrets import token_hex
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,16 +30,16 @@ from foreword.knowledge.experience import (
     HistoryEntry,
     Outcome,
     experience_of,
-    facts,
     one_of,
     said,
     sound_cause,
     sound_lesson,
     tier_of,
 )
+from foreword.knowledge.experience_items import beside, fitting, item_of
 from foreword.options import MAX_LIMIT, named, whole
 from foreword.store.base import Amend
-from foreword.types import Filters, Item, Source
+from foreword.types import Source
 
 if TYPE_CHECKING:
     import builtins
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from foreword.knowledge.experience import Lesson, RootCause, Status
-    from foreword.types import SearchResult
+    from foreword.types import Filters, Item, SearchResult
 
 _AGENT = Source("agent", "agent")
 _INSTANT = timedelta(microseconds=1)
@@ -92,7 +91,10 @@ class Experiences:
         note: str = "",
         source: Source = _AGENT,
     ) -> Experience:
-        """Begin an experience. A session has one open at a time: the last must be resolved first."""
+        """Begin an experience. A session has one open at a time: the last must be resolved first.
+
+        Without a session, nobody knows whose it is: there may be any number of those.
+        """
         begun = Experience(
             id=token_hex(8),
             session=session,
@@ -105,13 +107,12 @@ class Experiences:
             prediction=said("prediction", prediction),
             notes=_noted((), note),
         )
-        still = self.list(workspace, status=OPEN, session=session, limit=MAX_LIMIT)
-        if (other := next((one for one in still if one.session == session), None)) is not None:
+        if session is not None and (other := self.active(workspace, session)) is not None:
             raise ValidationError(
                 f"the experience {other.id!r} is still open ({other.goal[:80]}); "
                 "resolve it first, as confirmed, falsified or abandoned"
             )
-        item = _item(begun, workspace, begun.created_at, source)
+        item = item_of(begun, workspace, begun.created_at, source)
         return _read(self._engine.remember_all([replace(item, id=begun.id)], workspace)[0])
 
     def update(
@@ -157,8 +158,9 @@ class Experiences:
         lesson: Lesson | None = None,
         note: str = "",
         auto_captured: bool = False,
+        at: datetime | None = None,
     ) -> Experience:
-        """Say how an experience ended.
+        """Say how an experience ended, now or at another moment.
 
         Whoever calls one falsified says what surprised and why it failed. A run that does so cannot: then
         both are what the experience `lacks`, until somebody resolves it again and tells. To resolve again
@@ -168,7 +170,7 @@ class Experiences:
         ended = one_of("status", status, STATUSES)
         new = replace(
             old,
-            outcome=self._ended(old, ended, result, auto_captured=auto_captured),
+            outcome=self._ended(old, ended, result, at or self._engine.clock(), auto_captured=auto_captured),
             surprise=said("surprise", surprise, empty=True) or old.surprise,
             root_cause=sound_cause(root_cause) or old.root_cause,
             lesson=sound_lesson(lesson) or old.lesson,
@@ -182,22 +184,40 @@ class Experiences:
             )
         return self._succeed(workspace, item, old, new)
 
-    def captured(
-        self, workspace: str, session: str, status: str, result: str, at: datetime
-    ) -> Experience | None:
-        """What a run told at this moment: the session's open experience ends, if it had begun by then."""
-        filters = replace(fitting(status=OPEN), session=session)
-        for item, experience in self._standing(named(workspace), filters):
-            if item.created_at <= at:
-                told = result[:MOST_CHARACTERS]
-                return self.resolve(workspace, experience.id, status, told, auto_captured=True)
-        return None
+    def captured(self, workspace: str, experience_id: str, status: str, result: str, at: datetime) -> bool:
+        """Let an experience end as a run at that moment told; False when that run has ended one already."""
+        lately = self.list(workspace, tier="gold", limit=_PAGE)
+        if any(one.outcome is not None and one.outcome.captured_at == at for one in lately):
+            return False
+        told = result[:MOST_CHARACTERS]
+        self.resolve(workspace, experience_id, status, told, auto_captured=True, at=at)
+        return True
+
+    def adopt(self, workspace: str, experience_id: str, session: str) -> Experience:
+        """Let an open experience that belongs to no session be this session's; any other stays as it is."""
+        item, old = self._newest(workspace, experience_id)
+        if old.session is not None or old.outcome is not None:
+            return old
+        # It was the session's from the beginning: that this is known only now makes it no newer.
+        return self._succeed(workspace, item, old, replace(old, session=session), at=item.created_at)
 
     # Reading
 
     def active(self, workspace: str, session: str | None = None) -> Experience | None:
         """The open experience of a session; without a session, the newest open one of the workspace."""
         return next(iter(self.list(workspace, status=OPEN, session=session, limit=1)), None)
+
+    def awaiting(
+        self, workspace: str, session: str | None, at: datetime | None = None
+    ) -> builtins.list[Experience]:
+        """The open experiences of which a run may speak: the session's own, then those of no session.
+
+        The newest first; with `at`, only what had begun, or changed last, by that moment.
+        """
+        every = self._standing(named(workspace), fitting(status=OPEN))
+        begun = [experience for item, experience in every if at is None or item.created_at <= at]
+        own = [experience for experience in begun if session and experience.session == session]
+        return own + [experience for experience in begun if experience.session is None]
 
     def get(self, workspace: str, experience_id: str) -> Experience | None:
         """An experience as it stands now, by its own id or that of any of its versions."""
@@ -263,17 +283,19 @@ class Experiences:
 
     # Inside
 
-    def _ended(self, old: Experience, status: Status, result: str, *, auto_captured: bool) -> Outcome:
+    def _ended(
+        self, old: Experience, status: Status, result: str, at: datetime, *, auto_captured: bool
+    ) -> Outcome:
         """How it ended, with regard to what is known of that already."""
-        before, now = old.outcome, self._engine.clock()
+        before = old.outcome
         if before is None:
-            return Outcome(status, said("result", result), now, auto_captured)
+            return Outcome(status, said("result", result), at, auto_captured)
         told = said("result", result, empty=True) or before.result
         if before.status == status:
             return replace(before, result=told)
         if auto_captured or not before.auto_captured:
             raise ValidationError(f"{old.id!r} is {before.status} already; start another experience instead")
-        return Outcome(status, told, now)
+        return Outcome(status, told, at)
 
     def _newest(self, workspace: str, experience_id: str) -> tuple[Item, Experience]:
         found = self._found(workspace, experience_id)
@@ -308,54 +330,19 @@ class Experiences:
                 return
             page *= 8
 
-    def _succeed(self, workspace: str, item: Item, old: Experience, new: Experience) -> Experience:
+    def _succeed(
+        self, workspace: str, item: Item, old: Experience, new: Experience, at: datetime | None = None
+    ) -> Experience:
         """Keep a new version, and let the old one step behind it."""
         if new == old:
             return old
-        at = max(self._engine.clock(), item.created_at + _INSTANT)  # no version is as old as the last
-        version = replace(_item(new, workspace, at, item.source), id=token_hex(8))
-        held = {**version.metadata, **_beside(item, item.id)}
-        linked = {**item.metadata, **_beside(item, *item.metadata.get("turns", ()), version.id)}
+        # No version is as old as the last.
+        at = max(at or self._engine.clock(), item.created_at + _INSTANT)
+        version = replace(item_of(new, workspace, at, item.source), id=token_hex(8))
+        held = {**version.metadata, **beside(item, item.id)}
+        linked = {**item.metadata, **beside(item, *item.metadata.get("turns", ()), version.id)}
         behind = Amend(workspace, item.id, superseded_by=version.id, metadata=linked)
         return _read(self._engine.remember_all([replace(version, metadata=held)], workspace, [behind])[0])
-
-
-def fitting(
-    domain: str | None = None,
-    strategy: str | None = None,
-    status: str | None = None,
-    *,
-    resolved: bool = False,
-) -> Filters:
-    """The filters for these experiences; where nothing is named, those that are open pass too."""
-    every = STATUSES if resolved else (OPEN, *STATUSES)
-    chosen = (
-        DOMAINS if domain is None else (one_of("domain", domain, DOMAINS),),
-        STRATEGIES if strategy is None else (one_of("strategy", strategy, STRATEGIES),),
-        every if status is None else (one_of("outcome", status, every),),
-    )
-    if domain is strategy is status is None:
-        return Filters(kinds=("experience",))
-    return Filters(kinds=("experience",), types=tuple(map("/".join, product(*chosen))))
-
-
-def _item(experience: Experience, workspace: str, at: datetime, source: Source) -> Item:
-    return Item(
-        text=axes.full(experience),
-        workspace=workspace,
-        kind="experience",
-        type=f"{experience.domain}/{experience.strategy}/{experience.status}",
-        created_at=at,
-        session=experience.session,
-        confidence=experience.weight,
-        source=source,
-        metadata=facts(experience),
-    )
-
-
-def _beside(item: Item, *ids: str) -> dict[str, list[str]]:
-    """How a version says which others it goes with when they are forgotten."""
-    return {"derived_from": [item.source.name], "turns": [*ids]}
 
 
 def _read(item: Item) -> Experience:

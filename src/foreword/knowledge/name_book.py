@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from foreword.dialogue import Entity
-from foreword.knowledge.aliases import address_of, bare, is_short_for, keys, same_person
+from foreword.knowledge.aliases import address_of, bare, half_of, is_short_for, keys, same_person
 from foreword.words import STOPWORDS, fold
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class NameBook:
         self._by_name: dict[str, list[str]] = {}
         self._by_key: dict[str, list[str]] = {}
         self._spelled: dict[str, str] = {}
+        self._parts: dict[str, None] = {}
 
     def get(self, entity_id: str) -> Record | None:
         """The record of an id, or of the one it was merged into; None when it is unknown."""
@@ -104,6 +105,7 @@ class NameBook:
         elif name != record.name and name not in record.aliases:
             _rename(record, name)
         parts = name.split() if record.kind == "person" else [name]
+        self._parts.update(dict.fromkeys(map(fold, parts)))
         for part in (*parts, bare(name, fold_case=False)):
             if part[:1].isupper() and " " not in part and fold(part) not in STOPWORDS:
                 self._spelled[part] = record.id
@@ -127,11 +129,13 @@ class NameBook:
         return [one for one in found if kind in (None, "thing", one.kind) or one.kind == "thing"]
 
     def meant(self, name: str, kind: EntityType, rank: Rank, gender: str = "") -> Record | None:
-        """Whom a mention means, if that is known: by name, else as such a one may also be called."""
-        found = self.called(name, kind) or self._akin(name, kind, gender)
+        """Whom a mention means, if that is known: who is called so, else who may also be; then by rank."""
+        found = self.called(name, kind)
+        if kind == "person" or not found:
+            found += self._akin(name, kind, gender)
         if not found and kind == "person" and not gender:
             found = self.called(name) or self._akin(name, "thing", "")  # a name in no list may be anything
-        return min(found, key=rank, default=None)
+        return min(found, key=lambda record: (_distance(record, fold(name)), rank(record)), default=None)
 
     def _akin(self, name: str, kind: EntityType, gender: str) -> list[Record]:
         """Those who are not called so yet, but may be."""
@@ -177,8 +181,8 @@ class NameBook:
         record.name, record.aliases, record.attributes = name, aliases, attributes
 
     def names(self) -> list[str]:
-        """Every name there is, folded."""
-        return list(self._by_name)
+        """Every name there is, and every part of a person's, folded."""
+        return list(self._by_name | self._parts)
 
     def _those(self, ids: Iterable[str]) -> list[Record]:
         """The records of ids, each once."""
@@ -186,15 +190,36 @@ class NameBook:
         return list(found.values())
 
 
+def _distance(record: Record, name: str) -> int:
+    """How far a folded name is from those of an entity: its own, its given name or alias, a part, a form."""
+    own = fold(record.name)
+    if name == own:
+        return 0
+    if name == own.partition(" ")[0] or any(name == fold(alias) for alias in record.aliases):
+        return 1
+    return 2 if name in own.split() else 3
+
+
 def _may_be(record: Record, name: str, kind: EntityType) -> bool:
     """Whether a name of a kind may mean an entity that is not called so yet."""
     if record.kind == "person":
-        if kind == "email":
-            return address_of(name, record.name)
-        if kind == "thing":
-            return fold(name) in fold(record.name).split()
-        return kind == "person" and any(same_person(known, name) for known in (record.name, *record.aliases))
-    return kind in _FIRM and record.kind in _FIRM
+        return _may_be_person(record, name, kind)
+    if record.kind == "thing" and half_of(name, record.name):
+        return kind in ("person", "thing")
+    return kind in _FIRM and record.kind in _FIRM and not keys(name, _FIRM[0]).isdisjoint(_filed(record))
+
+
+def _may_be_person(record: Record, name: str, kind: EntityType) -> bool:
+    if kind == "email":
+        return address_of(name, record.name)
+    if kind == "thing":
+        return fold(name) in fold(record.name).split() or half_of(record.name, name)
+    return kind == "person" and any(same_person(known, name) for known in (record.name, *record.aliases))
+
+
+def _filed(record: Record) -> frozenset[str]:
+    """Under what an organisation is filed for the whole of its names."""
+    return frozenset().union(*(keys(name, _FIRM[0]) for name in (record.name, *record.aliases)))
 
 
 def _enter(index: dict[str, list[str]], key: str, entity_id: str) -> bool:

@@ -10,14 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from foreword.knowledge.claims import ROLE
+from foreword.knowledge.claims import KIN, PET, ROLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from foreword.dialogue import EntityType
 
-Way = Literal["he", "she", "they", "it", "there", "me", "ordinal", "role", "kind"]
+Way = Literal["he", "she", "they", "it", "there", "me", "ordinal", "role", "kin", "kind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,9 @@ _ORDINAL = re.compile(
 )
 _DEFINITE = re.compile(rf"\b(?:the|that|this)\s+(?P<noun>{_NOUN})\b(?!\s+of\b)", re.IGNORECASE)
 _ROLE = re.compile(rf"\b(?:the|our|my|your|that|this)\s+(?P<noun>{ROLE})", re.IGNORECASE | re.VERBOSE)
+_KIN = re.compile(
+    rf"\b(?:my|our)\s+(?:[a-z]{{3,10}}\s+)?(?P<noun>{KIN}|{PET})\b(?!,?\s+(?-i:[A-Z]))", re.IGNORECASE
+)
 _PRONOUN = re.compile(rf"(?<![\w'’])(?:{'|'.join(_PRONOUNS)})(?![\w])(?!['’](?!s))", re.IGNORECASE)
 _WEATHER = (
     "raining|snowing|cold|warm|hot|late|early|time|possible|impossible|likely|clear|obvious|hard|easy|true"
@@ -102,7 +105,7 @@ def references(query: str) -> list[Reference]:
     for match in _EMPTY.finditer(query):
         empty[match.start() : match.end()] = b"1" * len(match.group())
     found: list[Reference] = []
-    for reference in (*_ordinals(query), *_roles(query), *_definite(query), *_pronouns(query)):
+    for reference in (*_ordinals(query), *_named_by_noun(query), *_definite(query), *_pronouns(query)):
         where = slice(reference.start, reference.end)
         says_nothing = reference.way in ("it", "there") and any(empty[where])
         if not any(taken[where]) and not says_nothing:
@@ -119,9 +122,12 @@ def _ordinals(query: str) -> Iterator[Reference]:
         yield Reference("ordinal", match.group(), *match.span(), kinds, noun, _ORDINALS[order])
 
 
-def _roles(query: str) -> Iterator[Reference]:
-    for match in _ROLE.finditer(query):
-        yield Reference("role", match.group(), *match.span(), ("person",), match["noun"].lower())
+def _named_by_noun(query: str) -> Iterator[Reference]:
+    """Somebody by what they do, or by what they are to the one who asks."""
+    ways: tuple[tuple[Way, re.Pattern[str]], ...] = (("role", _ROLE), ("kin", _KIN))
+    for way, pattern in ways:
+        for match in pattern.finditer(query):
+            yield Reference(way, match.group(), *match.span(), ("person",), match["noun"].lower())
 
 
 def _definite(query: str) -> Iterator[Reference]:

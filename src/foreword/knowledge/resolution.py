@@ -10,13 +10,14 @@ import re
 from typing import TYPE_CHECKING
 
 from foreword.dialogue import ResolvedEntity
+from foreword.knowledge.aliases import may_name_somebody
 from foreword.knowledge.referring import references
 from foreword.words import STOPWORDS, fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from foreword.dialogue import DialogueState, Entity, EntityType
+    from foreword.dialogue import DialogueState, Entity, EntityRelationship, EntityType
     from foreword.knowledge.referring import Reference
     from foreword.knowledge.registry import EntityRegistry
 
@@ -38,6 +39,10 @@ _NOUN_GENDERS = {
     "girl": "female",
     "lady": "female",
 }
+_KIN_FORMS = {"mom": "mother", "mum": "mother", "dad": "father", "kitten": "cat", "puppy": "dog"}
+_PLAIN_LETTERS = str.maketrans("łøđıðæœ", "lodidao")
+"""Letters that folding keeps, as they are typed by those who lack them."""
+
 _READ = 4_000
 """How many characters of a question are read; a longer one is mostly something else."""
 
@@ -76,6 +81,8 @@ class EntityResolver:
             named = [entity for entity in before if entity is not None]
             if reference.way == "me":
                 chosen = self._speaker(dialogue_state)
+            elif reference.way == "kin":
+                chosen = self._kin(reference, dialogue_state)
             else:
                 chosen = self._ways[reference.way](reference, named)
             found += [_resolved(entity, sure, reference.text, reference.start) for entity, sure in chosen]
@@ -85,8 +92,7 @@ class EntityResolver:
 
     def _names(self, query: str) -> list[ResolvedEntity]:
         found = [
-            _resolved(entity, EXACT if fold(text) in _names_of(entity) else AKIN, text, start)
-            for text, start, entity in self._registry.recognise(query)
+            one for recognised in self._registry.recognise(query) for one in self._recognised(*recognised)
         ]
         covered = bytearray(len(query))
         for one in found:
@@ -98,6 +104,16 @@ class EntityResolver:
                 if entity is not None:
                     found.append(_resolved(entity, SLIP, word, match.start()))
         return found
+
+    def _recognised(self, text: str, start: int, entity: Entity) -> list[ResolvedEntity]:
+        """The one who is meant by a name; all who are called so, where they were last named together."""
+        word = fold(text)
+        if entity.entity_type == "person" and word != fold(entity.canonical_name):
+            people = [one for one in self._recent(("person",)) if word in fold(one.canonical_name).split()]
+            if len(people) > 1:
+                together = [one for one in people if one.last_mention == entity.last_mention]
+                return [_resolved(one, _AMONG, text, start) for one in together or [entity]]
+        return [_resolved(entity, EXACT if word in _names_of(entity) else AKIN, text, start)]
 
     def _slip(self, word: str, *, shouted: bool) -> Entity | None:
         """The one entity whose name is nearly this word; a word without a capital must lack it everywhere."""
@@ -111,9 +127,18 @@ class EntityResolver:
         near = process.extract(
             folded, self._registry.names(), scorer=OSA.distance, score_cutoff=most, limit=2
         )
-        if not near or (len(near) > 1 and near[0][1] == near[1][1]) or near[0][0][:1] != folded[0]:
+        if not near or (len(near) > 1 and near[0][1] == near[1][1]):
             return None
-        return next(iter(self._registry.named(near[0][0])), None)
+        name = near[0][0]
+        if name[:1].translate(_PLAIN_LETTERS) != folded[0].translate(_PLAIN_LETTERS):
+            return None
+        called = self._registry.named(name)
+        return called[0] if called else self._by_part(name)
+
+    def _by_part(self, name: str) -> Entity | None:
+        """The latest person with such a word in their name."""
+        people = (one for one in reversed(self._registry.entities()) if one.entity_type == "person")
+        return next((one for one in people if name in fold(one.canonical_name).split()), None)
 
     # Pronouns -------------------------------------------------------------------------------------------
 
@@ -137,7 +162,8 @@ class EntityResolver:
             fitting = [one for one in people if self._registry.gender(one.id) == gender]
             if fitting:
                 return [(fitting[0], sure if len(fitting) == 1 else _AMONG)]
-        return []
+        unlisted = [one for one in self._recent(("thing",)) if may_name_somebody(one.canonical_name)]
+        return [(unlisted[0], _AMONG)] if len(unlisted) == 1 else []
 
     def _several(self, _: Reference, named: Sequence[Entity]) -> list[Choice]:
         """Those who were named together last; else the nearest organisation; else one person."""
@@ -182,6 +208,21 @@ class EntityResolver:
         ]
         return _nearest(fitting)
 
+    def _kin(self, reference: Reference, state: DialogueState) -> list[Choice]:
+        """Whom somebody called so; theirs who asks, where that is told, and nobody's where it is not."""
+        noun = _kin_form(reference.noun)
+        owners = {
+            one.id: {told.target_id for told in self._registry.relationships(one.id) if _is_kin(told, noun)}
+            for one in self._registry.entities()
+            if _kin_form(one.attributes.get("relation", "")) == noun
+        }
+        asking = {entity.id for entity, _ in self._speaker(state)}
+        theirs = [one for one, whose in owners.items() if whose & asking]
+        if not theirs and len(set().union(*owners.values())) > 1:
+            return []
+        found = (self._registry.get(one) for one in reversed(theirs or list(owners)))
+        return _nearest(one for one in found if one is not None)
+
     def _of_kind(self, reference: Reference, named: Sequence[Entity]) -> list[Choice]:
         """The nearest of a kind, first one whose name has the noun in it; of several mere things, none."""
         del named
@@ -219,6 +260,15 @@ def _nearest(fitting: Iterable[Entity]) -> list[Choice]:
     """The first, surer when it is the only one; nothing when there is none."""
     found = list(fitting)
     return [(found[0], _ALONE if len(found) == 1 else _AMONG)] if found else []
+
+
+def _kin_form(noun: str) -> str:
+    folded = fold(noun)
+    return _KIN_FORMS.get(folded, folded)
+
+
+def _is_kin(told: EntityRelationship, noun: str) -> bool:
+    return _kin_form(told.relation.removesuffix(" of")) == noun
 
 
 def _names_of(entity: Entity) -> set[str]:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from foreword.knowledge.sessions import Summariser
     from foreword.tokens import Tokenizer
 
+    Weighed = list[tuple[Sentence, float]]
+
 _log = get_logger(__name__)
 
 _MOST_REMEMBERED = 4_096
@@ -41,6 +43,10 @@ _MOST_READ = 1_000
 _LANGUAGE_TURNS, _LANGUAGE_CHARACTERS = 20, 300
 _FEWEST_TOKENS = 4
 _TOKENS_A_WORD = 1.5
+_SETTLED_SHARE = 0.5
+"""How much of the room is for what a long conversation settled, before anything else is told."""
+
+_REPEATED = 0.7
 _PATIENCE = 12
 """After so many sentences that do not fit, the summary is full."""
 
@@ -67,8 +73,7 @@ class ExtractiveSummarizer:
         if not spoken or max_tokens < 1:
             return ""
         with self._lock:
-            said = self._followed(spoken).weighed()
-        return _Telling(spoken, self._tokenizer, max_tokens).told(said)
+            return _Telling(self._followed(spoken), self._tokenizer, max_tokens).told()
 
     def _followed(self, spoken: list[Turn]) -> Talk:
         first = spoken[0]
@@ -84,26 +89,51 @@ class ExtractiveSummarizer:
 class _Telling:
     """One summary in the making: what is told of each sentence, and how much room is left."""
 
-    def __init__(self, turns: list[Turn], tokenizer: Tokenizer, most: int) -> None:
-        self._turns = turns
-        self._speakers = list(dict.fromkeys(turn.speaker for turn in turns))
+    def __init__(self, talk: Talk, tokenizer: Tokenizer, most: int) -> None:
+        self._talk = talk
+        self._turns = talk.turns
+        self._speakers = talk.speakers
         self._english = is_english(
-            " ".join(turn.text[:_LANGUAGE_CHARACTERS] for turn in turns[:_LANGUAGE_TURNS])
+            " ".join(turn.text[:_LANGUAGE_CHARACTERS] for turn in self._turns[:_LANGUAGE_TURNS])
         )
         self._tokenizer = tokenizer
         self._most = self._room = most
         self._told: dict[Sentence, str] = {}
         self._patience = _PATIENCE
 
-    def told(self, said: list[tuple[Sentence, float]]) -> str:
+    def told(self) -> str:
         """The best of the sentences, as many as fit; of a single one that does not, its beginning."""
-        chosen = most_telling(said, self._fits)
+        said = self._talk.weighed()
+        chosen = self._chosen(said)
         while chosen and self._tokenizer.count(self._worded(chosen)) > self._most:
             chosen.pop()  # tokens do not add up exactly
         if chosen:
             return self._worded(chosen)
         best = max((pair for pair in said if pair[0].telling), key=lambda pair: pair[1], default=None)
         return self._beginning(best[0]) if best else ""
+
+    def _chosen(self, said: Weighed) -> list[Sentence]:
+        """What was settled has a share of the room; then comes what says most, then whatever is left."""
+        settled = self._talk.settled()
+        kept_back = int(self._most * (1 - _SETTLED_SHARE)) if settled else 0
+        self._room -= kept_back
+        chosen = self._beside([], settled)
+        self._room += kept_back
+        chosen += self._beside(chosen, said)
+        chosen += self._beside(chosen, settled)
+        if self._room >= _FEWEST_TOKENS:
+            chosen += self._beside(chosen, self._talk.apart())
+        return chosen
+
+    def _beside(self, chosen: list[Sentence], those: Weighed) -> list[Sentence]:
+        """The best that fit of those sentences which say something that the chosen do not."""
+        if self._room < _FEWEST_TOKENS:
+            return []
+        covered = frozenset[str]().union(*(one.telling for one in chosen))
+        self._patience = _PATIENCE
+        return most_telling(
+            [pair for pair in those if not chosen or pair[0].overlap(covered) <= _REPEATED], self._fits
+        )
 
     def _fits(self, sentence: Sentence) -> bool:
         if self._room < _FEWEST_TOKENS or not self._patience:

@@ -3,10 +3,11 @@
     The staging database is now Postgres 16.      staging database · is a name · postgres 16
     Deploy target: fly.io                         deploy target · is · fly.io
     We use Redis for caching.                     caching · is a name · redis
+    We no longer use Redis for caching.           the same, and that it is over
 
 Knows a few plain English forms in which a thing has one value at a time, and refuses the rest: questions,
-denials, guesses, conditions, lists, states ("is slow"), kinds ("is a library"), what was or will be. Whoever
-wants it otherwise says it in metadata: `subject` and `attribute`, and `value` or else the text.
+other denials, guesses, conditions, lists, states ("is slow"), kinds ("is a library"), what was or will be.
+Whoever wants it otherwise says it in metadata: `subject` and `attribute`, and `value` or else the text.
 """
 
 from __future__ import annotations
@@ -43,10 +44,14 @@ _MARK = "\x1f"
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """That a subject's attribute has a value; `key` is the same for all that is said about the attribute."""
+    """That a subject's attribute has a value, or has it no longer (`over`).
+
+    `key` is the same for all that is said about the attribute.
+    """
 
     key: str
     value: tuple[str, ...]
+    over: bool = False
 
     @property
     def names(self) -> tuple[str, str]:
@@ -54,8 +59,13 @@ class Settled:
         return self.key, f"{self.key}={' '.join(self.value)}"
 
     def differs(self, other: Settled) -> bool:
-        """Whether this says something else than an older one does; to say less of the same is not that."""
-        return not set(self.value) <= set(other.value)
+        """Whether this says something else than an older one does; to say less of the same is not that.
+
+        That a value is over, differs from what says that value; and any value from that one is over.
+        """
+        if other.over:
+            return not self.over
+        return self.over == (set(self.value) <= set(other.value))
 
 
 def settled_by(item: Item) -> Settled | None:
@@ -65,18 +75,18 @@ def settled_by(item: Item) -> Settled | None:
     subject, attribute = (item.metadata.get(name) for name in ("subject", "attribute"))
     if isinstance(subject, str) and isinstance(attribute, str) and words(subject) and words(attribute):
         return _made(subject, attribute, str(item.metadata.get("value") or item.text), item.about)
-    said = _sentence(item.text)
+    said, over = _sentence(item.text)
     read = _read(said) if said else None
     if read is None:
         return None
     subject, attribute, value = read
     whose = item.source.name if "my" in words(subject) else ""
-    return _made(subject, attribute, value, f"{item.about} {whose}")
+    return _made(subject, attribute, value, f"{item.about} {whose}", over=over)
 
 
-def _made(subject: str, attribute: str, value: str, around: str) -> Settled:
+def _made(subject: str, attribute: str, value: str, around: str, *, over: bool = False) -> Settled:
     told = (" ".join(part) for part in (words(around), _named(subject), words(attribute)))
-    return Settled(_MARK + "|".join(told), tuple(words(value)) or (value,))
+    return Settled(_MARK + "|".join(told), tuple(words(value)) or (value,), over)
 
 
 # A sentence ----------------------------------------------------------------------------------------------
@@ -91,23 +101,36 @@ _REASON = re.compile(
     r"\s*(?:\(|—|\u2013|,\s*(?:which|as|so)\b)|\s-\s).*$",
     re.IGNORECASE,
 )
+_NO_LONGER = re.compile(r"\bno longer\s+", re.IGNORECASE)
+_NOT_ANY_MORE = re.compile(r"(.+?\s(?:is|are))(?:n't|\s+not)(\s.+)\sany\s?more", re.IGNORECASE)
 _SCOPE = re.compile(r"(?:in|on|for|at)\s+(?P<scope>[^,:]{1,40}),\s+(?P<rest>.+)", re.IGNORECASE)
 _BROKEN = re.compile(r"[.!;]\s+\S|\n\s*\S|\?")
 _DOUBT_AS_WRITTEN = frozenset(("may", "will"))  # May is a month, Will is a name
 _TOKEN = re.compile(r"[\w'.-]*[\w']")
 
 
-def _sentence(text: str) -> str:
-    """A text as one plain sentence, without what only introduces it or gives its reason; "" for others."""
+def _sentence(text: str) -> tuple[str, bool]:
+    """A text as one plain sentence, and whether what it says is over; "" for others.
+
+    It is without what only introduces it or gives its reason.
+    """
     text = text.strip()
     if len(text) > _MOST_CHARACTERS or _BROKEN.search(text):
-        return ""
+        return "", False
     said = " ".join(text.replace("\u2019", "'").split()).rstrip(".! ")
     lead = _LEAD.match(said)
-    said = _REASON.sub("", said[lead.end() if lead else 0 :])
+    said, over = _once_held(_REASON.sub("", said[lead.end() if lead else 0 :]))
     tokens = _TOKEN.findall(said)
     doubtful = _DOUBT_AS_WRITTEN.intersection(tokens) or DOUBT.intersection(map(str.lower, tokens))
-    return "" if doubtful else said
+    return ("" if doubtful else said), over
+
+
+def _once_held(said: str) -> tuple[str, bool]:
+    """A sentence as it was while it held, and whether it says that it does no longer."""
+    if there := _NOT_ANY_MORE.fullmatch(said):
+        return there[1] + there[2], True
+    plain, over = _NO_LONGER.subn("", said, count=1)
+    return plain, bool(over)
 
 
 # Forms ---------------------------------------------------------------------------------------------------

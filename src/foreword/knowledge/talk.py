@@ -3,7 +3,8 @@
 A turn more or less changes the weight of few sentences: those that share its words, unless many turns share
 them already. Only these are weighed anew, and the weights are what reading everything again would give. What
 a turn does (it decides, promises, asks, greets) counts beside its words: as the turn itself tells it, or as
-far as a sentence shows it. Words nothing, and knows no tokens.
+far as a sentence shows it. What matters although it was said once is told beside that. Words nothing, and
+knows no tokens.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from foreword.knowledge.sentences import (
     shape_says,
     words_say,
 )
+from foreword.knowledge.stakes import asks_for_something, stake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,6 +44,17 @@ _ACTS: Mapping[SpeechAct, float] = {
 }
 _PROMISE = re.compile(r"\b(?:i|we)(?:'ll| will| promise|(?:'m| am|'re| are) going to)\b", re.IGNORECASE)
 _OPEN, _ANSWERED = 0.05, -0.02
+_SHORT_TALK = 40
+"""Of so many turns, what they share tells what they are about; of more, it tells what is repeated."""
+
+_MOST_SETTLED, _MOST_APART = 120, 100
+_LEAST_STAKE, _LEFT_OPEN = 0.2, 0.3
+_ASKED = 0.01
+"""Stands for a question, which matters while it is open."""
+
+_ACT_STAKES: Mapping[SpeechAct, float] = {"decision": 0.4, "correction": 0.4, "refusal": 0.2}
+_FEW = 2
+"""Of a turn with more sentences, it is not told which one decides."""
 
 
 class Talk:
@@ -52,6 +65,8 @@ class Talk:
         self._reading = reading
         self._said: list[Sentence] = []
         self._weights: list[float] = []
+        self._stakes: dict[int, float] = {}
+        self._speakers: Counter[str] = Counter()
         self._begins: list[int] = []
         self._spread: Counter[str] = Counter()
         self._where: defaultdict[str, list[int]] = defaultdict(list)
@@ -67,23 +82,63 @@ class Talk:
         for turn in turns[same:]:
             self._hear(turn)
 
+    @property
+    def speakers(self) -> list[str]:
+        """Who spoke, in the order of their first turns."""
+        return list(self._speakers)
+
     def weighed(self) -> list[tuple[Sentence, float]]:
         """The sentences that say most about the conversation, in its order, and how much each says."""
+        self._weigh()
+        answered = self._answered()
+        return [(self._said[at], self._weights[at] + self._worth(at, answered)) for at in self._considered()]
+
+    def settled(self) -> list[tuple[Sentence, float]]:
+        """What a long conversation must not lose: decisions, demands, names, numbers, open questions."""
+        if len(self.turns) <= _SHORT_TALK:
+            return []
+        still = {
+            at: _LEFT_OPEN if weight == _ASKED else weight
+            for at, weight in self._stakes.items()
+            if weight != _ASKED or self._is_left_open(at)
+        }
+        best = heapq.nlargest(_MOST_SETTLED, still, key=still.__getitem__)
+        return [(self._said[at], still[at]) for at in sorted(best)]
+
+    def apart(self) -> list[tuple[Sentence, float]]:
+        """What shares least with the rest of a long conversation, and is no mere scrap of it."""
+        if len(self._said) <= MOST_CONSIDERED:
+            return []
+        self._weigh()
+        least = heapq.nsmallest(_MOST_APART, range(len(self._said)), key=self._weights.__getitem__)
+        found = ((self._said[at], self._looked(at)) for at in sorted(least))
+        return [(one, weight) for one, weight in found if weight >= 0.0 and not _asks(one)]
+
+    def _weigh(self) -> None:
         for place in self._stale:
             sentence = self._said[place]
             self._weights[place] = words_say(sentence, sentence.turn, self._spread)
         self._stale.clear()
-        answered = self._answered()
-        return [(self._said[at], self._weights[at] + self._worth(at, answered)) for at in self._considered()]
+
+    def _is_left_open(self, place: int) -> bool:
+        """Whether nobody came back to what a question is about."""
+        asked = self._said[place]
+        return all(self._said[self._where[word][-1]].turn == asked.turn for word in asked.telling)
 
     def _hear(self, turn: Turn) -> None:
         at = len(self.turns)
         self.turns.append(turn)
+        self._speakers[turn.speaker] += 1
         self._begins.append(len(self._said))
-        for one in self._reading(turn.text):
+        read = self._reading(turn.text)
+        told = _ACT_STAKES.get(turn.speech_act, 0.0) if turn.speech_act and len(read) <= _FEW else 0.0
+        for one in read:
             place = len(self._said)
             self._said.append(Sentence(one.text, at, one.place, one.telling, one.length))
             self._weights.append(0.0)
+            staked = max(_staked(one), told)
+            if staked == _ASKED or staked >= _LEAST_STAKE:
+                self._stakes[place] = staked
             self._stale.add(place)
             for word in one.telling:
                 self._where[word].append(place)
@@ -100,7 +155,12 @@ class Talk:
         for place in range(begin, len(self._said)):
             self._stale.discard(place)
             self._looked_at.pop(place, None)
-        del self._said[begin:], self._weights[begin:], self._begins[-1], self.turns[-1]
+            self._stakes.pop(place, None)
+        del self._said[begin:], self._weights[begin:], self._begins[-1]
+        last = self.turns.pop().speaker
+        self._speakers[last] -= 1
+        if not self._speakers[last]:
+            del self._speakers[last]
 
     def _words_of_last(self) -> set[str]:
         return {word for sentence in self._said[self._begins[-1] :] for word in sentence.telling}
@@ -129,12 +189,16 @@ class Talk:
         return self._begins[turn] if 0 <= turn < len(self._begins) else 0 if turn < 0 else len(self._said)
 
     def _worth(self, place: int, answered: int) -> float:
-        """What its shape, and what it does, add to a sentence; a closer look is dear, and taken once."""
+        """What its shape, and what it does, add to a sentence; of a question, whether it is open, too."""
+        if not _asks(self._said[place]):
+            return self._looked(place)
+        return self._looked(place) + (_ANSWERED if self._said[place].turn < answered else _OPEN)
+
+    def _looked(self, place: int) -> float:
+        """What a closer look tells: it is dear, and taken once."""
         if place not in self._looked_at:
             self._looked_at[place] = self._look_at(self._said[place])
-        if not _asks(self._said[place]):
-            return self._looked_at[place]
-        return self._looked_at[place] + (_ANSWERED if self._said[place].turn < answered else _OPEN)
+        return self._looked_at[place]
 
     def _look_at(self, sentence: Sentence) -> float:
         act = self.turns[sentence.turn].speech_act
@@ -156,6 +220,13 @@ class Talk:
         """Whether a turn says something, rather than only ask."""
         said = self._said[self._begins[turn] : self._begin_of(turn + 1)]
         return not all(map(_asks, said))
+
+
+def _staked(sentence: Sentence) -> float:
+    """What depends on a sentence; of a question that is about something, only time tells."""
+    if not _asks(sentence):
+        return stake(sentence)
+    return _ASKED if asks_for_something(sentence) else 0.0
 
 
 def _asks(sentence: Sentence) -> bool:

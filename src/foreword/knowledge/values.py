@@ -194,7 +194,13 @@ class Values:
         return named and replace(named, confidence=cluster.confidence)
 
     def _points(self, workspace: str, cluster_id: str) -> tuple[Cluster, Sequence[_Point]]:
-        axis = one_of("axis", said("cluster", cluster_id, 200).rpartition("_")[0], axes.AXES)
+        asked = said("cluster", cluster_id, 200)
+        axis = next((one for one in axes.AXES if one == asked.rpartition("_")[0]), None)
+        if axis is None:
+            raise ValidationError(
+                f"no cluster named {asked!r}; a cluster is named by its axis and a number, such as full_0, "
+                f"and the axes are: {', '.join(axes.AXES)}"
+            )
         grouped = self._grouped(workspace, axis)
         for cluster in grouped.clustering.clusters:
             if cluster.id == cluster_id:

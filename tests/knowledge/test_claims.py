@@ -1,0 +1,114 @@
+"""What is said of somebody is told of them and of nobody else, and only what is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from foreword.capture.entities import find_entities
+from foreword.dialogue import Turn
+from foreword.knowledge.registry import EntityRegistry
+
+
+def known(*turns):
+    """Who is known after turns by named speakers, and what of each."""
+    registry = EntityRegistry(find_entities)
+    for index, (speaker, text) in enumerate(turns):
+        registry.observe(Turn(text, name=speaker), index)
+    return {entity.canonical_name: dict(entity.attributes) for entity in registry.entities()}
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("Bob, call me on 555-3434.", "555-3434"),
+        ("Hey Bob Stone, my number is 555-1212.", "555-1212"),
+        ("Bob, my mobile phone is 555-9081.", "555-9081"),
+        ("Tell Bob to text me: 555-7777", "555-7777"),
+        ("Dear Bob, you can reach me at 0170 5550199.", "0170 5550199"),
+        ("Bob, I can be reached on +44 20 7946 0958.", "+44 20 7946 0958"),
+    ],
+)
+def test_a_number_that_reaches_me_is_the_speakers(text, number):
+    people = known(("Bob Stone", "Hello."), ("Eve Lang", text))
+    assert people["Eve Lang"]["phone"] == number
+    assert "phone" not in people["Bob Stone"]
+
+
+def test_an_address_that_reaches_me_is_the_speakers():
+    people = known(("Eve Lang", "Bob, mail me at news@example.org."))
+    assert people["Eve Lang"]["email"] == "news@example.org"
+    assert "email" not in people["Bob"]
+
+
+def test_a_number_at_which_somebody_is_called_is_theirs():
+    people = known(("Eve Lang", "Call Hannah on 0170 5550199, my sister can be reached on 555-3434."))
+    assert people["Hannah"]["phone"] == "0170 5550199"
+    assert "phone" not in people["Eve Lang"]
+
+
+def test_a_day_is_no_number_to_call():
+    assert "phone" not in known(("", "Call Hannah on 12.05.2027."))["Hannah"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Does Rosa live in Paris?",
+        "Is Rosa's phone 555-0101?",
+        "Is Rosa the director?",
+        "Rosa lives in Paris, doesn't she?",
+        "I doubt that Rosa's phone is 555-9000.",
+        "I don't think Rosa is the director.",
+        "Maybe Rosa lives in Paris.",
+        "If Rosa were the director, we would sing.",
+        "I wonder whether Rosa is the director.",
+    ],
+)
+def test_what_is_asked_or_doubted_is_not_believed(text):
+    assert known(("", text))["Rosa"] == {}
+
+
+def test_what_is_said_beside_a_question_is_believed():
+    people = known(("", "Where is Rosa? Rosa lives in Lima now. Rosa is the director, is she in?"))
+    assert people["Rosa"] == {"location": "Lima", "title": "director"}
+
+
+def test_what_is_said_last_is_what_is_believed():
+    text = "Pavel's email is pavel@old.example. Sorry, Pavel's email is pavel@new.example."
+    assert known(("", text))["Pavel"]["email"] == "pavel@new.example"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "relation"),
+    [
+        ("My sister Clara lives in Turin.", "Clara", "sister"),
+        ("My husband is called Andrés.", "Andrés", "husband"),
+        ("My daughter's name is Tindra.", "Tindra", "daughter"),
+        ("Ulf is my uncle.", "Ulf", "uncle"),
+        ("Our cat Pickles hates the vet.", "Pickles", "cat"),
+        ("My younger brother, Stellan, builds boats.", "Stellan", "brother"),
+    ],
+)
+def test_who_somebody_is_to_the_speaker_is_kept_even_if_nobody_knows_who_speaks(text, name, relation):
+    assert known(("", text))[name]["relation"] == relation
+
+
+def test_somebody_elses_sister_is_not_the_speakers():
+    assert "relation" not in known(("", "Her sister Pilar lives in Madrid."))["Pilar"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "firm"),
+    [
+        ("I'm the CTO at Volta Labs.", "Eve Lang", "Volta Labs"),
+        ("I am an engineer at Siemens.", "Eve Lang", "Siemens"),
+        ("Yuki Tanaka is the head of logistics at Marubeni.", "Yuki Tanaka", "Marubeni"),
+    ],
+)
+def test_a_position_at_a_firm_is_work_there(text, name, firm):
+    registry = EntityRegistry(find_entities)
+    registry.observe(Turn(text, name="Eve Lang"), 0)
+    (entity,) = registry.named(name)
+    assert [(told.relation, told.target_name) for told in registry.relationships(entity.id)] == [
+        ("works at", firm)
+    ]
