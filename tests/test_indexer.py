@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import secrets
 import signal
 import string
+import struct
 import subprocess
 import sys
 import textwrap
 import time
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.current import CHANGED, RENEWED, look
+from foreword.capture.current import CHANGED, NO_FILE, RENEWED, look
 from foreword.capture.git import GitFailed
 from foreword.config import Settings
 from foreword.engine import ContextEngine
@@ -422,6 +425,150 @@ def test_a_killed_process_leaves_whole_files_and_the_next_one_goes_on(home, root
         assert _told(engine, str(root)) == _told(engine, "fresh", "shop/")
 
 
+# What is odd about files
+
+
+@pytest.mark.parametrize("at", ["2262-04-13", "2446-01-01", "12000-01-01", "1800-01-01", "1969-12-31"])
+def test_a_file_of_any_time_is_kept(index, items, root, at):
+    seconds = (int(at.split("-")[0]) - 1970) * 31_556_952
+    try:
+        os.utime(root / "docs/guide.md", ns=(0, seconds * 10**9))
+    except OSError:
+        pytest.skip("this file system cannot keep that time")
+    assert index().files == 3
+    assert any("thirty days" in item.text for item in items())
+    assert index().unchanged == 3
+    os.utime(root / "docs/guide.md", ns=(0, (seconds + 1) * 10**9))
+    assert index().unchanged == 3  # its bytes are the same
+    _write(root, "docs/guide.md", GUIDE.replace("thirty", "sixty"))
+    os.utime(root / "docs/guide.md", ns=(0, (seconds + 3) * 10**9))
+    assert index().files == 1
+
+
+def test_names_that_are_no_text_are_names_of_two_files(index, items, root):
+    for letter, said in (
+        (b"\xe9", "Coffee is roasted on Mondays."),
+        (b"\xe8", "Tea is steeped on Tuesdays."),
+    ):
+        (root / os.fsdecode(b"caf" + letter + b".md")).write_text(said)
+    assert index().files == 5
+    assert {"Coffee is roasted on Mondays.", "Tea is steeped on Tuesdays."} <= {i.text for i in items()}
+    again = index()
+    assert (again.files, again.unchanged, again.removed) == (0, 5, 0)
+
+
+def test_a_folder_whose_name_is_no_text_is_read_like_others(index, items, root):
+    odd = root.parent / os.fsdecode(b"caf\xe9")
+    _write(odd, "guide.md", GUIDE)
+    for workspace in ("by name", str(root.parent)):
+        assert index(odd, workspace).files == 1
+        assert index(odd, workspace).unchanged == 1
+        assert {item.metadata["path"] for item in items(workspace)} == {"caf\\xe9/guide.md"}
+        assert look(items(workspace)) == {}
+
+
+def test_a_document_that_cannot_be_read_is_left_out_and_counted_as_that_alone(index, root):
+    (root / "docs/paper.pdf").write_bytes(b"%PDF-1.4\nnothing of the kind")
+    first, second = index(), index()
+    assert (first.files, first.skipped) == (3, {"broken": 1})
+    assert (second.files, second.unchanged, second.skipped) == (0, 3, {"broken": 1})
+
+
+def test_where_memories_are_kept_is_no_part_of_the_project(root):
+    home = root / "state" / "foreword"
+    with ContextEngine(settings=Settings(home=home, embedding="none")) as engine:
+        _write(home, "run/service.log", "a line that only the service said\n")
+        indexed = Indexer(engine).index(root, str(root))
+        assert indexed.files == 3
+        assert not any("only the service" in item.text for item in engine.store.scan(str(root)))
+        assert Indexer(engine).index(home, str(home)).files == 1  # whoever asks for it, gets it
+
+
+def test_a_header_is_known_by_what_comes_after_its_comment(index, items, root):
+    said = "/*\n" + " * A page of a licence that nobody reads, and that is long.\n" * 200 + " */\n"
+    body = "".join(f"  int cost_{n}(int a) {{\n    return a + {n};\n  }}\n\n" for n in range(20))
+    _write(root, "src/cart.h", f"{said}namespace shop {{\nclass Cart {{\n public:\n{body}}};\n}}\n")
+    index()
+    [kept] = [item for item in items(kinds=("code",)) if item.metadata["name"] == "cost_3"]
+    assert (kept.metadata["language"], kept.metadata["qualified_name"]) == ("cpp", "shop.Cart.cost_3")
+    _write(root, "src/cart.h", f"{said}namespace shop {{\nclass Cart {{\n public:\n{body}}};\n}}\n// end\n")
+    assert [told for _, told in look([kept]).values()] == [""]  # the same, as C++ still
+
+
+# What cannot be looked at
+
+
+_OVERRIDES = 0b110
+"""What lets root pass by permissions, in Linux: CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+
+
+@contextmanager
+def _held_to_permissions():
+    """As anybody is: root, too, is refused what the mode of a file refuses its owner."""
+    if os.geteuid():
+        yield
+        return
+    if sys.platform != "linux":
+        pytest.skip("root may read everything here")
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, before = struct.pack("Ii", 0x20080522, 0), ctypes.create_string_buffer(24)
+    assert not libc.capget(header, before)
+    effective, *rest = struct.unpack("6I", before.raw)
+    assert not libc.capset(header, struct.pack("6I", effective & ~_OVERRIDES, *rest))
+    try:
+        yield
+    finally:
+        assert not libc.capset(header, before)
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o444, 0o311])
+@pytest.mark.parametrize("tracked", [None, False, True])
+def test_a_folder_that_cannot_be_looked_into_keeps_what_is_known_of_it(index, items, root, mode, tracked):
+    _write(root, "closed/deep/rules.md", "# Rules\n\nReturns are free.\n")
+    _write(root, "closed/tax.md", "# Tax\n\nTax is added last.\n")
+    if tracked is not None:
+        _git(root, "init", "-q")
+    if tracked:
+        _commit(root, "everything")
+    index()
+    known = {item.id for item in items()}
+    (root / "docs/guide.md").unlink()
+    (root / "closed").chmod(mode)
+    try:
+        with _held_to_permissions():
+            indexed = index()
+    finally:
+        (root / "closed").chmod(0o700)
+    assert indexed.removed == 1
+    assert {"Returns are free.", "Tax is added last."} <= {item.text for item in items()}
+    assert len(known - {item.id for item in items()}) == 2  # the guide's
+    assert index().removed == 0
+
+
+def test_a_folder_that_moves_while_it_is_read_keeps_what_is_known_of_it(index, items, root, tmp_path):
+    index()
+    known = {item.id for item in items()}
+    _write(root, "docs/new.md", "# New\n\nSomething new.\n")
+
+    def move(label, done, _total):
+        if (label, done) == ("files", 0):
+            root.rename(tmp_path / "moved")
+
+    assert index(progress=move, commits=False).removed == 0
+    assert {item.id for item in items()} == known
+    root.mkdir()
+
+    def replace(label, done, _total):
+        if (label, done) == ("files", 0):
+            root.rmdir()
+            (tmp_path / "moved").rename(root)
+
+    assert index(progress=replace, commits=False).removed == 0
+    assert {item.id for item in items()} == known
+    (root / "docs/new.md").unlink()
+    assert index().removed == 0
+
+
 # History
 
 
@@ -467,6 +614,36 @@ def test_a_history_that_was_begun_anew_replaces_the_old_one(index, items, root):
     _commit(root, "new", 1)
     assert index().commits == 1
     assert _messages(items).keys() == {"new"}
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_branch_without_commits_lets_go_of_those_of_the_other(index, items, root, anew):
+    _git(root, "init", "-q")
+    _commit(root, "old")
+    index()
+    if anew:
+        (root / ".git").rename(root.parent / "elsewhere")
+        _git(root, "init", "-q")
+    else:
+        _git(root, "checkout", "-q", "--orphan", "other")
+    assert index().commits == 0
+    assert _messages(items) == {}
+    _commit(root, "new", 1)
+    assert index().commits == 1
+    assert _messages(items).keys() == {"new"}
+
+
+def test_of_a_repository_without_files_the_history_is_read_and_nothing_else(index, items, root, tmp_path):
+    _git(root, "init", "-q")
+    _commit(root, "Book amounts")
+    bare = tmp_path / "shop.git"
+    _git(tmp_path, "clone", "-q", "--bare", str(root), str(bare))
+    for workspace in (str(bare), "by name"):
+        indexed = index(bare, workspace)
+        assert (indexed.files, indexed.commits) == (0, 1)
+        assert [item.kind for item in items(workspace)] == ["commit"]
+        assert not index(bare, workspace).changed
+    assert index(tmp_path, "both", commits=False).files == 3
 
 
 def test_an_interrupted_history_is_read_to_its_end_the_next_time(index, items, root, monkeypatch):
@@ -614,8 +791,9 @@ def test_a_unit_that_its_file_has_no_more_is_not_told(engine, index, told, root)
 def test_a_file_that_is_gone_is_not_told(index, told, root):
     index()
     (root / "src/ledger.py").unlink()
-    for text, _ in told(SETTLE):
+    for text, receipt in told(SETTLE):
         assert "settle" not in text
+        assert ("superseded", NO_FILE) in [(e.decision, e.detail) for e in receipt.entries]
 
 
 def test_a_file_that_cannot_be_cut_in_time_is_told_with_a_mark(index, told, root, monkeypatch):
@@ -634,10 +812,46 @@ def test_after_the_deadline_no_file_is_looked_at(index, engine, root):
     assert look(list(found), time.monotonic() - 1) == {}
 
 
-def test_nothing_outside_the_workspace_is_looked_at(index, items, engine, root, tmp_path):
-    _write(tmp_path, "shop-lib/src/ledger.py", LEDGER)
-    index(tmp_path / "shop-lib")
-    assert all("stamp" not in item.metadata for item in items(kinds=("code",)))
+@pytest.mark.parametrize("workspace", [None, "by name"])
+def test_what_is_from_another_folder_is_marked_when_its_file_has_changed(index, items, tmp_path, workspace):
+    other = tmp_path / "shop-lib"
+    _write(other, "src/ledger.py", LEDGER)
+    index(other, workspace)
+    held = items(workspace, kinds=("code",))
+    assert look(held) == {}
+    _write(other, "src/ledger.py", LEDGER.replace("other.book(", "other.receive("))
+    seen = look(held)
+    assert {told for _, told in seen.values()} == {CHANGED}
+    assert not any("receive" in item.text for item, _ in seen.values())
+    assert all(item.text.startswith("(file changed since indexed)") for item, _ in seen.values())
+    (other / "src/ledger.py").unlink()
+    assert {item for item, _ in look(held).values()} == {None}
+    other.rename(tmp_path / "moved")
+    assert look(held) == {}  # nobody can say what became of it
+
+
+def test_code_of_a_named_workspace_is_told_with_a_mark(engine, index, root):
+    index(root, "by name")
+    _write(root, "src/ledger.py", LEDGER.replace("other.book(", "other.receive("))
+    context = engine.build_context(SETTLE, "by name", floor=0.0)
+    assert "(file changed since indexed)" in context.context
+
+
+@pytest.mark.parametrize(
+    ("folder", "path"),
+    [
+        ("x", "x/a.py"),
+        ("{root}", "a.py"),
+        ("{root}", "shop/../a.py"),
+        ("{root}", "/a.py"),
+        ("{link}", "link/a.py"),
+    ],
+)
+def test_no_item_leads_out_of_the_folder_that_it_names(tmp_path, root, folder, path):
+    (tmp_path / "link").symlink_to(root)
+    named = folder.format(root=root, link=tmp_path / "link")
+    item = Item("x", "w", kind="code", id="1", metadata={"path": path, "stamp": "0-0", "root": named})
+    assert look([item]) == {}
 
 
 def test_a_link_is_not_followed(index, items, root, tmp_path):

@@ -36,7 +36,7 @@ def root(tmp_path):
 
 @pytest.fixture
 def reading(root):
-    return Reading(str(root), "", stamps=True, tokenizer=WordTokenizer())
+    return Reading(str(root), "", WordTokenizer())
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_a_file_that_brings_its_reader_down_is_left_out_alone(tmp_path, reading,
     monkeypatch.syspath_prepend(tmp_path)
     import deadly
 
-    deadly_reading = Reading(reading.workspace, "", stamps=True, tokenizer=deadly.Deadly())
+    deadly_reading = Reading(reading.workspace, "", deadly.Deadly())
     with readers.Readers(deadly_reading, 2) as others:
         read = list(others.read(asked))
     fallen = [file.path for (file, _), one in zip(asked, read, strict=True) if not one.hash]
@@ -166,7 +166,7 @@ import time
 from foreword.readers import Readers
 from foreword.reading import Reading
 from foreword.tokens import WordTokenizer
-with Readers(Reading({str(root)!r}, "", True, WordTokenizer()), 2) as others:
+with Readers(Reading({str(root)!r}, "", WordTokenizer()), 2) as others:
     print(*[others._idle.get()._child.pid for _ in range(2)], flush=True)
     time.sleep(60)
 """

@@ -8,7 +8,6 @@ Refuses to make vectors: `ContextEngine.embed_pending` does, for whatever lacks 
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,6 +21,7 @@ from foreword.capture import commits as history
 from foreword.capture import walk
 from foreword.capture.git import GitFailed, ask
 from foreword.capture.languages import DOCUMENTS
+from foreword.capture.roots import Root
 from foreword.log import get_logger
 from foreword.options import named
 from foreword.reading import Reading
@@ -30,6 +30,7 @@ from foreword.types import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import PurePosixPath
 
     from foreword.capture.walk import SourceFile
     from foreword.capture.worth import Skipped
@@ -76,37 +77,6 @@ class Indexed:
         return bool(self.files or self.commits or self.removed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """How the paths of a folder are told: from the workspace's own folder, or, outside of it, from the root.
-
-    A mark is kept under a path that no file of another folder can have.
-    """
-
-    root: Path
-    shown: str
-    marked: str
-
-    @classmethod
-    def of(cls, root: Path, workspace: str) -> _Place:
-        real = Path(os.path.realpath(root))
-        folder = Path(workspace)
-        if folder.is_absolute() and real.is_relative_to(home := Path(os.path.realpath(folder))):
-            inside = real.relative_to(home).as_posix()
-            prefix = "" if inside == "." else f"{inside}/"
-            return cls(real, prefix, prefix)
-        return cls(real, f"{real.name}/" if real.name else "", f"{real.as_posix().rstrip('/')}/")
-
-    @property
-    def inside(self) -> bool:
-        """Whether the folder is the workspace's own, or in it: then a path as shown leads to the file."""
-        return self.shown == self.marked
-
-    def holds(self, mark: str) -> bool:
-        """Whether a mark is that of a file below the root."""
-        return mark.startswith(self.marked) and (bool(self.marked) or not mark.startswith("/"))
-
-
 class Indexer:
     """Keeps what one engine knows of folders in step with them."""
 
@@ -128,7 +98,7 @@ class Indexer:
         `commits` None means: where there is a history.
         """
         named(workspace)
-        run = _Run(self._engine, workspace, _Place.of(root, workspace), progress)
+        run = _Run(self._engine, workspace, Root.of(root, workspace), progress)
         if code or documents:
             run.files(code=code, documents=documents)
         if commits is not False:
@@ -139,14 +109,14 @@ class Indexer:
 class _Run:
     """One pass over one folder."""
 
-    def __init__(self, engine: ContextEngine, workspace: str, place: _Place, progress: Progress) -> None:
+    def __init__(self, engine: ContextEngine, workspace: str, root: Root, progress: Progress) -> None:
         self._engine = engine
         self._workspace = workspace
-        self._place = place
+        self._root = root
         self._progress = progress
         self._started = time.monotonic()
         self._marks = engine.store.files(workspace)
-        self._reading = Reading(workspace, place.shown, place.inside, engine.tokenizer)
+        self._reading = Reading(workspace, root.shown, engine.tokenizer, root.outside)
         self._skipped: Counter[str] = Counter()
         self._count: Counter[str] = Counter()
 
@@ -162,7 +132,8 @@ class _Run:
 
     def files(self, *, code: bool, documents: bool) -> None:
         """Keep what changed, file by file; then let go of what is no more."""
-        found = list(walk.files(self._place.root, skipped=cast("Skipped", self._skipped)))
+        here, home = self._root.identity(), self._engine.settings.home
+        found = list(walk.files(self._root.folder, skipped=cast("Skipped", self._skipped), apart=home))
         wanted = [file for file in found if (documents if file.language in DOCUMENTS else code)]
         changed = [file for file in wanted if not self._is_known(file)]
         with ThreadPoolExecutor(1) as beside:  # the next files are read while the last are written
@@ -173,7 +144,10 @@ class _Run:
                 writing = beside.submit(self._keep, batch)
             if writing is not None:
                 writing.result()
-        self._drop({self._mark_path(file) for file in found})
+        if here is not None and here == self._root.identity():
+            self._drop({self._mark_path(file) for file in found})
+        else:
+            _log.warning("a folder moved while it was read; nothing is dropped", root=str(self._root.folder))
 
     def _puts(self, files: Sequence[SourceFile]) -> Iterator[PutFile]:
         """What is to be kept of files, each as it is read."""
@@ -205,12 +179,12 @@ class _Run:
         return mark.hash if mark else ""
 
     def _mark_path(self, file: SourceFile) -> str:
-        return self._place.marked + file.path
+        return self._root.marked + file.path
 
     def _is_known(self, file: SourceFile) -> bool:
         """Whether a file has the size and the time that it had when it was read."""
         mark = self._marks.get(self._mark_path(file))
-        if mark is None or (mark.size, mark.mtime_ns) != (file.size, file.mtime_ns):
+        if mark is None or (mark.size, mark.mtime_ns) != (file.size, _in_64_bits(file.mtime_ns)):
             return False
         if mark.hash.startswith(_LEFT_OUT):
             self._skipped[mark.hash.removeprefix(_LEFT_OUT)] += 1
@@ -221,7 +195,7 @@ class _Run:
     def _put(self, file: SourceFile, read: FileRead) -> Iterator[PutFile]:
         """What is to be kept of a file: its items, or only its new mark where its bytes are the same."""
         self._skipped.update(read.skipped)
-        mark = FileMark(self._mark_path(file), file.size, file.mtime_ns, read.hash)
+        mark = FileMark(self._mark_path(file), file.size, _in_64_bits(file.mtime_ns), read.hash)
         if not read.hash:
             reason = next(iter(read.skipped), "")
             # What is unreadable may be readable the next time, and what is known of it still holds.
@@ -241,10 +215,14 @@ class _Run:
 
     def _drop(self, found: set[str]) -> None:
         """Let go of files below the root that are there no more, or are not to be read any more."""
+        seen: dict[PurePosixPath, bool] = {}
         gone = [
             path
             for path in self._marks
-            if self._place.holds(path) and path not in found and path.rpartition("/")[2] != _HISTORY
+            if self._root.holds(path)
+            and path not in found
+            and path.rpartition("/")[2] != _HISTORY
+            and walk.is_gone(self._root.folder, path.removeprefix(self._root.marked), seen)
         ]
         if gone:
             self._engine.store.batch([DropFiles(self._workspace, tuple(gone))])
@@ -255,13 +233,13 @@ class _Run:
     def history(self, *, needed: bool) -> None:
         """Keep the commits since the last that is known, and let go of those that were rewritten."""
         try:
-            newest = history.head(self._place.root)
-            top = _Place.of(Path(ask(self._place.root, "rev-parse", "--show-toplevel")), self._workspace)
+            newest = history.head(self._root.folder)
+            top = Root.of(_top(self._root.folder), self._workspace)
         except GitFailed as failed:
             if needed:
                 raise
             if not failed.reason.startswith("not a git repository"):
-                _log.warning("history is left out", root=str(self._place.root), problem=failed.reason)
+                _log.warning("history is left out", root=str(self._root.folder), problem=failed.reason)
             return
         mark = FileMark(top.marked + _HISTORY, 0, 0, newest)
         known = self._marks.get(mark.path, replace(mark, hash="")).hash
@@ -272,7 +250,7 @@ class _Run:
             if since != known:
                 less = self._rewritten(newest)
                 self._engine.store.batch([PutFile(self._workspace, begun, (), more=True, less=less)])
-            told = history.commits(self._place.root, self._workspace, since)
+            told = history.commits(self._root.folder, self._workspace, since)
             while batch := list(islice(told, _ITEMS)):
                 # How far we are is said at the end: commits come newest first, so that there is a hole.
                 self._keep_commits(begun, batch)
@@ -281,13 +259,13 @@ class _Run:
     def _common(self, known: str, newest: str) -> str:
         """The last commit that is known and still holds; "" when there is none."""
         try:
-            return ask(self._place.root, "merge-base", known, newest) if known else ""
+            return ask(self._root.folder, "merge-base", known, newest) if known else ""
         except GitFailed:
             return ""
 
     def _rewritten(self, newest: str) -> tuple[str, ...]:
-        """The ids of commits that are not behind the newest any more."""
-        alive = set(ask(self._place.root, "rev-list", newest).split())
+        """The ids of commits that are not behind the newest any more; of all, where there is none."""
+        alive = set(ask(self._root.folder, "rev-list", newest).split()) if newest else set()
         kept = self._engine.store.scan(self._workspace, Filters(kinds=("commit",)))
         return tuple(item.id for item in kept if item.metadata.get("sha") not in alive)
 
@@ -296,6 +274,19 @@ class _Run:
         kept: Refiled = self._engine.store.batch([put])[0]
         self._count["commits"] += sum(one.new for one in kept.stored)
         self._progress("commits", self._count["commits"], None)
+
+
+def _top(root: Path) -> Path:
+    """The folder that a history is of: that of the files, or of a repository without any, its own."""
+    try:
+        return Path(ask(root, "rev-parse", "--show-toplevel"))
+    except GitFailed:
+        return Path(ask(root, "rev-parse", "--absolute-git-dir"))
+
+
+def _in_64_bits(number: int) -> int:
+    """A number as a mark can hold it: another one where it is too large, but always the same."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _batches(puts: Iterable[PutFile], files: int, items: int) -> Iterator[list[PutFile]]:

@@ -47,14 +47,14 @@ class FileRead:
 class Reading:
     """How the files of a folder are read.
 
-    `shown` is what stands before a file's path where it is told. With `stamps`, items say how their file
-    looked, so that one can see later whether they still hold.
+    `shown` is what stands before a file's path where it is told; `root` is the folder, where that is not the
+    workspace's own. Items say how their file looked, so that one can see later whether they still hold.
     """
 
     workspace: str
     shown: str
-    stamps: bool
     tokenizer: Tokenizer
+    root: str = ""
 
     def read(self, file: SourceFile, known: str = "") -> FileRead:
         """What a file holds; no more than that when its hash is still the one that is known."""
@@ -65,7 +65,9 @@ class Reading:
         if content.hash == known:
             return FileRead(known, None)
         made = cut(file, content.data, self.shown + file.path, self.workspace, skipped)
-        mark = stamp(file, content.hash) if self.stamps else {}
+        if skipped and not made.items:
+            return FileRead("", skipped=skipped)
+        mark = stamp(file, content.hash, self.root)
         kept = self.sound(made.items, skipped, mark, verbatim=made.verbatim)
         return FileRead(content.hash, kept, tuple(map(views, kept)), skipped)
 

@@ -101,6 +101,41 @@ def test_of_nothing_but_headings_the_headings_are_told():
     assert told("# One\n\n## Two\n") == ["# One\n\n## Two"]
 
 
+def test_a_heading_with_nothing_under_it_that_says_something_is_a_chunk_of_its_own():
+    found = chunks(
+        "# Facts\n\n## We close on Mondays\n\n## Cakes cost 30 euros\n\n## Contact\n\nWrite to us.\n"
+    )
+    assert [(chunk.headings, chunk.text) for chunk in found] == [
+        (("Facts",), "## We close on Mondays"),
+        (("Facts",), "## Cakes cost 30 euros"),
+        (("Facts", "Contact"), "Write to us."),
+    ]
+    assert [chunk.first_line for chunk in found] == [3, 5, 9]
+
+
+@pytest.mark.parametrize(
+    "bare", ["## License", "## Getting started", "## How do I sign in?", "## 1.2.0", "##"]
+)
+def test_a_heading_that_only_names_or_asks_is_no_chunk(bare):
+    assert told(f"# Guide\n\nText.\n\n{bare}\n") == ["Text."]
+
+
+def test_a_heading_above_others_stands_over_their_text_and_is_not_repeated():
+    found = chunks("# The shop is closed now\n\n## Until when it stays so\n\nUntil May.\n")
+    assert [(chunk.headings, chunk.text) for chunk in found] == [
+        (("The shop is closed now", "Until when it stays so"), "Until May.")
+    ]
+
+
+def test_a_sentence_above_a_rule_of_dashes_is_text():
+    assert told("The cakes of this house are blue.\n---\nVans are red.") == [
+        "The cakes of this house are blue.\n---\nVans are red."
+    ]
+    assert [chunk.headings for chunk in chunks("The cakes of the house\n---\nBlue.")] == [
+        ("The cakes of the house",)
+    ]
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t\n"])
 def test_nothing_gives_nothing(text):
     assert chunks(text) == []

@@ -314,7 +314,7 @@ EXPECTED = {
                 ["Parse", "Parser"], "public int total(int discount)"),
     "cart.rb": ("Cart", ["Base", "attr_reader"], "Cart.total", ["rate", "sum"], "load",
                 ["File", "JSON", "parse", "read"], "def total(discount = 0)"),
-    "cart.php": ("Cart", ["Base"], "Cart.total", ["rate", "sum"], "load",
+    "cart.php": ("Shop.Cart", ["Base"], "Shop.Cart.total", ["rate", "sum"], "Shop.load",
                  ["Parser", "file_get_contents", "parse"], "public function total(int $discount = 0): int"),
     "cart.sh": (None, [], "total", ["rate", "sum"], "load", ["cat", "parse"], "total()"),
 }  # fmt: skip
@@ -363,6 +363,10 @@ def test_every_language_has_a_sample():
 
 def test_what_a_header_holds_decides_between_c_and_cpp():
     assert language_of("cart.h", b"struct cart { int x; };") == "c"
+    assert language_of("cart.h", b"/* " + b"a line\n" * 5_000 + b"*/\ntemplate <class T>\nT last();") == "cpp"
+    assert language_of("cart.h", b"/*\nusing this\nnamespace of names\nclass of things\n*/\nint x;") == "c"
+    assert language_of("cart.h", b"#include <vector>\nint total();") == "cpp"
+    assert language_of("cart.h", b"\n" * 200_000) == "c"
     assert language_of("cart.h", b"#pragma once\nnamespace shop {\nclass Cart {};\n}") == "cpp"
 
 
@@ -405,6 +409,57 @@ def test_what_is_only_declared_stays_with_its_class():
     found = by_name(text, "Priced.java")
     assert set(found) == {"Priced", "Priced.twice"}
     assert "int total();" in found["Priced"].text
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "names"),
+    [
+        ("a.cs", "namespace Shop.Sales;\nclass Cart { int Total() { go(); } }", "Shop.Sales.Cart.Total"),
+        ("a.cs", "namespace Shop.Sales {\nclass Cart { int Total() { go(); } }\n}", "Shop.Sales.Cart.Total"),
+        ("a.php", "<?php\nnamespace A\\B;\nclass Cart { function total() { go(); } }", "A.B.Cart.total"),
+        ("a.php", "<?php\nnamespace A;\nfunction f() {}\nnamespace B;\nfunction g() {}", "A.f B.g"),
+        ("a.cpp", "TEST_F(CartTest, Adds) {\n  go();\n}\nTEST(Shop, Opens) {}", "CartTest.Adds Shop.Opens"),
+        ("a.cpp", "BOOST_AUTO_TEST_CASE(adds_up) {}\nint TESTED(int a) { return a; }", "adds_up TESTED"),
+        ("a.cpp", "struct A {\n  int operator()(int a) { return a; }\n};", "A.operator()"),
+        ("a.cpp", "int A::operator->() { return 1; }", "A.operator->"),
+        ("a.js", "export default class extends Base {\n  go() { return 1; }\n}", "default default.go"),
+        ("a.ts", "export default class {\n  go() { return 1; }\n}", "default default.go"),
+        ("a.js", "export default function () {\n  return 1;\n}", "default"),
+        ("a.rb", "class A\n  def [](k)\n    1\n  end\n  def []=(k, v)\n    2\n  end\nend", "A.[] A.[]="),
+        ("a.rb", "class A\n  def <=>(other)\n    1\n  end\nend", "A.<=>"),
+    ],
+)
+def test_a_name_tells_what_a_reader_would_look_for(path, text, names):
+    assert set(names.split()) <= set(by_name(text, path))
+
+
+def test_what_a_type_extends_is_a_reference_whatever_its_parameters():
+    text = (
+        "interface I extends Base<T>, N.Outer<U> { a: string }\n"
+        "class View extends React.Component<P> {}\n"
+        "class Store implements Kept<Row>, Db.Closed {}\n"
+    )
+    found = by_name(text, "view.ts")
+    told = {name: item.metadata["references"] for name, item in found.items()}
+    assert told == {"I": ["Base", "Outer"], "View": ["Component"], "Store": ["Closed", "Kept"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "signature"),
+    [
+        ("a.py", "def f(a, b='#'):  # why\n    # Because.\n    return a\n", "def f(a, b='#')"),
+        ("a.py", "def f(\n    a,  # the first\n    b,\n):\n    return a\n", "def f( a, b, )"),
+        ("a.rb", "def f(a)\n  # Because.\n  a + 1\nend\n", "def f(a)"),
+        ("a.c", "int f(int a) // why\n{ /* x */ return a; }\n", "int f(int a)"),
+        ("a.ts", "function f(a = 'http://x' /* why */) {\n  return a;\n}\n", "function f(a = 'http://x' )"),
+        ("a.go", "type Cart struct {\n\tlines []int\n}\n", "type Cart struct"),
+        ("a.go", "type Priced[T any] interface {\n\tTotal() T\n}\n", "type Priced[T any] interface"),
+        ("a.go", "type Rate func(a int) error\n", "type Rate func(a int) error"),
+    ],
+)
+def test_a_signature_is_the_head_alone(path, text, signature):
+    [item] = [item for item in read(text + TAIL, path) if item.metadata["signature"]]
+    assert item.metadata["signature"] == signature
 
 
 # Functions

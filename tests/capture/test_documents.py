@@ -135,6 +135,13 @@ def test_a_document_of_headings_alone_says_them():
     assert told("# Shop\n\n## Soon\n") == [("", "# Shop\n\n## Soon")]
 
 
+def test_a_heading_that_says_something_and_has_no_text_is_an_item():
+    assert told("# Shop\n\n## Closed on Mondays\n\n## Contact\n\nWrite to us.\n") == [
+        ("Shop", "## Closed on Mondays"),
+        ("Shop › Contact", "Write to us."),
+    ]
+
+
 def test_pictures_written_into_a_text_are_left_out():
     [item] = read(f"# A\n\n![x](data:image/png;base64,{'iVBOR' * 5_000}) See above.\n")
     assert item.text == "![x](data:…) See above."

@@ -70,6 +70,60 @@ def test_a_name_in_no_list_is_told_by_its_surroundings(text, name, kind):
     assert (name, kind) in found(text)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Dana O'Neill",
+        "Ursula von der Leyen",
+        "Joost van den Berg",
+        "Florian de la Croix",
+        "Khalid bin Rashid",
+        "Ibrahim al-Farsi",
+        "Mara Lind",
+        "Christopher Lane",
+    ],
+)
+def test_a_full_name_that_acts_is_one_person(name):
+    assert found(f"{name} ordered a cake.") == [(name, "person")]
+    assert found(f"Please tell {name} about it.")[:1] == [(name, "person")]
+
+
+@pytest.mark.parametrize("text", ["Let's walk to Hyde Park.", "We met on Penny Lane."])
+def test_a_place_that_ends_like_a_family_stays_a_place(text):
+    assert [kind for _, kind in found(text)] == ["place"]
+
+
+def test_a_place_that_acts_is_a_person():
+    assert found("Hye-jin Park ordered a cake.") == [("Hye-jin Park", "person")]
+    assert found("Hye-jin Park is full of trees.") == [("Hye-jin Park", "place")]
+
+
+def test_who_is_listed_among_people_is_one():
+    assert found("Candidates: Amir Khan, Beate Vogel and Chen Wu.") == [
+        ("Amir Khan", "person"),
+        ("Beate Vogel", "person"),
+        ("Chen Wu", "person"),
+    ]
+
+
+def test_of_whom_she_is_said_is_a_person_and_what_has_an_article_is_none():
+    assert found("A parcel for Zsófia Kertész arrived. She may fetch it.") == [("Zsófia Kertész", "person")]
+    assert found("A parcel for Zsófia Kertész arrived.") == [("Zsófia Kertész", "thing")]
+    assert found("We saw the Blue Lagoon. She liked it.") == [("Blue Lagoon", "thing")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Wir treffen uns am Dienstag.", "Nos vemos el Miércoles.", "Rendez-vous Jeudi ?", "Freitags nie."],
+)
+def test_weekdays_of_other_languages_are_dates(text):
+    assert [kind for _, kind in found(text)] == ["date"]
+
+
+def test_a_family_that_is_called_like_a_day_is_a_family():
+    assert found("We heard Maria Domingo.") == [("Maria Domingo", "person")]
+
+
 def test_a_title_is_told_and_is_not_part_of_the_name():
     (mention,) = find_entities("Ask Mrs. Thompson first.")
     assert (mention.text, dict(mention.attributes)) == ("Thompson", {"address": "Mrs", "gender": "female"})

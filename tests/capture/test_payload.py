@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,9 +19,9 @@ anything = st.recursive(
 @given(anything)
 def test_any_json_becomes_sound_json_and_text(value):
     made = plain(json.loads(json.dumps(value)))
-    json.dumps(made, ensure_ascii=False).encode()
-    as_text(made).encode()
-    outcome(made, as_text(made))
+    assert json.dumps(made, ensure_ascii=False).encode().decode()
+    assert as_text(made).encode().decode() == as_text(made)
+    assert re.fullmatch(r"(exit -?\d+|failed|interrupted)?", outcome(made, as_text(made)))
 
 
 @given(st.dictionaries(st.sampled_from(["a", "b"]), anything))

@@ -76,11 +76,6 @@ def test_what_is_read_has_a_hash_that_names_it(project):
     assert (content.data, content.hash) == (b"total = 1\n", bytes_hash(b"total = 1\n"))
 
 
-def test_a_script_without_suffix_is_known_by_its_first_line(project):
-    put(project, "deploy", "#!/usr/bin/env python3\nprint(1)\n")
-    assert [file.language for file in files(project)] == ["python"]
-
-
 def test_files_come_in_the_order_of_their_names(project):
     for name in ("b.py", "a/z.py", "a.py"):
         put(project, name)
@@ -96,9 +91,15 @@ def test_names_with_any_characters_are_found(project):
 
 def test_a_name_that_is_no_text_is_told_as_far_as_it_is(project):
     (project / os.fsdecode(b"caf\xe9.py")).write_text("x = 1\n")
-    [found] = files(project)
-    assert found.path == "caf?.py"
-    assert read(found).data == b"x = 1\n"
+    (project / os.fsdecode(b"caf\xe8.py")).write_text("y = 1\n")
+    assert paths(project) == ["caf\\xe8.py", "caf\\xe9.py"]
+    assert [read(found).data for found in files(project)] == [b"y = 1\n", b"x = 1\n"]
+
+
+def test_names_that_differ_by_the_kind_of_line_end_are_two(project):
+    for name in ("a\rb.py", "a\nb.py"):
+        put(project, name)
+    assert paths(project) == ["a\nb.py", "a\rb.py"]
 
 
 def test_an_empty_folder_has_no_files(project):
@@ -173,6 +174,28 @@ def test_a_repository_inside_is_not_part_of_this_one(folder):
     skipped = Counter()
     assert paths(folder, skipped) == ["cart.py"]
     assert skipped["repository"] == 1
+
+
+def test_what_git_keeps_for_itself_is_nobodys_code(folder, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(folder.parent))
+    put(folder, "cart.py")
+    git(folder, "init", "-q", "--bare", "kept/shop.git")
+    put(folder, "kept/HEAD/refs/notes.md")
+    skipped = Counter()
+    assert paths(folder, skipped) == ["cart.py", "kept/HEAD/refs/notes.md"]
+    assert skipped == {"repository": 1}
+    assert paths(folder / "kept/shop.git") == []
+
+
+def test_a_folder_apart_is_left_out(project):
+    put(project, "cart.py")
+    put(project, "state/log.txt")
+    put(project, "state-of-things.md")
+    skipped = Counter()
+    found = files(project, skipped=skipped, apart=project / "state")
+    assert [file.path for file in found] == ["cart.py", "state-of-things.md"]
+    assert skipped == {"ignored": 1}
+    assert len(list(files(project, apart=project))) == len(list(files(project, apart=project.parent))) == 3
 
 
 def test_links_never_lead_out_and_never_twice(project, tmp_path):

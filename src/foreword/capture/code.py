@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.decode import bytes_hash, decoded, file_source, place, sound_text
-from foreword.capture.docstring import comment_text, first_line, string_text
+from foreword.capture.docstring import comment_text, first_line, string_text, without_comments
 from foreword.capture.outline import SHOWN, Definition, Outline, outline
 from foreword.types import Item
 
@@ -136,7 +136,7 @@ class _File:
         """How a definition is written, without its body, on one line."""
         end = definition.body[0] if definition.body else definition.end
         said = self._slice(definition.written, min(end, definition.written + 2 * _SIGNATURE))
-        return _OPENERS.sub("", " ".join(said.split()))[:_SIGNATURE]
+        return _OPENERS.sub("", " ".join(without_comments(said, self._language).split()))[:_SIGNATURE]
 
     def _docstring(self, definition: Definition) -> str:
         if self._language == "python" and definition.body:

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from foreword.capture.decode import sound_text
 from foreword.capture.excerpt import both_ends
 from foreword.capture.git import GitFailed, ask, fields
 from foreword.capture.languages import DOCUMENTS, language_of
+from foreword.capture.moments import moment
 from foreword.errors import ValidationError
 from foreword.types import Item, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
     from pathlib import Path
 
 MESSAGE = 6_000
@@ -41,7 +42,6 @@ _PRINTED = ("log", "-z", "--no-color", "--encoding=UTF-8", f"--format=tformat:{'
 _COUNTED = ("--numstat", "-M", "--no-ext-diff", "--no-textconv", "--no-relative")
 _NUMBERS = re.compile(rb"\n?(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
 _TEST = re.compile(r"(?:^|[/_.-])(?:tests?|spec)(?:[/_.-]|$)", re.IGNORECASE)
-_LATEST = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -158,9 +158,9 @@ def _text(word: bytes) -> str:
 
 def _moment(seconds: str) -> datetime:
     try:
-        return datetime.fromtimestamp(int(seconds), UTC)
-    except (ValueError, OverflowError, OSError):
-        return _LATEST if seconds.isdigit() else datetime.fromtimestamp(0, UTC)
+        return moment(int(seconds))
+    except ValueError:
+        return moment(0)
 
 
 def _item(commit: _Commit, workspace: str, *, counted: bool) -> Item:

@@ -2,8 +2,9 @@
 
 An item of a file bears a stamp, the size, the time and the hash of the file when it was read: as long as the
 file has the first two, nothing is read, and as long as it has the third, nothing is cut. Looks only at files
-below the folder that the workspace is named after, follows no link, and cuts no more than a few, because
-somebody waits for the answer: the rest is marked.
+below the folder that the workspace is named after, or that the item says it is from; follows no link, and
+cuts no more than a few, because somebody waits for the answer: the rest is marked. So is what is from a
+folder that only the item names: whoever wrote the item may have made that up, and no file is told for it.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ import os
 import stat
 import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture import walk
 from foreword.capture.code import units
-from foreword.capture.decode import decoded
+from foreword.capture.decode import decoded, path_text
 from foreword.capture.documents import chunks
 from foreword.capture.languages import DOCUMENTS, language_of
+from foreword.capture.moments import moment
 from foreword.capture.purge import are_clean, without_keys
 from foreword.capture.redact import marks_private
 from foreword.capture.statement import without_secrets
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
 
 _log = get_logger("foreword.capture")
 
-STAMP = "stamp"
+STAMP, ROOT = "stamp", "root"
 GONE = "what its file holds now"
+NO_FILE = "nothing; its file is gone"
 RENEWED = "told as its file is now"
 CHANGED = "told as it was; its file has changed since"
 MARK = "(file changed since indexed)"
@@ -59,19 +61,26 @@ class Cut:
 
 def cut(file: SourceFile, data: bytes, path: str, workspace: str, skipped: Counter[Any] | None = None) -> Cut:
     """The items of a file, told under a path; without its keys, but each is still to be checked."""
-    when = datetime.fromtimestamp(file.mtime_ns / 1e9, UTC)
-    if file.language == _SLOW:
+    when = moment(file.mtime_ns / 1e9)
+    language = language_of(file.path, data)
+    if language == _SLOW:
         return Cut(chunks(path, data, workspace, when, skipped))
     whole = decoded(data)
     text = without_keys(whole)
-    if file.language in DOCUMENTS:
+    if language in DOCUMENTS:
         return Cut(chunks(path, text.encode(), workspace, when, skipped))
-    return Cut(units(path, text, file.language, workspace, when), text is whole and not marks_private(text))
+    return Cut(units(path, text, language, workspace, when), text is whole and not marks_private(text))
 
 
-def stamp(file: SourceFile, digest: str) -> dict[str, str]:
-    """What items say of their file, so that `look` can look; nothing if its name cannot be told."""
-    return {STAMP: f"{_times(file)}{digest}"} if file.absolute.as_posix().endswith(file.path) else {}
+def stamp(file: SourceFile, digest: str, root: str = "") -> dict[str, str]:
+    """What items say of their file, so that `look` can look; nothing if its name cannot be told.
+
+    `root` is the folder that was read, where that is not the workspace's own.
+    """
+    name = str(file.absolute)
+    if path_text(name) != name:
+        return {}
+    return {STAMP: f"{_times(file)}{digest}"} | ({ROOT: root} if root else {})
 
 
 def look(items: Sequence[Item], expires: float | None = None) -> dict[str, tuple[Item | None, str]]:
@@ -83,18 +92,20 @@ def look(items: Sequence[Item], expires: float | None = None) -> dict[str, tuple
     seen: dict[str, tuple[Item | None, str]] = {}
     started = time.monotonic()
     patience = _Patience(started + _SECONDS if expires is None else min(expires, started + _SECONDS))
-    for (workspace, path), held in list(_by_file(items).items())[:_LOOKED_AT]:
+    files = _by_file(items)
+    lost = {folder for folder in {folder for folder, _ in files} if not folder.is_there()}
+    for (folder, path), held in [one for one in files.items() if one[0][0] not in lost][:_LOOKED_AT]:
         if expires is not None and time.monotonic() > expires:
             break
         try:
-            file = _there(workspace, path)
+            file = folder.file(path)
         except OSError as error:
             _log.warning("a file cannot be looked at", path=path, problem=error.strerror or str(error))
             continue
         if file is None:
-            seen |= {item.id: (None, GONE) for item in held}
+            seen |= {item.id: (None, NO_FILE) for item in held}
         else:
-            seen |= _looked_into(file, workspace, held, patience)
+            seen |= _looked_into(file, folder, held, patience)
     return seen
 
 
@@ -111,8 +122,49 @@ class _Patience:
         return self.left >= 0 and time.monotonic() < self.until
 
 
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """Where the files of a workspace are: in the folder it is named after, or in one that items name."""
+
+    workspace: str
+    named: str = ""
+
+    def is_there(self) -> bool:
+        """Whether there is such a folder here; if not, nobody can say what became of its files."""
+        folder = Path(self.named or self.workspace)
+        there = folder.is_absolute() and folder.is_dir()
+        if not there:
+            _log.warning("a folder cannot be looked into; its files are told as they were", path=str(folder))
+        return there
+
+    def file(self, path: str) -> SourceFile | None:
+        """A file as it is now; None when there is none. What leads elsewhere is an error; nobody looks."""
+        root, parts = self._root(path), PurePosixPath(path)
+        if parts.is_absolute() or ".." in parts.parts:
+            raise OSError(f"{path!r} is not a path below a workspace's folder")
+        absolute = Path(root, *parts.parts)
+        if os.path.realpath(absolute.parent) != str(absolute.parent):
+            raise OSError("it is behind a link")
+        try:
+            found = absolute.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError("it is a file no more")
+        return SourceFile(path, absolute, found.st_size, found.st_mtime_ns, language_of(path))
+
+    def _root(self, path: str) -> str:
+        """The folder that a path begins in. What is read from another folder begins with that one's name."""
+        folder = Path(self.named or self.workspace)
+        if not self.named or not folder.name:
+            return os.path.realpath(folder)
+        if PurePosixPath(path).parts[:1] != (folder.name,) or os.path.realpath(folder) != str(folder):
+            raise OSError(f"{path!r} is not a path below {self.named}")
+        return str(folder.parent)
+
+
 def _looked_into(
-    file: SourceFile, workspace: str, held: Sequence[Item], patience: _Patience
+    file: SourceFile, folder: _Folder, held: Sequence[Item], patience: _Patience
 ) -> dict[str, tuple[Item | None, str]]:
     """What became of the items of a file that is there."""
     times = _times(file)
@@ -121,8 +173,9 @@ def _looked_into(
     content = walk.read(file) if file.size <= _MOST_BYTES else None
     changed = [item for item in held if content is None or not item.metadata[STAMP].endswith(content.hash)]
     now = None
-    if changed and content is not None and file.language != _SLOW and patience.lasts():
-        now = _cut_again(file, content, workspace)
+    quick = not folder.named and file.language != _SLOW
+    if changed and content is not None and quick and patience.lasts():
+        now = _cut_again(file, content, folder.workspace)
     return {item.id: became for item in changed if (became := _became(item, now)) is not None}
 
 
@@ -130,31 +183,14 @@ def _times(file: SourceFile) -> str:
     return f"{file.size}-{file.mtime_ns}-"
 
 
-def _by_file(items: Iterable[Item]) -> Mapping[tuple[str, str], list[Item]]:
-    """Stamped items by workspace and path."""
-    files: dict[tuple[str, str], list[Item]] = {}
+def _by_file(items: Iterable[Item]) -> Mapping[tuple[_Folder, str], list[Item]]:
+    """Stamped items by folder and path."""
+    files: dict[tuple[_Folder, str], list[Item]] = {}
     for item in items:
-        path = item.metadata.get("path")
-        if isinstance(path, str) and isinstance(item.metadata.get(STAMP), str):
-            files.setdefault((item.workspace, path), []).append(item)
+        path, root = item.metadata.get("path"), item.metadata.get(ROOT, "")
+        if isinstance(path, str) and isinstance(root, str) and isinstance(item.metadata.get(STAMP), str):
+            files.setdefault((_Folder(item.workspace, root), path), []).append(item)
     return files
-
-
-def _there(workspace: str, path: str) -> SourceFile | None:
-    """A file as it is now; None when there is none. What leads elsewhere is an error: it is not looked at."""
-    root, parts = os.path.realpath(workspace), PurePosixPath(path)
-    if not Path(workspace).is_absolute() or parts.is_absolute() or ".." in parts.parts:
-        raise OSError(f"{path!r} is not a path below a workspace's folder")
-    absolute = Path(root, *parts.parts)
-    if os.path.realpath(absolute.parent) != str(absolute.parent):
-        raise OSError("it is behind a link")
-    try:
-        found = absolute.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError("it is a file no more")
-    return SourceFile(path, absolute, found.st_size, found.st_mtime_ns, language_of(path))
 
 
 def _cut_again(file: SourceFile, content: Content, workspace: str) -> list[Item] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import os
 import re
 
 from foreword.types import Source
@@ -49,6 +50,11 @@ def sound_text(text: str) -> str:
 def bytes_hash(data: bytes) -> str:
     """Name a file by its content; the tag says by which algorithm."""
     return "b2:" + hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def path_text(name: str) -> str:
+    """A path that the system gave, as a text of its own: bytes that are no characters are spelled out."""
+    return name if name.isascii() else os.fsencode(name).decode(errors="backslashreplace")
 
 
 def place(path: str) -> str:

@@ -12,6 +12,10 @@ _TAGS = re.compile(r"</?[a-zA-Z][^<>\n]{0,80}>")
 _ATTRIBUTE = re.compile(r"^[ \t]*(?:#\[|@\w+(?:\(|$)).*$", re.MULTILINE)
 _RULE = re.compile(r"^[\W_]*$")
 _LONGEST_LINE = 240
+_STRING = r"(\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
+_HASHES = re.compile(rf"{_STRING}|#[^\n]*")
+_SLASHES = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_HASHED = frozenset({"python", "ruby", "bash"})
 
 
 def string_text(source: bytes, at: int) -> str:
@@ -29,6 +33,17 @@ def string_text(source: bytes, at: int) -> str:
 def comment_text(comment: str) -> str:
     """What a comment says, without its marks, its tags and the attributes that stand among its lines."""
     return _lines(_TAGS.sub("", _MARKS.sub("", _ATTRIBUTE.sub("", comment))))
+
+
+def without_comments(head: str, language: str) -> str:
+    """The head of a definition without the comments that stand in it, or between it and the body."""
+    if language in _HASHED:
+        return _HASHES.sub(_string, head) if "#" in head else head
+    return _SLASHES.sub(_string, head) if "//" in head or "/*" in head else head
+
+
+def _string(found: re.Match[str]) -> str:
+    return found[1] or " "
 
 
 def first_line(doc: str) -> str:

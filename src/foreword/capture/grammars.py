@@ -1,10 +1,11 @@
 """How each language is read: its grammar, and a query for what is defined and what is referred to.
 
-A query names five things: `function` and `class` (a definition as a whole), `scope` (only lends its name to
-what is in it), `value` (a function held by a member of an object: a definition once it has some lines),
-`import` (a statement that only brings names) and `reference` (a name that is called, made, inherited or
-imported). Queries have no predicates and no wildcards: they run at a million nodes a second, and the binding
-has crashed on both. Positions are asked in bytes only, for the same reason.
+A query names six things: `function` and `class` (a definition as a whole), `scope` (only lends its name to
+what is in it), `rest` (a scope without braces: it reaches to the next, or to the end), `value` (a function
+held by a member of an object: a definition once it has some lines), `import` (a statement that only brings
+names) and `reference` (a name that is called, made, inherited or imported). Queries have no predicates and
+no wildcards: they run at a million nodes a second, and the binding has crashed on both. Positions are asked
+in bytes only, for the same reason.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ _ECMASCRIPT = """
 (variable_declarator value: (object)) @scope
 (class_declaration) @class
 (variable_declarator value: (class)) @class
+(export_statement value: (class) @class)
+(export_statement value: [(arrow_function) (function_expression) (generator_function)] @function)
 (call_expression function: (identifier) @reference)
 (call_expression function: (member_expression property: (property_identifier) @reference))
 (new_expression constructor: (identifier) @reference)
@@ -56,8 +59,15 @@ _TYPESCRIPT = """
 (internal_module) @scope
 (module) @scope
 (extends_clause value: (identifier) @reference)
+(extends_clause value: (member_expression property: (property_identifier) @reference))
 (implements_clause (type_identifier) @reference)
+(implements_clause (nested_type_identifier name: (type_identifier) @reference))
+(implements_clause (generic_type name: (type_identifier) @reference))
+(implements_clause (generic_type name: (nested_type_identifier name: (type_identifier) @reference)))
 (extends_type_clause (type_identifier) @reference)
+(extends_type_clause (nested_type_identifier name: (type_identifier) @reference))
+(extends_type_clause (generic_type name: (type_identifier) @reference))
+(extends_type_clause (generic_type name: (nested_type_identifier name: (type_identifier) @reference)))
 """
 _C = """
 (function_definition) @function
@@ -227,6 +237,7 @@ _GRAMMARS: dict[str, tuple[str, str, str]] = {
 (base_list (generic_name (identifier) @reference))
 (using_directive) @import
 (file_scoped_namespace_declaration) @import
+(file_scoped_namespace_declaration) @rest
 (using_directive (qualified_name) @reference)
 (using_directive (identifier) @reference)
 """,
@@ -269,6 +280,7 @@ _GRAMMARS: dict[str, tuple[str, str, str]] = {
 (use_declaration (name) @reference)
 (php_tag) @import
 (namespace_definition !body) @import
+(namespace_definition !body) @rest
 (namespace_use_declaration) @import
 (namespace_use_clause (qualified_name) @reference)
 (namespace_use_clause (name) @reference)

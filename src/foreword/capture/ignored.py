@@ -1,6 +1,7 @@
 """The files of a folder that git does not know, without those that its `.gitignore` files name.
 
-An ignore file speaks for its own folder and those below; the nearest one that says anything decides.
+An ignore file speaks for its own folder and those below; the nearest one that says anything decides. A
+repository without files of its own, as servers keep them, is nobody's code.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from foreword.capture.decode import sound_text
+from foreword.capture.decode import path_text
 from foreword.capture.worth import is_built
 from foreword.errors import MissingExtra
 from foreword.log import get_logger
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 _log = get_logger(__name__)
 
 _KEPT_BY_OTHERS = frozenset({".git", ".hg", ".svn", ".jj", "CVS", ".bzr"})
+_BARE = frozenset({("HEAD", False), ("objects", True), ("refs", True)})
+"""What every folder of git's own holds."""
+
 _LONGEST_IGNORE_FILE = 100_000
 
 
@@ -33,7 +37,11 @@ def listed(root: Path, counted: Skipped) -> Iterator[str]:
     while waiting:
         folder, above = waiting.pop()
         specs = _with_own(root, folder, above)
-        for name, is_folder in _entries(root, folder, counted):
+        entries = list(_entries(root, folder, counted))
+        if _BARE.issubset((name.removeprefix(folder), is_folder) for name, is_folder in entries):
+            counted["repository"] += 1
+            continue
+        for name, is_folder in entries:
             if _ignored(f"{name}/" if is_folder else name, specs):
                 counted["ignored"] += 1
             elif is_folder and is_built(name):
@@ -51,7 +59,7 @@ def _entries(root: Path, folder: str, counted: Skipped) -> Iterator[tuple[str, b
                 if entry.name not in _KEPT_BY_OTHERS:
                     yield folder + entry.name, entry.is_dir(follow_symlinks=False)
     except OSError as error:
-        _log.warning("a folder cannot be read", path=sound_text(folder), problem=error.strerror or str(error))
+        _log.warning("a folder cannot be read", path=path_text(folder), problem=error.strerror or str(error))
         counted["unreadable"] += 1
 
 
@@ -66,7 +74,7 @@ def _with_own(
         with own.open(encoding="utf-8", errors="replace") as file:
             lines = file.read(_LONGEST_IGNORE_FILE).splitlines()
     except OSError as error:
-        _log.warning("an ignore file cannot be read", path=sound_text(folder), problem=str(error.strerror))
+        _log.warning("an ignore file cannot be read", path=path_text(folder), problem=str(error.strerror))
         return above
     return ((folder, _spec(lines, folder)), *above)
 
@@ -80,7 +88,7 @@ def _spec(lines: list[str], folder: str) -> GitIgnoreSpec:
         return GitIgnoreSpec.from_lines(lines)
     except ValueError:
         sound = [line for line in lines if _is_pattern(line)]
-        _log.warning("an ignore file has lines that are no patterns", path=sound_text(folder))
+        _log.warning("an ignore file has lines that are no patterns", path=path_text(folder))
         return GitIgnoreSpec.from_lines(sound)
 
 

@@ -1,4 +1,4 @@
-"""Which language a file is written in, by its name and, where that does not tell, by its first bytes.
+"""Which language a file is written in, by its name and, where that does not tell, by what it holds.
 
 Knows names only: how a language is read, `grammars` says. What has no name here is text of some kind, and "".
 """
@@ -63,31 +63,27 @@ _INTERPRETERS = {
 }
 _INTERPRETER = re.compile(rb"#!\s*\S*?([a-z]+)[\d.]*(?:[ \t]+(?:-S[ \t]+)?([a-z]+)[\d.]*)?[ \t\r\n]")
 _CPLUSPLUS = re.compile(
-    rb"^\s*(?:class\s+\w[\w:]*(?:\s+final)?\s*[:{]|namespace\s+[\w:]+\s*\{?|template\s*<|using\s+\w+|"
+    rb"^[ \t]*(?:class\s+(?:[A-Z_0-9]+\s+)?\w[\w:]*(?:\s+final)?\s*[:{;]|template\s*<|#\s*include\s*<\w+>|"
+    rb"(?:inline\s+)?namespace(?:\s+[\w:]+)?\s*\{|using\s+(?:namespace\s+)?[\w:]+\s*[=;]|"
     rb"(?:public|private|protected)\s*:)",
     re.MULTILINE,
 )
 
 _LONGEST_FIRST_LINE = 200
 
-SNIFFED = 4096
-"""How much of a file's beginning is looked at when its name does not tell its language."""
+SNIFFED = 200_000
+"""How much of a file is looked at when its name does not tell its language: a header may begin with pages of
+comment, and what tells C++ from C come after them."""
 
 
-def language_of(path: str, head: bytes = b"") -> str:
-    """The language that a path, or the beginning of the file, tells; "" for any other text."""
+def language_of(path: str, data: bytes = b"") -> str:
+    """The language that a path, or what the file holds, tells; "" for any other text."""
     name = path.rpartition("/")[2].lower()
     stem, dot, suffix = name.rpartition(".")
     language = _BY_NAME.get(name) or (_BY_SUFFIX.get(suffix, "") if dot and stem else "")
-    if suffix == "h" and _CPLUSPLUS.search(head[:SNIFFED]):
+    if suffix == "h" and _CPLUSPLUS.search(data, 0, SNIFFED):
         return "cpp"
-    return language or (_interpreted(head) if tells_little(path) else "")
-
-
-def tells_little(path: str) -> bool:
-    """Whether the beginning of the file is needed to know its language: no suffix, or C's and C++'s `.h`."""
-    name = path.rpartition("/")[2].lower()
-    return name.endswith(".h") or ("." not in name.lstrip(".") and name not in _BY_NAME)
+    return language or ("" if "." in name.lstrip(".") else _interpreted(data))
 
 
 def _interpreted(head: bytes) -> str:

@@ -12,11 +12,14 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from foreword.capture.code_names import name_of
 from foreword.capture.grammars import LANGUAGES, reader
 from foreword.capture.parsable import is_parsable
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tree_sitter import Node
 
 _log = get_logger(__name__)
@@ -33,7 +36,6 @@ _DEEPEST = 50
 """How many definitions may stand in one another; what is deeper is part of the last."""
 
 _DEEPEST_INDENT = 400
-_LONGEST_NAME = 200
 _LONGEST_QUALIFIED = 600
 _WRAPPERS = frozenset(
     [
@@ -51,14 +53,7 @@ _WRAPPERS = frozenset(
 _SHARED = frozenset({"lexical_declaration", "variable_declaration", "type_declaration"})
 """Wrappers that may hold several definitions; then they are nobody's."""
 
-_NAMED_BY = ("name", "declarator", "left", "key", "property", "type")
 _HELD_BY = ("value", "right")
-_PARAMETERS = re.compile(r"<[^<>]*>|[\[(].*|[\s&*'\"]", re.DOTALL)
-_SEPARATORS = re.compile(r"(?:::|\\|\.|->)+")
-_PLACES = re.compile(r"^(?:module\.)?(?:exports|this|self)\.|\bprototype\.")
-"""What JavaScript writes before a name to say where it is put, not what it is called."""
-
-_RECEIVER = re.compile(rb"([\w]+)\s*(?:\[[^\]]*\])?\s*\)$")
 _NEWLINE = re.compile(rb"\n")
 _HASH = (b"#",)
 _SLASHES = (b"//",)
@@ -163,7 +158,7 @@ class _Builder:
         self._lines = lines
         self._marks = _COMMENTS.get(language, _SLASHES)
         self._blocks = self._marks != _HASH
-        self._receivers = language == "go"
+        self._language = language
 
     def definitions(self, found: dict[str, list[Node]]) -> list[Definition]:
         """Those that stand on their own, in the order of the file."""
@@ -173,10 +168,11 @@ class _Builder:
             for node in found.get(capture, ())
             if capture != "value" or self._height(node.start_byte, node.end_byte) >= _VALUE_LINES
         ]
+        nodes += self._rests(found.get("rest", []))
         nodes.sort(key=lambda known: known[:3])
         open_ones: list[Definition] = []
         standing: list[Definition] = []
-        for start, _, kind, node in nodes:
+        for start, end, kind, node in nodes:
             while open_ones and open_ones[-1].end <= start:
                 open_ones.pop()
             if len(open_ones) >= _DEEPEST:
@@ -184,22 +180,28 @@ class _Builder:
             made = self._definition(kind, node, open_ones[-1] if open_ones else None)
             if made is None:
                 continue
+            made.end = max(made.end, -end)
             open_ones.append(made)
             if made.stands:
                 standing.append(made)
                 self._tell_parent(made)
         return standing
 
+    def _rests(self, nodes: list[Node]) -> Iterator[tuple[int, int, Kind, Node]]:
+        """Namespaces without braces; each reaches to the next."""
+        starts = sorted(node.start_byte for node in nodes)
+        for node in nodes:
+            after = bisect_right(starts, node.start_byte)
+            end = starts[after] if after < len(starts) else len(self._source)
+            yield node.start_byte, -end, "scope", node
+
     def _definition(self, kind: Kind, node: Node, within: Definition | None) -> Definition | None:
         outer = _outer(node)
-        name = self._name(node) or self._name(outer)
+        name = name_of(node, outer, self._source, self._language)
         if not name:
             return None
-        receiver = node.child_by_field_name("receiver") if self._receivers else None
-        if receiver is not None and (of := _RECEIVER.search((receiver.text or b"")[-_LONGEST_NAME:])):
-            name = f"{of[1].decode(errors='replace')}.{name}"
         start, head = self._beginning(outer.start_byte)
-        body = _body(node)
+        body = _body(node) or (self._fields(node) if self._language == "go" else None)
         owner = _owner(within)
         made = Definition(
             kind=kind,
@@ -237,15 +239,13 @@ class _Builder:
         if parent is not None:
             parent.parts.append(made)
 
-    def _name(self, node: Node) -> str:
-        """What a definition is called, without its parameters, with a dot between the parts."""
-        for by in _NAMED_BY:
-            found = node.child_by_field_name(by)
-            while found is not None and (inner := _declared(found)) is not None:
-                found = inner
-            if found is not None:
-                return _called(self._source[found.start_byte : found.end_byte].decode(errors="replace"))
-        return ""
+    def _fields(self, node: Node) -> tuple[int, int] | None:
+        """What Go writes between the braces of a type."""
+        held = node.child_by_field_name("type")
+        if held is None or held.type not in ("struct_type", "interface_type"):
+            return None
+        at = self._source.find(b"{", held.start_byte, held.end_byte)
+        return (at, held.end_byte) if at >= 0 else None
 
     def _beginning(self, at: int) -> tuple[int, int]:
         """Where the text of a definition begins, with its comments and without; both with its indentation."""
@@ -286,21 +286,6 @@ def _outer(node: Node) -> Node:
 def _written(outer: Node, node: Node) -> int:
     """Where a definition begins without the decorators that stand before it."""
     return node.start_byte if outer.type == "decorated_definition" else outer.start_byte
-
-
-def _declared(node: Node) -> Node | None:
-    """What a declarator declares: C writes the name inside pointers, parameters and parentheses."""
-    if not node.type.endswith("_declarator"):
-        return None
-    return node.child_by_field_name("declarator") or node.named_child(0)
-
-
-def _called(said: str) -> str:
-    """A name without its parameters and places, its parts joined by dots."""
-    if said.isidentifier():
-        return said[:_LONGEST_NAME]
-    plain = _PARAMETERS.sub("", _PARAMETERS.sub("", said[: 10 * _LONGEST_NAME]))
-    return _PLACES.sub("", _SEPARATORS.sub(".", plain)).strip(".")[:_LONGEST_NAME]
 
 
 def _body(node: Node) -> tuple[int, int] | None:

@@ -12,13 +12,13 @@ import os
 import stat
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from foreword.capture.decode import bytes_hash, sound_text
+from foreword.capture.decode import bytes_hash, path_text
 from foreword.capture.git import GitFailed, fields
 from foreword.capture.ignored import listed
-from foreword.capture.languages import SNIFFED, language_of, tells_little
+from foreword.capture.languages import language_of
 from foreword.capture.worth import Limits, by_content, by_name
 from foreword.errors import ValidationError
 from foreword.log import get_logger
@@ -33,7 +33,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file worth reading: `path` from the folder, with slashes; the language is "" when nobody knows it."""
+    """A file worth reading: `path` from the folder, with slashes; `language` as far as its name tells it."""
 
     path: str
     absolute: Path
@@ -55,20 +55,53 @@ _NO_REPOSITORY = ("not a git repository", "not installed", "run in a work tree")
 _ALWAYS_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-def files(root: Path, limits: Limits = _DEFAULT, skipped: Skipped | None = None) -> Iterator[SourceFile]:
-    """The files of a folder that are worth reading, in the order of their names; the rest is counted."""
+def files(
+    root: Path, limits: Limits = _DEFAULT, skipped: Skipped | None = None, apart: Path | None = None
+) -> Iterator[SourceFile]:
+    """The files of a folder that are worth reading, in the order of their names; the rest is counted.
+
+    What is in the folder `apart`, if that is in this one, is left out like what is ignored.
+    """
     counted = Counter() if skipped is None else skipped
     real = Path(os.path.realpath(root))
     if not real.is_dir():
         raise ValidationError(f"{root} is not a folder; give the folder of a project")
     inside: dict[str, bool] = {}
+    other = _prefix(real, apart)
     for name in sorted(_names(real, counted)):
-        if reason := by_name(name) or _leading(real, name, inside):
+        if reason := by_name(name) or _leading(real, name, inside) or _in(name, other):
             counted[reason] += 1
             continue
         file = _looked_at(real, name, limits, counted)
         if file:
             yield file
+
+
+def is_gone(root: Path, path: str, seen: dict[PurePosixPath, bool]) -> bool:
+    """Whether a file that was there, and that `files` does not tell now, is there no more, or not to be read.
+
+    It is not gone if it, or a folder above it, cannot be looked at. What was looked at is `seen`.
+    """
+    here = PurePosixPath(path)
+    for place in (*reversed(here.parents), here):
+        if place not in seen:
+            seen[place] = _can_be_seen(root / place)
+        if not seen[place]:
+            return False
+    return True
+
+
+def _can_be_seen(place: Path) -> bool:
+    """Whether one can look at a place, and into it if it is a folder; where nothing is, there is nothing."""
+    try:
+        if stat.S_ISDIR(place.lstat().st_mode):
+            os.scandir(place).close()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError as error:
+        _log.warning("a place cannot be looked at", path=place.name, problem=error.strerror or str(error))
+        return False
+    return True
 
 
 def read(file: SourceFile, limits: Limits = _DEFAULT, skipped: Skipped | None = None) -> Content | None:
@@ -103,6 +136,16 @@ def _names(root: Path, counted: Skipped) -> Iterator[str]:
         yield from listed(root, counted)
 
 
+def _prefix(root: Path, apart: Path | None) -> str:
+    """How the paths begin that are in another folder; "" when that is not in this one."""
+    there = Path(os.path.realpath(apart)) if apart is not None else root
+    return f"{there.relative_to(root).as_posix()}/" if there != root and there.is_relative_to(root) else ""
+
+
+def _in(name: str, prefix: str) -> Reason | None:
+    return "ignored" if prefix and name.startswith(prefix) else None
+
+
 def _ignored(root: Path) -> int:
     """How much git ignores in a folder; a folder in it counts once."""
     listing = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
@@ -132,21 +175,20 @@ def _looked_at(root: Path, name: str, limits: Limits, counted: Skipped) -> Sourc
     absolute = root / name
     try:
         found = absolute.lstat()
-        head = _bytes(absolute, SNIFFED) if tells_little(name) and stat.S_ISREG(found.st_mode) else b""
     except FileNotFoundError:
         return None  # git still knows it, but it was deleted
     except OSError as error:
-        _log.warning("a file cannot be read", path=sound_text(name), problem=error.strerror or str(error))
+        _log.warning("a file cannot be read", path=path_text(name), problem=error.strerror or str(error))
         counted["unreadable"] += 1
         return None
     if not stat.S_ISREG(found.st_mode):
         counted["repository" if stat.S_ISDIR(found.st_mode) else "binary"] += 1
         return None
-    language = language_of(name, head)
+    language = language_of(name)
     if found.st_size > limits.of(language):
         counted["huge"] += 1
         return None
-    return SourceFile(sound_text(name), absolute, found.st_size, found.st_mtime_ns, language)
+    return SourceFile(path_text(name), absolute, found.st_size, found.st_mtime_ns, language)
 
 
 def _bytes(path: Path, most: int) -> bytes:

@@ -1,17 +1,17 @@
 """Which texts say the same: but for a few slips, for white space, or for the order of their lines.
 
 Two texts are alike when nine tenths of their characters are, in order, or line by line when the lines stand
-in another order. Texts that are the same but for numbers, or for a `not`, are not alike: one of them is the
-news. What the texts mean is not judged here.
+in another order; unless what differs is the news (`news`). What the texts mean is not judged here.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING
 
-from foreword.words import STOPWORDS, fold
+from foreword.recall.news import is_news, joined, telling
+from foreword.words import fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,20 +32,19 @@ _COLUMNS = 1024
 """Words share so many columns: enough to tell texts apart, and a collision only costs a closer look."""
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
-_TOKEN = re.compile(r"\w+(?:['’]t\b)?")
-_DENIALS = frozenset({"not", "no", "never", "none", "cannot", "without", "neither", "nor"})
 
 
 def twins(texts: Sequence[str]) -> dict[int, set[int]]:
     """For each place that has any, the places of the texts that are alike."""
-    essences = [_essence(text) for text in texts]
-    pairs = _in_order(essences)
-    pairs += _in_another_order(texts, frozenset(pairs))
+    pairs = _in_order([_essence(text) for text in texts])
+    whole = {
+        place: telling(_beginning(texts[place])) for place in {place for pair in pairs for place in pair}
+    }
+    alike = [(one, other) for one, other in pairs if not is_news(whole[one], whole[other])]
     found: dict[int, set[int]] = {}
-    for one, other in pairs:
-        if not _only_the_news(essences[one], essences[other]):
-            found.setdefault(one, set()).add(other)
-            found.setdefault(other, set()).add(one)
+    for one, other in alike + _in_another_order(texts, frozenset(pairs)):
+        found.setdefault(one, set()).add(other)
+        found.setdefault(other, set()).add(one)
     return found
 
 
@@ -55,12 +54,22 @@ def _in_order(essences: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _in_another_order(texts: Sequence[str], known: frozenset[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The pairs whose lines are alike, wherever they stand."""
-    lines = [_lines(text) for text in texts]
+    """The pairs whose lines are alike, wherever they stand, and no line has the news."""
+    written = [_lines(text) for text in texts]
+    lines = [list(map(fold, parts)) for parts in written]
     several = [place for place, parts in enumerate(lines) if len(parts) > 1]
     near = _of_the_same_words([" ".join(lines[place]) for place in several])
-    pairs = [(several[one], several[other]) for one, other in near]
-    return [pair for pair in pairs if pair not in known and _aligned(lines[pair[0]], lines[pair[1]]) >= ALIKE]
+    told = cache(lambda place: [telling(line) for line in written[place]])
+    pairs = []
+    for one, other in ((several[one], several[other]) for one, other in near):
+        laid = _beside(lines[one], lines[other]) if (one, other) not in known else []
+        if not laid or _alike(laid, lines[one], lines[other]) < ALIKE:
+            continue
+        ours = joined(told(one)[at] for at, _, _ in laid)
+        theirs = joined(told(other)[to] for _, to, _ in laid)
+        if not is_news(ours, theirs):
+            pairs.append((one, other))
+    return pairs
 
 
 def _of_the_same_words(texts: Sequence[str]) -> list[tuple[int, int]]:
@@ -101,57 +110,41 @@ def _pairs(near: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
-def _aligned(lines: Sequence[str], others: Sequence[str]) -> float:
-    """How much of two texts is alike when each line is laid beside the one most like it."""
+def _beside(lines: Sequence[str], others: Sequence[str]) -> list[tuple[int, int, float]]:
+    """The place of each line, that of the line most like it, and how alike they are; long lines choose first.
+
+    Nothing when the one text is too long for the other.
+    """
     from rapidfuzz.distance import Levenshtein
 
     shorter, longer = sorted((sum(map(len, lines)), sum(map(len, others))))
     if shorter < longer * ALIKE:
-        return 0.0
-    rest = list(others)
-    alike = 0.0
-    for line in sorted(lines, key=len, reverse=True):
-        if not rest:
-            break
-        scores = [Levenshtein.normalized_similarity(line, other) for other in rest]
+        return []
+    rest = list(range(len(others)))
+    laid = []
+    for at in sorted(range(len(lines)), key=lambda at: -len(lines[at]))[: len(others)]:
+        scores = [Levenshtein.normalized_similarity(lines[at], others[to]) for to in rest]
         best = max(range(len(rest)), key=scores.__getitem__)
-        alike += scores[best] * max(len(line), len(rest.pop(best)))
-    return alike / longer
+        laid.append((at, rest.pop(best), scores[best]))
+    return sorted(laid)
 
 
-def _only_the_news(one: str, other: str) -> bool:
-    """Whether two texts are the same but for their numbers, or but for a denial: then one is the news."""
-    if one == other:
-        return False
-    ours, theirs = _TOKEN.findall(one), _TOKEN.findall(other)
-    if len(ours) == len(theirs):
-        changed = [(a, b) for a, b in zip(ours, theirs, strict=True) if a != b]
-        if all(_number(a) and _number(b) for a, b in changed):
-            return bool(changed)
-    return _denials(ours) != _denials(theirs) and _affirmed(ours) == _affirmed(theirs)
-
-
-def _number(token: str) -> bool:
-    return any(character.isdigit() for character in token)
-
-
-def _denials(tokens: Sequence[str]) -> int:
-    return sum(_denies(token) for token in tokens)
-
-
-def _affirmed(tokens: Sequence[str]) -> Counter[str]:
-    return Counter(token for token in tokens if not _denies(token) and token not in STOPWORDS)
-
-
-def _denies(token: str) -> bool:
-    return token in _DENIALS or token.endswith(("'t", "’t"))
+def _alike(laid: Sequence[tuple[int, int, float]], lines: Sequence[str], others: Sequence[str]) -> float:
+    """How much of two texts is alike when their lines are laid beside each other."""
+    alike = sum(score * max(len(lines[at]), len(others[to])) for at, to, score in laid)
+    return alike / max(sum(map(len, lines)), sum(map(len, others)))
 
 
 def _essence(text: str) -> str:
     return " ".join(fold(text[:_READ]).split())[:_COMPARED]
 
 
+def _beginning(text: str) -> str:
+    """As much of a text as is compared, as it is written."""
+    return " ".join(text[:_READ].split())[:_COMPARED]
+
+
 def _lines(text: str) -> list[str]:
     """The lines of a text; of one that has a single line, its sentences."""
-    parts = [part for line in fold(text[:_READ]).splitlines() if (part := " ".join(line.split()))]
+    parts = [part for line in text[:_READ].splitlines() if (part := " ".join(line.split()))]
     return parts if len(parts) > 1 else _SENTENCE.split(" ".join(parts))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Levenshtein
 
+from foreword.recall.news import is_news, telling
 from foreword.types import Dropped
 from foreword.words import fold
 
@@ -61,7 +62,7 @@ def without_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult]
     dropped = []
     for result in results:
         text = _essence(result.memory.text)
-        twin = next((other for seen, other in kept if _alike(text, seen)), None)
+        twin = next((other for seen, other in kept if _alike(text, seen) and _repeats(result, other)), None)
         if twin is None:
             kept.append((text, result))
         else:
@@ -78,3 +79,9 @@ def _alike(one: str, other: str) -> bool:
     if shorter < longer * ALIKE:
         return False
     return Levenshtein.normalized_similarity(one, other, score_cutoff=ALIKE) >= ALIKE
+
+
+def _repeats(one: SearchResult, other: SearchResult) -> bool:
+    """Whether what little differs between two texts is not the news."""
+    told, known = (telling(" ".join(result.memory.text[:_COMPARED].split())) for result in (one, other))
+    return not is_news(told, known)

@@ -1,0 +1,171 @@
+"""What differs between two texts that are nearly the same: a slip, another wording, or the news.
+
+It is the news when one says of a number, a name or another thing what the other says of its own, or the
+opposite:
+
+    The staging cluster runs on Hetzner …     The billing cluster runs on Hetzner …
+    Release 1.4.2 went out on Tuesday         Release 1.4.3 went out on Tuesday
+    Deploy on Fridays                         Do not deploy on Fridays
+    Outcome: confirmed                        Outcome: falsified
+
+Goes by the looks of words, and by where they stand. A word that is spelled almost like the other is a slip,
+and a single other word further down is another wording.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Literal
+
+from foreword.words import STOPWORDS, fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    Shape = Literal["", "name", "code"]
+
+_STATEMENT, _SUBJECT = 40, 5
+"""A text of so few words is a statement, and says with its first what it is about."""
+
+_OTHER, _NEAR = 0.5, 0.8
+"""Words less similar than this are two words; those more similar than that are one, misspelled."""
+
+_TOKEN = re.compile(r"\w+(?:['’]t\b)?")
+_OPENS = re.compile(r"(?:^|[.!?:;\n])\W*$")
+_HUMP = re.compile(r"[a-z0-9][A-Z]")
+_DENIALS = frozenset({"not", "no", "never", "none", "cannot", "without", "neither", "nor"})
+_PAIRS = (
+    "confirmed/falsified confirmed/abandoned falsified/abandoned passes/fails passed/failed pass/fail "
+    "passing/failing success/failure succeeds/fails succeeded/failed true/false yes/no on/off always/never "
+    "enable/disable enabled/disabled enables/disables allow/forbid allowed/forbidden required/optional "
+    "before/after above/below up/down start/stop starts/stops started/stopped open/closed opens/closes "
+    "add/remove added/removed adds/removes more/less most/least minimum/maximum min/max first/last "
+    "read/write reads/writes input/output public/private sync/async ascending/descending with/without"
+)
+_OPPOSITES = frozenset(frozenset(pair.split("/")) for pair in _PAIRS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """A text as words, folded, the parts of code names apart; and what each looks like."""
+
+    words: tuple[str, ...]
+    shapes: tuple[Shape, ...]
+
+
+def telling(text: str) -> Telling:
+    """The words of a text."""
+    words: list[str] = []
+    shapes: list[Shape] = []
+    for found in _TOKEN.finditer(text):
+        parts = [part for part in found[0].split("_") if part]
+        words += map(fold, parts)
+        shapes += [_shape(text, found[0], found.start(), len(parts))] * len(parts)
+    return Telling(tuple(words), tuple(shapes))
+
+
+def joined(tellings: Iterable[Telling]) -> Telling:
+    """Several as one, in order."""
+    every = list(tellings)
+    words = chain.from_iterable(one.words for one in every)
+    return Telling(tuple(words), tuple(chain.from_iterable(one.shapes for one in every)))
+
+
+def _shape(text: str, word: str, at: int, parts: int) -> Shape:
+    if parts > 1 or _HUMP.search(word):
+        return "code"
+    if not word[0].isupper() or _OPENS.search(text, max(0, at - 4), at):
+        return ""  # a sentence begins like a name
+    return "name"
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Some words of one text that stand where the other has others; or where it has none."""
+
+    at: int
+    ours: tuple[str, ...]
+    theirs: tuple[str, ...]
+    shapes: frozenset[Shape]
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether only numbers differ, or the letters by which things are told apart."""
+        told = (*self.ours, *self.theirs)
+        if len(self.ours) == len(self.theirs):
+            return all(_numbers(word) or len(word) == 1 for word in told)
+        return all(map(_numbers, told))
+
+    def replaces(self, most: float) -> bool:
+        """Whether a telling word stands for another, no more similar than this."""
+        from rapidfuzz.distance import Levenshtein
+
+        if STOPWORDS.issuperset(self.ours) or STOPWORDS.issuperset(self.theirs):
+            return False
+        return Levenshtein.normalized_similarity("".join(self.ours), "".join(self.theirs)) < most
+
+
+def is_news(one: Telling, other: Telling) -> bool:
+    """Whether two texts that are nearly the same speak of two things, or one of them denies the other."""
+    if one.words == other.words:
+        return False
+    changes = list(_changes(one, other))
+    return (
+        all(change.is_of_numbers for change in changes)
+        or any(_is_another_thing(change, len(one.words)) for change in changes)
+        or _is_said_throughout(changes)
+        or any(frozenset(change.ours + change.theirs) in _OPPOSITES for change in changes)
+        or _is_denied(one.words, other.words)
+    )
+
+
+def _changes(one: Telling, other: Telling) -> Iterator[_Change]:
+    """Where two texts differ; what stands side by side is one change."""
+    from rapidfuzz.distance import Levenshtein
+
+    left = right = 0
+    for same in (*Levenshtein.opcodes(one.words, other.words), None):
+        if same is not None and same.tag != "equal":
+            continue
+        end, to_end = (same.src_start, same.dest_start) if same else (len(one.words), len(other.words))
+        if left < end or right < to_end:
+            shapes = frozenset(one.shapes[left:end] + other.shapes[right:to_end])
+            yield _Change(left, one.words[left:end], other.words[right:to_end], shapes)
+        if same is not None:
+            left, right = same.src_end, same.dest_end
+
+
+def _is_another_thing(change: _Change, length: int) -> bool:
+    """Whether a name stands for a name, or another word says what a statement is about."""
+    named = len(change.shapes) == 1 and "" not in change.shapes
+    about = length <= _STATEMENT and change.at < _SUBJECT
+    return (named or about) and change.replaces(_OTHER)
+
+
+def _is_said_throughout(changes: Sequence[_Change]) -> bool:
+    """Whether the same word stands for the same other more than once."""
+    often = Counter((change.ours, change.theirs) for change in changes)
+    return any(often[change.ours, change.theirs] > 1 and change.replaces(_NEAR) for change in changes)
+
+
+def _is_denied(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    return _denials(ours) != _denials(theirs) and _affirmed(ours) == _affirmed(theirs)
+
+
+def _numbers(word: str) -> bool:
+    return any(character.isdigit() for character in word)
+
+
+def _denials(words: Sequence[str]) -> int:
+    return sum(map(_denies, words))
+
+
+def _affirmed(words: Sequence[str]) -> Counter[str]:
+    return Counter(word for word in words if not _denies(word) and word not in STOPWORDS)
+
+
+def _denies(word: str) -> bool:
+    return word in _DENIALS or word.endswith(("'t", "’t"))
