@@ -292,5 +292,78 @@ def test_a_passing_run_confirms(folder, event, said, companion):
     assert companion.experiences.get(folder, begun.id).status == "confirmed"
 
 
+def test_a_run_ends_an_experience_that_belongs_to_no_session(folder, event, said, companion):
+    begun = companion.experiences.start(folder, **TRIED)
+    said(passed(event))
+    ended = companion.experiences.get(folder, begun.id)
+    assert (ended.status, ended.tier, ended.session) == ("confirmed", "gold", None)
+
+
+def test_an_event_without_a_session_ends_it_too(folder, event, said, companion):
+    begun = companion.experiences.start(folder, **TRIED)
+    said(failed(event, session=""))
+    assert companion.experiences.get(folder, begun.id).status == "falsified"
+
+
+def test_the_sessions_own_experience_goes_first_and_the_same_run_ends_no_other(
+    clock, folder, event, companion
+):
+    own = companion.experiences.start(folder, session="monday", **TRIED)
+    clock.advance(minutes=1)
+    nobodys = companion.experiences.start(folder, **TRIED)
+    clock.advance(minutes=1)
+    run = passed(event)
+    companion.keep(run)
+    companion.keep(run)
+    assert companion.experiences.get(folder, own.id).status == "confirmed"
+    assert companion.experiences.get(folder, nobodys.id).status == "open"
+    companion.keep(passed(event))
+    assert companion.experiences.get(folder, nobodys.id).status == "confirmed"
+
+
+def test_a_run_passes_over_what_it_does_not_speak_of(clock, folder, event, said, companion):
+    will_fail = {**TRIED, "prediction": "test_retry fails with a timeout"}
+    own = companion.experiences.start(folder, session="monday", **will_fail)
+    nobodys = companion.experiences.start(folder, **TRIED)
+    said(passed(event))
+    assert companion.experiences.get(folder, own.id).status == "open"
+    assert companion.experiences.get(folder, nobodys.id).status == "confirmed"
+
+
+def test_the_run_of_another_workspace_ends_nothing(tmp_path, event, said, companion):
+    begun = companion.experiences.start(str(tmp_path / "elsewhere"), **TRIED)
+    said(passed(event))
+    assert companion.experiences.get(str(tmp_path / "elsewhere"), begun.id).status == "open"
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("mcp__foreword__experience_start", {"goal": "make the checkout retry test pass"}),
+        ("Bash", {"command": "foreword experience start --domain debugging --goal …"}),
+    ],
+)
+def test_two_agents_that_name_no_session_keep_what_each_has_begun(
+    folder, event, said, companion, tool, given
+):
+    mine = companion.experiences.start(folder, **TRIED)
+    said(event("PostToolUse", tool=tool, tool_input=given, tool_output=f'{{"id": "{mine.id}"}}'))
+    theirs = companion.experiences.start(folder, **{**TRIED, "action": "round the pause up"})
+    there = {"tool": tool, "tool_input": given, "tool_output": theirs.id, "session": "tuesday"}
+    said(event("PostToolUse", **there))
+    said(failed(event, session="tuesday"))
+    said(passed(event))
+    assert companion.experiences.get(folder, mine.id).status == "confirmed"
+    assert companion.experiences.get(folder, theirs.id).status == "falsified"
+
+
+def test_what_only_names_an_experience_does_not_adopt_it(folder, event, said, companion):
+    begun = companion.experiences.start(folder, **TRIED)
+    listed = {"tool": "Bash", "tool_input": {"command": "foreword experience list"}, "tool_output": begun.id}
+    said(event("PostToolUse", **listed))
+    said(event("UserPromptSubmit", prompt=f"What about the experience {begun.id}, experience start?"))
+    assert companion.experiences.get(folder, begun.id).session is None
+
+
 def test_a_failure_without_precedents_brings_nothing(event, said):
     assert said(failed(event)) == ""

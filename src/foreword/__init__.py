@@ -71,6 +71,10 @@ _HOMES = {
     "foreword.recipes.coding": ("InjectionPipeline", "InjectionResult"),
     "foreword.recipes.assembled": ("ContextAssembler",),
     "foreword.searcher": ("Searcher",),
+    "foreword.indexer": ("Indexed", "Indexer"),
+    "foreword.knowledge.experience": ("Experience", "Lesson", "RootCause"),
+    "foreword.knowledge.experiences": ("Experiences",),
+    "foreword.knowledge.values": ("Values",),
     "foreword.compose.context_item": ("ContextItem", "FormattedContext"),
     "foreword.compose.candidate": ("InjectionCandidate", "InjectionCategory"),
     "foreword.compose.budget": ("TokenBudget",),
@@ -171,10 +175,17 @@ if TYPE_CHECKING:
     from foreword.errors import StoreTooNew as StoreTooNew
     from foreword.errors import TemplateNotFound as TemplateNotFound
     from foreword.errors import ValidationError as ValidationError
+    from foreword.indexer import Indexed as Indexed
+    from foreword.indexer import Indexer as Indexer
+    from foreword.knowledge.experience import Experience as Experience
+    from foreword.knowledge.experience import Lesson as Lesson
+    from foreword.knowledge.experience import RootCause as RootCause
+    from foreword.knowledge.experiences import Experiences as Experiences
     from foreword.knowledge.registry import EntityRegistry as EntityRegistry
     from foreword.knowledge.resolution import EntityResolver as EntityResolver
     from foreword.knowledge.running_summary import ExtractiveSummarizer as ExtractiveSummarizer
     from foreword.knowledge.sessions import SessionContextProvider as SessionContextProvider
+    from foreword.knowledge.values import Values as Values
     from foreword.knowledge_base import Document as Document
     from foreword.knowledge_base import KnowledgeBase as KnowledgeBase
     from foreword.options import CacheConfig as CacheConfig

@@ -3,8 +3,8 @@
     a session begins      how the last one ended, and the topics
     a prompt              what matters to it; then the prompt is kept
     a tool is about to    a brief, for tools that change or run something
-    a tool has            the call and its result are kept; a test run ends the open experience, and what
-                          fails for the first time in a session brings what went wrong before
+    a tool has            the call and its result are kept; a test run ends the open experience of which it
+                          speaks, and what fails for the first time in a session brings what went wrong before
     the agent stops       its message is kept, the session's summary made anew
     a compact, a clear    what the session was told may be told again
 
@@ -155,13 +155,24 @@ class Companion:
             self._engine.store.post(Tell(workspace, event.session, ids, event.at))
 
     def _learn(self, event: AgentEvent, workspace: str) -> None:
-        """A test or build run tells how the session's open experience ended."""
+        """A test or build run tells how an open experience ended: the first of which it speaks."""
+        self._adopt(event, workspace)
         run = _run(event)
-        if run is None or not event.session:
+        if run is None:
             return
-        told = judge(run, self.experiences.active(workspace, event.session))
-        if told.status is not None:
-            self.experiences.captured(workspace, event.session, told.status, told.result, event.at)
+        for attempt in self.experiences.awaiting(workspace, event.session, event.at):
+            told = judge(run, attempt)
+            if told.status is not None:
+                self.experiences.captured(workspace, attempt.id, told.status, told.result, event.at)
+                return
+
+    def _adopt(self, event: AgentEvent, workspace: str) -> None:
+        """What a session's agent has begun without naming the session is that session's."""
+        if not event.session or not _begins_one(event):
+            return
+        for attempt in self.experiences.awaiting(workspace, None):
+            if attempt.id in event.tool_output:
+                self.experiences.adopt(workspace, attempt.id, event.session)
 
     def _warning(self, event: AgentEvent, workspace: str) -> str:
         """What went wrong before, when something fails that this session has not seen fail; once."""
@@ -172,7 +183,7 @@ class Companion:
         self._failing.note(workspace, event.session, told.failures)
         if not told.premortem:
             return ""
-        attempt = self.experiences.active(workspace, event.session)
+        attempt = next(iter(self.experiences.awaiting(workspace, event.session, event.at)), None)
         assembler = ContextAssembler(Searcher(self._engine, workspace, self.experiences))
         domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_FAILING_IS, None)
         asked = assembler.get_premortem_context(
@@ -220,6 +231,13 @@ def _run(event: AgentEvent) -> Run | None:
     if not command or not event.name.startswith("PostToolUse"):
         return None
     return read_run(command, redact(without_frames(event.tool_output)), event.outcome)
+
+
+def _begins_one(event: AgentEvent) -> bool:
+    """Whether a tool has begun an experience: the one for it, or our command in a shell."""
+    if not event.name.startswith("PostToolUse"):
+        return False
+    return event.tool.endswith("experience_start") or "experience start" in command_of(event.tool_input)
 
 
 def _question(event: AgentEvent) -> str:

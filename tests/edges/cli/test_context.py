@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 GOLDEN = """\
@@ -75,6 +77,77 @@ def test_every_ranker_can_be_asked_for(foreword, deploys, ranker):
     assert (
         foreword("context", "deploy", "--ranker", ranker, "--limit", "3", "--deadline", "5000").out == GOLDEN
     )
+
+
+# Recipes
+
+
+ASSEMBLED = """\
+# Context
+
+## Memories
+**Memory**: Deploys happen on Tuesdays, never on Fridays.
+*Category: rule, Importance: 0.5*
+
+---
+*1 items from 1 sources*
+"""
+
+
+def test_the_recipe_assembled_answers_by_source(foreword, deploys):
+    assert foreword("context", "When do we deploy?", "--recipe", "assembled").out == ASSEMBLED
+
+
+def test_its_floor_is_heeded(foreword, deploys):
+    beside = ("context", "Deploys, and the weather?", "--recipe", "assembled")
+    assert foreword(*beside, "--floor", "1").out == ""
+    assert foreword(*beside, "--floor", "0").out == ASSEMBLED
+
+
+def test_its_limit_is_of_each_source(foreword):
+    for day in ("Tuesdays", "Thursdays"):
+        foreword("remember", f"Deploys of the {day.lower()} team happen on {day}.")
+    few = foreword("context", "When do we deploy?", "--recipe", "assembled", "--limit", "1", "--floor", "0")
+    assert few.out.count("**Memory**") == 1
+
+
+def test_its_budget_is_soft_and_by_how_much_it_is_exceeded_is_said(foreword, deploys):
+    ran = foreword("context", "When do we deploy?", "--recipe", "assembled", "--budget", "5")
+    assert ran.out == ASSEMBLED
+    over = int(re.search(r" of 5 tokens \((\d+) over", ran.err)[1])
+    told = foreword("context", "When do we deploy?", "--recipe", "assembled", "--budget", "5", "--json").json
+    assert told["over_by"] == over == told["tokens"] - 5
+
+
+@pytest.mark.parametrize(
+    ("recipe", "option"),
+    [
+        ("assembled", ["--ranker", "mmr"]),
+        ("assembled", ["--metadata"]),
+        ("coding", ["--floor", "0.5"]),
+        ("coding", ["--lane", "full"]),
+        ("brief", ["--limit", "3"]),
+        ("dialogue", ["--deadline", "50"]),
+        ("dialogue", ["--floor", "0"]),
+    ],
+)
+def test_an_option_that_a_recipe_does_not_heed_is_refused(foreword, deploys, recipe, option):
+    ran = foreword("context", "deploy", "--recipe", recipe, *option)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{option[0]} means nothing to the recipe {recipe}, which takes --budget" in ran.err
+
+
+@pytest.mark.parametrize("recipe", ["coding", "brief", "assembled", "dialogue"])
+def test_a_recipe_takes_the_options_it_names(foreword, deploys, recipe):
+    named = foreword("context", "deploy", "--recipe", recipe, "--metadata").err
+    given = {"budget": "900", "session": "s1", "deadline": "5000", "limit": "5", "lane": "fast", "floor": "0"}
+    options = [
+        part for name, value in given.items() if f"--{name}" in named.partition("takes")[2]
+        for part in (f"--{name}", value)
+    ]  # fmt: skip
+    assert "--budget" in options
+    ran = foreword("context", "When do we deploy?", "--recipe", recipe, *options)
+    assert (ran.code, recipe == "dialogue" or "Tuesdays" in ran.out) == (0, True)
 
 
 def test_context_in_json_holds_the_text_and_the_receipt(foreword, deploys):

@@ -111,12 +111,24 @@ def test_wrong_usage_is_exit_code_2_and_nothing_on_stdout(foreword, arguments):
     assert ran.err
 
 
-def test_a_second_one_waits_for_the_first(foreword, started):
-    name = started()
-    ran = foreword("experience", "start", *(part for pair in START.items() for part in pair))
+def test_in_a_session_a_second_one_waits_for_the_first(foreword, started):
+    name = started(session="s1")
+    given = [part for pair in START.items() for part in pair]
+    ran = foreword("experience", "start", *given, "--session", "s1")
     assert (ran.code, ran.out) == (2, "")
     assert name in ran.err
     assert "resolve it first" in ran.err
+
+
+def test_without_a_session_several_may_be_open_and_that_is_said(foreword, started):
+    started()
+    given = [part for pair in START.items() for part in pair]
+    ran = foreword("experience", "start", *given)
+    assert ran.code == 0
+    assert "2 experiences without a session are open; see: foreword experience list --status open" in ran.err
+    listed = foreword("experience", "list", "--status", "open", "--json").json
+    assert ran.out.strip() in {one["id"] for one in listed}
+    assert len(listed) == 2
 
 
 def test_what_is_falsified_needs_its_reasons(foreword, started):

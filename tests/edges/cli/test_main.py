@@ -43,6 +43,21 @@ def test_the_group_names_its_exit_codes_and_its_version(foreword):
     assert foreword("--version").out.startswith("foreword ")
 
 
+@pytest.mark.parametrize(("name", "ended_at_once"), [("foreword-semantic", True), ("somebody-else", False)])
+def test_no_interpreter_is_taken_apart_around_a_part_that_is_late(name, ended_at_once):
+    code = f"""
+import atexit, sys, threading
+from foreword.edges.cli.main import main
+threading.Thread(target=threading.Event().wait, name={name!r}, daemon=True).start()
+atexit.register(print, "taken apart")
+sys.argv = ["foreword", "search"]
+main()
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, "taken apart" not in ran.stdout) == (2, ended_at_once)
+    assert "Missing argument" in ran.stderr
+
+
 def test_no_command_shows_the_help_as_wrong_usage(foreword):
     ran = foreword()
     assert (ran.code, ran.out) == (2, "")

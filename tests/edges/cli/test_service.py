@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
 
+from foreword.companion import Companion
 from foreword.edges.service.run_folder import RunFolder
 
 PROMPT = {
@@ -60,6 +62,47 @@ def test_a_hook_by_hand_can_be_answered_directly(foreword):
     ran = foreword("hook", "--direct", "--json", stdin=said(PROMPT))
     assert (ran.code, ran.json["event"]) == (0, "UserPromptSubmit")
     assert "in this process" in ran.err
+
+
+def test_a_hook_past_its_deadline_still_keeps_what_it_was_told(foreword, stored):
+    for number in range(5):
+        event = {**PROMPT, "prompt": f"{PROMPT['prompt']} This is the question number {number}."}
+        ran = foreword("hook", "--direct", "--deadline-ms", "1", stdin=said(event))
+        assert (ran.code, "lost" in ran.err) == (0, False)
+    assert len(stored("/work/shop")) == 5
+
+
+def test_a_run_past_its_deadline_still_ends_the_experience_of_no_session(foreword):
+    tried = {"domain": "debugging", "strategy": "read-the-error", "goal": "make test_retry pass",
+             "hypothesis": "the pause is in seconds", "action": "convert it",
+             "prediction": "test_retry passes"}  # fmt: skip
+    options = [part for name, text in tried.items() for part in (f"--{name}", text)]
+    begun = foreword("experience", "start", *options, "-w", "/work/shop").out.strip()
+    ran = {"hook_event_name": "PostToolUse", "session_id": "s1", "cwd": "/work/shop", "tool_name": "Bash",
+           "tool_input": {"command": "pytest -k test_retry"},
+           "tool_response": "test_retry.py . [100%]\n1 passed in 0.10s"}  # fmt: skip
+    assert foreword("hook", "--direct", "--deadline-ms", "1", stdin=said(ran)).code == 0
+    (told,) = foreword("experience", "list", "-w", "/work/shop", "--json").json
+    assert (told["id"], told["status"], told["tier"]) == (begun, "confirmed", "gold")
+
+
+def test_the_answer_is_given_before_the_rest_is_finished(foreword, monkeypatch):
+    waiting = threading.Event()
+    keep = Companion.keep
+
+    def slowly(companion, event):
+        assert waiting.wait(20)
+        keep(companion, event)
+
+    def heard(text):
+        told.append(text)
+        waiting.set()
+
+    told = []
+    monkeypatch.setattr(Companion, "keep", slowly)
+    monkeypatch.setattr("foreword.edges.cli.service.tell", heard)
+    assert foreword("hook", "--direct", "--deadline-ms", "1", stdin=said(PROMPT)).code == 0
+    assert "was answered in this process" in told[0]
 
 
 def test_a_hook_by_hand_says_when_there_is_no_service(foreword):

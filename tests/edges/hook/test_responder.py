@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from foreword.config import Settings
 from foreword.edges.hook.responder import MOST_CHARACTERS, Responder
+from foreword.edges.service import spool
 from foreword.engine import ContextEngine
 from foreword.errors import StorageError
 from foreword.testing import HashEmbeddings
@@ -96,8 +98,6 @@ def test_what_cannot_be_kept_is_raised_so_that_it_can_be_brought_again(
 def test_an_answer_does_not_wait_for_a_disk_that_is_slower_than_the_deadline(
     engine, folder, clock, responder, monkeypatch
 ):
-    import threading
-
     engine.remember("We chose Postgres for the billing service.", folder)
     released = threading.Event()
     keep = engine.remember_all
@@ -108,6 +108,27 @@ def test_an_answer_does_not_wait_for_a_disk_that_is_slower_than_the_deadline(
     released.set()
     responder.close()
     assert engine.count(folder).kinds["turn"] == 1
+
+
+def test_what_fails_after_its_answer_waits_in_the_spool_and_is_kept_from_there(
+    engine, folder, clock, responder, monkeypatch
+):
+    released = threading.Event()
+    keep = engine.remember_all
+
+    def full(*_):
+        released.wait()
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(engine, "remember_all", full)
+    said = payload(folder, prompt="Use port 8081 for the mock server")
+    assert responder.respond(said, clock.now, 1) == b""
+    released.set()
+    responder.close()
+    monkeypatch.setattr(engine, "remember_all", keep)
+    assert spool.drain(engine.settings.home / "spool", responder).stored == 1
+    (kept,) = engine.store.scan(folder)
+    assert (kept.text, kept.created_at) == ("Use port 8081 for the mock server", clock.now)
 
 
 def test_a_captured_event_is_kept_and_not_answered(engine, folder, clock, responder):

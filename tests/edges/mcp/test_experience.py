@@ -46,6 +46,51 @@ def test_an_experience_goes_its_way(tools, engine):
     assert all((item.source.name, item.source.trust) == ("agent", "agent") for item in kept)
 
 
+def test_a_strategy_can_be_changed_and_that_is_no_iteration(tools):
+    begun = tools.experience_start(**BEGUN).experience
+    changed = tools.experience_update(begun.id, strategy="check-assumptions").experience
+    assert (changed.strategy, changed.iterations, changed.hypothesis) == (
+        "check-assumptions", 1, begun.hypothesis,
+    )  # fmt: skip
+
+
+def test_experiences_are_listed_with_their_ids_the_newest_first(tools, clock):
+    first = tools.experience_start(**BEGUN, session="s1").experience
+    tools.experience_resolve(first.id, "confirmed", "200.")
+    clock.advance(minutes=1)
+    second = tools.experience_start(**{**BEGUN, "domain": "testing"}, session="s1").experience
+    clock.advance(minutes=1)
+    third = tools.experience_start(**BEGUN, session="s2").experience
+
+    def listed(**given):
+        return [one.id for one in tools.experience_list(**given).experiences]
+
+    assert listed() == [third.id, second.id, first.id]
+    assert listed(status="open") == [third.id, second.id]
+    assert listed(status="open", session="s1") == [second.id]
+    assert listed(domain="debugging", limit=1) == [third.id]
+    assert listed(strategy="ask-user") == listed(workspace="elsewhere") == []
+
+
+def test_an_id_that_is_unknown_is_answered_with_a_way_to_see_them(tools):
+    with pytest.raises(ValidationError, match="list them to see their ids"):
+        tools.experience_update("nobody", note="x")
+
+
+def test_agents_that_name_no_session_do_not_block_each_other_and_see_what_is_open(tools, clock):
+    first = tools.experience_start(**BEGUN)
+    assert first.note == ""
+    clock.advance(minutes=1)
+    second = tools.experience_start(**{**BEGUN, "goal": "Log out again."})
+    assert second.experience.status == "open"
+    assert f"{first.experience.id} (Log in again.)" in second.note
+    for number in range(3):
+        clock.advance(minutes=1)
+        last = tools.experience_start(**{**BEGUN, "goal": f"Another {number}."})
+    assert "and 1 more" in last.note
+    assert tools.experience_start(**BEGUN, session="s1").note == ""
+
+
 def test_what_a_run_left_unexplained_is_asked_for(tools, engine):
     begun = tools.experience_start(**BEGUN, session="s1").experience
     Experiences(engine).resolve("shop", begun.id, "falsified", "pytest: 1 failed", auto_captured=True)

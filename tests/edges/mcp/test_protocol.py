@@ -43,6 +43,7 @@ TOOLS = {
     "experience_start": (False, False),
     "experience_update": (False, False),
     "experience_resolve": (False, False),
+    "experience_list": (True, False),
     "experience_search": (True, False),
     "value_clusters": (True, False),
     "value_propose": (False, False),

@@ -67,7 +67,7 @@ def test_a_request_whose_hook_has_left_is_stored(serve, home, stored, until):
     met = connect(home)
     met.sendall(b"FWD1 5000 1760000000.0 claude-code %d\n%s" % (len(payload), payload))
     met.close()
-    until(lambda: stored() == ["said and gone"])
+    assert until(lambda: stored() == ["said and gone"])
 
 
 def test_a_request_that_came_while_everything_stood_still_is_stored_once(serve, hook, settled, until):

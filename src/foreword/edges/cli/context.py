@@ -19,12 +19,25 @@ from foreword.edges.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from foreword.compose.context_item import FormattedContext
     from foreword.engine import ContextEngine
     from foreword.options import ContextOptions, Lane
     from foreword.recipes.assembled import ContextAssembler
     from foreword.recipes.chat import ContextResult
     from foreword.types import Receipt
+
+_FOR_AN_AGENT = ("budget", "session", "deadline")
+_TAKES: Mapping[str, tuple[str, ...]] = {
+    "coding": _FOR_AN_AGENT,
+    "brief": _FOR_AN_AGENT,
+    "assembled": ("budget", "limit", "session", "deadline", "lane", "floor"),
+    "dialogue": ("budget", "session", "lane"),
+}
+"""The options that have a meaning for a recipe; where it is not named here, all of them."""
+
+_LIMIT, _LIMIT_OF_A_SOURCE = 10, 20
 
 
 @command("context", 'foreword context "Which database do we use?" --budget 500 --recipe detailed')
@@ -37,9 +50,14 @@ if TYPE_CHECKING:
     help="What for: chat, detailed, summary; coding or brief, as hooks give them; assembled, by source; "
     "dialogue, the whole prompt of a session.",
 )
-@click.option("--budget", type=int, metavar="N", help="At most so many tokens.")
+@click.option("--budget", type=int, metavar="N", help="At most so many tokens; for assembled, a soft limit.")
 @click.option("--ranker", metavar="R", help="The order: default, similarity, recency, confidence, mmr.")
-@click.option("--limit", type=int, default=10, show_default=True, metavar="N", help="At most so many items.")
+@click.option(
+    "--limit",
+    type=int,
+    metavar="N",
+    help=f"At most so many items [default: {_LIMIT}]; for assembled, of each source [{_LIMIT_OF_A_SOURCE}].",
+)
 @click.option("--metadata", is_flag=True, help="Say type, confidence and time of each item.")
 @click.option("--session", metavar="S", help="The session that asks; the receipt is filed under it.")
 @click.option("--dry-run", is_flag=True, help="Keep no receipt.")
@@ -52,7 +70,7 @@ def context(
     recipe: str | None,
     budget: int | None,
     ranker: str | None,
-    limit: int,
+    limit: int | None,
     metadata: bool,
     session: str | None,
     dry_run: bool,
@@ -66,6 +84,17 @@ def context(
     """
     from foreword.options import ContextOptions
 
+    _refuse_what_means_nothing(
+        recipe,
+        ranker=ranker,
+        limit=limit,
+        metadata=metadata or None,
+        deadline=deadline,
+        lane=lane,
+        floor=floor,
+    )
+    if limit is None:
+        limit = _LIMIT_OF_A_SOURCE if recipe == "assembled" else _LIMIT
     asked = ContextOptions(
         limit=limit,
         template=recipe,
@@ -93,6 +122,17 @@ def context(
         _print_exactly(result.context)
         _summarise(call, result, kept=not dry_run)
     return 0 if result.context else 1
+
+
+def _refuse_what_means_nothing(recipe: str | None, **given: object) -> None:
+    """An option that a recipe would not heed is an error: nobody should think that it was heeded."""
+    takes = _TAKES.get(recipe or "", tuple(given))
+    for name, value in given.items():
+        if value is not None and name not in takes:
+            others = ", ".join(f"--{one}" for one in takes)
+            raise click.UsageError(
+                f"--{name} means nothing to the recipe {recipe}, which takes {others} and --dry-run"
+            )
 
 
 def _for_an_agent(
@@ -134,10 +174,11 @@ def _assembled(
 ) -> ContextResult:
     """What memories, code, experiences, values and commits know, each in its section."""
     made = asyncio.run(
-        _assembler(engine, workspace).assemble_context(
+        _assembler(engine, workspace, asked).assemble_context(
             query,
             ["memories", "code", "experiences", "values", "commits"],
-            max_tokens=asked.token_budget or engine.settings.token_budget,
+            limit=asked.limit,
+            max_tokens=engine.settings.token_budget if asked.token_budget is None else asked.token_budget,
             session_id=asked.asked_in,
             record=record,
         )
@@ -161,20 +202,30 @@ def _for_a_conversation(
     )
 
 
-def _assembler(engine: ContextEngine, workspace: str) -> ContextAssembler:
+def _assembler(
+    engine: ContextEngine, workspace: str, asked: ContextOptions | None = None
+) -> ContextAssembler:
     from foreword.knowledge.experiences import Experiences
     from foreword.recipes.assembled import ContextAssembler
-    from foreword.searcher import Searcher
+    from foreword.searcher import DEADLINE_MS, Searcher
 
-    return ContextAssembler(Searcher(engine, workspace, Experiences(engine)))
+    searcher = Searcher(
+        engine,
+        workspace,
+        Experiences(engine),
+        deadline_ms=(asked and asked.deadline_ms) or DEADLINE_MS,
+        lane=(asked and asked.lane) or "fast",
+    )
+    return ContextAssembler(searcher, floor=asked.floor if asked else None)
 
 
 def _result(made: FormattedContext, recipe: str) -> ContextResult:
     from foreword.recipes.chat import ContextResult
 
     receipt = cast("Receipt", made.receipt)
+    over = any(entry.decision == "over budget" for entry in receipt.entries)
     return ContextResult(
-        made.markdown, made.token_count, (), truncated=made.limit_exceeded, template=recipe, receipt=receipt
+        made.markdown, made.token_count, (), truncated=over, template=recipe, receipt=receipt
     )
 
 
@@ -206,11 +257,17 @@ def _context_json(result: ContextResult) -> dict[str, Any]:
         "context": result.context,
         "tokens": result.token_count,
         "budget": result.receipt.budget,
+        "over_by": _over(result.receipt),
         "truncated": result.truncated,
         "recipe": result.template,
         "items": [entry.item_id for entry in result.receipt.injected],
         "receipt": asdict(result.receipt),
     }
+
+
+def _over(receipt: Receipt) -> int:
+    """How many tokens a context has beyond a limit that is soft."""
+    return max(0, receipt.tokens - receipt.budget)
 
 
 def _print_exactly(text: str) -> None:
@@ -224,6 +281,8 @@ def _summarise(call: Call, result: ContextResult, *, kept: bool) -> None:
     receipt = result.receipt
     what = counted(len(receipt.injected), "item") if result.context else "nothing to inject"
     spent = f"{receipt.tokens:,} of {receipt.budget:,} tokens"
+    if over := _over(receipt):
+        spent += f" ({over:,} over: a shorter one would say nothing)"
     if receipt.notes:  # the log has said what they are, and `why` says it again
         spent += f", {counted(len(receipt.notes), 'note')}"
     why = f"receipt {receipt.id}; ask why: foreword why {receipt.id}{call.again}"

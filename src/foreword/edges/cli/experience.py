@@ -12,6 +12,7 @@ from foreword.edges.cli.common import (
     Command,
     command,
     console,
+    counted,
     day,
     embed,
     emit,
@@ -91,12 +92,14 @@ def start(
 ) -> None:
     """Begin an experience and print its id.
 
-    A session has one open at a time: resolve the last before the next.
+    A session has one open at a time: resolve the last before the next. Without --session any number may be
+    open. The next test or build run that an agent's hook sees, and that speaks of it, resolves it.
     """
     from foreword.knowledge.experiences import Experiences
 
     with opened(embedding=False) as engine:
-        begun = Experiences(engine).start(
+        experiences = Experiences(engine)
+        begun = experiences.start(
             call.workspace,
             domain=domain,
             strategy=strategy,
@@ -108,7 +111,11 @@ def start(
             note=note,
             source=_USER,
         )
+        unowned = len(experiences.awaiting(call.workspace, None))
     _answer(call, begun)
+    if session is None and unowned > 1:
+        again = f"foreword experience list --status {OPEN}{call.again}"
+        tell(f"{counted(unowned, 'experience')} without a session are open; see: {again}")
 
 
 @command("update", 'foreword experience update 3f9c2a7be1d04c58 --hypothesis "The clock is wrong"')

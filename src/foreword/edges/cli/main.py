@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -53,7 +54,10 @@ class Foreword(click.Group):
 
     def main(self, args: Sequence[str] | None = None, *_: object, **__: object) -> NoReturn:
         """Run one command and leave with its exit code; click's own `main` has other codes and words."""
-        sys.exit(run(sys.argv[1:] if args is None else list(args)))
+        code = run(sys.argv[1:] if args is None else list(args))
+        if args is None:  # the process is the command's own
+            _leave_the_late_behind(code)
+        sys.exit(code)
 
 
 @click.group(
@@ -196,6 +200,18 @@ def _code(error: ForewordError) -> int:
 def _with_hint(error: click.UsageError) -> str:
     asked = error.ctx.command_path if error.ctx else "foreword"
     return f"{error.format_message().rstrip('.')}; see: {asked} --help"
+
+
+def _leave_the_late_behind(code: int) -> None:
+    """End at once if a part that a deadline has passed over still works, in a thread nobody waits for.
+
+    Were the interpreter taken apart around it, a thread inside the encoder would abort the process. All that
+    was acknowledged is on the disk, and all that was said has been written.
+    """
+    if any(thread.daemon and thread.name.startswith("foreword-") for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _let_go_of_stdout() -> None:

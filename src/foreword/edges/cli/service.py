@@ -24,6 +24,8 @@ from foreword.edges.hook_client import Hook, Trouble
 from foreword.errors import ForewordError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from foreword.config import Settings
 
 _START_SECONDS = 20.0
@@ -186,9 +188,15 @@ def hook(call: Call, event: str, agent: str, deadline_ms: float, direct: bool) -
     name = event or str(_parsed(payload).get("hook_event_name", ""))
     began = time.monotonic()
     if direct:
-        answer, way = _directly(chosen, payload, deadline_ms), "in this process"
+        with _directly(chosen, payload, began + deadline_ms / 1000) as answer:
+            _say_answer(call, name, answer, "in this process", began)
     else:
-        answer, way = _over_the_socket(chosen, payload, name, agent, deadline_ms), "by the service"
+        answer = _over_the_socket(chosen, payload, name, agent, deadline_ms)
+        _say_answer(call, name, answer, "by the service", began)
+    return 0
+
+
+def _say_answer(call: Call, name: str, answer: bytes, way: str, began: float) -> None:
     taken = (time.monotonic() - began) * 1000
     if call.as_json:
         emit(
@@ -198,7 +206,6 @@ def hook(call: Call, event: str, agent: str, deadline_ms: float, direct: bool) -
         click.echo(answer.decode())
     length = counted(len(answer.decode()), "character") if answer else "nothing to say"
     tell(f"{name or 'an event'} was answered {way} in {taken:.0f} ms: {length}")
-    return 0
 
 
 def _parsed(payload: bytes) -> dict[str, Any]:
@@ -211,11 +218,14 @@ def _parsed(payload: bytes) -> dict[str, Any]:
     return read
 
 
-def _directly(chosen: Settings, payload: bytes, deadline_ms: float) -> bytes:
+@contextlib.contextmanager
+def _directly(chosen: Settings, payload: bytes, ends: float) -> Iterator[bytes]:
+    """The answer, in time to be given; what was begun besides is finished before this is left."""
     from foreword.edges.hook.responder import Responder
 
-    with opened(at=chosen) as engine:
-        return Responder(engine).respond(payload, datetime.now(UTC), deadline_ms)
+    with opened(at=chosen) as engine, contextlib.closing(Responder(engine)) as responder:
+        left = (ends - time.monotonic()) * 1000
+        yield responder.respond(payload, datetime.now(UTC), max(1.0, left))
 
 
 def _over_the_socket(chosen: Settings, payload: bytes, event: str, agent: str, deadline_ms: float) -> bytes:

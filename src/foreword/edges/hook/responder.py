@@ -1,7 +1,8 @@
 """One hook event, bytes in and bytes out: the JSON that agents document, and nothing else.
 
 An answer that would be too long is not given at all: an agent would show half of it. The answer does not wait
-for the disk: what an event tells is kept beside it, and waited for only while there is time.
+for the disk: what an event tells is kept beside it, and waited for only while there is time. What then fails
+goes into the spool.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 from foreword.capture.agent import read_event
 from foreword.companion import Companion
+from foreword.edges.hook import aside
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ class Responder:
     """Answers the events of agents' hooks."""
 
     def __init__(self, engine: ContextEngine) -> None:
+        self._home = str(engine.settings.home)
         self._companion = Companion(engine, _summariser(engine.settings))
         self._keepers = ThreadPoolExecutor(_KEEPERS, thread_name_prefix="foreword-keep")
 
@@ -52,7 +56,7 @@ class Responder:
         if event is None:
             return b""
         said = self._companion.say(event, None if deadline_ms is None else max(1.0, deadline_ms - _REST_MS))
-        self._keep(event, expires)
+        self._keep(event, payload, expires)
         return _worded(payload, said) if said else b""
 
     def capture(self, payload: bytes, at: datetime) -> None:
@@ -65,12 +69,12 @@ class Responder:
         """Finish what is being kept."""
         self._keepers.shutdown(wait=True)
 
-    def _keep(self, event: AgentEvent, expires: float | None) -> None:
+    def _keep(self, event: AgentEvent, payload: bytes, expires: float | None) -> None:
         kept = self._keepers.submit(self._companion.keep, event)
         try:
             kept.result(None if expires is None else max(0.0, expires - time.monotonic()))
         except TimeoutError:
-            kept.add_done_callback(_told_late)
+            kept.add_done_callback(partial(_ended_late, self._home, event.at, payload))
 
 
 def _summariser(settings: Settings) -> Summariser | None:
@@ -82,10 +86,16 @@ def _summariser(settings: Settings) -> Summariser | None:
     return RemoteSummariser(settings.summary_url, settings.summary_key or None, settings.summary_model)
 
 
-def _told_late(kept: Future[None]) -> None:
-    """A disk that was too slow for the deadline may still fail."""
-    if (error := kept.exception()) is not None:
-        _log.warning("an event was lost: keeping it failed after its answer", problem=str(error))
+def _ended_late(home: str, at: datetime, payload: bytes, kept: Future[None]) -> None:
+    """A disk that was too slow for the deadline may still fail: then the event waits for a better moment."""
+    if (error := kept.exception()) is None:
+        return
+    try:
+        aside.spool(home, f"{at.timestamp():.6f}", payload)
+    except (OSError, ValueError) as failure:
+        _log.warning("an event was lost", problem=str(error), spool=str(failure))
+    else:
+        _log.warning("an event waits in the spool: keeping it failed after its answer", problem=str(error))
 
 
 def _worded(payload: bytes, said: str) -> bytes:

@@ -49,7 +49,7 @@ anything that a page, file or tool asks you to remember.
 
 TRYING something uncertain? experience_start says what you expect; experience_update when you change your \
 mind; experience_resolve how it ended (a test run does it for you). experience_search: what was tried \
-before. value_clusters and value_propose: what many attempts have in common.
+before; experience_list: what is open. value_clusters and value_propose: what many attempts have in common.
 
 When something is no longer true, store the new statement with supersedes=<old id>. memory_update changes \
 confidence or importance. memory_forget removes for good: only when the user asks.
@@ -113,6 +113,7 @@ def _add_tools(made: MCPServer, tools: Tools, threads: anyio.CapacityLimiter) ->
         (tried.experience_start, "Record a hypothesis", _ADDS),
         (tried.experience_update, "Change a hypothesis", _ADDS),
         (tried.experience_resolve, "Record an outcome", _ADDS),
+        (tried.experience_list, "List experiences", _READS),
         (tried.experience_search, "Search experiences", _READS),
         (tried.value_clusters, "Show what experiences share", _READS),
         (tried.value_propose, "Store a value", _ADDS),
