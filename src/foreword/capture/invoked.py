@@ -1,69 +1,28 @@
-"""Which step of a command line tests or builds something, known by its words; and whose its exit code is.
+"""Which steps of a command line test or build something; and whose the exit code and the output are.
 
-Runs nothing, and reads no output. What only asks a tool for its version, lists tests, watches for ever or was
-left in the background is no run; neither are words inside quotes or in a text that is handed on.
+Runs nothing, and reads no output. What was left in the background is no run; neither are words inside quotes
+or in a text that is handed on. Which words call a tool is known to `runners`.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
 
-Purpose = Literal["test", "build"]
+from foreword.capture.runners import Proof, Purpose, runner
+
+__all__ = ["Proof", "Purpose", "Step", "runs_in"]
 
 _LONGEST_COMMAND = 20_000
 _LONGEST_STEP = 2_000
-_MOST_WORDS = 20
+_MOST_STEPS = 100
 
-_SCRIPTS = r"(?:npm|pnpm|yarn|bun)(?: run| run-script)?(?: -\S+)*"
-_TESTING = r"(?:\S*[-_:/.])?tests?(?:[-_:.]\S*)?"
-_SHAPES: tuple[tuple[str, Purpose, str], ...] = (
-    ("pytest", "test", r"pytest|py\.test"),
-    ("unittest", "test", r"python[\d.]*(?: -\w+)* -m unittest|python[\d.]* (?:\S*/)?manage\.py test"),
-    ("unittest", "test", r"python[\d.]*(?: -\w)* (?:\S*/)?(?:tests?|test_\w+|\w+_test)\.py"),
-    ("jest", "test", r"jest"),
-    ("vitest", "test", r"vitest"),
-    ("mocha", "test", r"mocha"),
-    ("rspec", "test", r"rspec"),
-    ("go", "test", r"go test"),
-    ("go", "build", r"go (?:build|vet|install)"),
-    ("cargo", "test", r"cargo (?:\+\S+ )?(?:test|t|nextest run|nextest r)"),
-    ("cargo", "build", r"cargo (?:\+\S+ )?(?:build|b|check|c|clippy)"),
-    ("tsc", "build", r"(?:vue-)?tsc"),
-    ("maven", "test", r"mvnw?(?: \S+)*? (?:test|verify|package|install|deploy|integration-test)"),
-    ("maven", "build", r"mvnw?(?: \S+)*? (?:compile|test-compile)"),
-    ("gradle", "test", r"gradlew?(?: \S+)*? (?:\S*:)?(?:\w*[tT]est|check|build)"),
-    ("gradle", "build", r"gradlew?(?: \S+)*? (?:\S*:)?(?:assemble|compile|\w*[cC]lasses)\w*"),
-    ("npm", "test", rf"{_SCRIPTS} (?:t|tst|{_TESTING})|npm (?:cit|install-test)"),
-    ("npm", "build", rf"{_SCRIPTS} (?:build|compile|type-?check|types)[\w:.-]*"),
-    ("make", "test", rf"g?make(?: \S+)*? (?:{_TESTING}|check\S*)"),
-    ("make", "build", r"g?make(?: (?:-\S+|\w+=\S*|all|build\S*|compile\S*|dist|release|\d+))*$"),
-    ("tests", "test", r"tox|nox|ctest|phpunit|ava|prove|node (?:\S+ )*--test|cypress run"),
-    ("tests", "test", r"(?:dotnet|swift|mix|deno|bazel|playwright|rake|rails|zig build) (?:test|spec)"),
-    ("tests", "test", r"(?:(?:ba|z)?sh )?(?:\S*/)?(?:run[-_]?)?tests?(?:[-_]\w+)*\.sh"),
-    ("compiler", "build", r"mypy|pyright|javac|gcc|g\+\+|clang|clang\+\+|ninja|cmake --build"),
-    ("compiler", "build", r"(?:dotnet|swift|bazel|zig|vite|next|nuxt|webpack) build|webpack"),
-)
-_TOOLS = tuple((tool, purpose, re.compile(rf"(?:{shape})(?![\w-])")) for tool, purpose, shape in _SHAPES)
-_ASKS = re.compile(
-    r"(?:^|\s)(?:--version|--help|-h|--collect-only|--co|--fixtures|--markers|--listTests|--list|-list"
-    r"|--no-run|--dry-run|--just-print|--showConfig|--init|--watch|--watchAll|--ui)(?:[\s=]|$)"
-    r"|^g?make (?:\S+ )*-n(?:\s|$)"
-)
-_BEFORE = re.compile(
-    r"(?:\w+=\S*|do|then|else|if|while|until|!|sudo(?: -\w+)*|time|command|exec|nohup|env|builtin"
-    r"|nice(?: -n \S+)?|stdbuf \S+|xvfb-run(?: -\w)?|timeout(?: -\S+)* \S+|bundle exec|dotenv run --"
-    r"|(?:uv|poetry|pipenv|pdm|hatch|rye)(?: -\S+)* run(?: -\S+)*|npx(?: -\S+)*|bunx|pnpx"
-    r"|(?:pnpm|yarn|npm)(?: exec| dlx)(?: --)?|(?:pnpm|yarn)(?= (?:jest|vitest|mocha|tsc)\b)"
-    r"|coverage run(?: (?!-m )\S+){0,6} -m"
-    r"|python[\d.]*(?: (?!-m )\S+){0,4} -m(?= (?:pytest|nox|tox|mypy|coverage)\b)) +"
-)
-_INSIDE = re.compile(
-    r"^(?:\w+=\S* +|sudo +)*(?:(?:docker|podman)(?: compose|-compose)? (?:exec|run)|kubectl exec|npx"
-    r"|direnv exec|nix develop|(?:uv|poetry|pipenv|pdm|hatch|rye|conda|mamba|devbox) run) "
-)
+_NEEDLESSLY_QUOTED = re.compile(r"(?<!\S)(['\"])([\w./$@%+:=-]+)\1(?!\S)")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+_FIRST_MARK, _LAST_MARK = 0xE000, 0xF8FF
+"""Characters that mean nothing: each stands for a quoted text, while the steps around it are told apart."""
+
+_MARK = re.compile(f"[{chr(_FIRST_MARK)}-{chr(_LAST_MARK)}]")
 _REDIRECT = re.compile(r"\d?>&\d|&>>?\s*\S+|\d?>>?\s*\S+|\d?<\s*\S+")
 _JOINT = re.compile(r"(&&|\|\||\|&?|;|&|\n)")
 _SHELL = re.compile(r"\s*(?:\S*/)?(?:ba|z|da)?sh (?:-\w+ )*-\w*c (['\"])(.*)\1\s*", re.DOTALL)
@@ -72,15 +31,23 @@ _HARMLESS = re.compile(
     r"(?:cd|pushd|popd|export|source|\.|set|unset|mkdir|echo|printf|true|:|clear|sleep|for)(?:\s|$)"
 )
 _STRICT = re.compile(r"\bset -\w*e")
-_FOLDER = re.compile(r"^[^\s=]*/(?=[^\s/])")
+_TURNS_IT_ROUND = re.compile(r"(?:(?:do|then|else) )?(?:!|if|while|until) ")
+_LETS_THROUGH = re.compile(r"(?:\S*/)?(?:tail|tee|cat|less|more|ts|nl)(?:\s|$)")
+_SOME = re.compile(r"(?:\S*/)?(head|tail)(?: -n ?(\d+)| -(\d+)| --lines[= ](\d+))?")
+_TOGETHER = re.compile(r"\(|\{ |\bdone\b|--?w(?:ork)?s(?:paces)?\b")
+"""Where several runs may end in one pipe, which shows the last of them alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The part of a command line that tests or builds, and what the exit code of the whole says of it."""
+    """A part of a command line that tests or builds, and what the exit code of the whole says of it."""
 
     tool: str
     purpose: Purpose
+    proof: Proof
+    given: tuple[str, ...]
+    """The words that its tool was given, those in quotes whole."""
+
     last: bool
     """Whether the exit code is its own."""
 
@@ -90,35 +57,75 @@ class Step:
     alone: bool
     """Whether nothing before it could have failed instead."""
 
+    once: bool
+    """Whether it is run once, and not again and again in a loop."""
 
-def last_run(command: str) -> Step | None:
-    """The last step of a command line that is a run; one that was left in the background is not."""
-    command = _unwrapped(command[:_LONGEST_COMMAND])
-    parts = _JOINT.split(_REDIRECT.sub(" ", _QUOTED.sub("_", command)))
+    most_lines: int | None
+    """How many lines of its output can be seen at most: None for all, 0 where only some are let through."""
+
+
+def runs_in(command: str) -> tuple[Step, ...]:
+    """Every step of a command line that is a run, in order; one that was left in the background is not."""
+    command = _unwrapped(_MARK.sub("", command[:_LONGEST_COMMAND]))
+    command = _NEEDLESSLY_QUOTED.sub(r"\2", command)
+    quoted: dict[str, str] = {}
+    parts = _JOINT.split(_REDIRECT.sub(" ", _QUOTED.sub(lambda found: _marked(found[0], quoted), command)))
     steps, joints = [" ".join(part.strip(" \t(){}").split()) for part in parts[::2]], parts[1::2]
     while steps and not steps[-1]:  # what ends with a separator ends with an empty step
         steps.pop()
         if joints and joints[-1] in (";", "\n"):
             joints.pop()
-    for at in range(len(steps) - 1, -1, -1):
-        if (known := _tool(steps[at])) is not None:
-            return _placed(known, steps[:at], joints[at:], command)
-    return None
+    placed = (_placed(steps, joints, at, command, quoted) for at in range(min(len(steps), _MOST_STEPS)))
+    return tuple(step for step in placed if step is not None)
 
 
-def _placed(known: tuple[str, Purpose], before: list[str], after: list[str], command: str) -> Step | None:
-    """The step with what its place in the command line means for the exit code."""
-    if next((joint for joint in after if not joint.startswith("|") or joint == "||"), "") == "&":
+def _marked(text: str, quoted: dict[str, str]) -> str:
+    """A character in place of a quoted text, of which there may be any number."""
+    mark = chr(min(_FIRST_MARK + len(quoted), _LAST_MARK))
+    quoted[mark] = text[1:-1]
+    return mark
+
+
+def _placed(
+    steps: list[str], joints: list[str], at: int, command: str, quoted: dict[str, str]
+) -> Step | None:
+    """The step with what its place in the command line means for its exit code and its output."""
+    known = runner(steps[at]) if len(steps[at]) <= _LONGEST_STEP else None
+    after = joints[at:]
+    if known is None or next((joint for joint in after if joint not in ("|", "|&")), "") == "&":
         return None
     passes_on = {"&&"}
     if "pipefail" in command:
         passes_on |= {"|", "|&"}
     if _STRICT.search(command):
         passes_on |= {";", "\n"}
-    chained = all(joint in passes_on for joint in after)
-    last = chained and all(joint.startswith("|") for joint in after)
-    alone = all(not step or _HARMLESS.match(step) for step in before)
-    return Step(*known, last=last, chained=chained, alone=alone)
+    chained = all(joint in passes_on for joint in after) and not _TURNS_IT_ROUND.match(steps[at])
+    return Step(
+        known.tool,
+        known.purpose,
+        known.proof,
+        tuple(_MARK.sub(lambda mark: quoted.get(mark[0], ""), word) for word in known.given),
+        last=chained and all(joint.startswith("|") for joint in after),
+        chained=chained,
+        alone=all(not step or _HARMLESS.match(step) for step in steps[:at]),
+        once=not any(step.startswith(("do ", "for ", "while ", "until ")) for step in steps[: at + 1]),
+        most_lines=_most_lines(steps[at + 1 :], after, together=bool(_TOGETHER.search(command))),
+    )
+
+
+def _most_lines(steps: list[str], joints: list[str], *, together: bool) -> int | None:
+    """How many lines a step's pipe lets through: all, those of `head`, or who knows which."""
+    most: int | None = None
+    for step, joint in zip(steps, joints, strict=False):
+        if joint not in ("|", "|&"):
+            if not together:
+                break
+        elif (some := _SOME.fullmatch(step)) and (some[1] == "head" or together):
+            shown = int(next(filter(None, some.groups()[1:]), "10")[:6])
+            most = shown if most is None else min(most, shown)
+        elif not _LETS_THROUGH.match(step):
+            return 0
+    return most
 
 
 def _unwrapped(command: str) -> str:
@@ -143,26 +150,3 @@ def _without_heredocs(command: str) -> str:
         if found := _HEREDOC.search(line):
             until = found[1]
     return "\n".join(kept)
-
-
-def _tool(step: str) -> tuple[str, Purpose] | None:
-    """Which tool a step runs, and for what; in a container or an environment it may be any of the words."""
-    if len(step) > _LONGEST_STEP or _ASKS.search(step):
-        return None
-    if (known := _known(_bare(step))) is not None:
-        return known
-    inside = _INSIDE.search(step)
-    words = step[inside.end() :].split()[:_MOST_WORDS] if inside else []
-    return next((found for at in range(len(words)) if (found := _known(_bare(" ".join(words[at:]))))), None)
-
-
-def _bare(step: str) -> str:
-    """The step without what only says how or where something is run, and without its folder."""
-    step = _FOLDER.sub("", step)
-    while (before := _BEFORE.match(step)) is not None:
-        step = _FOLDER.sub("", step[before.end() :])
-    return step
-
-
-def _known(step: str) -> tuple[str, Purpose] | None:
-    return next(((tool, purpose) for tool, purpose, shape in _TOOLS if shape.match(step)), None)

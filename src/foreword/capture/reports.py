@@ -1,63 +1,24 @@
 """What test runners and compilers print at the end, read line by line: how many failed, which, and why.
 
-Each reader is given the lines of an output and gives a `Report`, or None when its tool has not spoken there.
-Where nothing was tested the report is empty. Nothing here knows of exit codes, or runs anything.
+Each reader is given the lines of an output and gives a `Report`, or None when its tool has not spoken there;
+a run that tested nothing gives one that tells nothing. Where an output is cut, a failure that can be seen is
+one. Nothing here knows of exit codes, or runs anything. Here are the tools of Python, JavaScript and Ruby;
+the others stand in `reports_compiled` and `reports_counted`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from foreword.capture import reports_compiled as compiled
+from foreword.capture.reports_counted import counted
+from foreword.capture.tool_report import Report, counts, first, found, line_after, names, number_of
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
-    Reader = Callable[[Sequence[str]], "Report | None"]
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a tool said of its work: how much failed and passed, the names of what failed, the first error."""
-
-    failed: int = 0
-    passed: int = 0
-    failing: tuple[str, ...] = ()
-    error: str = ""
-    broken: bool = False
-    """Whether it failed without anything that could be counted: it did not compile, or found no way on."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether all went well."""
-        return not (self.failed or self.broken)
-
-    @property
-    def empty(self) -> bool:
-        """Whether there was nothing to tell."""
-        return self == Report()
-
-
-_COUNT = re.compile(r"(\d+) ([a-z]+)")
-
-
-def _counts(text: str) -> dict[str, int]:
-    """`1 failed, 2 passed` as numbers by their words."""
-    return {word: int(number[:9]) for number, word in _COUNT.findall(text)}
-
-
-def _found(shape: re.Pattern[str], lines: Iterable[str]) -> list[re.Match[str]]:
-    return [match for line in lines if (match := shape.search(line))]
-
-
-def _first(shape: re.Pattern[str], lines: Iterable[str], group: int = 1) -> str:
-    return next((match[group].strip() for line in lines if (match := shape.search(line))), "")
-
-
-def _names(matches: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in matches if name.strip()))
-
+    from foreword.capture.tool_report import Reader
 
 # Python --------------------------------------------------------------------------------------------------
 
@@ -65,43 +26,52 @@ _PYTEST_END = re.compile(
     r"^=*\s*(no tests ran|\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|rerun)"
     r"\b.*) in \d[\d.]*s\b"
 )
-_PYTEST_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?\.py\S*?(?:\[.*?\])?)(?: - (.*))?$")
+_PYTEST_FAILED = re.compile(
+    r"^(?:FAILED|ERROR) (\S+?\.py\S*?(?:\[.*?\])?)(?: - (.*))?$|^(\S+\.py::\S+) (?:FAILED|ERROR)(?:\s|$)"
+)
+_PYTEST_COVERED = re.compile(r"^((?:FAIL Required test coverage|ERROR: Coverage failure).*)")
 _PYTEST_ERROR = re.compile(r"^E\s{2,}(\S.*)")
 
 
 def pytest(lines: Sequence[str]) -> Report | None:
     """`1 failed, 2 passed in 0.12s`, `FAILED tests/test_a.py::test_b - AssertionError`."""
-    ends = _found(_PYTEST_END, lines)
-    if not ends:
+    last, failing = found(_PYTEST_END, lines), found(_PYTEST_FAILED, lines)
+    if not last and not failing:
         return None
-    told = _counts(ends[-1][1])
-    failing = _found(_PYTEST_FAILED, lines)
-    error = _first(_PYTEST_ERROR, lines) or next((match[2] for match in failing if match[2]), "")
+    told = counts(end[1] for end in last)
+    failing_names = names(match[1] or match[3] for match in failing)
+    error = first(_PYTEST_ERROR, lines) or next((match[2] for match in failing if match[2]), "")
     failed = told.get("failed", 0) + told.get("error", 0) + told.get("errors", 0)
+    failed = failed if last else len(failing_names)
     passed = told.get("passed", 0) + told.get("xpassed", 0)
-    return Report(failed, passed, _names(match[1] for match in failing), error if failed else "")
+    uncovered = first(_PYTEST_COVERED, lines)
+    return Report(failed, passed, failing_names, error if failed else uncovered, bool(uncovered))
 
 
 _UNITTEST_RAN = re.compile(r"^Ran (\d+) tests? in ")
-_UNITTEST_END = re.compile(r"^(OK|FAILED)\b(?: \((.*)\))?$")
+_UNITTEST_END = re.compile(r"^(OK|FAILED|NO TESTS RAN)\b(?: \((.*)\))?$")
 _UNITTEST_FAILED = re.compile(r"^(?:FAIL|ERROR): (\w+) \(([\w.<>]+)\)")
 _PYTHON_ERROR = re.compile(r"^((?:\w+\.)*\w*(?:Error|Exception|Failure|Warning)\b.*)")
-_EQUALS = re.compile(r"(\w+)=(\d+)")
+_EQUALS = re.compile(r"(failures|errors|unexpected successes|expected failures|skipped)=(\d+)")
 
 
 def unittest(lines: Sequence[str]) -> Report | None:
-    """`Ran 3 tests in 0.001s`, then `OK` or `FAILED (failures=1)`."""
-    ran, ends = _found(_UNITTEST_RAN, lines), _found(_UNITTEST_END, lines)
-    if not ran or not ends:
+    """`Ran 3 tests in 0.001s`, then `OK (expected failures=1)` or `FAILED (failures=1)`."""
+    ran, last = found(_UNITTEST_RAN, lines), found(_UNITTEST_END, lines)
+    if not ran or not last:
         return None
-    told = {word: int(number[:9]) for word, number in _EQUALS.findall(ends[-1][2] or "")}
-    failed = told.get("failures", 0) + told.get("errors", 0) + told.get("unexpected", 0)
-    passed = int(ran[-1][1][:9]) - failed - told.get("skipped", 0)
-    names = [
+    told: dict[str, int] = {}
+    for word, number in _EQUALS.findall(" ".join(end[2] or "" for end in last)):
+        told[word] = told.get(word, 0) + number_of(number)
+    failed = told.get("failures", 0) + told.get("errors", 0) + told.get("unexpected successes", 0)
+    passed = sum(number_of(match[1]) for match in ran) - failed - told.get("skipped", 0)
+    failing = [
         where if where.rpartition(".")[2] == name else f"{where}.{name}"
-        for name, where in (match.groups() for match in _found(_UNITTEST_FAILED, lines))
+        for name, where in (match.groups() for match in found(_UNITTEST_FAILED, lines))
     ]
-    return Report(failed, max(0, passed), _names(names), _first(_PYTHON_ERROR, lines) if failed else "")
+    broken = not failed and any(end[1] == "FAILED" for end in last)
+    error = first(_PYTHON_ERROR, lines) if failed else ""
+    return Report(failed, max(0, passed), names(failing), error, broken)
 
 
 # JavaScript ----------------------------------------------------------------------------------------------
@@ -109,67 +79,67 @@ def unittest(lines: Sequence[str]) -> Report | None:
 _JEST_TESTS = re.compile(r"^Tests:\s+(.*\btotal)\b")
 _JEST_SUITES = re.compile(r"^Test Suites:\s+(.*\btotal)\b")
 _JEST_FAILED = re.compile(r"^\s{0,4}● (?!Console|Test suite failed to run|Validation|Deprecation)(\S.*)$")
-_JEST_SUITE = re.compile(r"^FAIL\s+(?:\[?\w+\]?\s+)?(\S+\.\w+)")
+_JEST_SUITE = re.compile(r"^FAIL\s+(?:\[?\w+\]?\s+)?(\S+\.[cm]?[jt]sx?)(?:\s|$)")
 _AFTER_NAME = re.compile(r"^\s{0,4}● (?!Console)\S")
 
 
 def jest(lines: Sequence[str]) -> Report | None:
     """`Tests: 1 failed, 2 passed, 3 total`, `● adds › numbers`."""
-    tests, suites = _found(_JEST_TESTS, lines), _found(_JEST_SUITES, lines)
-    if not tests:
+    tests, suites = found(_JEST_TESTS, lines), found(_JEST_SUITES, lines)
+    broken = found(_JEST_SUITE, lines)
+    if not tests and not (broken and found(_AFTER_NAME, lines)):
         return None
-    told, files = _counts(tests[-1][1]), _counts(suites[-1][1]) if suites else {}
-    failed = told.get("failed", 0) or files.get("failed", 0)
-    named = _found(_JEST_FAILED, lines) or _found(_JEST_SUITE, lines)
-    return Report(
-        failed, told.get("passed", 0), _names(match[1] for match in named), _line_after(_AFTER_NAME, lines)
-    )
-
-
-def _line_after(shape: re.Pattern[str], lines: Sequence[str]) -> str:
-    """The first line that says something after the first of this shape."""
-    at = next((place for place, line in enumerate(lines) if shape.search(line)), len(lines))
-    return next((line.strip() for line in lines[at + 1 : at + 20] if line.strip()), "")
+    told, files = counts(end[1] for end in tests), counts(end[1] for end in suites)
+    failed = told.get("failed", 0) or files.get("failed", 0) or (0 if tests else len(broken))
+    named = found(_JEST_FAILED, lines) or broken
+    error = line_after(_AFTER_NAME, lines) if failed else ""
+    passed = told.get("passed", 0) if suites else 0  # a suite that could not be loaded counts no tests
+    return Report(failed, passed, names(match[1] for match in named), error)
 
 
 _VITEST_TESTS = re.compile(r"^\s*Tests\s{2,}(\d.*|no tests.*)$")
-_VITEST_FILES = re.compile(r"^\s*Test Files\s{2,}(\d.*)$")
-_VITEST_FAILED = re.compile(r"^\s*FAIL\s{1,4}(?:\|\w+\| )?(\S.*?)(?: \[ .* \])?$")
+_VITEST_FILES = re.compile(r"^\s*Test Files\s{2,}(\d.*|no tests.*)$")
+_VITEST_ERRORS = re.compile(r"^\s*Errors\s{2,}(\d+) errors?")
+_VITEST_FAILED = re.compile(
+    r"^\s*FAIL\s{1,4}(?:\|\w+\| )?(\S*\.[cm]?[jt]sx?(?: > .*?|(?= \[)|$))(?: \[ .* \])?$"
+)
 _SCRIPT_ERROR = re.compile(r"^\s*(?:→ |✗ )?((?:Uncaught )?\w*(?:Error|Exception)\b(?: \[\w+\])?: .*)")
 
 
 def vitest(lines: Sequence[str]) -> Report | None:
-    """`Tests  1 failed | 2 passed (3)`, `FAIL  src/a.test.ts > adds`."""
-    tests, files = _found(_VITEST_TESTS, lines), _found(_VITEST_FILES, lines)
-    if not tests or not files:
-        return None
-    told, broken = _counts(tests[-1][1]), _counts(files[-1][1]).get("failed", 0)
-    names = _names(match[1] for match in _found(_VITEST_FAILED, lines))
-    failed = told.get("failed", 0) or broken
-    return Report(failed, told.get("passed", 0), names, _first(_SCRIPT_ERROR, lines) if failed else "")
+    """`Tests  1 failed | 2 passed (3)`, `FAIL  src/a.test.ts > adds`, `Errors  1 error`."""
+    tests, files = found(_VITEST_TESTS, lines), found(_VITEST_FILES, lines)
+    failing = names(match[1] for match in found(_VITEST_FAILED, lines))
+    if not (tests and files):
+        cut_short = any(" > " in name for name in failing)
+        return Report(len(failing), 0, failing, first(_SCRIPT_ERROR, lines)) if cut_short else None
+    told, broken = counts(end[1] for end in tests), counts(end[1] for end in files).get("failed", 0)
+    stray = sum(number_of(match[1]) for match in found(_VITEST_ERRORS, lines))
+    failed = told.get("failed", 0) or broken or stray
+    return Report(failed, told.get("passed", 0), failing, first(_SCRIPT_ERROR, lines) if failed else "")
 
 
 _MOCHA_PASSING = re.compile(r"^\s+(\d+) passing \(")
 _MOCHA_FAILING = re.compile(r"^\s+(\d+) failing$")
+_MOCHA_BROKEN = re.compile(r"^\s*Exception during run: *(.*)")
 _MOCHA_NUMBER = re.compile(r"^\s{1,4}\d+\) (\S.*)$")
 
 
 def mocha(lines: Sequence[str]) -> Report | None:
     """`2 passing (5ms)`, `1 failing`, then each failure under its number."""
-    passing = _found(_MOCHA_PASSING, lines)
-    if not passing:
-        return None
-    failing = next((at for at, line in enumerate(lines) if _MOCHA_FAILING.match(line)), None)
-    passed = int(passing[-1][1][:9])
-    if failing is None:
+    passing, failing = found(_MOCHA_PASSING, lines), found(_MOCHA_FAILING, lines)
+    if not passing and not failing:
+        broken = found(_MOCHA_BROKEN, lines)
+        return Report(error=broken[0][1] or first(_SCRIPT_ERROR, lines), broken=True) if broken else None
+    passed = sum(number_of(match[1]) for match in passing)
+    if not failing:
         return Report(0, passed)
-    told = [line for line in lines[failing + 1 :] if line.strip()]
+    begins = next(at for at, line in enumerate(lines) if _MOCHA_FAILING.match(line))
+    told = [line for line in lines[begins + 1 :] if line.strip()]
     heads = [at for at, line in enumerate(told) if _MOCHA_NUMBER.match(line)]
-    names = [_mocha_name(told[at : at + 5]) for at in heads]
-    failed = int(lines[failing].split()[0][:9])
-    return Report(
-        failed, passed, _names(names), _first(_SCRIPT_ERROR, told) or _line_after(_MOCHA_NUMBER, told)
-    )
+    failing_names = names(_mocha_name(told[at : at + 5]) for at in heads)
+    error = first(_SCRIPT_ERROR, told) or line_after(_MOCHA_NUMBER, told)
+    return Report(sum(number_of(match[1]) for match in failing), passed, failing_names, error)
 
 
 def _mocha_name(lines: Sequence[str]) -> str:
@@ -182,163 +152,85 @@ def _mocha_name(lines: Sequence[str]) -> str:
     return " ".join(parts).rstrip(":")
 
 
-_TSC_ERROR = re.compile(r"^(\S.*?)[(:]\d+[,:]\d+\)?(?::| -) error (TS\d+: .*)|^error (TS\d+: .*)")
-_TSC_NONE = re.compile(r"\bFound 0 errors\b")
-
-
-def tsc(lines: Sequence[str]) -> Report | None:
-    """`src/a.ts(1,7): error TS2322: …`; without errors it is silent, and only its exit tells."""
-    errors = _found(_TSC_ERROR, lines)
-    if errors:
-        names = _names(match[1] or "" for match in errors)
-        return Report(len(errors), 0, names, (errors[0][2] or errors[0][3]).strip())
-    return Report(passed=1) if _found(_TSC_NONE, lines) else None
-
-
-# Go, Rust ------------------------------------------------------------------------------------------------
-
-_GO_FAILED = re.compile(r"^(\s*)--- FAIL: (\S+)")
-_GO_PASSED = re.compile(r"^--- PASS: ")
-_GO_OK = re.compile(r"^ok\s{2,}\S+\s+(?:\d[\d.]*s|\(cached\))(?!.*\[no tests to run\])")
-_GO_PACKAGE = re.compile(r"^FAIL\s+(\S+)\s+(?:\d[\d.]*s$|\[(?:build|setup) failed\])")
-_GO_HEAD = re.compile(r"^# \S+|^vet: ")
-_GO_ERROR = re.compile(r"^(?:\s+(?=\w+_test\.go:\d+: )|(?=panic: |(?:vet: )?\S+\.go:\d+:\d+: ))(\S.*)")
-
-
-def go(lines: Sequence[str]) -> Report | None:
-    """`--- FAIL: TestAdd (0.00s)`, `ok  example.com/calc  0.002s`, `FAIL example.com/calc [build failed]`."""
-    tests, packages = _found(_GO_FAILED, lines), _found(_GO_PACKAGE, lines)
-    fine, passed = _found(_GO_OK, lines), _found(_GO_PASSED, lines)
-    error = _first(_GO_ERROR, lines)
-    broken = bool(packages) or bool(error and _found(_GO_HEAD, lines))
-    if not (tests or fine or passed or broken):
-        return None
-    failed = sum(not match[1] for match in tests) or len(packages)
-    names = _names(match[2] for match in tests) or _names(match[1] for match in packages)
-    return Report(failed, len(passed) or len(fine), names, error if failed or broken else "", broken)
-
-
-_CARGO_END = re.compile(r"^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed;")
-_NEXTEST_END = re.compile(r"^\s*Summary \[.*\] +\d+(?:/\d+)? tests? run: (.*)$")
-_CARGO_FAILED = re.compile(r"^test (\S+)(?: - .*)? \.\.\. FAILED|^\s*FAIL \[[^\]]*\] +(?:\(.*?\) )?(\S.*)$")
-_CARGO_ERROR = re.compile(r"^(error(?:\[E\d+\])?: .*)")
-_CARGO_STOPPED = re.compile(r"^error: could not compile|^error: aborting due to")
-_CARGO_DONE = re.compile(r"^\s*Finished ")
-_RUST_PANIC = re.compile(r"^\s*thread '.*' (?:\(\d+\) )?panicked at (.*)$")
-
-
-def cargo(lines: Sequence[str]) -> Report | None:
-    """`test result: FAILED. 1 passed; 1 failed`, `error[E0308]: mismatched types`, `Finished dev profile`."""
-    if _found(_CARGO_STOPPED, lines):
-        return Report(error=_first(_CARGO_ERROR, lines), broken=True)
-    ends, nextest = _found(_CARGO_END, lines), _found(_NEXTEST_END, lines)
-    if not ends and not nextest:
-        return Report(passed=1) if _found(_CARGO_DONE, lines) else None
-    told = _counts(nextest[-1][1]) if nextest else {}
-    failed = sum(int(end[2][:9]) for end in ends) + told.get("failed", 0)
-    passed = sum(int(end[1][:9]) for end in ends) + told.get("passed", 0)
-    names = _names(match[1] or match[2] for match in _found(_CARGO_FAILED, lines))
-    return Report(failed, passed, names, _panic(lines) if failed else "")
-
-
-def _panic(lines: Sequence[str]) -> str:
-    """What a panic said: on the line after its place, or, as older compilers have it, before that."""
-    for line, following in pairwise([*lines, ""]):
-        if panic := _RUST_PANIC.match(line):
-            return panic[1] if panic[1].startswith("'") else following.strip() or panic[1]
-    return ""
-
-
-# Java, Ruby, make ----------------------------------------------------------------------------------------
-
-_MAVEN_END = re.compile(r"^\[\w+\] BUILD (SUCCESS|FAILURE)")
-_MAVEN_TESTS = re.compile(
-    r"^\[\w+\] Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)(?!.*Time elapsed)"
+_NPM_FAILED = re.compile(
+    r"^(npm (?:ERR!|error) (?:Test failed|Lifecycle script .* failed|code ELIFECYCLE|Failed at the).*"
+    r"|error Command failed with exit code \d+.*|\s*ELIFECYCLE\s+(?:Test|Command) failed.*"
+    r"|error: script \".*\" exited with code [1-9].*|.*\bERR_PNPM_RECURSIVE_\w+.*|lerna ERR! .*"
+    r"|\s*ERROR\s+run failed.*|\s*Failed:\s+\S+#\S+.*|.*[Cc]ommand failed for workspaces.*)"
 )
-_MAVEN_FAILED = re.compile(r"^\[ERROR\] {2,}(\w[\w$.]*\.\w+)(?:\(.*?\))?(?::\d+)?(?:->\S+)?\s*[»:]?\s*(.*)$")
-_MAVEN_PLACE = re.compile(r"^\[ERROR\] (\S+\.\w+:\[\d+,\d+\] .*)")
-_MAVEN_ERROR = re.compile(r"^\[ERROR\] (COMPILATION ERROR.*|Failed to execute goal .*)")
 
 
-def maven(lines: Sequence[str]) -> Report | None:
-    """`[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0`, `[INFO] BUILD FAILURE`."""
-    ends = _found(_MAVEN_END, lines)
-    if not ends:
-        return None
-    told = [[int(number[:9]) for number in match.groups()] for match in _found(_MAVEN_TESTS, lines)]
-    failed = sum(failures + errors for _, failures, errors, _ in told)
-    passed = sum(max(0, ran - failures - errors - skipped) for ran, failures, errors, skipped in told)
-    named = _found(_MAVEN_FAILED, lines)
-    told_why = next((match[2] for match in named if match[2]), "")
-    error = told_why or _first(_MAVEN_PLACE, lines) or _first(_MAVEN_ERROR, lines)
-    broken = ends[-1][1] == "FAILURE"
-    if not broken:
-        return Report(failed, max(passed, 1))
-    return Report(failed, passed, _names(match[1] for match in named), error, broken)
+def npm(lines: Sequence[str]) -> Report | None:
+    """`npm ERR! Test failed.`; when all goes well it says nothing of its own."""
+    failed = first(_NPM_FAILED, lines)
+    return Report(error=failed, broken=True) if failed else None
 
 
-_GRADLE_END = re.compile(r"^BUILD (SUCCESSFUL|FAILED)\b")
-_GRADLE_TESTS = re.compile(r"^(\d+) tests? completed(?:, (\d+) failed)?")
-_GRADLE_FAILED = re.compile(r"^(?!> |\s)(\S.* > .+?) FAILED$")
-_GRADLE_WRONG = re.compile(r"^\* What went wrong:")
-
-
-def gradle(lines: Sequence[str]) -> Report | None:
-    """`CalcTest > adds() FAILED`, `2 tests completed, 1 failed`, `BUILD FAILED in 2s`."""
-    ends = _found(_GRADLE_END, lines)
-    if not ends:
-        return None
-    if ends[-1][1] == "SUCCESSFUL":
-        return Report(passed=1)
-    tests, named = _found(_GRADLE_TESTS, lines), _found(_GRADLE_FAILED, lines)
-    ran = sum(int(match[1][:9]) for match in tests)
-    failed = sum(int((match[2] or "0")[:9]) for match in tests) or len(named)
-    error = _line_after(_GRADLE_FAILED if named else _GRADLE_WRONG, lines)
-    return Report(failed, max(0, ran - failed), _names(match[1] for match in named), error, broken=True)
-
+# Ruby ----------------------------------------------------------------------------------------------------
 
 _RSPEC_END = re.compile(
-    r"^(\d+) examples?, (\d+) failures?(?:, \d+ pending)?(?:, (\d+) errors? occurred outside of examples)?"
+    r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?"
 )
 _RSPEC_FAILED = re.compile(r"^rspec (\./\S+|'\S+')")
 _RSPEC_ERROR = re.compile(r"^\s*Failure/Error: (.*)")
 _RSPEC_LOAD = re.compile(r"^An error occurred while loading (.*)")
+_RSPEC_ABSENT = re.compile(r"cannot load such file -- /\S+_spec(?:\.rb)?$")
 
 
 def rspec(lines: Sequence[str]) -> Report | None:
     """`2 examples, 1 failure`, `rspec ./spec/calc_spec.rb:4 # Calc adds`."""
-    ends = _found(_RSPEC_END, lines)
-    if not ends:
+    last, failing = found(_RSPEC_END, lines), names(m[1] for m in found(_RSPEC_FAILED, lines))
+    if not last and not failing:
         return None
-    ran, failures, outside = (int((number or "0")[:9]) for number in ends[-1].groups())
-    names = _names(match[1] for match in _found(_RSPEC_FAILED, lines))
-    error = _first(_RSPEC_ERROR, lines) or _first(_RSPEC_LOAD, lines, 0)
+    ran, failures, pending, outside = (
+        sum(map(number_of, column)) for column in zip(*(end.groups() for end in last), strict=True)
+    ) if last else (0, len(failing), 0, 0)  # fmt: skip
+    if not failures and found(_RSPEC_ABSENT, lines):  # a file that is not there was asked for
+        return Report()
     failed = failures + outside
-    return Report(failed, max(0, ran - failures), names, error if failed else "")
+    error = first(_RSPEC_ERROR, lines) or first(_RSPEC_LOAD, lines, 0)
+    return Report(failed, max(0, ran - failures - pending), failing, error if failed else "")
 
 
-_MAKE_STOPPED = re.compile(r"^g?make(?:\[\d+\])?: \*\*\* (.*)")
-_COMPILER_ERROR = re.compile(r"^(\S+:\d+(?::\d+)?: (?:fatal )?error: .*|\S+: error: .*|error: .*)")
+_SUMS_UP: dict[str, tuple[re.Pattern[str], ...]] = {
+    "pytest": (_PYTEST_END,),
+    "unittest": (_UNITTEST_RAN, _UNITTEST_END),
+    "jest": (_JEST_TESTS, _JEST_SUITES),
+    "vitest": (_VITEST_TESTS, _VITEST_FILES),
+    "rspec": (_RSPEC_END,),
+}
+ONE_SUMMARY = frozenset(_SUMS_UP)
+"""Tools that sum up once, at the very end: whoever sees that has seen how it went."""
 
 
-def make(lines: Sequence[str]) -> Report | None:
-    """`make: *** [Makefile:3: test] Error 1`; when all goes well it says nothing of its own."""
-    stopped = _first(_MAKE_STOPPED, lines)
-    return Report(error=_first(_COMPILER_ERROR, lines) or stopped, broken=True) if stopped else None
+def summaries(tool: str, lines: Sequence[str]) -> int:
+    """How often a tool that sums up once has done so."""
+    return len(found(_SUMS_UP[tool][0], lines))
+
+
+def without_nested(tool: str, lines: Sequence[str]) -> list[str]:
+    """The lines of one run of a tool, without summaries that its tests have printed: its own comes last."""
+    kept = list(lines)
+    for shape in _SUMS_UP.get(tool, ()):
+        for at in [place for place, line in enumerate(kept) if shape.search(line)][:-1]:
+            kept[at] = ""
+    return kept
 
 
 READERS: dict[str, Reader] = {
     "pytest": pytest,
-    "cargo": cargo,
+    "cargo": compiled.cargo,
     "jest": jest,
     "vitest": vitest,
     "mocha": mocha,
     "rspec": rspec,
     "unittest": unittest,
-    "maven": maven,
-    "gradle": gradle,
-    "go": go,
-    "tsc": tsc,
-    "make": make,
+    "maven": compiled.maven,
+    "gradle": compiled.gradle,
+    "go": compiled.go,
+    "tests": counted,
+    "tsc": compiled.tsc,
+    "npm": npm,
+    "make": compiled.make,
 }
 """Every reader by the name of its tool, those that are hardest to mistake first."""

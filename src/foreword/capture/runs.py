@@ -1,7 +1,8 @@
 """What a command that tests or builds has shown: did it pass, what failed, and what that means.
 
-What the tool reports counts before the exit code, which a pipe may have swallowed; and a log that is read,
-searched or shown is not a run. In doubt there was none.
+What the tools report counts before the exit code, which a pipe may have swallowed; one failure that can be
+seen is enough, whatever passed beside it; and a pass takes tests that were run. A log that is read, searched
+or shown is not a run, and one that could not begin is none either. In doubt there was none.
 """
 
 from __future__ import annotations
@@ -9,53 +10,28 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
-from foreword.capture.invoked import last_run
-from foreword.capture.redact import redact
-from foreword.capture.reports import READERS, Report
+from foreword.capture.bearing import Attempt, bears_on
+from foreword.capture.invoked import runs_in
+from foreword.capture.reports import READERS, without_nested
+from foreword.capture.reports_compiled import compiler
+from foreword.capture.touched import touched
+from foreword.capture.verdict import CALLS_OTHERS, LEFT_OUT, MOST_NAMES, Run, verdict
 from foreword.clean import visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from foreword.capture.invoked import Purpose, Step
+    from foreword.capture.invoked import Step
+    from foreword.capture.tool_report import Report
 
-MOST_NAMES = 20
+__all__ = ["MOST_NAMES", "Failures", "Judgement", "Run", "judge", "read_run"]
+
 _LONGEST_LINE = 300
-_LONGEST_TOLD = 240
 _READ_HEAD, _READ_TAIL = 60_000, 140_000
 """Errors come first in an output and results last; in between there is more of the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What a test or build run came to. `failing` are the first names of what failed, `error` why."""
-
-    tool: str
-    purpose: Purpose
-    passed: bool
-    failures: int = 0
-    successes: int = 0
-    failing: tuple[str, ...] = ()
-    error: str = ""
-
-    @property
-    def summary(self) -> str:
-        """The run in a line: the tool, the counts, what failed first, and why."""
-        counts = [f"{self.failures} failed"] * bool(self.failures)
-        counts += [f"{self.successes} passed"] * bool(self.successes and self.purpose == "test")
-        told = f"{self.tool}: {', '.join(counts) or ('passed' if self.passed else 'failed')}"
-        first = f" ({self.failing[0]}{', …' if len(self.failing) > 1 else ''})" if self.failing else ""
-        return f"{told}{first}: {self.error}" if self.error else f"{told}{first}"
-
-    @property
-    def trouble(self) -> frozenset[str]:
-        """What fails, by name; where nothing has a name, the error without its numbers stands for it."""
-        if self.passed:
-            return frozenset()
-        return frozenset(self.failing) or frozenset({f"{self.tool}: {_NUMBER.sub('#', self.error)}"})
 
 
 def read_run(command: str, output: str, exit: str | int | None = None) -> Run | None:  # noqa: A002
@@ -63,34 +39,21 @@ def read_run(command: str, output: str, exit: str | int | None = None) -> Run | 
 
     `exit` is a code, or what a hook calls `outcome`: `exit 1`, `failed`, `interrupted`, or nothing.
     """
-    step = last_run(command)
-    code = _code(exit)
-    if step is None or code in _NO_RUN:
+    steps, code = runs_in(command), _code(exit)
+    if not steps or code in _NO_RUN or (code or 0) < 0:
         return None
     lines = _lines(output)
-    tool, report = _report(step.tool, lines)
-    if report is None:
-        return _by_exit(step, code, lines)
-    if report.empty:
+    told = _reports(steps, lines, code)
+    if not told and _word(exit) in _WORDS_OF_FAILURE:  # what failed may be the agent's tool
         return None
-    purpose: Purpose = "test" if tool in _TESTS else step.purpose
-    if report.ok and not (step.last and code):
-        return Run(tool, purpose, passed=True, successes=report.passed)
-    names = tuple(map(_told, report.failing[:MOST_NAMES]))
-    error = _told(report.error or _any_error(lines))
-    return Run(tool, purpose, False, report.failed, report.passed, names, error)  # noqa: FBT003
+    run = verdict(steps, code, lines, told)
+    if run is None:
+        return None
+    failing = [name for report in told.values() for name in report.failing] if not run.passed else []
+    return replace(run, touched=touched(command, steps, lines, failing))
 
 
 # What it means -------------------------------------------------------------------------------------------
-
-
-class Attempt(Protocol):
-    """An open experience, as far as a run can speak to it."""
-
-    @property
-    def prediction(self) -> str:
-        """What was expected."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +72,10 @@ class Judgement:
 def judge(run: Run, attempt: Attempt | None, seen: Collection[str] = ()) -> Judgement:
     """What a run means for the session's open attempt, and if something fails that it has not seen fail.
 
-    A passing run confirms and a failing one falsifies. But that something compiles, or does not, says little
-    of a hypothesis, unless the prediction speaks of it; and a prediction that something will fail is left to
-    whoever made it.
+    A passing run confirms and a failing one falsifies, where it bears on what was expected.
     """
     status: Literal["confirmed", "falsified"] | None = None
-    if attempt is not None and _speaks_to(run, attempt.prediction):
+    if attempt is not None and bears_on(run, attempt):
         status = "confirmed" if run.passed else "falsified"
     failures = run.trouble
     return Judgement(status, run.summary, bool(failures - set(seen)), failures)
@@ -142,94 +103,54 @@ class Failures:
                 self._seen.popitem(last=False)
 
 
-_OF_BUILDING = re.compile(
-    r"\b(?:builds?|built|building|compil\w+|type[- ]?check\w*|tsc|mypy|cargo|gradle|maven)\b"
-)
-_OF_FAILING = re.compile(r"\b(?:fail|fails|failing|failed|failure|break|breaks|crash|crashes|red)\b")
-_NOT = re.compile(
-    r"\b(?:no|not|never|none|nothing|without|stops?|zero|0|instead of|rather than|fix|fixes)\b|n['’]t\b"
-)
-_OF_PASSING = re.compile(r"\b(?:pass|passes|passing|green|succeeds?)\b")
-_SENTENCE = re.compile(r"[.;!\n]")
-
-
-def _speaks_to(run: Run, prediction: str) -> bool:
-    """Whether a run can decide on a prediction: it is of its kind, and expects nothing to fail."""
-    said = prediction.lower()
-    if run.purpose == "build" and not _OF_BUILDING.search(said):
-        return False
-    return not any(map(_expects_failure, _SENTENCE.split(said)))
-
-
-def _expects_failure(sentence: str) -> bool:
-    """`It will fail` does; `it no longer fails` and `the failing test passes` do not."""
-    if _OF_PASSING.search(sentence):
-        return False
-    return any(not _NOT.search(sentence, 0, fails.start()) for fails in _OF_FAILING.finditer(sentence))
-
-
 # What it printed -----------------------------------------------------------------------------------------
 
-_TESTS = frozenset({"pytest", "unittest", "jest", "vitest", "mocha", "rspec"})
-"""Tools that do nothing but test."""
-
-_NO_RUN = frozenset({124, 126, 127, 130, 137, 143})
+_NO_RUN = frozenset({124, 125, 126, 127, 130, 137, 143})
 """Exit codes of what could not be started, or was ended from outside."""
 
+_WORDS_OF_FAILURE = ("failed", "error")
 _EXIT = re.compile(r"\s*(?:exit(?: code)? )?(-?\d{1,6})\s*")
-_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
-_ERROR = re.compile(r"(?:Error|Exception|\b(?:error|fatal|panic|failed|FAIL(?:ED|URE)?))\b")
-_NOTHING = re.compile(r"\b[Nn]o tests? (?:ran|found|collected|to run|files?)\b|\bcommand not found\b")
+_WHOSE = re.compile(
+    r"^(?!ok |FAILED )(?:\[(?!INFO|ERROR|WARN|DEBUG)[^\]\s]{1,60}\]:? |[@\w./-]{1,60} +\| "
+    r"|[@\w./-]{1,60}[:# ]test[\w:-]*: ?)"
+)
+"""By which runners of several packages tell apart whose line it is."""
+
+
+def _word(given: str | int | None) -> str:
+    return given.strip().lower() if isinstance(given, str) else ""
 
 
 def _code(given: str | int | None) -> int | None:
     """The exit code, 1 for a failure without one, and None when nobody said."""
     if isinstance(given, int):
         return int(given)
-    text = given or ""
-    if text.strip().lower() in ("interrupted", "cancelled", "timeout"):
+    text = _word(given)
+    if text in ("interrupted", "cancelled", "timeout"):
         return 130
     if found := _EXIT.fullmatch(text):
         return int(found[1])
-    return 1 if text.strip().lower() in ("failed", "error") else None
+    return 1 if text in _WORDS_OF_FAILURE else None
 
 
 def _lines(output: str) -> list[str]:
     """The lines of an output as a screen shows them, none too long; of a long output, both ends."""
     if len(output) > _READ_HEAD + _READ_TAIL:
-        output = f"{output[:_READ_HEAD]}\n{output[-_READ_TAIL:]}"
+        output = f"{output[:_READ_HEAD]}\n{LEFT_OUT}\n{output[-_READ_TAIL:]}"
     shown = "\n".join(line.rstrip().rpartition("\r")[2] for line in output.split("\n"))
     return [line[:_LONGEST_LINE] for line in visible(shown).split("\n")]
 
 
-def _report(tool: str, lines: list[str]) -> tuple[str, Report | None]:
-    """What the tool, or one that it called, has reported."""
-    own = READERS.get(tool)
-    if own is not None and tool != "make":
-        return tool, own(lines)
-    for name, reader in READERS.items():
-        if (report := reader(lines)) is not None:
-            return (name if name != "make" else tool), report
-    return tool, None
-
-
-def _by_exit(step: Step, code: int | None, lines: list[str]) -> Run | None:
-    """What the exit code says, where the tool has said nothing that we understand."""
-    if code is None or any(_NOTHING.search(line) for line in lines):
-        return None
-    if code == 0:
-        return Run(step.tool, step.purpose, passed=True) if step.chained else None
-    if not (step.last and step.alone):
-        return None
-    return Run(step.tool, step.purpose, passed=False, error=_told(_any_error(lines)))
-
-
-def _any_error(lines: list[str]) -> str:
-    """The first line that looks like an error, else the last that says something."""
-    found = next((line for line in lines if _ERROR.search(line)), "")
-    return found or next((line for line in reversed(lines) if line.strip()), "")
-
-
-def _told(text: str) -> str:
-    """A line as it may be kept: on one line, not too long, and without secrets, which go before the cut."""
-    return redact(" ".join(text.split()))[:_LONGEST_TOLD]
+def _reports(steps: tuple[Step, ...], lines: list[str], code: int | None) -> dict[str, Report]:
+    """What each of the tools, or one that they called, has reported."""
+    tools = {step.tool for step in steps}
+    if len(steps) == 1 and steps[0].once:
+        lines = without_nested(steps[0].tool, lines)
+    readers = {name: reader for name, reader in READERS.items() if name in tools}
+    if tools & CALLS_OTHERS:
+        readers = READERS
+        lines = [_WHOSE.sub("", line) for line in lines]
+    if any(step.tool == "compiler" and not (code == 0 and step.chained) for step in steps):
+        readers = {**readers, "compiler": compiler}
+    told = {name: reader(lines) for name, reader in readers.items()}
+    return {name: report for name, report in told.items() if report is not None}
