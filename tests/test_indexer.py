@@ -21,8 +21,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.current import CHANGED, NO_FILE, RENEWED, look
-from foreword.capture.git import GitFailed
+from foreword.capture.folder.current import CHANGED, NO_FILE, RENEWED, look
+from foreword.capture.folder.git import GitFailed
 from foreword.config import Settings
 from foreword.engine import ContextEngine
 from foreword.errors import ValidationError
@@ -734,7 +734,7 @@ def test_the_default_root_of_a_workspace_may_be_reached_by_a_link(engine, index,
 def told(engine, root, monkeypatch):
     """Ask about something in every recipe; gives what each says, with its receipt."""
 
-    monkeypatch.setattr("foreword.capture.current._SECONDS", 60)  # this machine may be busy
+    monkeypatch.setattr("foreword.capture.folder.current._SECONDS", 60)  # this machine may be busy
 
     def ask(question, **chosen):
         chat = engine.build_context(question, str(root), floor=0.0, **chosen)
@@ -798,7 +798,7 @@ def test_a_file_that_is_gone_is_not_told(index, told, root):
 
 def test_a_file_that_cannot_be_cut_in_time_is_told_with_a_mark(index, told, root, monkeypatch):
     index()
-    monkeypatch.setattr("foreword.capture.current._MOST_BYTES", 10)
+    monkeypatch.setattr("foreword.capture.folder.current._MOST_BYTES", 10)
     _write(root, "src/ledger.py", LEDGER.replace("other.book(", "other.receive("))
     for text, receipt in told(SETTLE):
         assert "(file changed since indexed)" in text
@@ -899,7 +899,7 @@ def test_an_unchanged_unit_in_a_changed_file_is_told_at_its_new_line(index, item
 
 
 def test_a_section_of_a_document_is_told_as_it_is_now(index, engine, root, monkeypatch):
-    monkeypatch.setattr("foreword.capture.current._SECONDS", 60)
+    monkeypatch.setattr("foreword.capture.folder.current._SECONDS", 60)
     index()
     _write(root, "docs/guide.md", GUIDE.replace("thirty", "sixty"))
     context = engine.build_context("When is a refund booked?", str(root), floor=0.0)
@@ -908,7 +908,7 @@ def test_a_section_of_a_document_is_told_as_it_is_now(index, engine, root, monke
 
 
 def test_only_a_few_files_are_cut_again(index, items, root, monkeypatch):
-    monkeypatch.setattr("foreword.capture.current._SECONDS", 60)
+    monkeypatch.setattr("foreword.capture.folder.current._SECONDS", 60)
     for number in range(12):
         _write(root, f"src/part{number}.py", f"def act_{number}():\n    return {number}\n")
     index()
@@ -916,13 +916,13 @@ def test_only_a_few_files_are_cut_again(index, items, root, monkeypatch):
         _write(root, f"src/part{number}.py", f"def act_{number}():\n    return {number}00\n")
     seen = look([item for item in items(kinds=("code",)) if "part" in item.metadata["path"]])
     assert Counter(told for _, told in seen.values()) == {RENEWED: 4, CHANGED: 8}
-    monkeypatch.setattr("foreword.capture.current._SECONDS", 0)
+    monkeypatch.setattr("foreword.capture.folder.current._SECONDS", 0)
     seen = look([item for item in items(kinds=("code",)) if "part" in item.metadata["path"]])
     assert Counter(told for _, told in seen.values()) == {CHANGED: 12}
 
 
 def test_files_that_were_only_touched_are_the_same_however_many(index, items, root, monkeypatch):
-    monkeypatch.setattr("foreword.capture.current._SECONDS", 0)
+    monkeypatch.setattr("foreword.capture.folder.current._SECONDS", 0)
     for number in range(12):
         _write(root, f"src/part{number}.py", f"def act_{number}():\n    return {number}\n")
     index()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from foreword import indexer, readers
-from foreword.capture import walk
+from foreword.capture.folder import walk
 from foreword.config import Settings
 from foreword.engine import ContextEngine
 from foreword.indexer import Indexer

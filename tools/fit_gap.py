@@ -3,7 +3,7 @@
     python tools/fit_gap.py [--check]
 
 Reads tools/gap_messages.jsonl (text, gap, writer) and, as talk that asks nothing, what the people of the
-sample project say without a question mark. Writes src/foreword/recall/gap_weights.json: the worth of every
+sample project say without a question mark. Writes src/foreword/recall/gaps/weights.json: the worth of every
 trait by logistic regression; then, beside a weight that never saw the message, the worth of the directions of
 the bundled encoder's vectors. Prints how far to trust it: each writer judged by a judge that read the others
 only. So are the thresholds found, since strangers will be judged: they are the lowest at which 96 of 100 that
@@ -25,13 +25,13 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from foreword.demo import sample_lines
-from foreword.recall.gap_listener import UNDECIDED, WEIGHTS, Weights, meant_weight, voice, weighed
-from foreword.recall.gap_traits import traits
+from foreword.recall.gaps.listener import UNDECIDED, WEIGHTS, Weights, meant_weight, voice, weighed
+from foreword.recall.gaps.traits import traits
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 
 _MESSAGES = Path(__file__).with_name("gap_messages.jsonl")
-_INTO = Path(__file__).parent.parent / "src" / "foreword" / "recall" / WEIGHTS
+_INTO = Path(__file__).parent.parent / "src" / "foreword" / "recall" / "gaps" / WEIGHTS
 _SEEN_IN, _KEPT = 3, 5000
 """A trait must be seen in so many messages; so many traits are kept, those of the greatest worth."""
 _SCALE, _MEANT_SCALE, _LOOSE = 3.0, 3.0, 0.5

@@ -47,15 +47,15 @@ _HOMES = {
     "foreword.compose.compress": ("CompressionLevel", "DynamicCompressor"),
     "foreword.compose.prompt": ("ContextContent",),
     "foreword.compose.knowledge_chunk": ("DocumentSource", "KnowledgeChunk"),
-    "foreword.recipes.gap": (
+    "foreword.recipes.gap.injection": (
         "EngineMemory",
         "inject_context_gap",
         "manage_context_injection",
         "retrieve_relevant_context",
     ),
-    "foreword.recall.gaps": ("detect_context_gap",),
-    "foreword.recall.gap_memory": ("MemoryResult", "MemoryStore"),
-    "foreword.recall.gap_types": (
+    "foreword.recall.gaps.detect": ("detect_context_gap",),
+    "foreword.recall.gaps.memory": ("MemoryResult", "MemoryStore"),
+    "foreword.recall.gaps.types": (
         "ContextGap",
         "ContextSource",
         "DEFAULT_MAX_CONTEXT_ITEMS",
@@ -193,19 +193,19 @@ if TYPE_CHECKING:
     from foreword.options import SearchOptions as SearchOptions
     from foreword.rag import RAGConfig as RAGConfig
     from foreword.rag import RAGSystem as RAGSystem
-    from foreword.recall.gap_memory import MemoryResult as MemoryResult
-    from foreword.recall.gap_memory import MemoryStore as MemoryStore
-    from foreword.recall.gap_types import DEFAULT_MAX_CONTEXT_ITEMS as DEFAULT_MAX_CONTEXT_ITEMS
-    from foreword.recall.gap_types import DEFAULT_MIN_RELEVANCE_SCORE as DEFAULT_MIN_RELEVANCE_SCORE
-    from foreword.recall.gap_types import VALID_CONTEXT_SOURCES as VALID_CONTEXT_SOURCES
-    from foreword.recall.gap_types import VALID_GAP_REASONS as VALID_GAP_REASONS
-    from foreword.recall.gap_types import ContextGap as ContextGap
-    from foreword.recall.gap_types import ContextSource as ContextSource
-    from foreword.recall.gap_types import GapInjection as GapInjection
-    from foreword.recall.gap_types import GapReason as GapReason
-    from foreword.recall.gap_types import InjectionConfig as InjectionConfig
-    from foreword.recall.gap_types import RetrievedContext as RetrievedContext
-    from foreword.recall.gaps import detect_context_gap as detect_context_gap
+    from foreword.recall.gaps.detect import detect_context_gap as detect_context_gap
+    from foreword.recall.gaps.memory import MemoryResult as MemoryResult
+    from foreword.recall.gaps.memory import MemoryStore as MemoryStore
+    from foreword.recall.gaps.types import DEFAULT_MAX_CONTEXT_ITEMS as DEFAULT_MAX_CONTEXT_ITEMS
+    from foreword.recall.gaps.types import DEFAULT_MIN_RELEVANCE_SCORE as DEFAULT_MIN_RELEVANCE_SCORE
+    from foreword.recall.gaps.types import VALID_CONTEXT_SOURCES as VALID_CONTEXT_SOURCES
+    from foreword.recall.gaps.types import VALID_GAP_REASONS as VALID_GAP_REASONS
+    from foreword.recall.gaps.types import ContextGap as ContextGap
+    from foreword.recall.gaps.types import ContextSource as ContextSource
+    from foreword.recall.gaps.types import GapInjection as GapInjection
+    from foreword.recall.gaps.types import GapReason as GapReason
+    from foreword.recall.gaps.types import InjectionConfig as InjectionConfig
+    from foreword.recall.gaps.types import RetrievedContext as RetrievedContext
     from foreword.recall.priority import DiversityBonus as DiversityBonus
     from foreword.recall.priority import PriorityRanker as PriorityRanker
     from foreword.recall.priority import RecencyFactor as RecencyFactor
@@ -219,10 +219,10 @@ if TYPE_CHECKING:
     from foreword.recipes.coding import InjectionResult as InjectionResult
     from foreword.recipes.dialogue import InjectedContext as InjectedContext
     from foreword.recipes.dialogue import inject_context as inject_context
-    from foreword.recipes.gap import EngineMemory as EngineMemory
-    from foreword.recipes.gap import inject_context_gap as inject_context_gap
-    from foreword.recipes.gap import manage_context_injection as manage_context_injection
-    from foreword.recipes.gap import retrieve_relevant_context as retrieve_relevant_context
+    from foreword.recipes.gap.injection import EngineMemory as EngineMemory
+    from foreword.recipes.gap.injection import inject_context_gap as inject_context_gap
+    from foreword.recipes.gap.injection import manage_context_injection as manage_context_injection
+    from foreword.recipes.gap.injection import retrieve_relevant_context as retrieve_relevant_context
     from foreword.searcher import Searcher as Searcher
     from foreword.session import Session as Session
     from foreword.spaces.bundled import BundledEmbeddingProvider as BundledEmbeddingProvider

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, cast
 from foreword.capture.agent import turns
 from foreword.capture.junk import Repeats, is_junk
 from foreword.capture.redact import redact
-from foreword.capture.runs import Failures, judge, read_run
+from foreword.capture.runs.run import Failures, judge, read_run
 from foreword.capture.shell import command_of
 from foreword.errors import ForewordError
 from foreword.frame import framed, without_frames
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foreword.capture.agent import AgentEvent
-    from foreword.capture.runs import Run
+    from foreword.capture.runs.run import Run
     from foreword.engine import ContextEngine
     from foreword.knowledge.sessions import Summariser
     from foreword.recall.divergence import DivergenceAlert

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from foreword import config, pipeline
-from foreword.capture import current, jsonl
+from foreword.capture import jsonl
+from foreword.capture.folder import current
 from foreword.capture.redact import redact
 from foreword.capture.statement import sound, sound_item, without_secrets
 from foreword.compose.templates import TEMPLATES, ContextTemplate

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword import readers
-from foreword.capture import commits as history
-from foreword.capture import walk
-from foreword.capture.git import GitFailed, ask
-from foreword.capture.languages import DOCUMENTS
-from foreword.capture.roots import Root
+from foreword.capture.code.languages import DOCUMENTS
+from foreword.capture.folder import commits as history
+from foreword.capture.folder import walk
+from foreword.capture.folder.git import GitFailed, ask
+from foreword.capture.folder.roots import Root
 from foreword.log import get_logger
 from foreword.options import named
 from foreword.reading import Reading
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import PurePosixPath
 
-    from foreword.capture.walk import SourceFile
-    from foreword.capture.worth import Skipped
+    from foreword.capture.folder.walk import SourceFile
+    from foreword.capture.folder.worth import Skipped
     from foreword.engine import ContextEngine
     from foreword.reading import FileRead
     from foreword.types import Item

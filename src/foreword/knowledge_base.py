@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
-from foreword.capture.chunking import SIZE, chunked
-from foreword.capture.decode import sound_text
+from foreword.capture.documents.chunking import SIZE, chunked
+from foreword.capture.folder.decode import sound_text
 from foreword.capture.purge import without_keys
 from foreword.capture.statement import sound, sound_item, without_secrets
 from foreword.compose.knowledge_chunk import DocumentSource
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from foreword.capture.chunking import Chunk
+    from foreword.capture.documents.chunking import Chunk
     from foreword.engine import ContextEngine, Forgotten
     from foreword.indexer import Indexed
     from foreword.types import Trust

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO, Self
 
-    from foreword.capture.walk import SourceFile
+    from foreword.capture.folder.walk import SourceFile
     from foreword.reading import Reading
 
     Asked = tuple[SourceFile, str]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
-from foreword.capture import walk
-from foreword.capture.current import cut, stamp
+from foreword.capture.folder import walk
+from foreword.capture.folder.current import cut, stamp
 from foreword.capture.purge import are_clean
 from foreword.capture.statement import sound_item, without_secrets
 from foreword.errors import ValidationError
@@ -21,8 +21,8 @@ from foreword.views import views
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from foreword.capture.walk import SourceFile
-    from foreword.capture.worth import Skipped
+    from foreword.capture.folder.walk import SourceFile
+    from foreword.capture.folder.worth import Skipped
     from foreword.tokens import Tokenizer
     from foreword.types import Item, Views
 

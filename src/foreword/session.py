@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from foreword import pipeline
-from foreword.capture.entities import find_entities
+from foreword.capture.names.entities import find_entities
 from foreword.capture.redact import redact
 from foreword.capture.statement import sound
 from foreword.compose.allocation import AllocationStrategy, Dynamic, sound_strategy

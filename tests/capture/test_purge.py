@@ -9,10 +9,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.current import cut
+from foreword.capture.folder.current import cut
+from foreword.capture.folder.walk import SourceFile
 from foreword.capture.purge import are_clean, without_keys
 from foreword.capture.statement import without_secrets
-from foreword.capture.walk import SourceFile
 from foreword.types import Item
 
 

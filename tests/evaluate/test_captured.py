@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreword.capture.code import units
-from foreword.capture.commits import FILES, commits
-from foreword.capture.documents import chunks
+from foreword.capture.code.units import units
+from foreword.capture.documents.pieces import chunks
+from foreword.capture.folder.commits import FILES, commits
 from foreword.capture.statement import sound_item
 from foreword.evaluate.captured import captured
 from foreword.types import Item

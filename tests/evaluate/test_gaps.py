@@ -9,7 +9,7 @@ import pytest
 from foreword.errors import ValidationError
 from foreword.evaluate import gaps
 from foreword.evaluate.gap_tables import ENCODED, OURS, PLAIN, PRECISION, RECALL, counted
-from foreword.recall.gap_types import VALID_GAP_REASONS
+from foreword.recall.gaps.types import VALID_GAP_REASONS
 
 
 @pytest.fixture(scope="module")

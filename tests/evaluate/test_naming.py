@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.capture.entities import find_entities
+from foreword.capture.names.entities import find_entities
 from foreword.errors import ValidationError
 from foreword.evaluate.naming import HALVES, SET, Tally, marked, measure_naming, read
 

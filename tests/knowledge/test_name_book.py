@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.capture.entities import find_entities
+from foreword.capture.names.entities import find_entities
 from foreword.dialogue import Turn
 from foreword.knowledge.registry import EntityRegistry
 

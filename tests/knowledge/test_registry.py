@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.capture.entities import find_entities
+from foreword.capture.names.entities import find_entities
 from foreword.dialogue import Turn
 from foreword.errors import ValidationError
 from foreword.knowledge.registry import EntityRegistry

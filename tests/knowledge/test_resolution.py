@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.capture.entities import find_entities
+from foreword.capture.names.entities import find_entities
 from foreword.dialogue import DialogueState, Turn
 from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.resolution import AKIN, EXACT, SLIP, EntityResolver

@@ -6,21 +6,27 @@ import subprocess
 import sys
 
 _LATE = """
+import threading
 import time
+from pathlib import Path
+
 from foreword.config import Settings
 from foreword.engine import ContextEngine
 from foreword.testing import HashEmbeddings
-from pathlib import Path
+
+answered = threading.Event()
 
 class Slow(HashEmbeddings):
     def embed(self, text):
-        time.sleep(0.3)
+        answered.wait(30)
+        time.sleep(0.5)  # by then the process would have ended
         print("came to an end", flush=True)
         return super().embed(text)
 
 engine = ContextEngine(settings=Settings(home=Path({home!r})), embedding_provider=Slow(8))
 found = engine.preview_context("Anything?", "w", deadline_ms=20)
 print("answered", flush=True)
+answered.set()
 """
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from foreword.capture.entities import find_entities
+from foreword.capture.names.entities import find_entities
 from foreword.dialogue import Turn
 from foreword.errors import StorageError
 from foreword.recipes.followed import FollowedTurns

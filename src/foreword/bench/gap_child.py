@@ -23,9 +23,9 @@ from foreword.bench.processes import answer, say
 from foreword.config import Settings
 from foreword.demo import sample_lines
 from foreword.engine import ContextEngine
-from foreword.recall.gap_words import sentences
-from foreword.recall.gaps import find_gap
-from foreword.recipes.gap import EngineMemory, InjectionConfig, manage_context_injection
+from foreword.recall.gaps.detect import find_gap
+from foreword.recall.gaps.words import sentences
+from foreword.recipes.gap.injection import EngineMemory, InjectionConfig, manage_context_injection
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 from foreword.store.base import Amend, PutVectors, Vector

@@ -11,11 +11,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from foreword.capture.code import WINDOW, units
-from foreword.capture.commits import told
-from foreword.capture.decode import sound_text
-from foreword.capture.documents import chunks
-from foreword.capture.languages import DOCUMENTS, SNIFFED, language_of
+from foreword.capture.code.languages import DOCUMENTS, SNIFFED, language_of
+from foreword.capture.code.units import WINDOW, units
+from foreword.capture.documents.pieces import chunks
+from foreword.capture.folder.commits import told
+from foreword.capture.folder.decode import sound_text
 from foreword.capture.purge import without_keys
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from foreword.recall.gap_types import VALID_GAP_REASONS
+from foreword.recall.gaps.types import VALID_GAP_REASONS
 from foreword.report import Report, Table
 
 if TYPE_CHECKING:

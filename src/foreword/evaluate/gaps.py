@@ -27,17 +27,17 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import ValidationError
 from foreword.evaluate import gap_tables
 from foreword.evaluate.gap_tables import ENCODED, OURS, PLAIN, Judged
-from foreword.recall.gap_asking import request
-from foreword.recall.gap_state import messages, plain, value
-from foreword.recall.gap_types import VALID_GAP_REASONS
-from foreword.recall.gaps import READ, find_gap
+from foreword.recall.gaps.asking import request
+from foreword.recall.gaps.detect import READ, find_gap
+from foreword.recall.gaps.state import messages, plain, value
+from foreword.recall.gaps.types import VALID_GAP_REASONS
 from foreword.spaces.bundled import BundledEmbeddingProvider
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from foreword.recall.gap_listener import Encode
+    from foreword.recall.gaps.listener import Encode
     from foreword.report import Report
 
 FILE = "gaps.jsonl"

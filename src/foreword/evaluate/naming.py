@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword.capture.entities import find_entities
+from foreword.capture.names.entities import find_entities
 from foreword.dialogue import ENTITY_TYPES, DialogueState, Turn
 from foreword.errors import ValidationError
 from foreword.knowledge.registry import EntityRegistry

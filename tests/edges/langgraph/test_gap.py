@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 
 from foreword.edges.langgraph import gap_node, injected_text
 from foreword.frame import framed
-from foreword.recipes.gap import InjectionConfig
+from foreword.recipes.gap.injection import InjectionConfig
 
 ASKS = AIMessage(
     "I need more information: which database did we choose, Postgres or MySQL?", name="developer"

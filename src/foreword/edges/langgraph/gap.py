@@ -15,13 +15,13 @@ from langchain_core.runnables import RunnableLambda
 
 from foreword.frame import framed
 from foreword.log import get_logger
-from foreword.recall.gap_state import value
-from foreword.recall.gap_types import INJECTED_CONTEXT
-from foreword.recipes.gap import EngineMemory, manage_context_injection
+from foreword.recall.gaps.state import value
+from foreword.recall.gaps.types import INJECTED_CONTEXT
+from foreword.recipes.gap.injection import EngineMemory, manage_context_injection
 
 if TYPE_CHECKING:
     from foreword.engine import ContextEngine
-    from foreword.recipes.gap import InjectionConfig
+    from foreword.recipes.gap.injection import InjectionConfig
 
 _log = get_logger("foreword.langgraph")
 

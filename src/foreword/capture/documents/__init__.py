@@ -1,0 +1,1 @@
+"""Documents become items, and chunks."""

@@ -1,0 +1,1 @@
+"""The files and the history of a folder."""

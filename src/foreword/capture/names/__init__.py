@@ -1,0 +1,1 @@
+"""Who and what a text names."""

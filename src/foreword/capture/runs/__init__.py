@@ -1,0 +1,1 @@
+"""What commands that test or build have shown."""

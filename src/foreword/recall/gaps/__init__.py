@@ -1,0 +1,1 @@
+"""Whether an agent lacks context, and what could fill the gap."""

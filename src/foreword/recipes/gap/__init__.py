@@ -1,0 +1,1 @@
+"""The recipe `gap`: an agent lacks context, and gets it."""

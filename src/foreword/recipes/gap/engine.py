@@ -1,0 +1,283 @@
+"""Foreword's own engine as the memory that gaps are filled from.
+
+Tells the engine's probabilities on the scale of `recall.gaps.relevance`, judges the texts of a state on the
+same scale, and keeps the receipts. Which of its answers are injected is not decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+from foreword import pipeline
+from foreword.errors import EmbeddingError
+from foreword.log import get_logger
+from foreword.options import MAX_LIMIT, SearchOptions, named, whole
+from foreword.pipeline import SEARCH, drop_repeats, drop_superseded
+from foreword.recall.gaps.listener import weights
+from foreword.recall.gaps.memory import MemoryResult
+from foreword.recall.gaps.relevance import covered, judged, relevance, stretched
+from foreword.store.base import PutReceipt, Tell
+from foreword.types import Filters, Item, text_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from foreword.options import Lane
+    from foreword.pipeline import Draft, Kit
+    from foreword.recall.gaps.listener import Encode
+    from foreword.store.base import Store
+    from foreword.tokens import Tokenizer
+    from foreword.types import Receipt, SearchResult
+
+_log = get_logger("foreword.gap")
+
+DECISION_TYPES = (
+    "decision",
+    "requirement_clarification",
+    "story_prioritization",
+    "architecture_choice",
+    "implementation_approach",
+    "test_strategy",
+    "conflict_resolution",
+)
+"""The types of item that are decisions."""
+
+PATTERN_TYPES = (
+    "pattern",
+    "convention",
+    "naming_function",
+    "naming_class",
+    "naming_variable",
+    "naming_module",
+    "structure_directory",
+    "structure_file",
+    "import_style",
+    "design_pattern",
+)
+"""The types of item that say how things are done."""
+
+ARCHITECTURE_TYPES = frozenset({"adr", "architecture", "constraint", "architecture_choice"})
+
+ENCODED = 2
+"""So many texts of a state are encoded for a question: those that most of its words speak for."""
+
+OPEN = (0.25, 0.95)
+"""A text whose words make it less relevant than this, or more, needs no encoder to be judged."""
+
+ENCODED_CHARACTERS = 160
+"""So much of each: what a text is about shows early, and an encoder takes time by the word."""
+
+REMEMBERED = 2_000
+"""So many vectors of texts are kept: a state's messages come again with the next gap."""
+
+_AGENT_DECISIONS, _LOOKED_AT = 200, 50
+_ARCHITECTURE = re.compile(
+    r"(?:^|[/_\W])(?:adrs?|architecture|architectural|constraints?)(?:$|[/_\W\d])", re.IGNORECASE
+)
+
+
+class Engine(Protocol):
+    """What this memory needs of a `ContextEngine`."""
+
+    @property
+    def store(self) -> Store:
+        """Where the items are, and the receipts go."""
+        ...
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How tokens are counted."""
+        ...
+
+    @property
+    def kit(self) -> Kit:
+        """The encoder is among these tools."""
+        ...
+
+    def draft(self, query: str, workspace: str, options: SearchOptions, recipe: str, budget: int) -> Draft:
+        """A question ready for the stages of a recipe."""
+        ...
+
+    def embedded(self, question: str) -> list[float] | None:
+        """The vector of a question."""
+        ...
+
+
+class EngineMemory:
+    """One workspace of an engine as a memory.
+
+    With a `session`, what that session was told before is known as such, and what is injected is recorded as
+    told to it.
+    """
+
+    def __init__(
+        self, engine: Engine, workspace: str, *, session: str | None = None, lane: Lane = "fast"
+    ) -> None:
+        self.workspace = named(workspace)
+        self.session = session
+        self._engine = engine
+        self._lane: Lane = lane
+        self._vectors: OrderedDict[str, Sequence[float]] = OrderedDict()
+        self._asking, self._encoding = threading.Lock(), threading.Lock()
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How tokens are counted."""
+        return self._engine.tokenizer
+
+    @property
+    def encode(self) -> Encode | None:
+        """What gives vectors, if it is the encoder that the judge of requests was taught with."""
+        encoder = self._engine.kit.encoder
+        if encoder is None or encoder.digest != weights().encoder:
+            return None
+        return lambda text: encoder.embed_items([Item(text, self.workspace)])[0]
+
+    async def search_similar(self, query: str, k: int = 5) -> list[MemoryResult]:
+        """Items of every kind near to a question."""
+        return await asyncio.to_thread(self._found, query, k)
+
+    async def search_decisions(
+        self, query: str, filters: Mapping[str, Any] | None = None, k: int = 5
+    ) -> list[MemoryResult]:
+        """Decisions near to a question; with `filters`, those whose facts are these."""
+        fits = (lambda item: _holds(item, filters)) if filters else None
+        return await asyncio.to_thread(self._found, query, k, fits, memory_types=DECISION_TYPES)
+
+    async def search_patterns(
+        self, query: str, pattern_type: str | None = None, k: int = 5
+    ) -> list[MemoryResult]:
+        """Patterns near to a question; of one type, if it is named."""
+        types = PATTERN_TYPES if pattern_type is None else (pattern_type,)
+        return await asyncio.to_thread(self._found, query, k, None, memory_types=types)
+
+    async def search_architecture(self, query: str, k: int = 5) -> list[MemoryResult]:
+        """Decisions on architecture, and constraints: told by type, by path or by heading."""
+        return await asyncio.to_thread(self._found, query, k, _is_architecture)
+
+    async def get_decisions_by_agent(self, agent_type: str, limit: int = 10) -> list[MemoryResult]:
+        """What an agent decided, newest first; nothing was asked, so nothing is relevant yet."""
+        whole("limit", limit, 1, MAX_LIMIT)
+        newest = await asyncio.to_thread(
+            self._engine.store.recent, self.workspace, Filters(types=DECISION_TYPES), _AGENT_DECISIONS
+        )
+        agent = agent_type.casefold()
+        own = [item for item in newest if agent in (item.source.name.casefold(), _agent(item))]
+        return [_result(item, 0.0) for item in own[:limit]]
+
+    async def judge(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
+        """The relevance of each text, by its words, and of the most promising by their meaning as well."""
+        return await asyncio.to_thread(self._judged, query, texts, kinds)
+
+    # For the recipe
+
+    def draft(self, query: str, budget: int) -> Draft:
+        """An empty context in the making: the question without its secrets, the time, the tools."""
+        return self._engine.draft(query, self.workspace, SearchOptions(), "gap", budget)
+
+    def told(self) -> frozenset[str]:
+        """What the session's context holds already."""
+        return self._engine.store.told(self.workspace, self.session) if self.session else frozenset()
+
+    def record(self, receipt: Receipt, told: Sequence[str]) -> None:
+        """Keep a receipt; these items the session has been told."""
+        if self.session and told:
+            self._engine.store.post(Tell(self.workspace, self.session, tuple(told), receipt.created_at))
+        self._engine.store.post(PutReceipt(self.workspace, receipt))
+
+    # Inside
+
+    def _found(
+        self,
+        query: str,
+        limit: int,
+        fits: Callable[[Item], bool] | None = None,
+        memory_types: Sequence[str] = (),
+    ) -> list[MemoryResult]:
+        depth = whole("k", limit, 1, MAX_LIMIT) if fits is None else max(_LOOKED_AT, limit)
+        options = SearchOptions(limit=depth, memory_types=memory_types, lane=self._lane)
+        with suppress(EmbeddingError):  # the search itself says what is wrong
+            self._vector(query)
+        draft = self._engine.draft(query, self.workspace, options, "gap", 0)
+        draft = pipeline.run(draft, (*SEARCH, drop_superseded, drop_repeats))
+        fitting = [one for one in draft.results if fits is None or fits(one.memory)]
+        return [_result(one.memory, relevance(one.score), one) for one in fitting[:limit]]
+
+    def _judged(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
+        shares = covered(query, texts)
+        scores = [judged(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
+        undecided = (at for at, score in enumerate(scores) if OPEN[0] <= score <= OPEN[1])
+        best = sorted(undecided, key=lambda at: (-shares[at], -at))[:ENCODED]
+        try:
+            near = self._cosines(query, [texts[at][:ENCODED_CHARACTERS] for at in best])
+        except EmbeddingError as error:
+            _log.warning("texts are judged by their words alone", problem=str(error))
+            return scores
+        for at, cosine in zip(best, near, strict=False):  # where there is no encoder, there are none
+            scores[at] = judged(cosine, shares[at], kinds[at])
+        return scores
+
+    def _vector(self, query: str) -> list[float] | None:
+        """The vector of a question: several ask the same at once, and it is made once."""
+        with self._asking:
+            return self._engine.embedded(query)
+
+    def _cosines(self, query: str, texts: Sequence[str]) -> list[float]:
+        """The cosine of each text to a question; none where there is no encoder."""
+        encoder = self._engine.kit.encoder
+        if encoder is None or not texts:
+            return []
+        asked = self._vector(query) or ()
+        with self._encoding:
+            fresh = [text for text in dict.fromkeys(texts) if text_hash(text) not in self._vectors]
+            made = encoder.embed_items([Item(text, self.workspace) for text in fresh]) if fresh else []
+            self._vectors.update({text_hash(text): one for text, one in zip(fresh, made, strict=True)})
+            vectors = [self._vectors[text_hash(text)] for text in texts]
+            while len(self._vectors) > REMEMBERED:
+                self._vectors.popitem(last=False)
+        strangers = pipeline.unrelated(self._engine.kit)
+        return [stretched(_cosine(asked, one), strangers) for one in vectors]
+
+
+def _result(item: Item, score: float, found: SearchResult | None = None) -> MemoryResult:
+    facts: dict[str, Any] = {
+        "id": item.id,
+        "kind": item.kind,
+        "type": item.label,
+        "author": item.source.name,
+        "trust": item.source.trust,
+        "created_at": item.created_at.isoformat(),
+    }
+    if item.about:
+        facts["about"] = item.about
+    if found is not None:
+        facts["probability"] = round(found.score, 4)
+    return MemoryResult(item.id, item.text, score, facts)
+
+
+def _holds(item: Item, wanted: Mapping[str, Any]) -> bool:
+    known = {**item.metadata, "type": item.label, "agent": _agent(item) or item.source.name}
+    return all(str(known.get(key, "")).casefold() == str(fact).casefold() for key, fact in wanted.items())
+
+
+def _agent(item: Item) -> str:
+    return str(item.metadata.get("agent") or item.metadata.get("agent_type") or "").casefold()
+
+
+def _is_architecture(item: Item) -> bool:
+    if item.label.casefold() in ARCHITECTURE_TYPES:
+        return True
+    headings = item.metadata.get("headings")
+    places = (str(item.metadata.get("path", "")), *(headings if isinstance(headings, list) else ()))
+    return item.kind == "document" and any(_ARCHITECTURE.search(str(place)) for place in places)
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    size = math.hypot(*one) * math.hypot(*other)
+    return sum(a * b for a, b in zip(one, other, strict=True)) / size if size else 0.0

@@ -1,0 +1,230 @@
+"""Names, addresses, files, dates and code are found where they stand; what only looks like them is not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.capture.names.entities import MOST_READ, Mention, apart, find_entities
+from foreword.dialogue import ENTITY_TYPES
+
+
+def found(text):
+    return [(mention.text, mention.entity_type) for mention in find_entities(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Anna Kowalski joined Acme Corp in Berlin.", ["person", "organisation", "place"]),
+        ("Write to maria.lopez@example.com by Friday.", ["email", "date"]),
+        ("See https://example.org/a?b=1, then www.example.com.", ["url", "url"]),
+        ("src/app/main.py calls parse_config() and getUserName.", ["file", "code", "code"]),
+        ("Upgrade Django to v4.2.11 for PROJ-118 and #42.", ["thing", "version", "ticket", "ticket"]),
+    ],
+)
+def test_every_kind_is_found(text, expected):
+    assert [kind for _, kind in found(text)] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It costs $3.50 and takes 2.5 hours.",
+        "Will this mark the row as done?",
+        "May I ask a question?",
+        "The French press is broken; he speaks Japanese.",
+        "Is it OK to use HTTP and/or JSON, e.g. UTF-8?",
+        "The turkey was dry but the china was pretty.",
+        "Oh My God, What A Day",
+        "Call me at noon.",
+    ],
+)
+def test_what_only_looks_like_a_name_is_none(text):
+    assert found(text) == []
+
+
+def test_a_name_in_any_case_is_found_when_it_is_listed():
+    assert found("anna met carlos in madrid") == [
+        ("anna", "person"),
+        ("carlos", "person"),
+        ("madrid", "place"),
+    ]
+    assert found("CALL JOHN SMITH IN LONDON NOW") == [("JOHN SMITH", "person"), ("LONDON", "place")]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "kind"),
+    [
+        ("I work with Zubrowski on this.", "Zubrowski", "person"),
+        ("We flew to Quxville last week.", "Quxville", "place"),
+        ("She has a job at Frobnitz now.", "Frobnitz", "organisation"),
+        ("We cache it in a Frobnitz table.", "Frobnitz", "thing"),
+        ("Thanks, Zubra!", "Zubra", "person"),
+    ],
+)
+def test_a_name_in_no_list_is_told_by_its_surroundings(text, name, kind):
+    assert (name, kind) in found(text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Dana O'Neill",
+        "Ursula von der Leyen",
+        "Joost van den Berg",
+        "Florian de la Croix",
+        "Khalid bin Rashid",
+        "Ibrahim al-Farsi",
+        "Mara Lind",
+        "Christopher Lane",
+    ],
+)
+def test_a_full_name_that_acts_is_one_person(name):
+    assert found(f"{name} ordered a cake.") == [(name, "person")]
+    assert found(f"Please tell {name} about it.")[:1] == [(name, "person")]
+
+
+@pytest.mark.parametrize("text", ["Let's walk to Hyde Park.", "We met on Penny Lane."])
+def test_a_place_that_ends_like_a_family_stays_a_place(text):
+    assert [kind for _, kind in found(text)] == ["place"]
+
+
+def test_a_place_that_acts_is_a_person():
+    assert found("Hye-jin Park ordered a cake.") == [("Hye-jin Park", "person")]
+    assert found("Hye-jin Park is full of trees.") == [("Hye-jin Park", "place")]
+
+
+def test_who_is_listed_among_people_is_one():
+    assert found("Candidates: Amir Khan, Beate Vogel and Chen Wu.") == [
+        ("Amir Khan", "person"),
+        ("Beate Vogel", "person"),
+        ("Chen Wu", "person"),
+    ]
+
+
+def test_of_whom_she_is_said_is_a_person_and_what_has_an_article_is_none():
+    assert found("A parcel for Zsófia Kertész arrived. She may fetch it.") == [("Zsófia Kertész", "person")]
+    assert found("A parcel for Zsófia Kertész arrived.") == [("Zsófia Kertész", "thing")]
+    assert found("We saw the Blue Lagoon. She liked it.") == [("Blue Lagoon", "thing")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Wir treffen uns am Dienstag.", "Nos vemos el Miércoles.", "Rendez-vous Jeudi ?", "Freitags nie."],
+)
+def test_weekdays_of_other_languages_are_dates(text):
+    assert [kind for _, kind in found(text)] == ["date"]
+
+
+def test_a_family_that_is_called_like_a_day_is_a_family():
+    assert found("We heard Maria Domingo.") == [("Maria Domingo", "person")]
+
+
+def test_a_title_is_told_and_is_not_part_of_the_name():
+    (mention,) = find_entities("Ask Mrs. Thompson first.")
+    assert (mention.text, dict(mention.attributes)) == ("Thompson", {"address": "Mrs", "gender": "female"})
+
+
+def test_a_given_name_tells_a_gender_only_where_it_can():
+    genders = [mention.attributes.get("gender") for mention in find_entities("Anna, Carlos and Alex agree.")]
+    assert genders == ["female", "male", None]
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("due 2024-09-14 at noon", "2024-09-14"),
+        ("on 3 May 2024", "3 May 2024"),
+        ("on March 3rd, 2023", "March 3rd, 2023"),
+        ("since 2019", "2019"),
+        ("two days ago", "two days ago"),
+        ("See you next Monday!", "next Monday"),
+        ("in Q3 2024", "Q3 2024"),
+        ("by the end of the month", "the end of the month"),
+    ],
+)
+def test_dates_are_found_as_they_were_said(text, date):
+    assert found(text) == [(date, "date")]
+
+
+def test_backticks_quote_code_and_what_has_a_shape_keeps_it():
+    assert found("set `retries` in `conf/app.toml`") == [("retries", "code"), ("conf/app.toml", "file")]
+
+
+def test_of_two_that_overlap_the_longer_stays():
+    short, long = Mention("ab", "thing", 3, 5), Mention("xxabc", "file", 1, 6)
+    assert apart([short, long]) == [long]
+    assert apart([Mention("ab", "thing", 0, 2), Mention("bcd", "file", 1, 4)]) == [
+        Mention("bcd", "file", 1, 4)
+    ]
+
+
+_PIECES = st.sampled_from(
+    [
+        "Anna",
+        "anna",
+        "Mr.",
+        "of",
+        "University",
+        "the",
+        "Berlin",
+        "3",
+        "May",
+        "2024",
+        "v1.2.3",
+        "`x`",
+        "a/b.py",
+        "&",
+        "@",
+        "#12",
+        "don't",
+        "I",
+        "'s",
+        "\n",
+        ". ",
+        ", ",
+        " ",
+        "(",
+        "é",
+        "日本",
+        "İ",
+        "ß",
+        "́",
+        "AB-1",
+        "_",
+        "-",
+    ]
+)
+
+
+@settings(max_examples=1_500)
+@given(st.lists(_PIECES, max_size=25).map("".join) | st.text(max_size=80))
+def test_mentions_are_stretches_of_the_text_in_order_and_apart(text):
+    end = 0
+    for mention in find_entities(text):
+        assert text[mention.start : mention.end] == mention.text != ""
+        assert mention.start >= end
+        assert mention.entity_type in ENTITY_TYPES
+        end = mention.end
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "A ", "a/", "a.b", "a@", "1.", "a_", "`a", "AB-", "in a few ", "University of the ", "'a", "../"],
+)
+def test_hostile_text_costs_what_its_length_costs(piece):
+    costs = []
+    for size in (20_000, 160_000):
+        started = time.thread_time()
+        find_entities(piece * (size // len(piece)))
+        costs.append(time.thread_time() - started)
+    assert costs[1] < 8 * costs[0] * 4 + 0.05
+
+
+def test_what_comes_after_a_megabyte_is_not_read():
+    assert found("." * MOST_READ + " Anna Kowalski") == []

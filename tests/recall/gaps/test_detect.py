@@ -1,0 +1,295 @@
+"""A gap is seen where an agent lacks something, for every reason there is, and nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.recall.gaps.detect import current_agent, detect_context_gap, find_gap, receiving_agent
+
+MEANINGLESS = ("", "   ", None, 0, [], {}, False)
+
+
+def agent(name, text, **more):
+    return {"role": "assistant", "name": name, "content": text, **more}
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def reasons(state):
+    gap = find_gap(state)
+    return [] if gap is None else [sign.reason for sign in gap.reasons]
+
+
+def talk(*messages, **state):
+    return {"messages": list(messages), "current_agent": "dev", **state}
+
+
+LACK = agent("dev", "I need clarification on the export: CSV or Parquet?")
+CIRCLE = [
+    agent("pm", "Acceptance criteria for refunds are incomplete, returning the story to the analyst."),
+    agent("analyst", "Refund criteria depend on the priority the pm sets, returning the story to the pm."),
+] * 2
+SLOW = {"metrics": {"agent_cycle_times": {"dev": 500.0}, "overall_cycle_time": 100.0}}
+
+
+def test_the_awaited_answer_is_the_same():
+    gap = asyncio.run(detect_context_gap(talk(LACK)))
+    assert (gap.agent, gap.reason, gap.confidence) == ("dev", "clarification_requested", 0.9)
+    assert "CSV or Parquet" in gap.context_query
+    assert asyncio.run(detect_context_gap({})) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "confidence"),
+    [
+        (talk(LACK), "clarification_requested", 0.9),
+        (
+            talk(agent("dev", "Go on.", metadata={"clarification_needed": True})),
+            "clarification_requested",
+            0.95,
+        ),
+        (talk(cycle_analysis={"circular_detected": True}), "circular_logic", 0.8),
+        (talk(*CIRCLE), "circular_logic", 0.75),
+        (talk(health_status=SLOW), "long_cycle_time", 0.6),
+        (talk(gate_blocked=True, gate_failure="missing_context"), "gate_failure", 0.85),
+        (talk(missing_context=True), "explicit_flag", 0.95),
+    ],
+)
+def test_each_indicator_alone_shows_a_gap(state, reason, confidence):
+    gap = find_gap(state)
+    assert (gap.reason, gap.confidence) == (reason, confidence)
+    assert reasons(state) == [reason]
+
+
+def test_every_reason_is_told_and_the_surest_is_acted_upon():
+    state = talk(
+        LACK,
+        cycle_analysis={"circular_detected": True},
+        health_status=SLOW,
+        gate_blocked=True,
+        gate_failure="context missing",
+        missing_context="the agreed file format",
+    )
+    gap = find_gap(state)
+    assert reasons(state) == [
+        "explicit_flag", "clarification_requested", "gate_failure", "circular_logic", "long_cycle_time",
+    ]  # fmt: skip
+    assert (gap.reason, gap.confidence) == ("explicit_flag", 0.95)
+    assert len(gap.indicators) == 5
+    assert gap.context_query == "the agreed file format"
+
+
+def test_question_marks_are_no_gap():
+    assert (
+        reasons(talk(agent("dev", "Ready? Set? Go? All tests pass. Shall I commit? Do you want more?"))) == []
+    )
+
+
+def test_a_request_is_none_any_more_once_it_is_answered():
+    assert reasons(talk(LACK)) == ["clarification_requested"]
+    assert reasons(talk(LACK, user("CSV."))) == []
+    assert reasons(talk(LACK, agent("pm", "The export is CSV."))) == []
+    assert reasons(talk(LACK, agent("dev", "Found it in the docs, going on."))) == []
+
+
+def test_a_shrug_a_question_back_or_unrelated_news_answers_nothing():
+    for after in (
+        user("I don't know."),
+        agent("pm", "Why do you ask?"),
+        agent("tester", "All login tests are written."),
+        {"role": "tool", "name": "grep", "content": "No matches found."},
+    ):
+        assert reasons(talk(LACK, after)) == ["clarification_requested"]
+
+
+def test_somebody_elses_words_are_no_request():
+    for quoted in (
+        'The customer wrote "I need clarification, what do you mean?" and was answered.',
+        "> I need clarification on this.\nSettled in version two.",
+        "```\nraise Unclear('I need more information')\n```\nCommitted.",
+        "The label is `need more info?` now.",
+    ):
+        assert reasons(talk(agent("dev", quoted))) == []
+    assert reasons(talk(user("I need clarification on the export, what do you mean?"))) == []
+
+
+def test_an_old_request_is_forgotten():
+    since = [agent("tester", f"Wrote test {number}.") for number in range(12)]
+    assert reasons(talk(LACK, *since)) == []
+
+
+def test_a_review_goes_to_and_fro_without_being_a_circle():
+    review = []
+    for comment in ("Rename the variable.", "Add a test for expiry.", "Split the long function."):
+        review += [agent("dev", "Fixed, please review again."), agent("reviewer", comment)]
+    assert reasons(talk(*review)) == []
+
+
+def test_numbers_that_change_are_news_and_no_circle():
+    stories = []
+    for number in range(4):
+        stories += [agent("pm", f"Story {number} is ready."), agent("dev", f"Story {number} is done now.")]
+    assert reasons(talk(*stories)) == []
+
+
+def test_whoever_analyses_cycles_is_believed():
+    assert reasons(talk(*CIRCLE, cycle_analysis={"circular_detected": False})) == []
+    gap = find_gap(talk(cycle_analysis={"circular_detected": True, "topic": "refund criteria of guests"}))
+    assert "refund criteria" in gap.context_query
+
+
+def test_an_agent_is_compared_with_itself_where_its_history_is_known():
+    def health(times, overall=100.0):
+        return {"metrics": {"agent_cycle_times": {"dev": times}, "overall_cycle_time": overall}}
+
+    assert reasons(talk(health_status=health([300, 310, 290, 320]))) == []
+    assert reasons(talk(health_status=health([30, 31, 29, 90]))) == ["long_cycle_time"]
+    assert reasons(talk(health_status=health(199.0))) == []
+    assert reasons(talk(health_status=health(200.0))) == []
+    assert reasons(talk(health_status=health(201.0))) == ["long_cycle_time"]
+
+
+@pytest.mark.parametrize("odd", [None, "n/a", -5, 0, math.nan, math.inf, True, [], {"history": 3}])
+def test_times_that_are_none_are_not_compared(odd):
+    metrics = {"agent_cycle_times": {"dev": odd}, "overall_cycle_time": 100.0}
+    assert reasons(talk(health_status={"metrics": metrics})) == []
+    assert (
+        reasons(talk(health_status={"metrics": {"agent_cycle_times": odd, "overall_cycle_time": odd}})) == []
+    )
+
+
+def test_slow_work_that_gets_on_is_no_gap():
+    reports = [agent("dev", "Migrated the orders table."), agent("dev", "Added retries, tests pass.")]
+    assert reasons(talk(*reports, health_status=SLOW)) == []
+    assert reasons(talk(*reports[:1], *reports[:1], health_status=SLOW)) == ["long_cycle_time"]
+
+
+def test_a_gate_that_failed_for_another_reason_is_no_gap():
+    for failure in ("missing semicolon", "3 tests failed: test_context", "argument 'context' is missing", ""):
+        assert reasons(talk(gate_blocked=True, gate_failure=failure)) == []
+    assert reasons(talk(gate_blocked=False, gate_failure="missing context")) == []
+
+
+@pytest.mark.parametrize("nothing", [*MEANINGLESS, "none", "No", "false"])
+def test_a_flag_that_says_no_is_none(nothing):
+    assert reasons(talk(missing_context=nothing)) == []
+    assert reasons(talk(dev_output={"missing_context": nothing})) == []
+
+
+def test_a_flag_is_seen_wherever_an_agent_puts_it():
+    for state in (
+        talk(dev_output={"missing_context": ["ttl"]}),
+        talk(agent_outputs={"dev": {"missing_context": "ttl"}}),
+        talk(agent("dev", "missing_context: the ttl")),
+        talk({"role": "tool", "name": "lint", "content": "MISSING_CONTEXT: the ttl"}),
+        talk(agent("dev", '{"missing_context": true}')),
+    ):
+        assert reasons(state) == ["explicit_flag"], state
+
+
+def test_a_short_need_is_asked_for_together_with_the_task():
+    gap = find_gap({"missing_context": True, "current_agent": "dev", "current_task": "Seat holds expire"})
+    assert "Seat holds expire" in gap.context_query
+    assert find_gap({"missing_context": True}).context_query == "unknown"
+
+
+def test_a_query_is_never_too_long():
+    assert len(find_gap({"missing_context": "word " * 5000}).context_query) == 500
+
+
+def test_whoever_asks_is_the_one_who_lacks():
+    assert find_gap(talk(agent("pm", "I need more information about the priority."))).agent == "pm"
+    state = {"current_agent": "dev", "next_agent": "pm", "gate_blocked": True, "gate_failure": "no context"}
+    assert find_gap(state).agent == "pm"
+
+
+def test_who_speaks_and_who_receives_is_told_by_the_state():
+    assert current_agent({}) == "unknown"
+    assert receiving_agent({"current_agent": "dev", "next_agent": "Dev"}) == ""
+    assert receiving_agent({"current_agent": "dev", "handoff_context": {"target_agent": "pm"}}) == "pm"
+
+
+def test_what_could_not_be_read_is_noted_in_the_gap():
+    assert "could not be read" in find_gap(talk(None, LACK)).notes[0].message
+
+
+def test_looking_costs_the_same_however_long_the_talk():
+    long = talk(*[agent("dev", f"Step {at} of the import is done.") for at in range(5000)])
+    find_gap(long)
+    taken = min(_taken(long, time.thread_time) for _ in range(5))
+    assert taken < 0.05
+
+
+@pytest.mark.parametrize(
+    "bait",
+    [
+        "\n",
+        "select ",
+        "doc ",
+        "'a",
+        "`",
+        "> ",
+        "    x\n",
+        "need ",
+        "what do ",
+        "? ",
+        "I can't ",
+        "a" * 99,
+        "“",
+        ".",
+    ],
+)
+def test_no_text_makes_looking_slow(bait):
+    text = (bait * 8000)[:8000]
+    state = talk(
+        *[agent("dev", text)] * 12, agent("pm", f"{text} missing"), gate_failure=text, gate_blocked=True
+    )
+    started = time.thread_time()
+    find_gap(state)
+    assert time.thread_time() - started < 2
+
+
+def _taken(state, clock):
+    started = clock()
+    assert find_gap(state) is None
+    return clock() - started
+
+
+KEYS = st.sampled_from(
+    [
+        *("messages", "current_agent", "cycle_analysis", "circular_detected", "health_status", "metrics"),
+        *("content", "agent_cycle_times", "overall_cycle_time", "gate_blocked", "gate_failure", "role"),
+        *(
+            "missing_context",
+            "output",
+            "dev_output",
+            "agent_outputs",
+            "handoff_context",
+            "current_task",
+            "dev",
+        ),
+    ]
+)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=1000)
+@given(st.dictionaries(KEYS, ANYTHING, max_size=5))
+def test_no_state_makes_detection_fail(state):
+    gap = find_gap(state)
+    if gap is not None:
+        assert gap.reasons
+        assert gap.confidence == max(sign.confidence for sign in gap.reasons)
+        assert gap.context_query

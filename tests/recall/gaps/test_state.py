@@ -1,0 +1,181 @@
+"""States and messages of every shape are read; what cannot be read is passed over and noted."""
+
+from __future__ import annotations
+
+from collections import UserDict
+from dataclasses import dataclass, field
+from types import MappingProxyType, SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.frame import framed
+from foreword.recall.gaps.state import as_fields, keys, message_of, messages, plain, value
+
+
+def read(one):
+    return message_of(one, 0)
+
+
+@pytest.mark.parametrize(
+    ("one", "role", "name", "text"),
+    [
+        ("hello", "agent", "", "hello"),
+        ("dev: hello", "agent", "dev", "hello"),
+        ("user: hello", "user", "", "hello"),
+        (("human", "hello"), "user", "", "hello"),
+        (["assistant", "hello"], "agent", "", "hello"),
+        ({"role": "user", "content": "hello"}, "user", "", "hello"),
+        ({"role": "analyst", "content": "hello"}, "agent", "analyst", "hello"),
+        ({"type": "ai", "content": "hello", "name": "dev"}, "agent", "dev", "hello"),
+        ({"role": "tool", "name": "grep", "text": "hello"}, "tool", "grep", "hello"),
+        ({"content": [{"type": "text", "text": "hel"}, "lo"]}, "agent", "", "hel\nlo"),
+        (
+            {"content": [{"type": "image", "url": "x"}, {"type": "text", "text": "hello"}]},
+            "agent",
+            "",
+            "hello",
+        ),
+        ({"content": "hello", "additional_kwargs": {"agent": "pm"}}, "agent", "pm", "hello"),
+        (SimpleNamespace(type="ai", content="hello", name=None), "agent", "", "hello"),
+        (SimpleNamespace(content="hello", type=object()), "agent", "", "hello"),
+    ],
+)
+def test_a_message_is_read_whatever_its_shape(one, role, name, text):
+    message = read(one)
+    assert (message.role, message.name, message.text) == (role, name, text)
+
+
+@pytest.mark.parametrize("one", [None, 42, b"bytes", {}, {"role": "user"}, ("a",), ("a", 1), object(), ""])
+def test_what_is_no_message_is_passed_over(one):
+    assert read(one) is None
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        "I need more information: when do tokens expire?",
+        "Blocked: nobody gave me the rates.",
+        "Open question: who signs?",
+        "Missing so far: the seat count.",
+    ],
+)
+def test_what_an_agent_says_before_a_colon_is_not_its_name(one):
+    message = message_of(one, 0)
+    assert (message.name, message.text) == ("", one)
+
+
+@pytest.mark.parametrize("name", ["dev", "Product Owner", "search agent", "judge", "QA-2"])
+def test_a_name_before_a_colon_is_the_speakers(name):
+    message = message_of(f"{name}: the tests pass", 0)
+    assert (message.name, message.text) == (name, "the tests pass")
+
+
+def test_the_real_messages_of_langchain_are_read():
+    lc = pytest.importorskip("langchain_core.messages")
+    said = [
+        lc.HumanMessage("hi"),
+        lc.AIMessage("hello", name="dev", additional_kwargs={"clarification_needed": True}),
+        lc.ToolMessage("3 rows", name="sql", tool_call_id="1"),
+        lc.SystemMessage("be kind"),
+        lc.AIMessage([{"type": "text", "text": "in parts"}]),
+        lc.AIMessage("", tool_calls=[{"name": "grep", "args": {}, "id": "2"}]),
+    ]
+    heard = messages({"messages": said})
+    assert [m.role for m in heard.messages] == ["user", "agent", "tool", "system", "agent", "agent"]
+    assert heard.messages[1].flags == {"clarification_needed": True}
+    assert heard.messages[4].text == "in parts"
+    assert heard.messages[5].calls_tools
+    assert heard.notes == ()
+
+
+def test_malformed_messages_leave_a_note_and_the_rest():
+    heard = messages({"messages": ["one", None, {"role": "x"}, "two"]})
+    assert [message.text for message in heard.messages] == ["one", "two"]
+    assert [message.at for message in heard.messages] == [0, 3]
+    assert "2 could not be read" in heard.notes[0].message
+    assert "1, 2" in heard.notes[0].message
+
+
+def test_a_message_that_raises_when_it_is_read_is_passed_over():
+    class Trap:
+        @property
+        def content(self):
+            raise RuntimeError("not today")
+
+    heard = messages({"messages": [Trap(), "two"]})
+    assert [message.text for message in heard.messages] == ["two"]
+    assert heard.notes
+
+
+def test_messages_that_are_no_list_are_noted():
+    for odd in ("text", 7, {"a": 1}):
+        heard = messages({"messages": odd})
+        assert heard.messages == ()
+        assert "not a list" in heard.notes[0].message
+
+
+def test_only_the_newest_are_read_when_so_asked():
+    heard = messages({"messages": [f"m{at}" for at in range(9)]}, last=3)
+    assert [message.text for message in heard.messages] == ["m6", "m7", "m8"]
+    assert [message.at for message in heard.messages] == [6, 7, 8]
+
+
+def test_what_was_injected_is_not_taken_for_what_was_said():
+    said = read(f"Before. {framed('I need more information')} After.").text
+    assert said.split() == ["Before.", "After."]
+
+
+def test_a_state_may_be_any_mapping_or_an_object():
+    @dataclass
+    class Held:
+        task: str = "export"
+        messages: list = field(default_factory=lambda: ["hi"])
+
+    for state in ({"task": "export"}, UserDict(task="export"), MappingProxyType({"task": "export"}), Held()):
+        assert value(state, "task") == "export"
+        assert "task" in keys(state)
+        assert value(state, "absent") is None
+    assert messages(Held()).messages[0].text == "hi"
+    assert keys(7) == []
+
+
+def test_a_pydantic_state_is_read_by_its_fields():
+    pydantic = pytest.importorskip("pydantic")
+
+    class State(pydantic.BaseModel):
+        task: str = "export"
+        messages: list = ["hi"]  # noqa: RUF012
+
+    assert value(State(), "task") == "export"
+    assert keys(State()) == ["task", "messages"]
+    assert as_fields(State())["messages"] == ["hi"]
+    assert "task: export" in plain(State())
+
+
+def test_any_value_has_a_text():
+    assert plain({"a": "x", "b": [1, "y"], "c": None, "d": True}) == "a: x\nb: 1\ny"
+    assert plain(object()) == ""
+    endless = []
+    endless.append(endless)
+    assert plain(endless) == ""
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["role", "type", "content", "text", "name", "metadata", "tool_calls", "x"]),
+        inner,
+        max_size=4,
+    ),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@settings(max_examples=500)
+@given(st.lists(ODD, max_size=4))
+def test_no_list_of_anything_makes_reading_fail(listed):
+    heard = messages({"messages": listed})
+    assert len(heard.messages) <= len(listed)
+    assert (len(heard.messages) < len(listed)) == bool(heard.notes)
