@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo example test lint check coverage agents agents-cache bench eval clean
+.PHONY: demo example test lint check fuzz coverage agents agents-cache bench eval clean
 
 # The real agents that `make agents` tests against, each of a known version.
 FOREWORD_AGENTS_CACHE ?= $(HOME)/.cache/foreword-agents
@@ -32,6 +32,9 @@ lint: $(READY)
 
 check: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile $(QUICK)
+
+fuzz: $(READY)          ## the same with new examples for every property
+	FOREWORD_FUZZ=1 $(BIN)/pytest -n 2 --dist loadfile $(QUICK)
 
 coverage: $(READY)      ## the same in one process, counted line by line
 	$(BIN)/coverage erase

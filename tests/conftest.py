@@ -12,8 +12,12 @@ from foreword.config import Settings
 from foreword.engine import ContextEngine
 from foreword.testing import FixedClock, HashEmbeddings
 
+# The same examples every time, so that a change is judged by what it changed; `make fuzz` looks for new ones.
 settings.register_profile(
-    "foreword", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    "foreword",
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize="FOREWORD_FUZZ" not in os.environ,
 )
 settings.load_profile("foreword")
 

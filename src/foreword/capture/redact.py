@@ -300,7 +300,7 @@ def redact_json(value: Any) -> Any:  # noqa: ANN401 - JSON is whatever it is
             for key, member in inner.items():
                 place_of_member = _unused(redact(key), copy) if isinstance(key, str) else key
                 copy[place_of_member] = member
-                pending.append((copy, place_of_member, _label(inner, key)))
+                pending.append((copy, place_of_member, redact(_label(inner, key))))
         elif isinstance(inner, (list, tuple)):
             holder[place] = items = list(inner)
             pending += [(items, index, name) for index in range(len(items))]
@@ -322,11 +322,12 @@ def _unused(key: str, members: dict[Any, Any]) -> str:
 
 
 def _redacted_under(name: str, value: str | int) -> str | int:
-    text = value if isinstance(value, str) else str(value) if abs(value) < 10**40 else ""
+    told = redact(value) if isinstance(value, str) else value
+    text = told if isinstance(told, str) else str(told) if abs(told) < 10**40 else ""
     for match in _names(f"{name}="):
         if _names_a_secret(match.string, match) and _like_secret(text[:_HEAD], match, quoted=True):
             return f"[redacted:{_kind(match)}]"
-    return redact(value) if isinstance(value, str) else value
+    return told
 
 
 @cache
