@@ -111,6 +111,35 @@ def test_a_file_that_brings_its_reader_down_is_left_out_alone(tmp_path, reading,
     assert FileRead("", skipped={"unreadable": 1}) in read
 
 
+def test_an_error_in_a_reader_is_met_by_the_one_who_asks(tmp_path, reading, asked, monkeypatch):
+    (tmp_path / "picky.py").write_text(
+        textwrap.dedent(
+            """
+            class Picky:
+                def count(self, text):
+                    raise LookupError("this counts nothing")
+            """
+        )
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import picky
+
+    picky_reading = Reading(reading.workspace, "", picky.Picky())
+    with readers.Readers(picky_reading, 2) as others, pytest.raises(LookupError, match="counts nothing"):
+        list(others.read(asked))
+
+
+def test_what_lies_in_the_folder_one_stands_in_is_not_run(tmp_path, reading, asked, monkeypatch):
+    trap = tmp_path / "trap"
+    trap.mkdir()
+    for name in ("queue", "pickle", "subprocess", "foreword"):
+        (trap / f"{name}.py").write_text(f"open({str(trap / 'sprung')!r}, 'w')")
+    monkeypatch.chdir(trap)
+    with readers.Readers(reading, 1) as others:
+        assert all(read.hash for read in others.read(asked))
+    assert not (trap / "sprung").exists()
+
+
 def test_where_no_process_can_be_started_files_are_read_one_after_another(tmp_path, root, many, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nowhere"))
     assert _index(tmp_path / "home", root)[0].files == FILES + 1

@@ -96,11 +96,13 @@ class Readers:
     def _ask(self, batch: list[Asked]) -> list[FileRead]:
         process = self._idle.get()
         try:
-            return process.read(batch)
+            read = process.read(batch)
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             process.end()
             process = _Process(self._reading).ready()
             _log.warning("a reader ended", files=[file.path for file, _ in batch], problem=str(error))
+        else:
+            return [self._reading.read(*one) for one in batch] if read is None else read
         finally:
             self._idle.put(process)
         if len(batch) == 1:
@@ -113,7 +115,8 @@ class _Process:
 
     def __init__(self, reading: Reading) -> None:
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "foreword.readers"],
+            # Without -P, what lies in the folder we stand in could pass for a module of Python's own.
+            [sys.executable, "-P", "-m", "foreword.readers"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -130,10 +133,10 @@ class _Process:
             raise OSError(f"a reader did not start: {error}") from error
         return self
 
-    def read(self, batch: list[Asked]) -> list[FileRead]:
-        """What these files hold."""
+    def read(self, batch: list[Asked]) -> list[FileRead] | None:
+        """What these files hold; None where that is an error, which whoever reads them will meet."""
         self._say(batch)
-        return cast("list[FileRead]", self._hear())
+        return cast("list[FileRead] | None", self._hear())
 
     def end(self) -> None:
         """End it, whatever it is at."""
@@ -165,7 +168,10 @@ def _serve() -> None:
             batch: list[Asked] = pickle.load(sys.stdin.buffer)  # noqa: S301
         except EOFError:
             return
-        answer = [reading.read(*one) for one in batch]
+        try:
+            answer = [reading.read(*one) for one in batch]
+        except Exception:  # noqa: BLE001  (whoever asks reads it then, and meets the same error)
+            answer = None
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def run(module: str, task: str, folder: Path, *sizes: int, label: str, progress: Progress) -> dict[str, Any]:
     """Start a child, pass its progress on under a label, and give what it found."""
-    command = [sys.executable, "-m", module, task, str(folder), *map(str, sizes)]
+    command = [sys.executable, "-P", "-m", module, task, str(folder), *map(str, sizes)]
     result: dict[str, Any] = {}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:  # noqa: S603  (ourselves)
         try:
