@@ -51,13 +51,14 @@ def index(call: Call, path: Path, code: bool, commits: bool, docs: bool, no_embe
     workspace = _workspace(call, path)
     chosen = _chosen(code=code, commits=commits, docs=docs)
     with opened(embedding=not no_embed) as engine, _resumable(call):
+        started = time.monotonic()
         with _bars() as progress:
             indexed = _index(engine, path, workspace, chosen, progress)
         vectors = _embedded(engine, workspace, lambda: _tell_summary(call, indexed))
     if call.as_json:
         emit({"workspace": workspace, "root": str(path.absolute()), **asdict(indexed), "vectors": vectors})
     else:
-        say(f"{_summary(indexed)}; {counted(vectors, 'vector')} made, in {indexed.seconds:.1f} s")
+        say(f"{_summary(indexed)}; {counted(vectors, 'vector')} made, in {time.monotonic() - started:.1f} s")
 
 
 @command("watch", "foreword watch\nforeword watch ~/shop --every 5")
