@@ -26,8 +26,8 @@ demo: $(READY)          ## a sample project, three questions, the injected text 
 test: lint check        ## everything
 
 lint: $(READY)
-	$(BIN)/ruff check src tests tools examples
-	$(BIN)/ruff format --check src tests tools examples
+	$(BIN)/ruff check src measure tests tools examples
+	$(BIN)/ruff format --check src measure tests tools examples
 	$(BIN)/mypy
 
 check: $(READY)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from foreword.config import Settings
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
 from foreword.testing import FixedClock, HashEmbeddings
 
 # The same examples every time, so that a change is judged by what it changed; `make fuzz` looks for new ones.

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
+from foreword.engine.views import views
 from foreword.errors import EmbeddingError, StorageError, StoreFull
 from foreword.store.base import Relations
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import HashEmbeddings, WordTokens
-from foreword.views import views
 
 pytestmark = pytest.mark.slow
 
@@ -35,8 +35,8 @@ import json, os, random, sys
 from datetime import datetime, timedelta, UTC
 from pathlib import Path
 from foreword import config
-from foreword.engine import ContextEngine
-from foreword.views import views
+from foreword.engine.context_engine import ContextEngine
+from foreword.engine.views import views
 from foreword.store.base import PutReceipt
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import HashEmbeddings, WordTokens
@@ -423,7 +423,7 @@ def test_when_the_encoder_hangs_the_deadline_holds_and_the_other_spaces_answer(t
 
 
 def test_an_encoder_that_hangs_does_not_keep_the_engine_from_closing(tmp_path, monkeypatch):
-    monkeypatch.setattr("foreword.embedder.PATIENCE", 0.1)
+    monkeypatch.setattr("foreword.engine.embedder.PATIENCE", 0.1)
     provider = Hanging()
     engine = _engine(tmp_path, provider)
     try:

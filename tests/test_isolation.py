@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.config import Settings
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
+from foreword.engine.views import views
 from foreword.errors import ValidationError
 from foreword.store.base import (
     Amend,
@@ -41,7 +42,6 @@ from foreword.types import (
     WordsProbe,
     text_hash,
 )
-from foreword.views import views
 
 WORKSPACES = (
     "shop",

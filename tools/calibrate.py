@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foreword import pipeline
-from foreword.evaluate import labelled, runs
 from foreword.options import SearchOptions
 from foreword.recall.fuse import BLENDS, OTHER, given, grasped
 from foreword.recall.rerank import OPINIONS
+from foreword_measure.quality import labelled, runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.engine import ContextEngine
-    from foreword.evaluate.labelled import LabelledSet
-    from foreword.evaluate.runs import Stock
+    from foreword.engine.context_engine import ContextEngine
+    from foreword_measure.quality.labelled import LabelledSet
+    from foreword_measure.quality.runs import Stock
 
     Point = tuple[str, list[float], bool]
 

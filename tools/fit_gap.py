@@ -24,7 +24,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from foreword.demo import sample_lines
+from foreword.edges.cli.sample import sample_lines
 from foreword.recall.gaps.listener import UNDECIDED, WEIGHTS, Weights, meant_weight, voice, weighed
 from foreword.recall.gaps.traits import traits
 from foreword.spaces.bundled import BundledEmbeddingProvider

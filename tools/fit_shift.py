@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foreword.evaluate import boundaries, shifts
-from foreword.evaluate.boundaries import Tally
-from foreword.evaluate.shift_tables import BETA
 from foreword.recall.divergence import Signs, signs
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
+from foreword_measure.quality import boundaries, shifts
+from foreword_measure.quality.boundaries import Tally
+from foreword_measure.quality.shift_tables import BETA
 
 if TYPE_CHECKING:
     from collections.abc import Callable

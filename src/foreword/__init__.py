@@ -17,10 +17,14 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOMES = {
-    "foreword.engine": ("ContextEngine",),
+    "foreword.engine.context_engine": ("ContextEngine",),
     "foreword.options": ("CacheConfig", "ContextOptions", "SearchOptions"),
     "foreword.config": ("Settings",),
     "foreword.types": (
+        "DialogueState",
+        "Entity",
+        "ResolvedEntity",
+        "Turn",
         "Entry",
         "Filters",
         "Item",
@@ -32,11 +36,10 @@ _HOMES = {
         "SearchResult",
         "Source",
     ),
-    "foreword.session": ("Session",),
-    "foreword.dialogue": ("DialogueState", "Entity", "ResolvedEntity", "Turn"),
-    "foreword.recipes.dialogue": ("InjectedContext", "inject_context"),
-    "foreword.knowledge_base": ("Document", "KnowledgeBase"),
-    "foreword.rag": ("RAGConfig", "RAGSystem"),
+    "foreword.recipes.dialogue.session": ("Session",),
+    "foreword.recipes.dialogue.prompt": ("InjectedContext", "inject_context"),
+    "foreword.indexing.knowledge_base": ("Document", "KnowledgeBase"),
+    "foreword.recipes.dialogue.rag": ("RAGConfig", "RAGSystem"),
     "foreword.knowledge.registry": ("EntityRegistry",),
     "foreword.knowledge.resolution": ("EntityResolver",),
     "foreword.knowledge.running_summary": ("ExtractiveSummarizer",),
@@ -68,10 +71,10 @@ _HOMES = {
         "VALID_GAP_REASONS",
     ),
     "foreword.recipes.chat": ("ContextPreview", "ContextResult"),
-    "foreword.recipes.coding": ("InjectionPipeline", "InjectionResult"),
-    "foreword.recipes.assembled": ("ContextAssembler",),
-    "foreword.searcher": ("Searcher",),
-    "foreword.indexer": ("Indexed", "Indexer"),
+    "foreword.recipes.coding.injection": ("InjectionPipeline", "InjectionResult"),
+    "foreword.recipes.assembled.assembler": ("ContextAssembler",),
+    "foreword.recipes.assembled.searcher": ("Searcher",),
+    "foreword.indexing.indexer": ("Indexed", "Indexer"),
     "foreword.knowledge.experience": ("Experience", "Lesson", "RootCause"),
     "foreword.knowledge.experiences": ("Experiences",),
     "foreword.knowledge.values": ("Values",),
@@ -90,7 +93,7 @@ _HOMES = {
     "foreword.spaces.cache": ("EmbeddingCache",),
     "foreword.store.base": ("Store",),
     "foreword.store.sqlite": ("SqliteStore",),
-    "foreword.tokens": ("CharacterTokenizer", "TiktokenTokenizer", "Tokenizer", "WordTokenizer"),
+    "foreword.text.tokens": ("CharacterTokenizer", "TiktokenTokenizer", "Tokenizer", "WordTokenizer"),
     "foreword.errors": (
         "BudgetExceeded",
         "CannotCompress",
@@ -148,11 +151,7 @@ if TYPE_CHECKING:
     from foreword.compose.system_prompt import UserPreferences as UserPreferences
     from foreword.compose.templates import ContextTemplate as ContextTemplate
     from foreword.config import Settings as Settings
-    from foreword.dialogue import DialogueState as DialogueState
-    from foreword.dialogue import Entity as Entity
-    from foreword.dialogue import ResolvedEntity as ResolvedEntity
-    from foreword.dialogue import Turn as Turn
-    from foreword.engine import ContextEngine as ContextEngine
+    from foreword.engine.context_engine import ContextEngine as ContextEngine
     from foreword.errors import BudgetExceeded as BudgetExceeded
     from foreword.errors import CannotCompress as CannotCompress
     from foreword.errors import ContextAssemblyError as ContextAssemblyError
@@ -175,8 +174,10 @@ if TYPE_CHECKING:
     from foreword.errors import StoreTooNew as StoreTooNew
     from foreword.errors import TemplateNotFound as TemplateNotFound
     from foreword.errors import ValidationError as ValidationError
-    from foreword.indexer import Indexed as Indexed
-    from foreword.indexer import Indexer as Indexer
+    from foreword.indexing.indexer import Indexed as Indexed
+    from foreword.indexing.indexer import Indexer as Indexer
+    from foreword.indexing.knowledge_base import Document as Document
+    from foreword.indexing.knowledge_base import KnowledgeBase as KnowledgeBase
     from foreword.knowledge.experience import Experience as Experience
     from foreword.knowledge.experience import Lesson as Lesson
     from foreword.knowledge.experience import RootCause as RootCause
@@ -186,13 +187,9 @@ if TYPE_CHECKING:
     from foreword.knowledge.running_summary import ExtractiveSummarizer as ExtractiveSummarizer
     from foreword.knowledge.sessions import SessionContextProvider as SessionContextProvider
     from foreword.knowledge.values import Values as Values
-    from foreword.knowledge_base import Document as Document
-    from foreword.knowledge_base import KnowledgeBase as KnowledgeBase
     from foreword.options import CacheConfig as CacheConfig
     from foreword.options import ContextOptions as ContextOptions
     from foreword.options import SearchOptions as SearchOptions
-    from foreword.rag import RAGConfig as RAGConfig
-    from foreword.rag import RAGSystem as RAGSystem
     from foreword.recall.gaps.detect import detect_context_gap as detect_context_gap
     from foreword.recall.gaps.memory import MemoryResult as MemoryResult
     from foreword.recall.gaps.memory import MemoryStore as MemoryStore
@@ -212,19 +209,21 @@ if TYPE_CHECKING:
     from foreword.recall.rank import MemoryRanker as MemoryRanker
     from foreword.recall.rank import RankingFunction as RankingFunction
     from foreword.recall.rank import RankingOptions as RankingOptions
-    from foreword.recipes.assembled import ContextAssembler as ContextAssembler
+    from foreword.recipes.assembled.assembler import ContextAssembler as ContextAssembler
+    from foreword.recipes.assembled.searcher import Searcher as Searcher
     from foreword.recipes.chat import ContextPreview as ContextPreview
     from foreword.recipes.chat import ContextResult as ContextResult
-    from foreword.recipes.coding import InjectionPipeline as InjectionPipeline
-    from foreword.recipes.coding import InjectionResult as InjectionResult
-    from foreword.recipes.dialogue import InjectedContext as InjectedContext
-    from foreword.recipes.dialogue import inject_context as inject_context
+    from foreword.recipes.coding.injection import InjectionPipeline as InjectionPipeline
+    from foreword.recipes.coding.injection import InjectionResult as InjectionResult
+    from foreword.recipes.dialogue.prompt import InjectedContext as InjectedContext
+    from foreword.recipes.dialogue.prompt import inject_context as inject_context
+    from foreword.recipes.dialogue.rag import RAGConfig as RAGConfig
+    from foreword.recipes.dialogue.rag import RAGSystem as RAGSystem
+    from foreword.recipes.dialogue.session import Session as Session
     from foreword.recipes.gap.injection import EngineMemory as EngineMemory
     from foreword.recipes.gap.injection import inject_context_gap as inject_context_gap
     from foreword.recipes.gap.injection import manage_context_injection as manage_context_injection
     from foreword.recipes.gap.injection import retrieve_relevant_context as retrieve_relevant_context
-    from foreword.searcher import Searcher as Searcher
-    from foreword.session import Session as Session
     from foreword.spaces.bundled import BundledEmbeddingProvider as BundledEmbeddingProvider
     from foreword.spaces.cache import EmbeddingCache as EmbeddingCache
     from foreword.spaces.providers import EmbeddingProvider as EmbeddingProvider
@@ -233,10 +232,12 @@ if TYPE_CHECKING:
     from foreword.spaces.remote import OpenAIEmbeddingProvider as OpenAIEmbeddingProvider
     from foreword.store.base import Store as Store
     from foreword.store.sqlite import SqliteStore as SqliteStore
-    from foreword.tokens import CharacterTokenizer as CharacterTokenizer
-    from foreword.tokens import TiktokenTokenizer as TiktokenTokenizer
-    from foreword.tokens import Tokenizer as Tokenizer
-    from foreword.tokens import WordTokenizer as WordTokenizer
+    from foreword.text.tokens import CharacterTokenizer as CharacterTokenizer
+    from foreword.text.tokens import TiktokenTokenizer as TiktokenTokenizer
+    from foreword.text.tokens import Tokenizer as Tokenizer
+    from foreword.text.tokens import WordTokenizer as WordTokenizer
+    from foreword.types import DialogueState as DialogueState
+    from foreword.types import Entity as Entity
     from foreword.types import Entry as Entry
     from foreword.types import Filters as Filters
     from foreword.types import Item as Item
@@ -245,8 +246,10 @@ if TYPE_CHECKING:
     from foreword.types import Receipt as Receipt
     from foreword.types import RelatedMemory as RelatedMemory
     from foreword.types import Relation as Relation
+    from foreword.types import ResolvedEntity as ResolvedEntity
     from foreword.types import SearchResult as SearchResult
     from foreword.types import Source as Source
+    from foreword.types import Turn as Turn
 
 
 def __getattr__(name: str) -> object:

@@ -28,7 +28,6 @@ from foreword.types import (
     Dropped,
     Entry,
     Found,
-    Hit,
     Note,
     Query,
     Receipt,
@@ -39,7 +38,7 @@ from foreword.types import (
 if TYPE_CHECKING:
     from foreword.spaces.base import Reranker, Space, TimeSpace, VectorSpace
     from foreword.store.base import Store
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
     from foreword.types import Item
 
 FLOOR = 0.04
@@ -79,7 +78,6 @@ class Draft:
     budget: int = 0
     relationship_depth: int = 0
     found: Found = _NOTHING
-    hits: tuple[Hit, ...] = ()
     results: tuple[SearchResult, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     dropped: tuple[Dropped, ...] = ()
@@ -109,8 +107,7 @@ def fuse(draft: Draft) -> Draft:
     """Make one list of all the spaces' lists."""
     query, kit = draft.query, draft.kit
     hits = fuse_lists(draft.found, query.text, query.now, kit.clocks, unrelated(kit), kit.blends)
-    results = tuple(SearchResult(h.item, h.score, ranks=h.ranks, scores=h.scores) for h in hits)
-    return replace(draft, hits=tuple(hits), results=results)
+    return replace(draft, results=tuple(hits))
 
 
 def unrelated(kit: Kit) -> float:
@@ -124,11 +121,10 @@ def rerank(draft: Draft) -> Draft:
     if draft.kit.reranker is None or not draft.query.text.strip():
         return draft
     try:
-        hits = rerank_hits(draft.hits, draft.found, draft.query, draft.kit.reranker)
+        hits = rerank_hits(draft.results, draft.found, draft.query, draft.kit.reranker)
     except ContextError as error:
         return draft.noted(Note("rerank", f"failed: {error}"))
-    results = tuple(SearchResult(h.item, h.score, ranks=h.ranks, scores=h.scores) for h in hits)
-    return replace(draft, hits=tuple(hits), results=results)
+    return replace(draft, results=tuple(hits))
 
 
 def hush_below(floor: float) -> Stage:

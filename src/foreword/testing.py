@@ -10,7 +10,7 @@ import hashlib
 import math
 from datetime import UTC, datetime, timedelta
 
-from foreword.words import telling
+from foreword.text.words import telling
 
 
 class HashEmbeddings:

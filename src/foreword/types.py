@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 Kind = Literal["memory", "turn", "code", "commit", "document", "experience", "value", "summary", "entity"]
 KINDS: tuple[Kind, ...] = (
@@ -274,21 +274,6 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """An item with its rank (from 1) and score in each space, and the fused score (0 to 1)."""
-
-    item: Item
-    ranks: Mapping[str, int]
-    scores: Mapping[str, float]
-    score: float = 0.0
-
-    @property
-    def weighted_agreement(self) -> float:
-        """How far the spaces agree: the sum of 1/rank."""
-        return sum(1 / rank for rank in self.ranks.values())
-
-
-@dataclass(frozen=True, slots=True)
 class SearchResult:
     """One answer to a search: the memory, its relevance (0 to 1), and its rank score once ranked."""
 
@@ -379,3 +364,149 @@ class Receipt:
     def injected(self) -> tuple[Entry, ...]:
         """The lines that reached the agent."""
         return tuple(entry for entry in self.entries if entry.decision == "injected")
+
+
+# What travels in a conversation ---------------------------------------------------------------------------
+
+Role = Literal["user", "assistant", "system", "tool"]
+ROLES: tuple[Role, ...] = ("user", "assistant", "system", "tool")
+
+SpeechAct = Literal[
+    "statement",
+    "question",
+    "answer",
+    "request",
+    "suggestion",
+    "decision",
+    "promise",
+    "agreement",
+    "refusal",
+    "correction",
+    "greeting",
+    "thanks",
+    "apology",
+]
+"""What a turn does, as far as its words show it."""
+
+EntityType = Literal[
+    "person", "organisation", "place", "email", "url", "file", "version", "ticket", "date", "code", "thing"
+]
+ENTITY_TYPES: tuple[EntityType, ...] = (
+    "person",
+    "organisation",
+    "place",
+    "email",
+    "url",
+    "file",
+    "version",
+    "ticket",
+    "date",
+    "code",
+    "thing",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing said. `corrected_text` is preferred wherever the turn is read.
+
+    `name` is the speaker's own name, where roles do not tell speakers apart. `call_id` ties what a tool
+    answered to the turn that asked it, whose `tool_calls` are kept as they came.
+    """
+
+    raw_text: str
+    role: Role = "user"
+    turn_id: str = ""
+    name: str = ""
+    corrected_text: str | None = None
+    timestamp: datetime | None = None
+    speech_act: SpeechAct | None = None
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    call_id: str = ""
+
+    @property
+    def text(self) -> str:
+        """What the turn says: as corrected, else as it came."""
+        return self.raw_text if self.corrected_text is None else self.corrected_text
+
+    @property
+    def speaker(self) -> str:
+        """The label before the turn: a name, or User, Assistant, System, Tool."""
+        return self.name or self.role.capitalize()
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRelationship:
+    """What an entity has to do with another."""
+
+    relation: str
+    target_id: str
+    target_name: str
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Someone or something that is talked about; mentions are counted in turns, from 0."""
+
+    id: str
+    canonical_name: str
+    entity_type: EntityType
+    aliases: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    first_mention: int = 0
+    last_mention: int = 0
+    mentions: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedEntity:
+    """Words of a query (`mention`, between `start` and `end`) and the entity they mean."""
+
+    entity_id: str
+    canonical_name: str
+    confidence: float
+    mention: str = ""
+    start: int = 0
+    end: int = 0
+
+
+class Registry(Protocol):
+    """The entities of one conversation, as those who word them need it."""
+
+    def get(self, entity_id: str) -> Entity | None:
+        """The entity, if it is known."""
+        ...
+
+    def get_high_salience_entities(self, limit: int) -> list[Entity]:
+        """Those that are most talked about now, the most salient first."""
+        ...
+
+    def get_salience(self, entity_id: str) -> float:
+        """How present an entity is, 0 to 1; 0 when it is unknown."""
+        ...
+
+    def relationships(self, entity_id: str) -> tuple[EntityRelationship, ...]:
+        """What it has to do with others."""
+        ...
+
+    def active_count(self) -> int:
+        """How many are still present."""
+        ...
+
+
+class DialogueSummarizer(Protocol):
+    """Tells turns in fewer words. What was told once costs little to tell again with a turn more."""
+
+    def summarize(self, turns: Sequence[Turn], max_tokens: int) -> str:
+        """The turns in at most so many tokens; empty when nothing fits or there is nothing to tell."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueState:
+    """A conversation as it stands: its turns, oldest first, and who and what is talked about."""
+
+    turns: Sequence[Turn]
+    entity_registry: Registry
+    session_id: str = ""

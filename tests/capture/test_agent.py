@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from foreword.capture.agent import SPOKEN_CHARACTERS, AgentEvent, read_event, turns
 from foreword.capture.junk import Repeats
 from foreword.capture.statement import sound_item
-from foreword.frame import framed
+from foreword.text.frame import framed
 from foreword.types import Source, content_hash
 
 NOW = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)

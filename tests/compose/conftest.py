@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from foreword.dialogue import DialogueState, Turn
-from foreword.tokens import cut, tokenizer
+from foreword.text.tokens import cut, tokenizer
+from foreword.types import DialogueState, Turn
 
 SENTENCES = (
     "We chose Postgres over MySQL for its JSON operators.",

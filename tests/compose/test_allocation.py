@@ -15,9 +15,9 @@ from foreword.compose.allocation import (
     TokenBudgetManager,
     flow,
 )
-from foreword.dialogue import Entity, Turn
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.testing import WordTokens
+from foreword.types import Entity, Turn
 
 WORDS = WordTokens()
 QUERY = "Which database do we use?"

@@ -21,7 +21,7 @@ from foreword.compose.assembled import (
     whereabouts,
     worded,
 )
-from foreword.frame import framed
+from foreword.text.frame import framed
 from foreword.types import KINDS, Item, SearchResult, Source
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from foreword.compose.assembled import CONTEXT, SPARE, TITLES, context_footer
 from foreword.compose.assembly import Layout, Piece, fit
 from foreword.compose.context_item import ContextItem, FormattedContext
-from foreword.tokens import TiktokenTokenizer
+from foreword.text.tokens import TiktokenTokenizer
 
 TOKENS = TiktokenTokenizer()
 LAYOUT = Layout(CONTEXT, tuple(TITLES.values()), lambda pieces: context_footer(len(pieces), len(pieces)))

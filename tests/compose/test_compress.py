@@ -14,8 +14,8 @@ from foreword.compose.messages import anthropic_messages, openai_messages
 from foreword.compose.parts import verbatim
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
 from foreword.compose.system_prompt import SystemPromptBuilder
-from foreword.dialogue import Entity, ResolvedEntity, Turn
 from foreword.errors import CannotCompress, QueryTooLarge
+from foreword.types import Entity, ResolvedEntity, Turn
 
 GUIDE = DocumentSource("d1", "Guide")
 SYSTEM = "You help the box office."

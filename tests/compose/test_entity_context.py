@@ -11,8 +11,8 @@ from foreword.compose.entity_context import (
     entities_text,
     without_details,
 )
-from foreword.dialogue import Entity, EntityRelationship, ResolvedEntity
 from foreword.errors import ValidationError
+from foreword.types import Entity, EntityRelationship, ResolvedEntity
 
 JOHN = Entity(
     "e1",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from foreword.compose.fit import fit
 from foreword.compose.templates import TEMPLATES, ContextTemplate
 from foreword.testing import WordTokens
-from foreword.tokens import CharacterTokenizer, TiktokenTokenizer, WordTokenizer
+from foreword.text.tokens import CharacterTokenizer, TiktokenTokenizer, WordTokenizer
 from foreword.types import Item, SearchResult
 
 PLAIN = ContextTemplate(name="plain", memory_format="{{content}}", separator="\n")

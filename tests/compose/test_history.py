@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig, HistoryTemplate
-from foreword.dialogue import Turn
 from foreword.errors import ValidationError
-from foreword.tokens import CharacterTokenizer, WordTokenizer
+from foreword.text.tokens import CharacterTokenizer, WordTokenizer
+from foreword.types import Turn
 
 START = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 

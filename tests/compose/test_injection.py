@@ -12,8 +12,8 @@ from foreword.compose.budget import TokenBudget
 from foreword.compose.candidate import InjectionCandidate, InjectionCategory
 from foreword.compose.injection import ContextFormatter, age
 from foreword.errors import FormattingError
-from foreword.frame import framed
-from foreword.tokens import TiktokenTokenizer
+from foreword.text.frame import framed
+from foreword.text.tokens import TiktokenTokenizer
 from foreword.types import Source
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -10,7 +10,7 @@ from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig
 from foreword.compose.knowledge_chunk import DocumentSource, knowledge_chunk
 from foreword.compose.messages import anthropic_messages, openai_messages
 from foreword.compose.prompt import ContextContent
-from foreword.dialogue import Turn
+from foreword.types import Turn
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "seats", "arguments": '{"row": "F"}'}}
 ASKS = Turn("Let me look.", "assistant", tool_calls=(CALL,))

@@ -11,7 +11,7 @@ from foreword.compose.history import HistoryFormatter
 from foreword.compose.knowledge_chunk import DocumentSource, knowledge_chunk, knowledge_text
 from foreword.compose.overflow import handle_overflow, truncated
 from foreword.compose.prompt import ContextContent
-from foreword.dialogue import Entity, ResolvedEntity
+from foreword.types import Entity, ResolvedEntity
 
 GUIDE = DocumentSource("d1", "Guide")
 AMPLE = TokenBudget(10_000, 10_000, 10_000, 10_000, 10_000)

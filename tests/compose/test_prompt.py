@@ -4,7 +4,7 @@ from foreword.compose.entity_context import EntityContextFormatter
 from foreword.compose.history import HistoryFormatter
 from foreword.compose.knowledge_chunk import DocumentSource, knowledge_chunk
 from foreword.compose.prompt import ContextContent, prompt_parts, prompt_text, prompt_tokens
-from foreword.dialogue import Entity, ResolvedEntity, Turn
+from foreword.types import Entity, ResolvedEntity, Turn
 
 KIM = Entity("e1", "Kim", "person")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.compose.quoting import fenced, inline_code, line, prose, shortened
-from foreword.frame import contained, framed
+from foreword.text.frame import contained, framed
 
 HOSTILE = st.text(
     st.sampled_from("ab #*-=_>|`~<>/[]()!\n\r\t\\'\u2028\u202e\x1b") | st.characters(), max_size=200

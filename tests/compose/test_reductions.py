@@ -19,7 +19,7 @@ from foreword.compose.reductions import (
     without_repeats,
     without_summary,
 )
-from foreword.dialogue import Entity, ResolvedEntity, Turn
+from foreword.types import Entity, ResolvedEntity, Turn
 
 STEPS = (
     tidy,

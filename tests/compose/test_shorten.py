@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foreword.compose.assembled import SPARE
 from foreword.compose.quoting import fenced, prose
 from foreword.compose.shorten import shortened
-from foreword.tokens import TiktokenTokenizer
+from foreword.text.tokens import TiktokenTokenizer
 
 TOKENS = TiktokenTokenizer()
 NOTE = "*(truncated, see full at shop/holds.py:12)*"

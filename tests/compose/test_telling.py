@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from foreword.compose.telling import Told, told
-from foreword.dialogue import Turn
+from foreword.types import Turn
 
 TURNS = [Turn("The oven is broken."), Turn("Noted.", "assistant")]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 from foreword.compose.tool_calls import ToolCall, tool_calls
-from foreword.dialogue import Turn
+from foreword.types import Turn
 
 
 def calls(*written):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from foreword.compose.turns import TurnStyle, TurnWording, blocks, chronological, same, tidied
-from foreword.dialogue import Turn
+from foreword.types import Turn
 
 USER, ASKS, ANSWER, SAYS = (
     Turn("Hello.", "user"),

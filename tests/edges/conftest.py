@@ -21,7 +21,7 @@ from foreword.edges import hook_client
 from foreword.edges.cli.main import run as run_command
 from foreword.edges.hook_client import Hook, Trouble
 from foreword.edges.service.run_folder import RunFolder
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
 
 DOUBLE = Path(__file__).parent / "service" / "double.py"
 CLIENT = Path(hook_client.__file__)

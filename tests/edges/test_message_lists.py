@@ -21,7 +21,7 @@ from pydantic_ai.models.function import FunctionModel
 from foreword.edges.message_lists import with_context_anthropic, with_context_openai
 from foreword.edges.openai_agents import context_filter
 from foreword.edges.pydantic_ai import ForewordContext
-from foreword.frame import framed, without_frames
+from foreword.text.frame import framed, without_frames
 
 QUESTION = "Which database did we choose?"
 FOUND = "Postgres over MySQL"

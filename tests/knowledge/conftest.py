@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.embedder import Embedder
+from foreword.engine.embedder import Embedder
 from foreword.knowledge import axes
 from foreword.knowledge.experience import Lesson, RootCause
 from foreword.knowledge.experiences import Experiences

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.dialogue import ENTITY_TYPES
 from foreword.knowledge.aliases import acronym, address_of, bare, is_short_for, keys, same_person
+from foreword.types import ENTITY_TYPES
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from foreword.capture.names.entities import find_entities
-from foreword.dialogue import Turn
 from foreword.knowledge.registry import EntityRegistry
+from foreword.types import Turn
 
 
 def known(*turns):

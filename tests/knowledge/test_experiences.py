@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from foreword.config import Settings
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, StorageError, ValidationError
 from foreword.knowledge import axes
 from foreword.knowledge.experience import MOST_HISTORY, MOST_NOTES, Lesson, RootCause

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.engine import NEWEST, ContextEngine
+from foreword.engine.context_engine import NEWEST, ContextEngine
 from foreword.errors import StorageError, ValidationError
 from foreword.knowledge import freshness
 from foreword.store import operations

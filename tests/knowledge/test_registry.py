@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.capture.names.entities import find_entities
-from foreword.dialogue import Turn
 from foreword.errors import ValidationError
 from foreword.knowledge.registry import EntityRegistry
+from foreword.types import Turn
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.capture.names.entities import find_entities
-from foreword.dialogue import DialogueState, Turn
 from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.resolution import AKIN, EXACT, SLIP, EntityResolver
+from foreword.types import DialogueState, Turn
 
 
 def asked(query, *texts, name=""):

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.config import Settings
-from foreword.dialogue import ROLES, DialogueSummarizer, Turn
 from foreword.errors import ContextError
 from foreword.knowledge.running_summary import ExtractiveSummarizer, RemoteDialogueSummarizer, summarizer
 from foreword.testing import WordTokens
-from foreword.tokens import CharacterTokenizer, TiktokenTokenizer, WordTokenizer
+from foreword.text.tokens import CharacterTokenizer, TiktokenTokenizer, WordTokenizer
+from foreword.types import ROLES, DialogueSummarizer, Turn
 
 MUSEUM = [
     Turn("Hi Bob! How are you?", name="Ann"),

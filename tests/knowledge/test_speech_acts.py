@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.dialogue import SpeechAct
 from foreword.knowledge.speech_acts import short_description, speech_act
+from foreword.types import SpeechAct
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.dialogue import Turn
 from foreword.knowledge.sentences import MOST_SPREAD, sentences_of
 from foreword.knowledge.talk import Talk
+from foreword.types import Turn
 
 SAID = [
     "The checkout retry is flaky again. Why?",

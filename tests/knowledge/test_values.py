@@ -8,7 +8,7 @@ import re
 import pytest
 
 from foreword.config import Settings
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, MissingExtra, ValidationError
 from foreword.knowledge import clusters
 from foreword.knowledge.values import FEWEST, Values

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.bench import corpus
 from foreword.recall.alike import twins
-from foreword.words import fold
+from foreword.text.words import fold
+from foreword_measure.speed import corpus
 
 BASES = 240
 LEAST_RECALL, LEAST_PRECISION = 0.95, 0.99

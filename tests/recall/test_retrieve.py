@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from foreword.config import Settings
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
 from foreword.testing import HashEmbeddings
 
 answered = threading.Event()

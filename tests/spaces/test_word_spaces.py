@@ -12,8 +12,8 @@ from foreword.spaces.graph import GraphSpace
 from foreword.spaces.identifiers import IdentifierSpace
 from foreword.spaces.lexical import MAX_WORDS, LexicalSpace, TrigramSpace
 from foreword.spaces.time import DaySpace, HourSpace, RecencySpace
+from foreword.text.words import fold
 from foreword.types import NeighboursProbe, Query, RecentProbe
-from foreword.words import fold
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 

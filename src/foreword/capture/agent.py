@@ -16,8 +16,8 @@ from foreword.capture.junk import is_junk, without_wrappers
 from foreword.capture.payload import as_text, label, outcome, parsed, plain, spoken
 from foreword.capture.redact import redact, redact_json
 from foreword.capture.tools import Call, kept
-from foreword.frame import without_frames
 from foreword.log import get_logger
+from foreword.text.frame import without_frames
 from foreword.types import Item, Source
 
 if TYPE_CHECKING:

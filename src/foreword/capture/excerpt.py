@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from foreword.capture.junk import is_noise
-from foreword.clean import visible
+from foreword.text.clean import visible
 
 OUTPUT_CHARACTERS = 2_000
 """How much of an output is kept: the lines that tell most, and the ends."""

@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from foreword.words import fold, words
+from foreword.text.words import fold, words
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -17,8 +17,8 @@ from foreword.options import whole
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from foreword.dialogue import DialogueState
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import DialogueState
 
 BudgetCategory = Literal["system", "history", "entities", "rag", "query"]
 CATEGORIES: tuple[BudgetCategory, ...] = get_args(BudgetCategory)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.context_item import ContextItem
 from foreword.compose.quoting import fenced, inline_code, line, prose
-from foreword.frame import attribution
+from foreword.text.frame import attribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable

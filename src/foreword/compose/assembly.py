@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from foreword.compose.context_item import ContextItem
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
 
 _BETWEEN = 2
 """What stands between two pieces costs this at most."""

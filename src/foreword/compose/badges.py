@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
 
 SAME_TIME = "Same time of day"
 YESTERDAY = "Continuation from yesterday"

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from foreword.compose.prompt import ContextContent
     from foreword.compose.reductions import Reduction
-    from foreword.dialogue import DialogueSummarizer
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import DialogueSummarizer
 
 
 class CompressionLevel(IntEnum):

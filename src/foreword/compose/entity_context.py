@@ -17,8 +17,8 @@ from foreword.options import share, whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.dialogue import DialogueState, Entity, EntityRelationship, ResolvedEntity
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import DialogueState, Entity, EntityRelationship, ResolvedEntity
 
 SALIENT_WEIGHT = 0.7
 """What the salience of an entity counts, as against being named in the question."""

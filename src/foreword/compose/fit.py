@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foreword.compose.templates import ContextTemplate
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
     from foreword.types import SearchResult
 
 

@@ -11,19 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.clean import indented
 from foreword.compose.middle import LEAST, shortened_in_middle
 from foreword.compose.parts import sheltered
 from foreword.compose.telling import told
 from foreword.compose.turns import FormattedTurn, TurnStyle, TurnWording, blocks, chronological, same
 from foreword.errors import ValidationError
 from foreword.options import share, whole
+from foreword.text.clean import indented
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from foreword.dialogue import DialogueState, DialogueSummarizer, Turn
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import DialogueState, DialogueSummarizer, Turn
 
 _JOIN = 2
 """What a line may cost beside its own tokens."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from foreword.clean import one_line, visible
 from foreword.compose.badges import TemporalEnrichmentProvider
 from foreword.compose.budget import BRIEF_BUDGET, select_within_budget
 from foreword.compose.candidate import InjectionCandidate, InjectionCategory
 from foreword.errors import FormattingError
-from foreword.frame import attribution, contained, framed
+from foreword.text.clean import one_line, visible
+from foreword.text.frame import attribution, contained, framed
 from foreword.types import Source
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from foreword.compose.budget import TokenBudget
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
 
 SUMMARY_MAX_WORDS = 50
 SESSION_MAX_WORDS = 100

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
 
 RULE = "---"
 _RULE_LINE = re.compile(r"^([^\S\n]*)(?=-{3,}[^\S\n]*$)", re.MULTILINE)

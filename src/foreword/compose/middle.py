@@ -10,7 +10,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
 
 CHARACTERS = 16
 """More characters than a token has, but for runs of white space: a longer text is taken not to fit."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from foreword.compose.entity_context import EntityContext
     from foreword.compose.history import FormattedHistory
     from foreword.compose.knowledge_chunk import KnowledgeChunk
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
 
 _SILENT = Custom("")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from foreword.clean import one_line, visible
+from foreword.text.clean import one_line, visible
 
 PartName = Literal["SYSTEM", "CONTEXT", "KNOWLEDGE", "USER"]
 PART_NAMES: tuple[PartName, ...] = ("SYSTEM", "CONTEXT", "KNOWLEDGE", "USER")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from foreword.compose.entity_context import EntityContext
     from foreword.compose.knowledge_chunk import KnowledgeChunk
     from foreword.compose.parts import PartName
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
 
 NO_HISTORY = FormattedHistory()
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from foreword.clean import one_line, visible
-from foreword.frame import contained
+from foreword.text.clean import one_line, visible
+from foreword.text.frame import contained
 
 _OUR_NAME = re.compile(r"(foreword)-(context)", re.IGNORECASE)
 _STRUCTURE = re.compile(r"[#>|]|\*(?=\S)|[-=_*](?:\s*[-=_*])*\s*$")

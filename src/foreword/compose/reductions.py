@@ -20,8 +20,8 @@ from foreword.compose.turns import FormattedTurn, blocks, tidied
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.dialogue import DialogueSummarizer, Turn
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import DialogueSummarizer, Turn
 
 _MARGIN = 4
 """Tokens that joining may cost."""

@@ -12,12 +12,12 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from foreword.compose.quoting import shortened as short_line
-from foreword.tokens import cut
+from foreword.text.tokens import cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
 
 _FENCE = re.compile(r"^(`{3,}).*(?:\n|\Z)", re.MULTILINE)
 _HALF_A_FENCE = re.compile(r"\n`+[\w+#.-]*\Z")

@@ -18,7 +18,7 @@ from foreword.errors import ValidationError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
 
 CommunicationStyle = Literal["formal", "professional", "casual", "friendly"]
 Verbosity = Literal["concise", "moderate", "detailed"]

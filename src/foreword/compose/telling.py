@@ -11,7 +11,7 @@ from foreword.log import get_logger
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.dialogue import DialogueSummarizer, Turn
+    from foreword.types import DialogueSummarizer, Turn
 
 _log = get_logger("foreword.compose")
 

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.clean import indented, one_line, visible
 from foreword.errors import ValidationError
-from foreword.frame import attribution, contained
+from foreword.text.clean import indented, one_line, visible
+from foreword.text.frame import attribution, contained
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

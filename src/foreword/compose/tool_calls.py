@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.compose.parts import whole_characters
 
 if TYPE_CHECKING:
-    from foreword.dialogue import Turn
+    from foreword.types import Turn
 
 _LONGEST_ARGUMENTS, _BEGINNING = 1000, 300
 

@@ -11,16 +11,16 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.clean import indented, visible
 from foreword.compose.middle import CHARACTERS, LEAST, shortened_in_middle
 from foreword.compose.parts import sheltered, sheltered_line
 from foreword.compose.tool_calls import tool_calls
+from foreword.text.clean import indented, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
-    from foreword.dialogue import Turn
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import Turn
 
 _INDENT = 2
 _GAP = re.compile(r"(?<=\S)[^\S\n]{2,}")

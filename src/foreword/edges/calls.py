@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
     from foreword.types import Item, Receipt
 
 

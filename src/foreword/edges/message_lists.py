@@ -10,14 +10,14 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.junk import is_junk
-from foreword.frame import framed, without_frames
 from foreword.log import get_logger
-from foreword.recipes.coding import DEFAULT_TOKEN_BUDGET, InjectionPipeline, TokenBudget
+from foreword.recipes.coding.injection import DEFAULT_TOKEN_BUDGET, InjectionPipeline, TokenBudget
+from foreword.text.frame import framed, without_frames
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
 _log = get_logger("foreword.messages")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from agents.run import CallModelData
 
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
 
 def context_filter(

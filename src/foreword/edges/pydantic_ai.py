@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import ModelRequestContext
 
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
 
 @dataclass

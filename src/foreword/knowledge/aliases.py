@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from foreword.words import fold, words
+from foreword.text.words import fold, words
 
 if TYPE_CHECKING:
-    from foreword.dialogue import EntityType
+    from foreword.types import EntityType
 
 _NICKNAMES = (
     "abby=abigail al=albert al=alan al=alfred alex=alexander alex=alexandra andy=andrew annie=anna "

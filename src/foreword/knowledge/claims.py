@@ -16,7 +16,7 @@ from foreword.knowledge.doubts import doubtful, is_within
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from foreword.dialogue import EntityType
+    from foreword.types import EntityType
 
 SPEAKER = -1
 """Stands for the one who speaks, where others are numbers of mentions."""

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from foreword.errors import ValidationError
-from foreword.words import telling
+from foreword.text.words import telling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

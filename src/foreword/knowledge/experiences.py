@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from secrets import token_hex
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
 from foreword.knowledge import axes, precedents
@@ -43,30 +43,16 @@ from foreword.types import Source
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterator
     from datetime import datetime
 
+    from foreword.engine.base import Engine
     from foreword.knowledge.experience import Lesson, RootCause, Status
     from foreword.types import Filters, Item, SearchResult
 
 _AGENT = Source("agent", "agent")
 _INSTANT = timedelta(microseconds=1)
 _PAGE = 64
-
-
-class Engine(precedents.Engine, Protocol):
-    """What experiences need of a `ContextEngine`."""
-
-    @property
-    def clock(self) -> Callable[[], datetime]:
-        """What tells the time."""
-        ...
-
-    def remember_all(
-        self, items: Iterable[Item], workspace: str, changes: Sequence[Amend] = ()
-    ) -> list[Item]:
-        """Keep items, and make changes in the same transaction; when this returns both are durable."""
-        ...
 
 
 class Experiences:

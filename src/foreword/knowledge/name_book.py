@@ -10,15 +10,15 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from foreword.dialogue import Entity
 from foreword.knowledge.aliases import address_of, bare, half_of, is_short_for, keys, same_person
-from foreword.words import STOPWORDS, fold
+from foreword.text.words import STOPWORDS, fold
+from foreword.types import Entity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from foreword.dialogue import EntityType
     from foreword.knowledge.claims import Named
+    from foreword.types import EntityType
 
     Rank = Callable[["Record"], Any]
 

@@ -8,55 +8,27 @@ by words. An experience counts once, as it stands now.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from foreword.errors import EmbeddingError
 from foreword.knowledge import axes
 from foreword.knowledge.experience import experience_of
 from foreword.log import get_logger
 from foreword.store.base import Search
+from foreword.text.words import telling
 from foreword.types import RecentProbe, SearchResult, VectorProbe, WordsProbe
-from foreword.words import telling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
-    from foreword.spaces.base import VectorSpace
-    from foreword.store.base import Store
     from foreword.types import Filters, Found, Item, Probe
 
 _log = get_logger("foreword.precedents")
 
 _BY_WORDS, _BY_TIME = "lexical", "recency"
 _DEEPER = 16
-
-
-class Kit(Protocol):
-    """The tools of an engine, of which the encoder is needed here."""
-
-    @property
-    def encoder(self) -> VectorSpace | None:
-        """What makes vectors, if anything does."""
-        ...
-
-
-class Engine(Protocol):
-    """What a search for precedents needs of a `ContextEngine`."""
-
-    @property
-    def store(self) -> Store:
-        """Where the items are."""
-        ...
-
-    @property
-    def kit(self) -> Kit:
-        """The tools for every question."""
-        ...
-
-    def embedded(self, question: str) -> list[float] | None:
-        """The vector of a question; None without an encoder."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +77,7 @@ def _probes(engine: Engine, wanted: Wanted) -> Iterator[Probe]:
 
 def _vector(engine: Engine, query: str) -> tuple[float, ...] | None:
     try:
-        vector = engine.embedded(query)
+        vector = engine.embed_question(query)
     except EmbeddingError as error:
         _log.warning("experiences are searched by words alone", problem=str(error))
         return None

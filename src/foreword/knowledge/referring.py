@@ -15,7 +15,7 @@ from foreword.knowledge.claims import KIN, PET, ROLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.dialogue import EntityType
+    from foreword.types import EntityType
 
 Way = Literal["he", "she", "they", "it", "there", "me", "ordinal", "role", "kin", "kind"]
 

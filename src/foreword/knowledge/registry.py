@@ -13,18 +13,18 @@ from collections import deque
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from foreword.dialogue import EntityRelationship
 from foreword.errors import ValidationError
 from foreword.knowledge.claims import SPEAKER, claims
 from foreword.knowledge.copying import copied
 from foreword.knowledge.name_book import NameBook, Record
-from foreword.words import fold
+from foreword.text.words import fold
+from foreword.types import EntityRelationship
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from foreword.dialogue import Entity, EntityType, Turn
     from foreword.knowledge.claims import Claims, Named
+    from foreword.types import Entity, EntityType, Turn
 
     Finder = Callable[[str], Iterable[Named]]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from foreword.words import STOPWORDS, words
+from foreword.text.words import STOPWORDS, words
 
 _OPENERS = re.compile(
     r"(?:(?:well|oh|ok|okay|yes|yeah|no|sure|hey|hi|hello|right|alright|actually|of course|you know|i see|ah"

@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from foreword.dialogue import ResolvedEntity
 from foreword.knowledge.aliases import may_name_somebody
 from foreword.knowledge.referring import references
-from foreword.words import STOPWORDS, fold
+from foreword.text.words import STOPWORDS, fold
+from foreword.types import ResolvedEntity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from foreword.dialogue import DialogueState, Entity, EntityRelationship, EntityType
     from foreword.knowledge.referring import Reference
     from foreword.knowledge.registry import EntityRegistry
+    from foreword.types import DialogueState, Entity, EntityRelationship, EntityType
 
     Choice = tuple[Entity, float]
 

@@ -21,17 +21,17 @@ from foreword.knowledge.reported import is_english
 from foreword.knowledge.sentences import sentences_of
 from foreword.knowledge.talk import Talk
 from foreword.log import get_logger
-from foreword.tokens import cut
+from foreword.text.tokens import cut
 from foreword.types import Item
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from foreword.config import Settings
-    from foreword.dialogue import DialogueSummarizer, Turn
     from foreword.knowledge.sentences import Sentence
     from foreword.knowledge.sessions import Summariser
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import DialogueSummarizer, Turn
 
     Weighed = list[tuple[Sentence, float]]
 

@@ -29,7 +29,7 @@ from foreword.knowledge.settling_words import (
     THINGS,
     WORDED,
 )
-from foreword.words import words
+from foreword.text.words import words
 
 if TYPE_CHECKING:
     from foreword.types import Item

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from foreword.dialogue import SpeechAct
+    from foreword.types import SpeechAct
 
 _READ = 400
 _FEW_WORDS = 4

@@ -29,7 +29,7 @@ from foreword.knowledge.stakes import asks_for_something, stake
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from foreword.dialogue import SpeechAct, Turn
+    from foreword.types import SpeechAct, Turn
 
     Reading = Callable[[str], Sequence[Sentence]]
     """Gives the sentences of a text, as those of a turn 0."""

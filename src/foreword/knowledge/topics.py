@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.sentences import SMALL_TALK
-from foreword.words import STOPWORDS, fold
+from foreword.text.words import STOPWORDS, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     import builtins
     from collections.abc import Mapping, Sequence
 
+    from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
     from foreword.knowledge.experience import Experience
-    from foreword.knowledge.experiences import Engine
     from foreword.spaces.base import VectorSpace
 
 _log = get_logger("foreword.values")

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from foreword.recall.news import is_news, joined, telling
-from foreword.words import fold
+from foreword.text.words import fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

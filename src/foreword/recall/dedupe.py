@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rapidfuzz.distance import Levenshtein
 
 from foreword.recall.news import is_news, telling
+from foreword.text.words import fold
 from foreword.types import Dropped
-from foreword.words import fold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

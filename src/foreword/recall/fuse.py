@@ -15,12 +15,12 @@ names, and of its words. A question about strangers stays without an answer.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.question import FIRST, LAST, Span, around, when
-from foreword.types import Found, Hit
-from foreword.words import words
+from foreword.text.question import FIRST, LAST, Span, around, when
+from foreword.text.words import words
+from foreword.types import Found, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,7 +93,7 @@ def fuse(
     clocks: Sequence[TimeSpace] = (),
     unrelated: float = UNRELATED,
     blends: Mapping[str, Blend] = BLENDS,
-) -> list[Hit]:
+) -> list[SearchResult]:
     """One list of hits, most probable first; `unrelated` is the cosine the encoder gives to strangers."""
     span = when(question, now)
     hits = _fused(found, span, unrelated, blends)
@@ -102,7 +102,9 @@ def fuse(
     return _timed(hits, now, clocks)
 
 
-def _fused(found: Found, span: Span | None, unrelated: float, blends: Mapping[str, Blend]) -> list[Hit]:
+def _fused(
+    found: Found, span: Span | None, unrelated: float, blends: Mapping[str, Blend]
+) -> list[SearchResult]:
     ranks, scores = _places(found, unrelated)
     grasps = {kind: _grasp(found, _blend(blends, kind)) for kind in {i.kind for i in found.items.values()}}
     alone = {item: _alone(found, item, scores[item], blends) for item in found.items}
@@ -110,8 +112,9 @@ def _fused(found: Found, span: Span | None, unrelated: float, blends: Mapping[st
     for item, kept in found.items.items():
         value = _blended(found, item, alone, span, blends)
         probability = _blend(blends, kept.kind).probability(value, grasps[kept.kind])
-        hits.append(Hit(kept, ranks[item], scores[item] | {"blend": value}, probability))
-    hits.sort(key=lambda hit: (-hit.score, -hit.item.created_at.timestamp(), hit.item.id))
+        told = scores[item] | {"blend": value}
+        hits.append(SearchResult(kept, probability, ranks=ranks[item], scores=told))
+    hits.sort(key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
     return hits
 
 
@@ -137,15 +140,15 @@ def _best(found: Found, space: str) -> float:
     return min(1.0, listed[0][1]) if listed else 0.0
 
 
-def _beside_event(question: str, hits: Sequence[Hit]) -> Span | None:
+def _beside_event(question: str, hits: Sequence[SearchResult]) -> Span | None:
     """The time before or after the event that a question names, if a good answer speaks of that event."""
     named = around(question)
     if named is None:
         return None
     side, wanted = named
     for hit in hits[:_EVENT]:
-        if set(wanted) <= set(words(hit.item.text)):
-            event = hit.item.created_at
+        if set(wanted) <= set(words(hit.memory.text)):
+            event = hit.memory.created_at
             return Span(FIRST, event) if side == "before" else Span(event, LAST)
     return None
 
@@ -203,13 +206,13 @@ def _blended(
     return value
 
 
-def _timed(hits: list[Hit], now: datetime, clocks: Sequence[TimeSpace]) -> list[Hit]:
+def _timed(hits: list[SearchResult], now: datetime, clocks: Sequence[TimeSpace]) -> list[SearchResult]:
     """Add each clock's ranking of the hits; being near in time is told, not counted."""
     added: list[tuple[dict[str, int], dict[str, float]]] = [(dict(h.ranks), dict(h.scores)) for h in hits]
     for clock in clocks:
-        near = [(clock.closeness(hit.item.created_at, now), place) for place, hit in enumerate(hits)]
+        near = [(clock.closeness(hit.memory.created_at, now), place) for place, hit in enumerate(hits)]
         ordered = sorted((pair for pair in near if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
         for rank, (closeness, place) in enumerate(ordered, 1):
             added[place][0].setdefault(clock.name, rank)
             added[place][1].setdefault(clock.name, closeness)
-    return [Hit(h.item, ranks, scores, h.score) for h, (ranks, scores) in zip(hits, added, strict=True)]
+    return [replace(h, ranks=ranks, scores=scores) for h, (ranks, scores) in zip(hits, added, strict=True)]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
-from foreword.words import STOPWORDS, fold
+from foreword.text.words import STOPWORDS, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

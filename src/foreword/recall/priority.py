@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from foreword.errors import ValidationError
 from foreword.options import share
-from foreword.words import words
+from foreword.text.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
 from foreword.options import share
+from foreword.text.words import words
 from foreword.types import SearchResult
-from foreword.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from foreword.spaces.base import Reranker
-    from foreword.types import Found, Hit, Item, Query
+    from foreword.types import Found, Item, Query, SearchResult
 
 MOST = 30
 """So many candidates are read at most; beyond that nothing was gained."""
@@ -44,21 +44,23 @@ _UNREAD = -11.0
 """The logit of a text that has nothing to do with the question: what an unread candidate is taken for."""
 
 
-def rerank(hits: Sequence[Hit], found: Found, query: Query, reranker: Reranker) -> list[Hit]:
+def rerank(
+    hits: Sequence[SearchResult], found: Found, query: Query, reranker: Reranker
+) -> list[SearchResult]:
     """The hits in the order that both opinions give, most probable first."""
-    readable = [hit for hit in hits if hit.item.kind in OPINIONS]
+    readable = [hit for hit in hits if hit.memory.kind in OPINIONS]
     read = readable[:MOST]
     expires = None if query.expires is None else query.expires - _REST
-    logits = reranker.scores(_short(query.text), [_passage(hit.item, found) for hit in read], expires)
+    logits = reranker.scores(_short(query.text), [_passage(hit.memory, found) for hit in read], expires)
     if not logits:
         return list(hits)
-    known = {hit.item.id: logit for hit, logit in zip(read, logits, strict=False)}
-    judged = [_judged(hit, known.get(hit.item.id)) for hit in hits]
-    return sorted(judged, key=lambda hit: (-hit.score, -hit.item.created_at.timestamp(), hit.item.id))
+    known = {hit.memory.id: logit for hit, logit in zip(read, logits, strict=False)}
+    judged = [_judged(hit, known.get(hit.memory.id)) for hit in hits]
+    return sorted(judged, key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
 
 
-def _judged(hit: Hit, logit: float | None) -> Hit:
-    opinion = OPINIONS.get(hit.item.kind)
+def _judged(hit: SearchResult, logit: float | None) -> SearchResult:
+    opinion = OPINIONS.get(hit.memory.kind)
     if opinion is None:
         return hit
     blend = hit.scores["blend"] + opinion.weight * (_UNREAD if logit is None else logit)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.words import STOPWORDS, words
+from foreword.text.words import STOPWORDS, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,9 +14,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from foreword.errors import EmbeddingError, ForewordError
-from foreword.question import angles
 from foreword.spaces.cache import EmbeddingCache
 from foreword.spaces.providers import checked, digest, embed_query
+from foreword.text.question import angles
 from foreword.types import VectorProbe, text_hash
 
 if TYPE_CHECKING:

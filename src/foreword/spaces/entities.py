@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from foreword.text.words import STOPWORDS, fold
 from foreword.types import EntitiesProbe
-from foreword.words import STOPWORDS, fold
 
 if TYPE_CHECKING:
     from foreword.types import Query

@@ -8,8 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from foreword.spaces.lexical import MAX_WORDS
+from foreword.text.words import STOPWORDS, fold, telling
 from foreword.types import IdentifiersProbe
-from foreword.words import STOPWORDS, fold, telling
 
 if TYPE_CHECKING:
     from foreword.types import Query

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from foreword.text.words import telling
+from foreword.text.words import words as split
 from foreword.types import TypoProbe, WordsProbe
-from foreword.words import telling
-from foreword.words import words as split
 
 if TYPE_CHECKING:
     from foreword.types import Query

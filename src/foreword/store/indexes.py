@@ -15,7 +15,7 @@ import apsw
 from foreword.store.base import Problem
 from foreword.store.rows import COLUMNS, item_of
 from foreword.store.schema import DERIVED, DERIVED_TABLES
-from foreword.words import words
+from foreword.text.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

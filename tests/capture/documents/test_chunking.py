@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from foreword.capture.documents.chunking import chunked
 from foreword.testing import WordTokens
-from foreword.tokens import TiktokenTokenizer
+from foreword.text.tokens import TiktokenTokenizer
 
 EXACT = TiktokenTokenizer()
 GUIDE = """# Guide

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.capture.names.entities import MOST_READ, Mention, apart, find_entities
-from foreword.dialogue import ENTITY_TYPES
+from foreword.types import ENTITY_TYPES
 
 
 def found(text):

@@ -53,7 +53,7 @@ def test_a_failing_export_leaves_the_older_file_and_no_rubbish(foreword, shop, m
         yield "{}"
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("foreword.engine.ContextEngine.export", broken)
+    monkeypatch.setattr("foreword.engine.context_engine.ContextEngine.export", broken)
     Path("backup.jsonl").write_text("older")
     assert foreword("export", "backup.jsonl").code == 2
     assert [path.read_text() for path in Path().iterdir()] == ["older"]
@@ -71,7 +71,7 @@ def test_export_writes_into_a_device_without_replacing_it(foreword, shop):
 
 def test_import_stores_nothing_twice_and_makes_vectors(foreword, monkeypatch):
     monkeypatch.setattr(
-        "foreword.engine._provider",
+        "foreword.engine.context_engine._provider",
         lambda settings: HashEmbeddings() if settings.embedding == "bundled" else None,
     )
     monkeypatch.setenv("FOREWORD_EMBEDDING", "bundled")

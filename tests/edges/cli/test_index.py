@@ -91,7 +91,7 @@ def test_an_encoder_that_fails_leaves_what_was_read(foreword, project, monkeypat
     def broken(*_):
         raise EmbeddingError("no model today")
 
-    monkeypatch.setattr("foreword.engine.ContextEngine.embed_pending", broken)
+    monkeypatch.setattr("foreword.engine.context_engine.ContextEngine.embed_pending", broken)
     ran = foreword("index")
     assert ran.code == 4
     assert ran.out.startswith("2 files read: ")
@@ -120,7 +120,7 @@ def test_whoever_interrupts_is_told_how_to_go_on(foreword, project, monkeypatch)
     def tired(*_args, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("foreword.indexer.Indexer.index", tired)
+    monkeypatch.setattr("foreword.indexing.indexer.Indexer.index", tired)
     ran = foreword("index")
     assert ran.code == 130
     assert "run the same command again to go on" in ran.err

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from foreword.edges.cli import common
 from foreword.edges.cli.main import main
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
 from foreword.errors import (
     ContextError,
     EmbeddingError,
@@ -292,5 +292,5 @@ def test_help_loads_neither_engine_nor_tables():
         "run(['--help'])\nprint(sorted(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
-    for heavy in ("rich", "structlog", "numpy", "apsw", "foreword.engine", "onnxruntime"):
+    for heavy in ("rich", "structlog", "numpy", "apsw", "foreword.engine.context_engine", "onnxruntime"):
         assert f"'{heavy}'" not in done.stderr

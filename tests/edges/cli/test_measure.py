@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.report import Report, Table
+from foreword_measure.report import Report, Table
 
 REPORT = Report(
     (
@@ -72,7 +72,7 @@ def measured(monkeypatch):
         calls.append((folder, options))
         return REPORT
 
-    monkeypatch.setattr("foreword.evaluate.evaluate", evaluate)
+    monkeypatch.setattr("foreword_measure.quality.evaluate", evaluate)
     return calls
 
 
@@ -107,7 +107,7 @@ def test_eval_all_takes_every_set_in_a_folder_and_sums_up(foreword, measured, mo
     sets = [_labelled(tmp_path / "data" / name) for name in ("a", "b")]
     (tmp_path / "data" / "other").mkdir()
     monkeypatch.setattr(
-        "foreword.evaluate.summary",
+        "foreword_measure.quality.summary",
         lambda reports: Report((Table(f"all {len(reports)}", ("set",), (("a",),)),)),
     )
     assert "all 2" in foreword("eval", str(tmp_path / "data"), "--all").out
@@ -133,7 +133,7 @@ def test_bench_measures_the_parts_and_sizes_that_were_asked_for(foreword, monkey
         calls.append((parts, sizes))
         return REPORT
 
-    monkeypatch.setattr("foreword.bench.bench", bench)
+    monkeypatch.setattr("foreword_measure.speed.bench", bench)
     assert "sear[b]ch" in foreword("bench", "search", "--sizes", "1000,1_500").out
     assert foreword("bench", "--json").json["data"] == {"answer": 42}
     assert calls == [(("search",), (1000, 1500)), ((), (1000, 10_000, 100_000))]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from foreword.companion import Companion
 from foreword.edges.service.run_folder import RunFolder
+from foreword.recipes.coding.companion import Companion
 
 PROMPT = {
     "hook_event_name": "UserPromptSubmit",

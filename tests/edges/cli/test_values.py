@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from foreword.config import load
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
 from foreword.knowledge.experience import RootCause
 from foreword.knowledge.experiences import Experiences
 from foreword.testing import HashEmbeddings
@@ -18,7 +18,7 @@ GROUPS = (
 @pytest.fixture
 def learnt(foreword, monkeypatch):
     """A workspace `shop` with eight failures of each of three kinds, and an encoder."""
-    monkeypatch.setattr("foreword.engine._provider", lambda _settings: HashEmbeddings())
+    monkeypatch.setattr("foreword.engine.context_engine._provider", lambda _settings: HashEmbeddings())
     monkeypatch.delenv("FOREWORD_EMBEDDING")
     with ContextEngine(settings=load()) as engine:
         experiences = Experiences(engine)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from foreword.config import Settings
 from foreword.edges.hook.responder import MOST_CHARACTERS, Responder
 from foreword.edges.service import spool
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
 from foreword.errors import StorageError
 from foreword.testing import HashEmbeddings
 from foreword.types import Filters

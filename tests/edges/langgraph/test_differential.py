@@ -19,7 +19,7 @@ from langgraph.store.memory import InMemoryStore
 
 from foreword.config import Settings
 from foreword.edges.langgraph import ForewordStore
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
 from foreword.testing import FixedClock, HashEmbeddings
 
 EVERYTHING = 10_000

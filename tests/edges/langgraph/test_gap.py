@@ -9,8 +9,8 @@ from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, StateGraph
 
 from foreword.edges.langgraph import gap_node, injected_text
-from foreword.frame import framed
 from foreword.recipes.gap.injection import InjectionConfig
+from foreword.text.frame import framed
 
 ASKS = AIMessage(
     "I need more information: which database did we choose, Postgres or MySQL?", name="developer"

@@ -13,7 +13,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
 from foreword.edges.langgraph import ContextMiddleware
-from foreword.frame import framed
+from foreword.text.frame import framed
 from foreword.types import Filters
 
 OPENING = framed("-").split("\n")[0]

@@ -11,7 +11,7 @@ from langgraph.store.base import InvalidNamespaceError, PutOp, SearchOp
 
 from foreword.config import Settings
 from foreword.edges.langgraph import ForewordStore
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.testing import HashEmbeddings
 
@@ -314,7 +314,7 @@ def test_async_calls_give_what_the_others_give(store):
 WRITER = """
 import sys
 from foreword.edges.langgraph import ForewordStore
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
 from foreword.testing import HashEmbeddings
 
 with ContextEngine(embedding_provider=HashEmbeddings()) as engine:

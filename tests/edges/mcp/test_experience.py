@@ -6,11 +6,11 @@ import pytest
 
 from foreword.edges.mcp.experience import ExperienceTools
 from foreword.edges.mcp.tools import Tools
-from foreword.embedder import Embedder
+from foreword.engine.embedder import Embedder
 from foreword.errors import ValidationError
-from foreword.frame import framed
 from foreword.knowledge import axes
 from foreword.knowledge.experiences import Experiences
+from foreword.text.frame import framed
 
 BEGUN = {
     "domain": "debugging",

@@ -577,7 +577,7 @@ def test_nothing_but_the_protocol_is_written_to_stdout_and_the_engine_waits(tmp_
     assert process.returncode == 0
     assert all(answer["jsonrpc"] == "2.0" for answer in answers)
     assert {1, 2} <= {answer.get("id") for answer in answers}
-    for heavy in ("foreword.engine", "numpy", "onnxruntime", "apsw"):
+    for heavy in ("foreword.engine.context_engine", "numpy", "onnxruntime", "apsw"):
         assert not any(line.endswith(f" {heavy}") for line in err.splitlines()), heavy
 
 

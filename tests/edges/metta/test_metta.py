@@ -13,13 +13,13 @@ from foreword.compose.allocation import TokenBudget
 from foreword.compose.entity_context import entities_text
 from foreword.compose.prompt import prompt_tokens
 from foreword.compose.system_prompt import UserPreferences
-from foreword.dialogue import Turn
 from foreword.edges.metta import grounding, register
 from foreword.edges.metta.predicates import DECLARED, Conversation
-from foreword.knowledge_base import Document, KnowledgeBase
-from foreword.rag import RAGConfig
-from foreword.recipes.dialogue import inject_context
-from foreword.session import Session
+from foreword.indexing.knowledge_base import Document, KnowledgeBase
+from foreword.recipes.dialogue.prompt import inject_context
+from foreword.recipes.dialogue.rag import RAGConfig
+from foreword.recipes.dialogue.session import Session
+from foreword.types import Turn
 
 hyperon = pytest.importorskip("hyperon")
 

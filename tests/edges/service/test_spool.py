@@ -181,7 +181,7 @@ def test_a_process_killed_while_it_drains_neither_loses_nor_doubles(home, folder
         from pathlib import Path
         from foreword.config import Settings
         from foreword.edges.service import spool
-        from foreword.engine import ContextEngine
+        from foreword.engine.context_engine import ContextEngine
         engine = ContextEngine(settings=Settings(home=Path(sys.argv[1]), embedding="none"))
         left = int(sys.argv[2])
         class Dies:

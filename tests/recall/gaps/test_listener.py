@@ -25,7 +25,7 @@ from foreword.recall.gaps.traits import families, tokens, traits
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 
-LESSONS = Path(__file__).parent.parent.parent / "tools" / "gap_messages.jsonl"
+LESSONS = Path(__file__).parents[3] / "tools" / "gap_messages.jsonl"
 
 
 def asks(text, encode=None):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.frame import framed
 from foreword.recall.gaps.state import as_fields, keys, message_of, messages, plain, value
+from foreword.text.frame import framed
 
 
 def read(one):

@@ -28,7 +28,7 @@ from foreword.recipes.gap.injection import (
     retrieve_relevant_context,
     text,
 )
-from foreword.tokens import tokenizer
+from foreword.text.tokens import tokenizer
 from foreword.types import Source
 
 EVERYWHERE = ("memory", "state", "sprint", "architecture")
@@ -452,7 +452,7 @@ def test_another_workspace_is_never_asked(engine, project):
 
 def test_an_engine_without_an_encoder_judges_by_words(home, clock):
     from foreword.config import Settings
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
     with ContextEngine(settings=Settings(home=home, embedding="none"), clock=clock) as engine:
         memory = EngineMemory(engine, "shop")

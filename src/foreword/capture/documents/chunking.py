@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from foreword.capture.documents.sections import Section, front_matter, markdown, sections
 from foreword.capture.documents.split import blocks, last_sentence, sentence_ends
-from foreword.tokens import cut
-from foreword.words import STOPWORDS, words
+from foreword.text.tokens import cut
+from foreword.text.words import STOPWORDS, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
 
 SIZE = 320
 """How many tokens a chunk has at most, unless said otherwise."""

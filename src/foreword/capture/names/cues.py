@@ -5,7 +5,7 @@ Knows English: who speaks and acts is a person, one lives in a place, one works 
 
 from __future__ import annotations
 
-from foreword.words import STOPWORDS
+from foreword.text.words import STOPWORDS
 
 _KIN = (
     "aunt boyfriend brother cousin dad daughter father fiance fiancee friend friends girlfriend grandma "

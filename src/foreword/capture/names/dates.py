@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from foreword.capture.names.given import GENDERS
 from foreword.capture.names.shapes import Mention
-from foreword.words import fold
+from foreword.text.words import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,12 +26,12 @@ from foreword.capture.names.given import ALSO_WORDS, FAMILY_NAMES, GENDERS, TITL
 from foreword.capture.names.shapes import Mention
 from foreword.capture.names.surroundings import Surroundings
 from foreword.capture.names.words import is_common, is_plain, split
-from foreword.words import STOPWORDS
+from foreword.text.words import STOPWORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.dialogue import EntityType
+    from foreword.types import EntityType
 
 _BETWEEN_PEOPLE = frozenset({"bin", "ibn", "ter", "van"})
 _LINKS = (["von", "der"], ["von", "den"], ["von", "dem"])

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from foreword.capture.names.gazetteer import ORGANISATION_ENDINGS, ORGANISATIONS, THINGS
-from foreword.words import STOPWORDS, fold
+from foreword.text.words import STOPWORDS, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from foreword.dialogue import EntityType
+    from foreword.types import EntityType
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from foreword.errors import MissingExtra, ValidationError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from foreword.dialogue import EntityType
+    from foreword.types import EntityType
 
 KINDS: Mapping[str, EntityType] = {
     **dict.fromkeys(("PERSON", "PER"), "person"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from foreword.capture.names import cues
 from foreword.capture.names.given import GENDERS, TITLES
 from foreword.capture.names.words import is_common, is_listed, is_plain
-from foreword.words import STOPWORDS
+from foreword.text.words import STOPWORDS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence

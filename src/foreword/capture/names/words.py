@@ -18,7 +18,7 @@ from foreword.capture.names.gazetteer import (
     THINGS,
 )
 from foreword.capture.names.given import GENDERS, TITLES
-from foreword.words import STOPWORDS, fold
+from foreword.text.words import STOPWORDS, fold
 
 _WORD = re.compile(r"[^\W\d_]++(?:['’&-][^\W\d_]++)*+")
 _OPENS = re.compile(r"[.!?:;\n\"“”(\[•*>|…—]|\s[-–]\s|@")

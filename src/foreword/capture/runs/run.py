@@ -19,7 +19,7 @@ from foreword.capture.runs.invoked import runs_in
 from foreword.capture.runs.reports import READERS, without_nested
 from foreword.capture.runs.touched import touched
 from foreword.capture.runs.verdict import CALLS_OTHERS, LEFT_OUT, MOST_NAMES, Run, verdict
-from foreword.clean import visible
+from foreword.text.clean import visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foreword.clean import one_line, visible
 from foreword.errors import ValidationError
+from foreword.text.clean import one_line, visible
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from foreword.config import Settings
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
 _WORKSPACE = "FOREWORD_WORKSPACE"
 _EXAMPLE = "\n\n\b\nExample:\n"
@@ -121,7 +121,7 @@ def settings() -> Settings:
 @contextmanager
 def opened(*, embedding: bool = True, at: Settings | None = None) -> Iterator[ContextEngine]:
     """An engine on the user's data; without embedding it neither loads a model nor makes vectors."""
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
     chosen = at if at is not None else settings()
     with ContextEngine(settings=chosen if embedding else replace(chosen, embedding="none")) as engine:
@@ -130,7 +130,7 @@ def opened(*, embedding: bool = True, at: Settings | None = None) -> Iterator[Co
 
 def words_only(engine: ContextEngine) -> ContextEngine:
     """An engine on the same store that makes no vectors in the background: they are made in view."""
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
     return ContextEngine(
         engine.store, settings=replace(engine.settings, embedding="none"), counter=engine.tokenizer

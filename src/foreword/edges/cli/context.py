@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from foreword.compose.context_item import FormattedContext
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
     from foreword.options import ContextOptions, Lane
-    from foreword.recipes.assembled import ContextAssembler
+    from foreword.recipes.assembled.assembler import ContextAssembler
     from foreword.recipes.chat import ContextResult
     from foreword.types import Receipt
 
@@ -139,9 +139,9 @@ def _for_an_agent(
     engine: ContextEngine, recipe: str, query: str, workspace: str, asked: ContextOptions, *, record: bool
 ) -> ContextResult:
     """What a hook would say to a prompt, or before a tool is used."""
-    from foreword.companion import Companion
     from foreword.compose.budget import BRIEF_BUDGET, DEFAULT_TOKEN_BUDGET, TokenBudget
     from foreword.recipes.chat import ContextResult
+    from foreword.recipes.coding.companion import Companion
 
     pipeline, session = Companion(engine).pipeline, asked.asked_in or ""
     if recipe == "coding":
@@ -191,8 +191,8 @@ def _for_a_conversation(
 ) -> ContextResult:
     """The whole prompt of a session's next turn."""
     from foreword.recipes.chat import ContextResult
-    from foreword.recipes.dialogue import DEFAULT_MAX_TOKENS, inject_context
-    from foreword.session import Session
+    from foreword.recipes.dialogue.prompt import DEFAULT_MAX_TOKENS, inject_context
+    from foreword.recipes.dialogue.session import Session
 
     session = Session(engine, workspace, asked.asked_in or "default", lane=asked.lane or "fast")
     made = inject_context(query, session, asked.token_budget or DEFAULT_MAX_TOKENS, keep=record)
@@ -206,8 +206,8 @@ def _assembler(
     engine: ContextEngine, workspace: str, asked: ContextOptions | None = None
 ) -> ContextAssembler:
     from foreword.knowledge.experiences import Experiences
-    from foreword.recipes.assembled import ContextAssembler
-    from foreword.searcher import DEADLINE_MS, Searcher
+    from foreword.recipes.assembled.assembler import ContextAssembler
+    from foreword.recipes.assembled.searcher import DEADLINE_MS, Searcher
 
     searcher = Searcher(
         engine,

@@ -30,8 +30,8 @@ from foreword.edges.cli.common import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.demo import Answer
-    from foreword.engine import ContextEngine
+    from foreword.edges.cli.sample import Answer
+    from foreword.engine.context_engine import ContextEngine
 
 _SHOWN = 3
 
@@ -44,7 +44,7 @@ def demo(call: Call, keep: Path | None) -> None:
     Stores a small team's memory in a temporary folder, asks it three questions, and shows what would be
     injected, why, and how fast.
     """
-    from foreword.demo import WORKSPACE, ask
+    from foreword.edges.cli.sample import WORKSPACE, ask
 
     workspace = WORKSPACE if call.named is None else call.workspace
     with _folder(keep) as folder, opened(at=replace(settings(), home=folder)) as engine:
@@ -74,7 +74,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 
 def _stock(engine: ContextEngine, workspace: str) -> dict[str, Any]:
     """Store the sample and make its vectors; gives how much and how long."""
-    from foreword.demo import sample_lines
+    from foreword.edges.cli.sample import sample_lines
 
     started = time.perf_counter()
     words_only(engine).import_lines(sample_lines(), workspace)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from foreword.config import Settings
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
     from foreword.store.base import Counts, Problem
 
 _LITTLE_SPACE = 200_000_000

@@ -20,8 +20,8 @@ from foreword.workspace import workspace_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from foreword.engine import ContextEngine
-    from foreword.indexer import Indexed
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.indexing.indexer import Indexed
 
 _REST = 10
 """Looking for changes takes at most one part in so many of the time."""
@@ -116,7 +116,7 @@ def _index(
     chosen: dict[str, Any],
     progress: Callable[[str, int, int | None], None],
 ) -> Indexed:
-    from foreword.indexer import Indexer
+    from foreword.indexing.indexer import Indexer
 
     return Indexer(engine).index(path, workspace, **chosen, progress=progress)
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 import foreword
-from foreword.clean import one_line, visible
 from foreword.edges.cli import (
     context,
     demo,
@@ -38,6 +37,7 @@ from foreword.errors import (
     StorageError,
     ValidationError,
 )
+from foreword.text.clean import one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,7 +22,7 @@ from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from foreword.config import Settings
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
 _PROJECT = "CLAUDE_PROJECT_DIR"
 """Where an agent that starts us elsewhere says which project it works on."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from foreword.options import Lane
-    from foreword.report import Cell, Report, Table
+    from foreword_measure.report import Cell, Report, Table
 
 _SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 
@@ -100,11 +100,11 @@ class _Wanted:
     def reports(self) -> Iterator[Report]:
         """Every measurement, one after the other."""
         if self.entities:
-            from foreword.evaluate.naming import measure_naming
+            from foreword_measure.quality.naming import measure_naming
 
             yield measure_naming()
         if self.gaps:
-            from foreword.evaluate.gaps import measure_gaps
+            from foreword_measure.quality.gaps import measure_gaps
 
             yield measure_gaps()
         measured = []
@@ -115,12 +115,12 @@ class _Wanted:
                 )
             yield measured[-1]
         if self.everything and not self.dialogue:
-            from foreword.evaluate import summary
+            from foreword_measure.quality import summary
 
             yield summary(measured)
 
     def _found(self, folder: Path, progress: Callable[[str, int, int], None]) -> Report:
-        from foreword.evaluate import evaluate as measure
+        from foreword_measure.quality import evaluate as measure
 
         return measure(
             folder,
@@ -136,7 +136,7 @@ class _Wanted:
         )
 
     def _dialogues(self, folder: Path, progress: Callable[[str, int, int], None]) -> Report:
-        from foreword.evaluate.dialogue import measure
+        from foreword_measure.quality.dialogue import measure
 
         lane: Lane = "full" if self.lane == "full" else "fast"
         return measure(folder, limit=self.limit_queries, progress=progress, home=self.home, lane=lane)
@@ -174,7 +174,7 @@ def bench(call: Call, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
 
     PART is import, write, search, index, assemble, dialogue, gap or hooks; without one, all are measured.
     """
-    from foreword.bench import bench as measure
+    from foreword_measure.speed import bench as measure
 
     with _steps() as progress:
         report = measure(parts, sizes, progress)

@@ -30,7 +30,7 @@ from foreword.types import KINDS, TRUSTS, Filters, Item, Kind, Source, Trust
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from foreword.engine import ContextEngine, Forgotten
+    from foreword.engine.context_engine import ContextEngine, Forgotten
     from foreword.options import Lane
     from foreword.types import SearchResult
 

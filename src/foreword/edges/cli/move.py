@@ -10,9 +10,9 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from foreword.clean import visible
 from foreword.edges.cli.common import Call, bar, command, counted, embed, emit, opened, say, tell, words_only
 from foreword.errors import ValidationError
+from foreword.text.clean import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -14,9 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from foreword.capture.agent import read_event
-from foreword.companion import Companion
 from foreword.edges.hook import aside
 from foreword.log import get_logger
+from foreword.recipes.coding.companion import Companion
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from foreword.capture.agent import AgentEvent
     from foreword.config import Settings
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
     from foreword.knowledge.sessions import Summariser
 
 _log = get_logger("foreword.hook")

@@ -20,7 +20,7 @@ from foreword.types import Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
 _LATEST = "latest"
 

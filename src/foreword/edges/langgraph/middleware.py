@@ -25,11 +25,11 @@ from langgraph.config import get_config
 from foreword.capture.agent import AgentEvent, turns
 from foreword.capture.junk import is_junk
 from foreword.edges.message_lists import BUDGET, DEADLINE_MS, LONGEST_QUESTION
-from foreword.frame import framed, without_frames
 from foreword.log import get_logger
 from foreword.options import named
-from foreword.recipes.coding import InjectionPipeline, TokenBudget
+from foreword.recipes.coding.injection import InjectionPipeline, TokenBudget
 from foreword.store.base import Tell, Untell
+from foreword.text.frame import framed, without_frames
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from langchain.agents.middleware import ModelRequest, ModelResponse
     from langchain_core.messages import AnyMessage
 
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
 _log = get_logger("foreword.langgraph")
 

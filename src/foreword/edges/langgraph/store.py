@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from langgraph.store.base import MatchCondition, Op, Result, TTLConfig
 
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
     from foreword.types import Item
 
 _log = get_logger("foreword.langgraph")
@@ -167,7 +167,7 @@ class ForewordStore(BaseStore):
         return {item.id: scores[item.id] for item in known if item.id in scores}
 
     def _cosines(self, query: str, items: Sequence[Item]) -> dict[str, float]:
-        question = self._engine.embedded(query)
+        question = self._engine.embed_question(query)
         vectors = self._engine.vectors(self.workspace, items)
         return {item: _cosine(question, vector) for item, vector in vectors.items()} if question else {}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from foreword.edges.mcp.wire import Answer
-from foreword.frame import contained
+from foreword.text.frame import contained
 
 if TYPE_CHECKING:
     from foreword.knowledge.experience import Experience

@@ -23,7 +23,6 @@ from foreword.edges.mcp.attempts import (
 )
 from foreword.edges.mcp.tools import Workspace
 from foreword.errors import ValidationError
-from foreword.frame import contained, without_frames
 from foreword.knowledge.axes import Axis
 from foreword.knowledge.experience import (
     Cause,
@@ -38,6 +37,7 @@ from foreword.knowledge.experience import (
 )
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.values import FEWEST, Values
+from foreword.text.frame import contained, without_frames
 from foreword.types import Source
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from foreword.edges.mcp.tools import Tools
 from foreword.errors import ForewordError
 
 if TYPE_CHECKING:
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
 INSTRUCTIONS = """\
 Foreword is this project's long-term memory: decisions, preferences, facts, errors and past sessions, kept \

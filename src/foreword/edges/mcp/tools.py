@@ -15,14 +15,14 @@ from foreword.capture.redact import redact
 from foreword.edges import calls
 from foreword.edges.mcp import wire
 from foreword.errors import ValidationError
-from foreword.frame import framed, without_frames
 from foreword.options import named
+from foreword.text.frame import framed, without_frames
 from foreword.types import Filters, Kind, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
     from foreword.recipes.chat import ContextResult
 
 _PATIENCE_MS = 3000.0

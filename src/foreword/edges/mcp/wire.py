@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from foreword.frame import contained
+from foreword.text.frame import contained
 from foreword.types import Item, Receipt, RelatedMemory, SearchResult, Trust
 
 PAGE = 20_000

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foreword.config import load
-from foreword.dialogue import Turn
 from foreword.edges.metta.grounding import library, register, shown
-from foreword.engine import ContextEngine
+from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ForewordError
-from foreword.knowledge_base import Document, KnowledgeBase
-from foreword.session import Session
+from foreword.indexing.knowledge_base import Document, KnowledgeBase
+from foreword.recipes.dialogue.session import Session
+from foreword.types import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,7 +16,7 @@ from foreword.compose.compress import CompressionLevel
 from foreword.compose.system_prompt import Conversational, Custom, Expert, Helpful, UserPreferences
 from foreword.edges.metta.predicates import DECLARED, Conversation
 from foreword.errors import ForewordError, MissingExtra
-from foreword.rag import RAGConfig, RAGSystem
+from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from hyperon import MeTTa
     from hyperon.atoms import Atom
 
-    from foreword.engine import ContextEngine
-    from foreword.session import Session
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.recipes.dialogue.session import Session
 
 _DECLARATION = re.compile(r"^\(: (\S+) (\(->.*\))\)$", re.MULTILINE)
 _UNCHECKED = re.compile(r"\((?:List|Maybe) (?:\([^()]*\)|\w+)\)|\bChunk\b")

@@ -20,12 +20,12 @@ from foreword.compose.prompt import ContextContent, prompt_tokens
 from foreword.compose.reductions import Means, older_summarised, tidy, top_chunks
 from foreword.compose.system_prompt import Custom, SystemPromptBuilder
 from foreword.compose.turns import TurnStyle, TurnWording
-from foreword.dialogue import DialogueState, ResolvedEntity
 from foreword.edges.metta.views import OneEntity, OtherView
 from foreword.errors import EmbeddingError
 from foreword.options import SearchOptions
-from foreword.rag import apply_boosts, rerank_chunks
-from foreword.recipes.dialogue import inject_context
+from foreword.recipes.dialogue.prompt import inject_context
+from foreword.recipes.dialogue.rag import apply_boosts, rerank_chunks
+from foreword.types import DialogueState, ResolvedEntity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,13 +37,12 @@ if TYPE_CHECKING:
     from foreword.compose.knowledge_chunk import DocumentSource, KnowledgeChunk
     from foreword.compose.system_prompt import AgentPersonality, UserPreferences
     from foreword.compose.turns import FormattedTurn
-    from foreword.dialogue import Entity, EntityRelationship, Turn
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
     from foreword.pipeline import Draft
-    from foreword.rag import RAGSystem
-    from foreword.recipes.dialogue import InjectedContext
-    from foreword.session import Session
-    from foreword.types import SearchResult
+    from foreword.recipes.dialogue.prompt import InjectedContext
+    from foreword.recipes.dialogue.rag import RAGSystem
+    from foreword.recipes.dialogue.session import Session
+    from foreword.types import Entity, EntityRelationship, SearchResult, Turn
 
 DECLARED = """
 (: inject-context (-> String DialogueState KnowledgeBase Int InjectedContext))
@@ -200,7 +199,7 @@ class Conversation:
 
     def embed_query(self, query: str) -> Sequence[float]:
         """The vector of a query."""
-        vector = self.engine.embedded(query)
+        vector = self.engine.embed_question(query)
         if vector is None:
             raise EmbeddingError("nothing to embed: give some words, to an engine that has an encoder")
         return vector

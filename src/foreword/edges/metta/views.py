@@ -9,20 +9,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from foreword.knowledge.resolution import EntityResolver
-from foreword.recipes.dialogue_parts import Recalled, Retrieved
+from foreword.recipes.dialogue.parts import Recalled, Retrieved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from foreword.compose.allocation import AllocationStrategy
-    from foreword.dialogue import DialogueState, Entity, EntityRelationship, Registry, ResolvedEntity
     from foreword.knowledge.registry import EntityRegistry
-    from foreword.rag import RAGSystem
-    from foreword.recipes.dialogue_parts import Wording
-    from foreword.session import Session
-    from foreword.tokens import Tokenizer
-    from foreword.types import Receipt
+    from foreword.recipes.dialogue.parts import Wording
+    from foreword.recipes.dialogue.rag import RAGSystem
+    from foreword.recipes.dialogue.session import Session
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import DialogueState, Entity, EntityRelationship, Receipt, Registry, ResolvedEntity
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from foreword.edges.service.run_folder import RunFolder
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
 _log = logging.getLogger("foreword.service")
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from foreword.config import Settings
-    from foreword.engine import ContextEngine
+    from foreword.engine.context_engine import ContextEngine
 
     ResponderFactory = Callable[[ContextEngine], Answering]
 
@@ -171,7 +171,7 @@ class Service:
         self._stopping.set()
 
     def _open(self) -> Answering:
-        from foreword.engine import ContextEngine
+        from foreword.engine.context_engine import ContextEngine
 
         self._engine = ContextEngine(settings=self._settings)
         return self._factory(self._engine)

@@ -13,7 +13,7 @@ from foreword.recall.gaps.families import family
 from foreword.recall.gaps.listener import certainty
 from foreword.recall.gaps.phrases import NOD, SHRUG
 from foreword.recall.gaps.words import own_voice, roots, sentences
-from foreword.words import words
+from foreword.text.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable

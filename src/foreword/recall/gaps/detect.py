@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foreword.clean import one_line
 from foreword.recall.gaps.asking import request
 from foreword.recall.gaps.circles import circle
 from foreword.recall.gaps.signs import flagged, gate, slow
 from foreword.recall.gaps.state import messages, plain, value
 from foreword.recall.gaps.types import ContextGap, Sign, new_gap_id
 from foreword.recall.gaps.words import own_voice, roots
+from foreword.text.clean import one_line
 
 if TYPE_CHECKING:
     from foreword.recall.gaps.listener import Encode

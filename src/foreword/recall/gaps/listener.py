@@ -5,7 +5,7 @@ an encoder is at hand, what the message means is weighed as well. The weights co
 and lie beside this module as plain JSON; no library of learning is needed here, and no encoder.
 
 The examples are by five hands and in English. Of messages by a hand that the judge never read it finds
-fewer than of those, and other languages it does not understand; `foreword.evaluate.gaps` has the numbers.
+fewer than of those, and other languages it does not understand; `foreword eval --gaps` has the numbers.
 """
 
 from __future__ import annotations

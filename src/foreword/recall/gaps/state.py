@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from foreword.clean import visible
-from foreword.frame import without_frames
 from foreword.recall.gaps.families import family
+from foreword.text.clean import visible
+from foreword.text.frame import without_frames
 from foreword.types import Note
 
 Role = Literal["user", "agent", "tool", "system"]

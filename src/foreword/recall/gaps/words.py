@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from foreword.words import STOPWORDS, words
+from foreword.text.words import STOPWORDS, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

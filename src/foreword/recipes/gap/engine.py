@@ -12,7 +12,7 @@ import re
 import threading
 from collections import OrderedDict
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
 from foreword.errors import EmbeddingError
@@ -28,11 +28,11 @@ from foreword.types import Filters, Item, text_hash
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from foreword.engine.base import Engine
     from foreword.options import Lane
-    from foreword.pipeline import Draft, Kit
+    from foreword.pipeline import Draft
     from foreword.recall.gaps.listener import Encode
-    from foreword.store.base import Store
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
     from foreword.types import Receipt, SearchResult
 
 _log = get_logger("foreword.gap")
@@ -80,33 +80,6 @@ _AGENT_DECISIONS, _LOOKED_AT = 200, 50
 _ARCHITECTURE = re.compile(
     r"(?:^|[/_\W])(?:adrs?|architecture|architectural|constraints?)(?:$|[/_\W\d])", re.IGNORECASE
 )
-
-
-class Engine(Protocol):
-    """What this memory needs of a `ContextEngine`."""
-
-    @property
-    def store(self) -> Store:
-        """Where the items are, and the receipts go."""
-        ...
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """How tokens are counted."""
-        ...
-
-    @property
-    def kit(self) -> Kit:
-        """The encoder is among these tools."""
-        ...
-
-    def draft(self, query: str, workspace: str, options: SearchOptions, recipe: str, budget: int) -> Draft:
-        """A question ready for the stages of a recipe."""
-        ...
-
-    def embedded(self, question: str) -> list[float] | None:
-        """The vector of a question."""
-        ...
 
 
 class EngineMemory:
@@ -226,7 +199,7 @@ class EngineMemory:
     def _vector(self, query: str) -> list[float] | None:
         """The vector of a question: several ask the same at once, and it is made once."""
         with self._asking:
-            return self._engine.embedded(query)
+            return self._engine.embed_question(query)
 
     def _cosines(self, query: str, texts: Sequence[str]) -> list[float]:
         """The cosine of each text to a question; none where there is no encoder."""

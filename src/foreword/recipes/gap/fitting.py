@@ -11,11 +11,11 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from foreword.frame import attribution, contained, framed
 from foreword.recall.dedupe import without_repeats
 from foreword.recipes.gap.retrieving import Left
 from foreword.recipes.gap.said import place
-from foreword.tokens import cut
+from foreword.text.frame import attribution, contained, framed
+from foreword.text.tokens import cut
 from foreword.types import TRUSTS, Item, SearchResult, Source
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from foreword.recall.gaps.types import ContextGap, InjectionConfig, RetrievedContext
     from foreword.recipes.gap.said import Said
-    from foreword.tokens import Tokenizer
+    from foreword.text.tokens import Tokenizer
 
 FACTS, FACT_CHARACTERS = 12, 200
 """So many facts of a context are told with it, and so much of each."""

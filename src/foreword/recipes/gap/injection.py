@@ -36,7 +36,7 @@ from foreword.recipes.gap.engine import EngineMemory
 from foreword.recipes.gap.fitting import Fitted, fit, payload, text
 from foreword.recipes.gap.retrieving import Given, Retrieval, retrieve
 from foreword.recipes.gap.said import place, said_in
-from foreword.tokens import tokenizer
+from foreword.text.tokens import tokenizer
 from foreword.types import Candidate, Dropped, Item, Note, SearchResult, StageTime
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from foreword.frame import contained
 from foreword.recall.gaps.state import value
 from foreword.recall.gaps.types import HANDOFF_CONTEXT, INJECTED_CONTEXT
+from foreword.text.frame import contained
+from foreword.text.words import fold
 from foreword.types import text_hash
-from foreword.words import fold
 
 if TYPE_CHECKING:
     from foreword.recall.gaps.state import Heard

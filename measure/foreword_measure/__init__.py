@@ -1,0 +1,1 @@
+"""How well and how fast Foreword works. Works from a clone; it is not part of the wheel."""

@@ -1,0 +1,168 @@
+"""How well does the engine find? A labelled set is stored, asked and measured, beside plain baselines.
+
+`evaluate` is the whole of it: `labelled` reads the set, `runs` stores and asks, `metrics` scores, `silence`
+listens for what should not have been said, `tables` reports; `summary` puts many sets into one table. A set
+of dialogues asks something else: whether a change of subject is noticed (`shifts`), or what a summary is
+worth (`summaries`). Nothing here changes how the engine searches, and the set's own data stays where it is.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foreword.errors import ValidationError
+from foreword.spaces.rerank import BundledReranker
+from foreword_measure.quality import labelled, metrics, runs, shifts, summaries, tables
+from foreword_measure.quality.runs import LANES, OURS, Plan
+from foreword_measure.quality.silence import listen
+from foreword_measure.quality.tables import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.options import Lane
+    from foreword.spaces.base import Reranker
+    from foreword.spaces.providers import EmbeddingProvider
+    from foreword_measure.quality.labelled import LabelledSet, Question
+    from foreword_measure.quality.metrics import Place
+    from foreword_measure.quality.runs import Answer, Stock
+    from foreword_measure.report import Report
+
+__all__ = ["evaluate", "summary"]
+
+_TOP = 10
+"""How many results a question a score is judged by."""
+
+
+def _silent(_label: str, _done: int, _total: int) -> None:
+    """Nobody watches."""
+
+
+def evaluate(
+    folder: Path,
+    *,
+    lanes: Sequence[Lane] = LANES,
+    baselines: bool = True,
+    without: Sequence[str] = (),
+    silence: bool = False,
+    others: Sequence[Path] = (),
+    run_file: Path | None = None,
+    limit: int | None = None,
+    progress: Callable[[str, int, int], None] = _silent,
+    home: Path | None = None,
+    provider: EmbeddingProvider | None = None,
+    reranker: Reranker | None = None,
+) -> Report:
+    """Measure the default engine on a labelled set, in each lane and beside the baselines.
+
+    `without` names spaces that the engine must do without. With `silence`, questions are also put to
+    workspaces that cannot answer them: to other scopes, or, where the set has but one, those of the `others`.
+    With `home` the stored set and its vectors stay there, a folder a set, and are found again the next time.
+    `run_file` receives the answers as `query-id Q0 doc-id rank score foreword`, those of the full lane if it
+    was measured; `limit` is how many queries.
+    """
+    plan = Plan(tuple(lanes), baselines, tuple(without))
+    if run_file and (summaries.holds(folder) or shifts.holds(folder)):
+        raise ValidationError(f"{folder} holds dialogues, which give no ranking: leave out the run file")
+    if summaries.holds(folder):
+        return summaries.measure_summaries(folder, limit, progress)
+    if shifts.holds(folder):
+        return shifts.measure(folder, limit=limit, progress=progress, provider=provider, without=plan.without)
+    given = labelled.read(folder, limit)
+    foreign = [text for other in others for text in labelled.asked(other, limit)] if silence else []
+    with nullcontext(home) if home else tempfile.TemporaryDirectory(prefix="foreword-eval-") as place:
+        inside = Path(place) / given.name
+        stocks = runs.keep(given, inside, progress)
+        with runs.engine_in(inside, provider, reranker, without=plan.without) as engine:
+            runs.embed(engine, stocks, progress)
+            # Not the engine's own: it remembers what it read, and the engine's times would be too good.
+            judge = reranker or BundledReranker(engine.settings.threads or None)
+            answers = _answers(engine, given.questions, stocks, plan, judge, progress)
+            heard = listen(engine, given, stocks, plan.lanes, foreign, progress) if silence else None
+            about = _about(given, _encoder(engine), plan)
+    if run_file:
+        _write(run_file, given.questions, answers, stocks, plan)
+    rows = [_row(question, answer, stocks) for question, answer in zip(given.questions, answers, strict=True)]
+    return tables.report(about, rows, heard)
+
+
+def _answers(
+    engine: ContextEngine,
+    questions: tuple[Question, ...],
+    stocks: dict[str, Stock],
+    plan: Plan,
+    judge: Reranker,
+    progress: Callable[[str, int, int], None],
+) -> list[Answer]:
+    runs.warm(engine, questions[0].scope, plan)
+    answers = []
+    for done, question in enumerate(questions):
+        progress("asking", done, len(questions))
+        answers.append(runs.ask(engine, question, stocks[question.scope], plan, judge))
+    progress("asking", len(questions), len(questions))
+    return answers
+
+
+def _row(question: Question, answer: Answer, stocks: dict[str, Stock]) -> tables.Row:
+    gains = stocks[question.scope].gains(question)
+    return tables.Row(
+        question=question.id,
+        scope=question.scope,
+        category=question.category,
+        runs={run: metrics.scores(places, gains) for run, places in answer.runs.items()} if gains else {},
+        embedding_ms=answer.embedding_ms,
+        search_ms=answer.search_ms,
+        judged={run: _judged(answer.runs[run], gains) for run in answer.search_ms},
+    )
+
+
+def _judged(places: Sequence[Place], gains: Mapping[str, float]) -> list[tuple[float, bool]]:
+    """The scores of the first results, and whether each result is relevant."""
+    return [(place.score, not gains.keys().isdisjoint(place.documents)) for place in places[:_TOP]]
+
+
+def _about(given: LabelledSet, encoder: str, plan: Plan) -> tables.About:
+    every = [document for inside in given.documents.values() for document in inside]
+    empty = sum(not document.parts for document in every)
+    return tables.About(given.name, len(every), empty, encoder, plan.without)
+
+
+def _encoder(engine: ContextEngine) -> str:
+    provider = next((space.provider for space in engine.kit.spaces if hasattr(space, "provider")), None)
+    return "" if provider is None else str(provider.model)
+
+
+def _write(
+    path: Path,
+    questions: Iterable[Question],
+    answers: Iterable[Answer],
+    stocks: dict[str, Stock],
+    plan: Plan,
+) -> None:
+    run = OURS["full" if "full" in plan.lanes else "fast"]
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            for question, answer in zip(questions, answers, strict=True):
+                stock = stocks[question.scope]
+                file.writelines(_run_lines(question.id, answer.runs[run], stock))
+    except OSError as error:
+        raise ValidationError(
+            f"cannot write the run to {path}: {error.strerror}; give another file"
+        ) from error
+
+
+def _run_lines(query: str, places: Iterable[Place], stock: Stock) -> Iterable[str]:
+    """One line a document, where it is first met; documents stored as the same items all get theirs."""
+    seen: set[str] = set()
+    score = float("inf")
+    for place in places:
+        # Readers of run files sort by score: it has to fall with the rank, however an engine counts.
+        score = min(place.score, score - 1e-6)
+        for document in (twin for one in place.documents for twin in stock.twins[one]):
+            if document not in seen:
+                seen.add(document)
+                yield f"{query} Q0 {document} {len(seen)} {score:.6f} foreword\n"

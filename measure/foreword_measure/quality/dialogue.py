@@ -1,0 +1,188 @@
+"""How much of the evidence a conversation's prompt holds, beside the same tokens filled otherwise.
+
+Every scope of a labelled set of turns is kept as one conversation; every question is its next turn. Our
+prompt pays for all of itself: instructions, headings, summary, the question. The others are turns and nothing
+else: the last ones, the best by words (BM25), the best by words and meaning (RRF), line by line until one
+does not fit. A turn that was shortened is not counted as held.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foreword.compose.parts import sheltered
+from foreword.errors import ValidationError
+from foreword.recipes.dialogue.prompt import inject_context
+from foreword.recipes.dialogue.session import Session
+from foreword.types import Query, Turn
+from foreword_measure.quality import labelled, metrics, runs
+from foreword_measure.report import Cell, Report, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.options import Lane
+    from foreword.recipes.dialogue.prompt import InjectedContext
+    from foreword.spaces.providers import EmbeddingProvider
+    from foreword_measure.quality.labelled import Document, LabelledSet, Question
+
+    Progress = Callable[[str, int, int], None]
+
+BUDGETS = (1000, 2000)
+LAST, OURS = "last turns", "foreword"
+RUNS = (LAST, runs.BM25, runs.RRF, OURS)
+INSTRUCTIONS = "Answer from the conversation."
+
+
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """One scope as a conversation: its turns by id, and which turn each document became."""
+
+    session: Session
+    turns: Mapping[str, Turn]
+    kept_as: Mapping[str, str]
+
+    def evidence(self, question: Question) -> frozenset[str]:
+        """The turns that hold the answer."""
+        return frozenset(self.kept_as[one] for one in question.gains if one in self.kept_as)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What each run holds of one question's evidence in one budget, and how long our prompt took."""
+
+    scope: str
+    shares: Mapping[str, float]
+    milliseconds: float
+
+
+def measure(
+    folder: Path,
+    *,
+    limit: int | None = None,
+    progress: Progress,
+    home: Path | None = None,
+    provider: EmbeddingProvider | None = None,
+    lane: Lane = "fast",
+    budgets: Sequence[int] = BUDGETS,
+) -> Report:
+    """The evidence in our prompts and in the others', budget by budget."""
+    given = labelled.read(folder, limit)
+    with nullcontext(home) if home else tempfile.TemporaryDirectory(prefix="foreword-eval-") as place:
+        inside = Path(place) / f"{given.name}-dialogue"
+        with runs.engine_in(inside, provider) as engine:
+            talks = _talks(engine, given, lane, progress)
+            runs.embed(engine, talks, progress)
+            held = _held(engine, given, talks, budgets, progress)
+    return _report(given.name, held, lane)
+
+
+def _talks(engine: ContextEngine, given: LabelledSet, lane: Lane, progress: Progress) -> dict[str, _Talk]:
+    talks = {}
+    for done, (scope, documents) in enumerate(given.documents.items()):
+        progress("storing", done, len(given.documents))
+        talks[scope] = _talk(engine, scope, documents, lane)
+    progress("storing", len(talks), len(talks))
+    return talks
+
+
+def _talk(engine: ContextEngine, scope: str, documents: Sequence[Document], lane: Lane) -> _Talk:
+    said = [(document.id, part) for document in documents for part in document.parts]
+    if any(part.kind != "turn" for _, part in said):
+        raise ValidationError(
+            f"the scope {scope!r} holds other things than turns; give a set of conversations"
+        )
+    session = Session(engine, scope, scope, base_instructions=INSTRUCTIONS, lane=lane)
+    kept = session.add_all([Turn(part.text, name=part.about, timestamp=part.created_at) for _, part in said])
+    names = {document: turn.turn_id for (document, _), turn in zip(said, kept, strict=True)}
+    return _Talk(session, {turn.turn_id: turn for turn in kept}, names)
+
+
+def _held(
+    engine: ContextEngine,
+    given: LabelledSet,
+    talks: Mapping[str, _Talk],
+    budgets: Sequence[int],
+    progress: Progress,
+) -> dict[int, list[_Held]]:
+    held: dict[int, list[_Held]] = {budget: [] for budget in budgets}
+    for done, question in enumerate(given.questions):
+        progress("asking", done, len(given.questions))
+        talk = talks[question.scope]
+        if not (evidence := talk.evidence(question)):
+            continue
+        orders = _orders(engine, question, talk)
+        for budget in budgets:
+            started = time.perf_counter()
+            prompt = inject_context(question.text, talk.session, budget, keep=False)
+            took = (time.perf_counter() - started) * 1000
+            shown = {run: _filled(ids, talk, budget, engine) for run, ids in orders.items()}
+            shown[OURS] = _shown(prompt)
+            shares = {run: len(evidence & shown[run]) / len(evidence) for run in RUNS}
+            held[budget].append(_Held(question.scope, shares, took))
+    progress("asking", len(given.questions), len(given.questions))
+    return held
+
+
+def _orders(engine: ContextEngine, question: Question, talk: _Talk) -> dict[str, list[str]]:
+    """The turns in the order in which each of the others would take them."""
+    query = Query(question.text, question.scope, datetime.now(UTC))
+    return {LAST: list(reversed(list(talk.turns))), **runs.rankings(engine, query)}
+
+
+def _filled(ids: Iterable[str], talk: _Talk, budget: int, engine: ContextEngine) -> frozenset[str]:
+    """The turns that fit, line by line, until one does not."""
+    shown: set[str] = set()
+    room = budget
+    for one in ids:
+        turn = talk.turns[one]
+        room -= engine.tokenizer.count(f"{turn.speaker}: {turn.text}\n")
+        if room < 0:
+            break
+        shown.add(one)
+    return frozenset(shown)
+
+
+def _shown(prompt: InjectedContext) -> frozenset[str]:
+    """The turns that our prompt holds whole."""
+    history = prompt.content.history
+    return frozenset(
+        turn.turn_id
+        for turn in (*history.recalled, *history.recent_turns)
+        if turn.content == sheltered(turn.turn.text).strip()
+    )
+
+
+def _report(name: str, held: Mapping[int, Sequence[_Held]], lane: Lane) -> Report:
+    rows: list[tuple[Cell, ...]] = []
+    for budget, asked in held.items():
+        scopes = [one.scope for one in asked]
+        for run in RUNS:
+            shares = [one.shares[run] for one in asked]
+            ends = metrics.interval(shares, scopes) or (None, None)
+            mean = sum(shares) / len(shares) if shares else None
+            rows.append((budget, run, mean, *ends))
+    times = [one.milliseconds for asked in held.values() for one in asked]
+    questions = len(next(iter(held.values()), ()))
+    notes = (
+        f"{questions:,} questions with evidence, {lane} lane; the share of the evidence that stands whole in "
+        "the prompt, with the interval that 95 of 100 such sets would have",
+        f"our prompts count everything in them, and took {metrics.percentile(times, 0.5) or 0:.0f} ms (p50)",
+    )
+    table = Table(
+        f"{name}: evidence in a prompt", ("tokens", "run", "held", "from", "to"), tuple(rows), notes
+    )
+    data = {
+        "set": name,
+        "lane": lane,
+        "held": {str(budget): {run: mean for at, run, mean, *_ in rows if at == budget} for budget in held},
+        "p50_ms": metrics.percentile(times, 0.5),
+    }
+    return Report((table,), data)

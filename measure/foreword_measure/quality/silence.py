@@ -1,0 +1,170 @@
+"""Whether the engine keeps quiet when it has nothing to say, and what evidence that costs.
+
+Questions are put to a workspace that does not hold their evidence: another scope of the set, or, where there
+is but one, the questions of other sets. Whatever is injected then is noise. The set's own questions are asked
+with the floor and without it: what the floor took from them is its price. Knows how to find strangers and how
+to ask; refuses to call a scope foreign that shares a document with the question's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import numpy as np
+
+from foreword_measure.quality import metrics
+from foreword_measure.quality.runs import OURS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.options import Lane
+    from foreword_measure.quality.labelled import Document, LabelledSet, Question
+    from foreword_measure.quality.runs import Progress, Stock
+
+MOST = 200
+BUDGET = 2000
+TARGET = 0.15
+"""The share of foreign questions that may get anything injected."""
+
+T = TypeVar("T")
+
+Origin = Literal["other scopes", "other sets", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """A question, and a workspace that cannot answer it."""
+
+    text: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What one lane injected: how often for strangers and for its own, and how much of the own evidence."""
+
+    foreign: int
+    foreign_injected: int
+    own: int
+    own_injected: int
+    evidence: float
+    evidence_without_floor: float
+
+    @property
+    def noise(self) -> float | None:
+        """The share of foreign questions that got anything."""
+        return self.foreign_injected / self.foreign if self.foreign else None
+
+    @property
+    def kept(self) -> float | None:
+        """The evidence that the floor let through, as a share of what there is without it."""
+        return self.evidence / self.evidence_without_floor if self.evidence_without_floor else None
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """What every lane injected, and where the foreign questions came from, if there were any."""
+
+    origin: Origin
+    runs: Mapping[str, Heard]
+
+
+def listen(
+    engine: ContextEngine,
+    given: LabelledSet,
+    stocks: Mapping[str, Stock],
+    lanes: Sequence[Lane],
+    others: Sequence[str],
+    progress: Progress,
+) -> Silence:
+    """Ask strangers and the set's own questions for a context; `others` are questions of other sets."""
+    answerable = [question for question in given.questions if question.gains]
+    own = [answerable[place] for place in metrics.sample(len(answerable), MOST)]
+    origin, foreign = strangers(given, own, others)
+    return Silence(
+        origin, {OURS[lane]: _heard(engine, lane, foreign, own, stocks, progress) for lane in lanes}
+    )
+
+
+def strangers(
+    given: LabelledSet, own: Sequence[Question], others: Sequence[str]
+) -> tuple[Origin, list[Stranger]]:
+    """The set's questions, each with a scope that cannot answer it; else the questions of other sets."""
+    chance = np.random.default_rng(metrics.SEED)
+    swapped = [
+        Stranger(question.text, scopes[chance.integers(len(scopes))])
+        for question in own
+        if (scopes := _foreign_scopes(given.documents, question))
+    ]
+    if swapped:
+        return "other scopes", swapped
+    here = list(given.documents)
+    drawn = [others[place] for place in metrics.sample(len(others), MOST)]
+    borrowed = [Stranger(text, here[chance.integers(len(here))]) for text in drawn]
+    return ("other sets" if borrowed else ""), borrowed
+
+
+def _foreign_scopes(documents: Mapping[str, Sequence[Document]], question: Question) -> list[str]:
+    """The scopes that hold nothing of the question's own scope, nor its evidence in another version."""
+    home = documents[question.scope]
+    shared = {document.id for document in home}
+    paths = _paths(document for document in home if document.id in question.gains)
+    return [
+        scope
+        for scope, inside in documents.items()
+        if shared.isdisjoint(document.id for document in inside) and paths.isdisjoint(_paths(inside))
+    ]
+
+
+def _paths(documents: Iterable[Document]) -> set[str]:
+    parts = [part for document in documents for part in document.parts[:1]]
+    return {str(part.metadata["path"]) for part in parts if "path" in part.metadata}
+
+
+def _heard(
+    engine: ContextEngine,
+    lane: Lane,
+    foreign: Sequence[Stranger],
+    own: Sequence[Question],
+    stocks: Mapping[str, Stock],
+    progress: Progress,
+) -> Heard:
+    noise = [
+        bool(_injected(engine, stranger.text, stranger.scope, lane))
+        for stranger in _told(foreign, f"{OURS[lane]}: foreign questions", progress)
+    ]
+    said, kept, whole = [], [], []
+    for question in _told(own, f"{OURS[lane]}: own questions", progress):
+        stock = stocks[question.scope]
+        ids = _injected(engine, question.text, question.scope, lane)
+        said.append(bool(ids))
+        kept.append(_evidence(ids, stock, question))
+        ids = _injected(engine, question.text, question.scope, lane, floor=0.0)
+        whole.append(_evidence(ids, stock, question))
+    several = max(1, len(own))
+    return Heard(len(noise), sum(noise), len(own), sum(said), sum(kept) / several, sum(whole) / several)
+
+
+def _told(ones: Sequence[T], step: str, progress: Progress) -> Iterator[T]:
+    """Each in its turn, while whoever watches is told how far we are."""
+    for done, one in enumerate(ones):
+        progress(step, done, len(ones))
+        yield one
+    progress(step, len(ones), len(ones))
+
+
+def _injected(
+    engine: ContextEngine, text: str, scope: str, lane: Lane, floor: float | None = None
+) -> list[str]:
+    """The ids of what a context holds."""
+    result = engine.build_context(text, scope, lane=lane, token_budget=BUDGET, floor=floor)
+    return [entry.memory.id for entry in result.memories]
+
+
+def _evidence(ids: Iterable[str], stock: Stock, question: Question) -> float:
+    """The share of the question's evidence among these items."""
+    found = [document for one in ids for document in stock.holders.get(one, ())]
+    return metrics.recall(found, stock.gains(question), len(found))

@@ -1,0 +1,295 @@
+"""Made-up items and questions that look like real ones to an index: the same at every run, for any size.
+
+Words follow Zipf's law over 50,000 words, the most frequent being those of the shipped sample; there are
+people, files and code names, sessions and relations. Vectors are clustered and random: they cost a search
+what real ones cost and mean nothing, so nothing here can be used to measure quality.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from foreword.text.words import words
+from foreword.types import Item, Kind, Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+WORKSPACE = "bench"
+DIMENSIONS = 384
+VOCABULARY = 50_000
+SHAPES = ("common", "ordinary", "phrase", "identifier", "name", "typo")
+"""The kinds of question that are asked: by frequent words, by any, by a quotation, by a code name…"""
+
+_SEED = 20_260_115
+_ITEM, _SHORT, _VECTOR, _QUESTION, _CENTRE = range(1, 6)
+"""What a random stream is for; it comes first in the seed, as zeros at a seed's end change nothing."""
+
+_START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+_STEP = timedelta(seconds=97)
+_SESSION = 40
+_RELATED = 10
+_CLUSTERS = 256
+_SHARES: dict[Kind, int] = {"turn": 10, "code": 3, "memory": 3, "document": 2, "commit": 1, "experience": 1}
+_KINDS = tuple(kind for kind, share in _SHARES.items() for _ in range(share))
+_IN_SESSIONS = frozenset({"turn", "experience", "commit"})
+_ONSETS = (
+    "b",
+    "br",
+    "c",
+    "d",
+    "dr",
+    "f",
+    "g",
+    "gl",
+    "h",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "pr",
+    "r",
+    "s",
+    "st",
+    "t",
+    "v",
+)
+_CORES = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
+_CODAS = ("", "l", "m", "n", "nd", "r", "rt", "s", "st", "t")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something to ask, and which of `SHAPES` it has."""
+
+    shape: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """What texts are made of: words by falling frequency, people, code names."""
+
+    words: tuple[str, ...]
+    chances: NDArray[np.float64]
+    people: tuple[str, ...]
+    names: tuple[str, ...]
+
+    def draw(self, rng: Generator, count: int) -> list[str]:
+        """Some words, frequent ones often."""
+        places = np.searchsorted(self.chances, rng.random(count))
+        return [self.words[place] for place in places]
+
+
+@lru_cache(maxsize=1)
+def lexicon() -> Lexicon:
+    """The one lexicon of every corpus."""
+    rng = np.random.default_rng(_SEED)
+    real = [word for word, _ in _sample_words().most_common() if not word.isdigit()]
+    invented = _invented(rng, VOCABULARY - len(real), frozenset(real))
+    vocabulary = (*real, *invented)
+    weights = 1 / (np.arange(len(vocabulary)) + 2.0)
+    people = tuple(
+        f"{a.capitalize()} {b.capitalize()}" for a, b in zip(invented[:300], invented[300:600], strict=True)
+    )
+    pool = vocabulary[100:8_000]
+    return Lexicon(vocabulary, np.cumsum(weights / weights.sum()), people, _code_names(rng, pool))
+
+
+def item(at: int) -> Item:
+    """The item at this place; the same whatever the size of the corpus."""
+    rng = np.random.default_rng((_ITEM, _SEED, at))
+    kind = _KINDS[int(rng.integers(len(_KINDS)))]
+    return Item(
+        id=f"bench-{at:07d}",
+        text=_code(rng) if kind == "code" else _prose(rng, int(rng.integers(8, 61))),
+        workspace=WORKSPACE,
+        kind=kind,
+        about=_about(rng, kind),
+        session=session(at) if kind in _IN_SESSIONS else None,
+        created_at=_START + at * _STEP,
+        importance=round(float(rng.random()), 2),
+    )
+
+
+def short_text(at: int) -> str:
+    """A dozen words, for an encoder."""
+    return _sentences(lexicon().draw(np.random.default_rng((_SHORT, _SEED, at)), 12))
+
+
+def session(at: int) -> str:
+    """The session to which an item at this place belongs, if it belongs to any."""
+    return f"session-{at // _SESSION:06d}"
+
+
+def after(size: int) -> datetime:
+    """A moment shortly after the last item of a corpus of this size."""
+    return _START + size * _STEP + timedelta(hours=1)
+
+
+def relations(start: int, stop: int) -> tuple[Relation, ...]:
+    """The relations from items of this range to earlier ones."""
+    return tuple(
+        Relation(f"bench-{at:07d}", f"bench-{at * 2 // 3:07d}", created_at=_START + at * _STEP)
+        for at in range(start, stop)
+        if at % _RELATED == _RELATED - 1
+    )
+
+
+def vectors(start: int, stop: int) -> NDArray[np.float32]:
+    """A unit vector for each item of the range, near one of the clusters' centres."""
+    rng = np.random.default_rng((_VECTOR, _SEED, start))
+    chosen = _centres()[rng.integers(_CLUSTERS, size=stop - start)]
+    return _unit(chosen + rng.normal(scale=0.04, size=chosen.shape).astype(np.float32))
+
+
+def questions(size: int, each: int = 11) -> list[Question]:
+    """So many questions of each shape, about a corpus of this size."""
+    rng = np.random.default_rng((_QUESTION, _SEED))
+    return [Question(shape, _ASKED[shape](rng, size)) for _ in range(each) for shape in SHAPES]
+
+
+class FreeEncoder:
+    """An encoder that costs nothing: a text's vector is picked by its hash."""
+
+    model = "synthetic"
+    dimensions = DIMENSIONS
+
+    def embed(self, text: str) -> list[float]:
+        """A unit vector near one of the clusters' centres."""
+        seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "little")
+        values: list[float] = vectors(seed, seed + 1)[0].tolist()
+        return values
+
+    def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector a text."""
+        return [self.embed(text) for text in texts]
+
+
+def _sample_words() -> Counter[str]:
+    lines = (
+        resources.files("foreword.edges.cli")
+        .joinpath("sample_data", "lighthouse.jsonl")
+        .read_text(encoding="utf-8")
+    )
+    return Counter(word for line in lines.splitlines() if line for word in words(json.loads(line)["text"]))
+
+
+def _invented(rng: Generator, count: int, taken: frozenset[str]) -> list[str]:
+    """Words that could be words, each once."""
+    made: dict[str, None] = {}
+    while len(made) < count:
+        syllables = int(rng.integers(2, 5))
+        word = (
+            "".join(
+                part[int(rng.integers(len(part)))] for _ in range(syllables) for part in (_ONSETS, _CORES)
+            )
+            + _CODAS[int(rng.integers(len(_CODAS)))]
+        )
+        if word not in taken:
+            made[word] = None
+    return list(made)
+
+
+def _code_names(rng: Generator, pool: Sequence[str], count: int = 5_000) -> tuple[str, ...]:
+    """snake_case, camelCase and file names, of two or three words each."""
+    names = []
+    for at in range(count):
+        parts = [pool[int(i)] for i in rng.integers(len(pool), size=2 + at % 2)]
+        camel = parts[0] + "".join(part.capitalize() for part in parts[1:])
+        names.append(("_".join(parts), camel, "/".join(parts) + ".py")[at % 3])
+    return tuple(names)
+
+
+def _prose(rng: Generator, count: int) -> str:
+    """Sentences in which a person or a code name turns up now and then."""
+    drawn = lexicon().draw(rng, count)
+    if rng.random() < 0.35:
+        drawn[int(rng.integers(count))] = _often_the_first(rng, lexicon().people)
+    if rng.random() < 0.25:
+        drawn[int(rng.integers(count))] = _often_the_first(rng, lexicon().names)
+    return _sentences(drawn)
+
+
+def _sentences(drawn: Sequence[str], length: int = 13) -> str:
+    cuts = [drawn[at : at + length] for at in range(0, len(drawn), length)]
+    return " ".join(sentence[0][:1].upper() + " ".join(sentence)[1:] + "." for sentence in cuts)
+
+
+def _code(rng: Generator) -> str:
+    names = [_often_the_first(rng, lexicon().names[at::3]) for at in (0, 1, 0)]
+    one, other = lexicon().draw(rng, 2)
+    body = f'    """{_prose(rng, 12)}"""\n    return {names[1]}({one}).{names[2]}'
+    return f"def {names[0]}({one}, {other}):\n{body}"
+
+
+def _about(rng: Generator, kind: Kind) -> str:
+    if kind == "turn":
+        return lexicon().people[int(rng.integers(12))].split()[0]
+    return _often_the_first(rng, lexicon().names[2::3]) if kind == "code" else ""
+
+
+def _often_the_first(rng: Generator, pool: Sequence[str]) -> str:
+    """One of the pool: few are mentioned often, most rarely."""
+    return pool[int(len(pool) * rng.random() ** 3)]
+
+
+def _misspelt(word: str, at: int) -> str:
+    at = 1 + at % max(1, len(word) - 2)
+    return word[:at] + word[at + 1 : at + 2] + word[at : at + 1] + word[at + 2 :]
+
+
+def _common(rng: Generator, _: int) -> str:
+    return " ".join(lexicon().words[int(i)] for i in rng.integers(200, size=int(rng.integers(2, 6))))
+
+
+def _ordinary(rng: Generator, _: int) -> str:
+    return " ".join(lexicon().draw(rng, int(rng.integers(3, 15))))
+
+
+def _phrase(rng: Generator, size: int) -> str:
+    spoken = item(int(rng.integers(size))).text.split()
+    start = int(rng.integers(max(1, len(spoken) - 6)))
+    return " ".join(spoken[start : start + int(rng.integers(6, 15))])
+
+
+def _identifier(rng: Generator, _: int) -> str:
+    return " ".join([*lexicon().draw(rng, int(rng.integers(1, 4))), _often_the_first(rng, lexicon().names)])
+
+
+def _name(rng: Generator, _: int) -> str:
+    return " ".join([*lexicon().draw(rng, int(rng.integers(1, 5))), _often_the_first(rng, lexicon().people)])
+
+
+def _typo(rng: Generator, _: int) -> str:
+    wrong = _misspelt(lexicon().words[int(rng.integers(200, 5_000))], int(rng.integers(20)))
+    return " ".join([*lexicon().draw(rng, int(rng.integers(2, 6))), wrong])
+
+
+_ASKED: dict[str, Callable[[Generator, int], str]] = dict(
+    zip(SHAPES, (_common, _ordinary, _phrase, _identifier, _name, _typo), strict=True)
+)
+
+
+@lru_cache(maxsize=1)
+def _centres() -> NDArray[np.float32]:
+    rng = np.random.default_rng((_CENTRE, _SEED))
+    return _unit(rng.normal(size=(_CLUSTERS, DIMENSIONS)).astype(np.float32))
+
+
+def _unit(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    scaled: NDArray[np.float32] = values / np.linalg.norm(values, axis=1, keepdims=True)
+    return scaled

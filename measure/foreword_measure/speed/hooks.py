@@ -1,0 +1,290 @@
+"""What a hook adds to a prompt: the whole process, with the service and a search behind it.
+
+Bare interpreters and hooks take turns, alone and four at once, so that whatever else the machine does falls
+on all alike. The service is the real one, with the bundled encoder. What it searches is made up: the vectors
+of the items mean nothing, those of the prompts are real; both cost what they cost a user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import foreword
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
+from foreword.errors import ForewordError
+from foreword.spaces.bundled import BundledEmbeddingProvider
+from foreword.spaces.dense import DenseSpace
+from foreword.store.base import PutVectors, Vector
+from foreword.testing import FixedClock
+from foreword_measure.report import Cell, Table
+from foreword_measure.speed import corpus
+from foreword_measure.speed.measure import milliseconds, spread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from foreword_measure.speed.measure import Progress, Spread
+
+RUNS = 100
+SIZE = 10_000
+TOGETHER = 4
+MORE_P50, MORE_P99, AT_MOST = 40.0, 150.0, 300.0
+_FAULTS = 25
+_STARTS = 3
+_BATCH = 500
+_PROMPTS_A_SESSION = 10
+_SECONDS = 60.0
+_BARE, _HOOK = "bare interpreter", "hook"
+_CLIENT = Path(foreword.__file__).parent / "edges" / "hook_client.py"
+_INTERPRETER = os.path.realpath(sys.executable)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """How hooks are run here: for which home, in which project."""
+
+    home: Path
+    project: Path
+    python: str = sys.executable
+
+    def run(
+        self, event: str, deadline_ms: float, prompt: str = "", session: str = "", agent: str = "-"
+    ) -> bytes:
+        """One hook, as an agent runs it; gives what it printed."""
+        told = {"hook_event_name": event, "session_id": session, "cwd": str(self.project), "prompt": prompt}
+        command = [_INTERPRETER, "-I", "-S", str(_CLIENT), "--home", str(self.home), "--event", event]
+        command += ["--agent", agent, "--deadline-ms", str(deadline_ms), "--python", self.python]
+        done = subprocess.run(  # noqa: S603  (ourselves)
+            command, input=json.dumps(told).encode(), capture_output=True, check=True, env=_environment()
+        )
+        return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    """Ours without the user's settings, which are not what is measured."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("FOREWORD_")}
+
+
+def measure(
+    folder: Path, sizes: tuple[int, ...], progress: Progress, runs: int = RUNS
+) -> tuple[list[Table], dict[str, Any]]:
+    """Fill a workspace, start a service on it, and let bare interpreters and hooks take turns."""
+    size = min(max(sizes), SIZE)
+    hooks = Hooks(folder / "hooks", folder / "project")
+    (hooks.project / ".git").mkdir(parents=True)
+    _fill(hooks, size, progress)
+    starts = [_started(hooks) for _ in range(_STARTS)]
+    with _service(hooks) as pid:
+        times, answered = _take_turns(hooks, corpus.questions(size), runs, progress)
+        os.kill(pid, signal.SIGSTOP)
+        faults = {"the service stands still": _alone(hooks, _FAULTS)}
+        os.kill(pid, signal.SIGCONT)
+    faults["there is no service"] = _alone(Hooks(folder / "nobody", hooks.project, "/nowhere"), _FAULTS)
+    found = {name: spread(values) for name, values in (times | faults | {"start": starts}).items()}
+    tables = [
+        _times(found, answered, size),
+        _troubles({name: found[name] for name in faults}),
+        _starts(starts),
+    ]
+    return tables, {"items": size, "answered": answered} | {k: each.as_dict() for k, each in found.items()}
+
+
+# What is measured ----------------------------------------------------------------------------------------
+
+
+def _take_turns(
+    hooks: Hooks, questions: list[corpus.Question], runs: int, progress: Progress
+) -> tuple[dict[str, list[float]], float]:
+    """Times of bare interpreters and of hooks, alone and together; and how many prompts got an answer."""
+    times: dict[str, list[float]] = defaultdict(list)
+    answers: list[bytes] = []
+    lock = threading.Lock()
+    asked = iter(range(10**9))
+
+    def hook() -> None:
+        with lock:
+            number = next(asked)
+        prompt = questions[number % len(questions)].text
+        said = hooks.run("UserPromptSubmit", 250, prompt, f"session-{number // _PROMPTS_A_SESSION}")
+        answers.append(said)
+
+    works = {_BARE: _bare, _HOOK: hook}
+    rounds = max(1, runs // TOGETHER)
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        for turn in range(runs + rounds):
+            at_once = 1 if turn < runs else TOGETHER
+            for name, work in works.items():
+                taken = list(pool.map(milliseconds, [work] * at_once))
+                times[f"{name}, {_crowd(at_once)}"] += taken
+            progress("hooks", turn + 1, runs + rounds)
+    return dict(times), sum(map(bool, answers)) / len(answers)
+
+
+def _crowd(at_once: int) -> str:
+    return "alone" if at_once == 1 else f"{at_once} at once"
+
+
+def _bare() -> None:
+    subprocess.run([_INTERPRETER, "-I", "-S", "-c", "pass"], check=True)  # noqa: S603  (ourselves)
+
+
+def _alone(hooks: Hooks, runs: int) -> list[float]:
+    """Times of hooks that nobody answers; what they do aside is over when this returns."""
+    log = hooks.home / "run" / "hook.log"
+    before = _lines(log)
+    times = [milliseconds(lambda: hooks.run("PreToolUse", 250)) for _ in range(runs)]
+    _wait(lambda: _lines(log) - before >= runs)
+    return times
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def _started(hooks: Hooks) -> float:
+    """From no service to the answer of one, as the first session of the day waits for it."""
+    (hooks.home / "run" / "starting").unlink(missing_ok=True)
+    taken = milliseconds(lambda: hooks.run("SessionStart", _SECONDS * 1000, session="start"))
+    _stop(hooks)
+    return taken
+
+
+# What it is measured with --------------------------------------------------------------------------------
+
+
+def _fill(hooks: Hooks, size: int, progress: Progress) -> None:
+    """Store so many items in the project's workspace, with vectors as the bundled encoder might make."""
+    space = DenseSpace(BundledEmbeddingProvider())
+    workspace = str(hooks.project.resolve())
+    clock = FixedClock(corpus.after(size))
+    with ContextEngine(settings=Settings(home=hooks.home, embedding="none"), clock=clock) as engine:
+        for start in range(0, size, _BATCH):
+            stop = min(size, start + _BATCH)
+            kept = engine.remember_all([corpus.item(at) for at in range(start, stop)], workspace)
+            values = corpus.vectors(start, stop).tolist()
+            vectors = tuple(
+                Vector(item.id, space.view_hash(item), tuple(one))
+                for item, one in zip(kept, values, strict=True)
+            )
+            engine.store.batch([PutVectors(workspace, space.name, space.digest, vectors)])
+            progress("hooks: fill", stop, size)
+
+
+@contextmanager
+def _service(hooks: Hooks) -> Iterator[int]:
+    """A service that is warm and has loaded all it will load; gives its process."""
+    hooks.run("SessionStart", _SECONDS * 1000)
+    try:
+        _wait(lambda: _status(hooks)["warm"] and _settled(hooks))
+        yield int(_status(hooks)["pid"])
+    finally:
+        _stop(hooks)
+
+
+def _status(hooks: Hooks) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(hooks.run("", 5000, agent="status") or "{}")
+    return {"warm": False, "http_port": None, "uptime_seconds": 0.0, "pid": 0} | told
+
+
+def _settled(hooks: Hooks) -> bool:
+    """Whether HTTP is loaded, or has had the time for it."""
+    told = _status(hooks)
+    return told["http_port"] is not None or told["uptime_seconds"] > _SECONDS / 4
+
+
+def _stop(hooks: Hooks) -> None:
+    pid = int(_status(hooks)["pid"])
+    if pid:
+        os.kill(pid, signal.SIGTERM)
+        _wait(lambda: not _alive(pid))
+
+
+def _alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and that nobody has asked about does not."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return Path("/proc").is_dir() is False
+
+
+def _wait(true: Callable[[], object]) -> None:
+    ends = time.monotonic() + _SECONDS
+    while not true():
+        if time.monotonic() > ends:
+            raise ForewordError(f"the service did not do its part within {_SECONDS:.0f} seconds; see its log")
+        time.sleep(0.05)
+
+
+# How it is told ------------------------------------------------------------------------------------------
+
+
+def _times(found: dict[str, Spread], answered: float, size: int) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for crowd in (_crowd(1), _crowd(TOGETHER)):
+        bare, hook = (found[f"{name}, {crowd}"] for name in (_BARE, _HOOK))
+        rows += [
+            (f"{name}, {crowd}", *_cells(each), None, None) for name, each in ((_BARE, bare), (_HOOK, hook))
+        ]
+        p50, p99 = round(hook.p50 - bare.p50, 1), round(hook.p99 - bare.p99, 1)
+        well = p50 <= MORE_P50 and p99 <= MORE_P99
+        target = f"{MORE_P50:.0f} / {MORE_P99:.0f}"
+        rows.append(
+            (
+                f"what the hook adds, {crowd}",
+                hook.count,
+                None,
+                p50,
+                p99,
+                None,
+                target,
+                "yes" if well else "no",
+            )
+        )
+    return Table(
+        f"A prompt's hook over {size:,} items, milliseconds",
+        ("what", "runs", "min", "p50", "p99", "max", "target p50 / p99, at most", "met"),
+        tuple(rows),
+        (
+            "each run is a fresh process: the client, the service, the search, and the prompt kept",
+            f"{answered:.0%} of the prompts were told something; the others were not worth a word",
+        ),
+    )
+
+
+def _troubles(found: dict[str, Spread]) -> Table:
+    rows = tuple(
+        (name, *_cells(each), AT_MOST, "yes" if each.max <= AT_MOST else "no") for name, each in found.items()
+    )
+    columns = ("when", "runs", "min", "p50", "p99", "max", "target, at most", "met")
+    return Table("A hook that nobody answers, milliseconds", columns, rows, ("its deadline is 250 ms",))
+
+
+def _starts(times: list[float]) -> Table:
+    each = spread(times)
+    note = "a session that begins where no service runs: starting one, loading its models, the answer"
+    return Table(
+        "Starting the service, milliseconds",
+        ("runs", "min", "p50", "max"),
+        ((each.count, *(round(n, 1) for n in (each.min, each.p50, each.max))),),
+        (note,),
+    )
+
+
+def _cells(each: Spread) -> tuple[Cell, ...]:
+    return (each.count, *(round(number, 1) for number in (each.min, each.p50, each.p99, each.max)))

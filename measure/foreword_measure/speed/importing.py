@@ -1,0 +1,58 @@
+"""What `import foreword` costs a process that starts cold: a fresh interpreter's time with it and without."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from foreword_measure.report import Cell, Table
+from foreword_measure.speed.measure import milliseconds, spread
+
+if TYPE_CHECKING:
+    from foreword_measure.speed.measure import Progress, Spread
+
+RUNS = 25
+TARGET = 30.0
+_BARE = "bare interpreter"
+_STATEMENTS = {
+    _BARE: "pass",
+    "import foreword": "import foreword",
+    "and its ContextEngine": "from foreword import ContextEngine",
+}
+
+
+def measure(progress: Progress, runs: int = RUNS) -> tuple[list[Table], dict[str, Any]]:
+    """Start interpreters in turn, so that whatever else the machine does falls on all alike."""
+    samples: dict[str, list[float]] = {name: [] for name in _STATEMENTS}
+    for run in range(runs + 1):
+        for name, statement in _STATEMENTS.items():
+            taken = milliseconds(lambda: _start(statement))  # noqa: B023  (called before the loop goes on)
+            if run:  # the first of each writes bytecode and fills the disk's cache
+                samples[name].append(taken)
+        progress("import", run, runs)
+    spreads = {name: spread(values) for name, values in samples.items()}
+    return [_table(spreads)], {name: each.as_dict() for name, each in spreads.items()}
+
+
+def _start(statement: str) -> None:
+    subprocess.run([sys.executable, "-c", statement], check=True)  # noqa: S603  (one of three constants)
+
+
+def _table(spreads: dict[str, Spread]) -> Table:
+    bare = spreads[_BARE]
+    rows: list[tuple[Cell, ...]] = []
+    for name, each in spreads.items():
+        more = each.p50 - bare.p50
+        target, met = (
+            (TARGET, "yes" if more <= TARGET else "no") if name == "import foreword" else (None, None)
+        )
+        rows.append(
+            (name, each.count, *(round(n, 1) for n in (each.min, each.p50, each.p99, more)), target, met)
+        )
+    return Table(
+        "Cold start, milliseconds",
+        ("what", "runs", "min", "p50", "p99", "p50 more than bare", "target, at most", "met"),
+        tuple(rows),
+        ("each run is a fresh process; the three take turns",),
+    )

@@ -1,0 +1,161 @@
+"""How quickly a folder is read: Python's own library the first time and again, and a history of commits.
+
+No vectors are made: how many of those a second, `writing` says. The history is made up and always the same.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+import sysconfig
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
+from foreword.errors import ValidationError
+from foreword.indexing.indexer import Indexer
+from foreword_measure.report import Table
+from foreword_measure.speed import corpus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from foreword_measure.speed.measure import Progress
+
+FILES = 2_000
+COMMITS = 5_000
+FILES_A_SECOND = 150.0
+AGAIN_SECONDS = 2.0
+COMMITS_SECONDS = 10.0
+"""What was promised: at least, at most, at most."""
+
+_FIRST_COMMIT = 1_600_000_000
+_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One reading: of how much, how long it took, and how long the processor was busy with it."""
+
+    count: int
+    items: int
+    seconds: float
+    computing: float
+
+
+def measure(folder: Path, most: int, progress: Progress) -> tuple[list[Table], dict[str, Any]]:
+    """Read up to `most` files twice, and as many commits once."""
+    library, repository = folder / "library", folder / "history"
+    files = _copied(library, min(most, FILES))
+    progress("index", 1, 4)
+    _make_history(repository, commits := min(most, COMMITS))
+    progress("index", 2, 4)
+    with ContextEngine(settings=Settings(home=folder / "index", embedding="none")) as engine:
+        engine.remember("Before the clock runs.", "elsewhere")  # loads the tokenizer
+        first = _read(engine, library)
+        again = _read(engine, library)
+        progress("index", 3, 4)
+        history = _read(engine, repository, commits=True)
+        progress("index", 4, 4)
+    runs = {"first": first, "again": again, "history": history}
+    return [_table(files, commits, first, again, history)], {
+        "files": files,
+        "commits": commits,
+        "files_per_second": first.count / first.seconds,
+        **{name: asdict(run) for name, run in runs.items()},
+    }
+
+
+def _read(engine: ContextEngine, root: Path, *, commits: bool = False) -> _Run:
+    computing = _computed()
+    indexed = Indexer(engine).index(root, str(root), code=not commits, documents=not commits, commits=commits)
+    computing = _computed() - computing
+    if commits:
+        return _Run(indexed.commits, indexed.commits, indexed.seconds, computing)
+    return _Run(indexed.files, indexed.units, indexed.seconds, computing)
+
+
+def _computed() -> float:
+    """How long processors were busy for us and for those we started, once these have ended."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def _copied(library: Path, most: int) -> int:
+    """Copy the sources of Python's library, spread over all of it; gives how many there are."""
+    home = Path(sysconfig.get_paths()["stdlib"])
+    sources = [path for path in sorted(home.rglob("*.py")) if "site-packages" not in path.parts]
+    chosen = sources[:: max(1, -(-len(sources) // most))]
+    for path in chosen:
+        place = library / path.relative_to(home)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    return len(chosen)
+
+
+def _make_history(repository: Path, commits: int) -> None:
+    """Make a repository whose commits say what made-up items say."""
+    repository.mkdir()
+    git = shutil.which("git")
+    if git is None:
+        raise ValidationError("git is not installed; install it, or name the other parts")
+    subprocess.run([git, "init", "-q", "-b", "main", str(repository)], check=True)  # noqa: S603
+    stream = b"".join(_commit(number) for number in range(commits))
+    arguments = [git, "-C", str(repository), "fast-import", "--quiet"]
+    subprocess.run(arguments, input=stream, check=True)  # noqa: S603
+
+
+def _commit(number: int) -> bytes:
+    """One commit that changes three files, in the words of `git fast-import`."""
+    message = corpus.item(number).text.encode()
+    when = f"Ada <ada@example.org> {_FIRST_COMMIT + number * _HOUR} +0000"
+    lines = [
+        b"commit refs/heads/main",
+        f"committer {when}".encode(),
+        f"data {len(message)}".encode(),
+        message,
+        *_changes(number),
+        b"",
+    ]
+    return b"\n".join(lines)
+
+
+def _changes(number: int) -> Iterator[bytes]:
+    for place in range(3):
+        content = f"line {number} of file {place}\n".encode()
+        yield f"M 100644 inline src/part{(number + place * 7) % 40}.py".encode()
+        yield f"data {len(content)}".encode()
+        yield content
+
+
+def _table(files: int, commits: int, first: _Run, again: _Run, history: _Run) -> Table:
+    rate = first.count / first.seconds
+    rows = (
+        ("files, first time", files, first, rate, f"≥ {FILES_A_SECOND:.0f} a second", rate >= FILES_A_SECOND),
+        ("files, unchanged", files, again, None, f"≤ {AGAIN_SECONDS:.0f} s", again.seconds <= AGAIN_SECONDS),
+        ("commits", commits, history, history.count / history.seconds, f"≤ {COMMITS_SECONDS:.0f} s",
+         history.seconds <= COMMITS_SECONDS),
+    )  # fmt: skip
+    return Table(
+        "Reading a folder",
+        ("what", "there are", "items kept", "seconds", "computing", "a second", "target", "met"),
+        tuple(
+            (
+                what,
+                there,
+                run.items,
+                round(run.seconds, 2),
+                round(run.computing, 2),
+                None if a_second is None else round(a_second),
+                target,
+                "yes" if met else "no",
+            )
+            for what, there, run, a_second, target, met in rows
+        ),
+        (
+            "the sources of Python's own library, read, cut into functions and classes, stored; no vectors",
+            "computing: seconds of processor time, of all processes, which a busy machine stretches less",
+        ),
+    )

@@ -1,0 +1,66 @@
+"""The contract of an engine: what recipes, experiences and sessions need of one.
+
+`foreword.engine.context_engine.ContextEngine` is the engine that ships; anything with these members will do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
+
+    from foreword.config import Settings
+    from foreword.options import SearchOptions
+    from foreword.pipeline import Draft, Kit
+    from foreword.store.base import Amend, Store
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import Item
+
+
+class Engine(Protocol):
+    """Remembers items, and starts questions that the stages of a recipe answer."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings it was made with."""
+        ...
+
+    @property
+    def store(self) -> Store:
+        """Where items and receipts are kept."""
+        ...
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Counts and cuts tokens."""
+        ...
+
+    @property
+    def clock(self) -> Callable[[], datetime]:
+        """Returns the time it is now, with its zone."""
+        ...
+
+    @property
+    def kit(self) -> Kit:
+        """The tools that every question is answered with."""
+        ...
+
+    def draft(self, query: str, workspace: str, options: SearchOptions, recipe: str, budget: int) -> Draft:
+        """A question ready for the stages of a recipe: `pipeline.run(draft, stages)`."""
+        ...
+
+    def remember_all(
+        self, items: Iterable[Item], workspace: str, changes: Sequence[Amend] = ()
+    ) -> list[Item]:
+        """Keep items, and make changes in the same transaction; when this returns both are durable."""
+        ...
+
+    def embed_question(self, question: str) -> list[float] | None:
+        """The vector of a question; None when there is no encoder."""
+        ...
+
+    def vectors(self, workspace: str, items: Sequence[Item]) -> dict[str, Sequence[float]]:
+        """The vectors of these items by id, as far as they have been made."""
+        ...

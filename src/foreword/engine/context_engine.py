@@ -1,0 +1,563 @@
+"""ContextEngine: remember, search, build a context, say why. The only place that wires parts together.
+
+Every method names its workspace. The engine is safe to use from many threads, and beside other processes on
+the same data. It does no retrieval, ranking or wording of its own: those are the stages of `pipeline`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+from foreword import config, pipeline
+from foreword.capture import jsonl
+from foreword.capture.folder import current
+from foreword.capture.redact import redact
+from foreword.capture.statement import sound, sound_item, without_secrets
+from foreword.compose.templates import TEMPLATES, ContextTemplate
+from foreword.engine.embedder import Embedder
+from foreword.engine.views import views
+from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
+from foreword.knowledge import axes, freshness
+from foreword.log import get_logger
+from foreword.options import CacheConfig, ContextOptions, SearchOptions, known_kind, named, share
+from foreword.recall.fuse import BLENDS, OTHER, Blend
+from foreword.recall.rank import RANKERS, RankingFunction, rankers
+from foreword.recipes import chat
+from foreword.recipes.chat import ContextPreview, ContextResult
+from foreword.spaces.cache import EmbeddingCache
+from foreword.spaces.dense import DenseSpace
+from foreword.spaces.entities import EntitySpace
+from foreword.spaces.graph import GraphSpace
+from foreword.spaces.identifiers import IdentifierSpace
+from foreword.spaces.lexical import LexicalSpace, TrigramSpace
+from foreword.spaces.rerank import BundledReranker
+from foreword.spaces.time import DaySpace, HourSpace, RecencySpace
+from foreword.store.base import Amend, Delete, KnownVectors, Put, PutReceipt, Relate, Relations
+from foreword.text.tokens import Tokenizer, tokenizer
+from foreword.types import (
+    Filters,
+    Item,
+    Note,
+    Query,
+    Receipt,
+    Relation,
+    SearchResult,
+    Source,
+    content_hash,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Self, Unpack
+
+    from foreword.config import Settings
+    from foreword.options import ContextChanges, SearchChanges
+    from foreword.spaces.base import Reranker, Space, TimeSpace
+    from foreword.spaces.providers import EmbeddingProvider
+    from foreword.store.base import Counts, Problem, Store
+    from foreword.types import Kind
+
+_log = get_logger("foreword")
+
+_BATCH = 500
+
+NEWEST = "b2:newest"
+"""In the changes that go with items: the last of these, whatever its id will be."""
+
+_Options = TypeVar("_Options", bound=SearchOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was removed, and whatever a check of the whole workspace then found to be left."""
+
+    ids: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+class ContextEngine:
+    """The right context for a prompt, from what was remembered.
+
+    With no arguments: an SQLite store in the user's data folder (or FOREWORD_HOME) and the bundled encoder.
+    """
+
+    def __init__(
+        self,
+        store: Store | None = None,
+        embedding_provider: EmbeddingProvider | None = None,
+        *,
+        settings: Settings | None = None,
+        expected_embedding_dimensions: int | None = None,
+        cache_config: CacheConfig = CacheConfig(),  # noqa: B008  (frozen)
+        counter: Tokenizer | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        reranker: Reranker | None = None,
+        without: Sequence[str] = (),
+    ) -> None:
+        self.settings = settings if settings is not None else config.load()
+        self.store = store if store is not None else _default_store(self.settings)
+        self.tokenizer = counter if counter is not None else tokenizer(self.settings.tokenizer)
+        self.clock = clock
+        self._templates = dict(TEMPLATES)
+        self._rankers: dict[str, RankingFunction] = {}
+        self._blends: dict[str, dict[str, Blend]] = {}
+        provider = embedding_provider if embedding_provider is not None else _provider(self.settings)
+        self._dense = _dense(provider, expected_embedding_dimensions, cache_config)
+        self._embedder = Embedder(self.store, self._dense, axes.VIEWS) if self._dense else None
+        self._reranker = reranker if reranker is not None else BundledReranker(self.settings.threads or None)
+        self.kit = self._kit(frozenset(without))
+        self._template_named(self.settings.template)
+
+    # Remembering
+
+    def remember(
+        self,
+        text: str,
+        workspace: str,
+        *,
+        kind: Kind = "memory",
+        type: str = "",  # noqa: A002  (the document's word)
+        about: str = "",
+        session: str | None = None,
+        conversation: str | None = None,
+        confidence: float = 1.0,
+        importance: float = 0.5,
+        source: Source = Source(),  # noqa: B008  (frozen)
+        metadata: Mapping[str, Any] | None = None,
+        created_at: datetime | None = None,
+        supersedes: str | None = None,
+    ) -> Item:
+        """Keep a statement. When this returns it survives a power cut, and words find it; meaning follows.
+
+        `supersedes` names the item that this one replaces: it steps behind, and out of contexts.
+        """
+        self._refuse_unknown(workspace, [supersedes] if supersedes is not None else [])
+        item = Item(
+            text=text,
+            workspace=workspace,
+            kind=kind,
+            type=type,
+            about=about,
+            session=session,
+            conversation=conversation,
+            confidence=confidence,
+            importance=importance,
+            source=source,
+            metadata=metadata if metadata is not None else {},
+            created_at=created_at if created_at is not None else self.clock(),
+        )
+        changes = [] if supersedes is None else [Amend(workspace, supersedes, superseded_by=NEWEST)]
+        return self.remember_all([item], workspace, changes)[0]
+
+    def remember_all(
+        self, items: Iterable[Item], workspace: str, changes: Sequence[Amend] = ()
+    ) -> list[Item]:
+        """Keep many items, a few hundred a transaction. All are checked before the first is written.
+
+        A statement supersedes older ones about the same subject and attribute. `changes` are made in the
+        transaction that keeps the last item, which they may name as `NEWEST`.
+        """
+        named(workspace)
+        counted = [
+            replace(item, tokens=self.tokenizer.count(item.text), workspace=workspace)
+            for item in (without_secrets(sound_item(item)) for item in items)
+        ]
+        if changes and not counted:
+            raise ValidationError("changes go with an item; give one, or amend the store")
+        kept: list[Item] = []
+        for start in range(0, len(counted), _BATCH):
+            batch, settled = freshness.settled(self.store, workspace, counted[start : start + _BATCH])
+            last = start + _BATCH >= len(counted)
+            more = self._inherited(workspace, batch[-1], changes) if last else []
+            stored, *amended = self.store.batch([Put(workspace, batch), *settled, *more])
+            now = {item.id: item for item in amended if item is not None}
+            kept += [now.get(one.item.id, one.item) for one in stored]
+            if self._embedder:
+                self._embedder.notice(workspace, [one.item for one in stored if one.new])
+        return kept
+
+    def relate(
+        self,
+        from_id: str,
+        to_id: str,
+        workspace: str,
+        type: str = "related_to",  # noqa: A002
+        confidence: float = 1.0,
+    ) -> Relation:
+        """Keep a relation between two items."""
+        relation = Relation(
+            from_id, to_id, sound("type", type, 200), share("confidence", confidence), self.clock()
+        )
+        self.store.batch([Relate(workspace, (relation,))])
+        return relation
+
+    def forget(
+        self,
+        workspace: str,
+        *ids: str,
+        session: str | None = None,
+        source: str | None = None,
+        verify: bool = True,
+    ) -> Forgotten:
+        """Remove items, and everything made from them, for good; then check that nothing is left."""
+        if not ids and session is None and source is None:
+            raise ValidationError("say what to forget: ids, a session or a source")
+        removed: list[str] = []
+        if ids:
+            removed += self.store.delete(Delete(workspace, ids))
+        if session is not None or source is not None:
+            removed += self.store.delete(Delete(workspace, filters=Filters(session=session, source=source)))
+        if self._dense:
+            self._dense.cache.clear()
+        return Forgotten(tuple(removed), self.store.check(workspace) if verify else ())
+
+    # Searching
+
+    def search(
+        self,
+        query: str,
+        workspace: str,
+        options: SearchOptions | None = None,
+        **changes: Unpack[SearchChanges],
+    ) -> list[SearchResult]:
+        """The items that answer a question, best first."""
+        chosen = _chosen(SearchOptions, options, changes)
+        return self._search(self._query(query, workspace, chosen), chosen)
+
+    def search_by_vector(
+        self,
+        vector: Sequence[float],
+        workspace: str,
+        options: SearchOptions | None = None,
+        **changes: Unpack[SearchChanges],
+    ) -> list[SearchResult]:
+        """The items nearest to a vector of this engine's encoder."""
+        chosen = _chosen(SearchOptions, options, changes)
+        return self._search(self._query_by_vector(vector, workspace, chosen), chosen)
+
+    # Building a context
+
+    def build_context(
+        self,
+        query: str,
+        workspace: str,
+        options: ContextOptions | None = None,
+        *,
+        on_error: Literal["raise", "empty"] = "raise",
+        **changes: Unpack[ContextChanges],
+    ) -> ContextResult:
+        """The text to put before a prompt, within its budget, and the receipt that says why.
+
+        With `on_error="empty"` any failure of ours becomes an empty context, with a note and a warning.
+        """
+        try:
+            chosen = _chosen(ContextOptions, options, changes)
+            return self._context(self._query(query, workspace, chosen), chosen)
+        except ForewordError as error:
+            if on_error != "empty":
+                raise
+            _log.warning("no context could be built", workspace=workspace, error=str(error))
+            return _empty_result(str(query), workspace, self.clock(), error)
+
+    def build_context_by_vector(
+        self,
+        vector: Sequence[float],
+        workspace: str,
+        options: ContextOptions | None = None,
+        **changes: Unpack[ContextChanges],
+    ) -> ContextResult:
+        """The same, from a vector of this engine's encoder."""
+        chosen = _chosen(ContextOptions, options, changes)
+        return self._context(self._query_by_vector(vector, workspace, chosen), chosen)
+
+    def preview_context(
+        self,
+        query: str,
+        workspace: str,
+        options: ContextOptions | None = None,
+        **changes: Unpack[ContextChanges],
+    ) -> ContextPreview:
+        """What `build_context` would give, with its scores; nothing is recorded."""
+        chosen = _chosen(ContextOptions, options, changes)
+        result = self._context(self._query(query, workspace, chosen), chosen, keep=False)
+        return ContextPreview(
+            context=result.context,
+            token_count=result.token_count,
+            memories=result.memories,
+            truncated=result.truncated,
+            template=result.template,
+            receipt=result.receipt,
+            memory_ids=tuple(memory.memory.id for memory in result.memories),
+            ranking_scores={memory.memory.id: memory.rank or 0.0 for memory in result.memories},
+            budget_used=100 * result.token_count / result.receipt.budget,
+        )
+
+    def draft(
+        self, query: str, workspace: str, options: SearchOptions, recipe: str, budget: int
+    ) -> pipeline.Draft:
+        """A question ready for the stages of a recipe: `pipeline.run(draft, stages)`."""
+        return self._draft(self._query(query, workspace, options), options, recipe, budget)
+
+    def explain(self, workspace: str, receipt_id: str = "") -> Receipt | None:
+        """The receipt of a context that was built: what was injected, what was not, and why."""
+        return self.store.receipt(workspace, sound("receipt", receipt_id, 200, empty=True))
+
+    # Adjusting
+
+    def register_template(self, name: str, template: ContextTemplate) -> None:
+        """Add a wording of your own. The names that come with Foreword keep their meaning."""
+        if name in TEMPLATES:
+            raise ValidationError(f"the template {name!r} comes with Foreword; choose another name")
+        self._templates[sound("template name", name, 200)] = replace(template, name=name)
+
+    def register_ranker(self, name: str, ranker: RankingFunction) -> None:
+        """Add an order of your own."""
+        if name in RANKERS:
+            raise ValidationError(f"the ranker {name!r} comes with Foreword; choose another name")
+        self._rankers[sound("ranker name", name, 200)] = ranker
+
+    def adjust(self, workspace: str, kind: str, **weights: float) -> None:
+        """Weigh the spaces differently for one kind of item in one workspace.
+
+        `adjust("shop", "turn", lexical=0.3)`: the names are the fields of `foreword.recall.fuse.Blend`. It
+        holds for this engine; other workspaces keep the defaults.
+        """
+        known_kind(kind)
+        if unknown := sorted(set(weights) - set(Blend.__dataclass_fields__)):
+            raise ValidationError(
+                f"no weight named {unknown[0]!r}; there are: {', '.join(Blend.__dataclass_fields__)}"
+            )
+        blends = self._blends.setdefault(named(workspace), dict(BLENDS))
+        blends[kind] = replace(blends.get(kind, OTHER), **weights)
+
+    # Keeping house
+
+    def embed_pending(self, workspace: str, progress: Callable[[int], None] = lambda _: None) -> int:
+        """Make the vectors that a workspace still lacks, now; gives how many were made."""
+        return self._embedder.catch_up(workspace, progress) if self._embedder else 0
+
+    def vectors(self, workspace: str, items: Sequence[Item]) -> dict[str, Sequence[float]]:
+        """The vectors of these items by id, as far as they have been made."""
+        if self._dense is None or not items:
+            return {}
+        hashes = {item.id: self._dense.view_hash(item) for item in items}
+        known = self.store.batch([KnownVectors(workspace, self._dense.digest, tuple(hashes.values()))])[0]
+        return {item: known[name] for item, name in hashes.items() if name in known}
+
+    def embed_question(self, question: str) -> list[float] | None:
+        """The vector of a question; None when this engine has no encoder."""
+        return self._dense.embed_question(question) if self._dense and question.strip() else None
+
+    @property
+    def unrelated(self) -> float:
+        """The cosine that this engine's encoder gives to strangers."""
+        return pipeline.unrelated(self.kit)
+
+    def count(self, workspace: str) -> Counts:
+        """How much a workspace holds."""
+        return self.store.count(workspace)
+
+    def export(self, workspace: str) -> Iterator[str]:
+        """Everything said in a workspace, as lines of JSON: items, then relations."""
+        for item in self.store.scan(workspace):
+            yield jsonl.item_line(item)
+        for relation in cast("tuple[Relation, ...]", self.store.batch([Relations(workspace)])[0]):
+            yield jsonl.relation_line(relation)
+
+    def import_lines(self, lines: Iterable[str], workspace: str) -> int:
+        """Store what `export` gave, or lines written by hand; all are checked before the first is kept."""
+        read = list(jsonl.read_lines(lines, workspace, self.clock()))
+        items = [one for one in read if isinstance(one, Item)]
+        relations = tuple(one for one in read if isinstance(one, Relation))
+        ends = {end for relation in relations for end in (relation.from_id, relation.to_id)}
+        self._refuse_unknown(workspace, sorted(ends - {item.id for item in items}))
+        kept = self.remember_all(items, workspace)
+        if relations:
+            # An item that was there before keeps its own id; relations follow it.
+            renamed = {asked.id: got.id for asked, got in zip(items, kept, strict=True) if asked.id}
+            moved = tuple(
+                replace(r, from_id=renamed.get(r.from_id, r.from_id), to_id=renamed.get(r.to_id, r.to_id))
+                for r in relations
+            )
+            self.store.batch([Relate(workspace, moved)])
+        return len(read)
+
+    def close(self) -> None:
+        """Finish what was acknowledged, stop the threads, close the files."""
+        if self._embedder:
+            self._embedder.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Inside
+
+    def _kit(self, without: frozenset[str]) -> pipeline.Kit:
+        """The spaces, less those that are left out by name."""
+        recency = RecencySpace()
+        words: list[Space] = [LexicalSpace(), TrigramSpace(), IdentifierSpace(), EntitySpace(), GraphSpace()]
+        spaces: list[Space] = [*words, recency, *([self._dense] if self._dense else [])]
+        clocks: list[TimeSpace] = [HourSpace(), DaySpace(), recency]
+        known = {space.name for space in spaces} | {clock.name for clock in clocks}
+        if unknown := sorted(without - known):
+            raise ValidationError(f"no space named {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+        return pipeline.Kit(
+            store=self.store,
+            spaces=tuple(space for space in spaces if space.name not in without),
+            clocks=tuple(clock for clock in clocks if clock.name not in without),
+            tokenizer=self.tokenizer,
+            encoder=self._dense,
+            look=current.look,
+        )
+
+    def _tools(self, workspace: str, options: SearchOptions) -> pipeline.Kit:
+        """The tools for one question: the cross-encoder is among them in the full lane only."""
+        kit = replace(self.kit, blends=self._blends.get(workspace, BLENDS))
+        return replace(kit, reranker=self._reranker) if options.reranks else kit
+
+    def _inherited(self, workspace: str, newest: Item, changes: Sequence[Amend]) -> list[Amend]:
+        """The changes, with the newest item by its content: it may be there already, under another id."""
+        if not changes:
+            return []
+        name = content_hash(replace(newest, created_at=newest.created_at.astimezone(UTC)))
+        olds = self.store.get(workspace, *(change.id for change in changes))
+        for change, old in zip(changes, olds, strict=True):
+            if change.superseded_by == NEWEST and old is not None and old.hash == name:
+                raise ValidationError(f"{old.id!r} says the same already; an item cannot supersede itself")
+        return [
+            replace(change, superseded_by=name) if change.superseded_by == NEWEST else change
+            for change in changes
+        ]
+
+    def _refuse_unknown(self, workspace: str, ids: Sequence[str]) -> None:
+        """Look before anything is stored, so that a wrong id leaves nothing behind."""
+        for wanted, item in zip(ids, self.store.get(workspace, *ids) if ids else (), strict=True):
+            if item is None:
+                raise ValidationError(f"no item of {workspace!r} has the id {wanted!r}")
+
+    def _query(self, text: str, workspace: str, options: SearchOptions) -> Query:
+        text = redact(sound("query", text, empty=True))
+        return self._asked(Query(text, workspace, self.clock(), options.filters, options.limit), options)
+
+    def _query_by_vector(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
+        if self._dense is None:
+            raise EmbeddingError("this engine has no encoder; set embedding to something other than 'none'")
+        self._dense.refuse_misfit(vector)
+        values = tuple(float(value) for value in vector)
+        return self._asked(
+            Query("", workspace, self.clock(), options.filters, options.limit, values), options
+        )
+
+    def _asked(self, query: Query, options: SearchOptions) -> Query:
+        named(query.workspace)
+        if self._embedder:
+            self._embedder.notice(query.workspace)
+        if options.deadline_ms is None:
+            return query
+        return replace(query, expires=time.monotonic() + options.deadline_ms / 1000)
+
+    def _draft(self, query: Query, options: SearchOptions, recipe: str, budget: int) -> pipeline.Draft:
+        depth = options.relationship_depth if options.include_relationships else 0
+        return pipeline.Draft(self._tools(query.workspace, options), query, recipe, budget, depth)
+
+    def _search(self, query: Query, options: SearchOptions) -> list[SearchResult]:
+        return list(pipeline.run(self._draft(query, options, "search", 0), pipeline.SEARCH).results)
+
+    def _context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
+        template = self._template_named(options.template or self.settings.template)
+        stages = chat.stages(
+            template,
+            self._ranker_named(options.ranker or "default", query.now),
+            pipeline.FLOOR if options.floor is None else options.floor,
+            include_metadata=options.include_metadata,
+        )
+        draft = self._draft(query, options, template.name, options.token_budget or self.settings.token_budget)
+        draft = pipeline.run(draft, stages)
+        receipt = pipeline.receipt(draft, options.asked_in)
+        if keep:
+            self.store.post(PutReceipt(query.workspace, receipt))
+        return ContextResult(
+            context=draft.text,
+            token_count=draft.tokens,
+            memories=draft.results,
+            truncated=any(dropped.reason == "over budget" for dropped in draft.dropped),
+            template=template.name,
+            receipt=receipt,
+        )
+
+    def _template_named(self, name: str) -> ContextTemplate:
+        if name not in self._templates:
+            raise TemplateNotFound(name, self._templates)
+        return self._templates[name]
+
+    def _ranker_named(self, ranker: str | RankingFunction, now: datetime) -> RankingFunction:
+        if callable(ranker):
+            return ranker
+        known = {**rankers(now), **self._rankers}
+        if ranker not in known:
+            raise ValidationError(f"no ranker named {ranker!r}; there are: {', '.join(sorted(known))}")
+        return known[ranker]
+
+
+def _default_store(settings: Settings) -> Store:
+    from foreword.store.shard import Limits
+    from foreword.store.sqlite import SqliteStore
+
+    limits = Limits(receipt_days=settings.receipt_days, receipt_bytes=settings.receipt_megabytes * 1_000_000)
+    return SqliteStore(settings.workspaces, views, limits)
+
+
+def _provider(settings: Settings) -> EmbeddingProvider | None:
+    from foreword.spaces import bundled, providers, remote
+
+    match settings.embedding:
+        case "bundled":
+            return bundled.BundledEmbeddingProvider(settings.threads or None)
+        case "openai":
+            return remote.OpenAIEmbeddingProvider(
+                settings.embedding_key or None,
+                settings.embedding_model or "text-embedding-3-small",
+                settings.embedding_url or "https://api.openai.com/v1",
+                settings.embedding_dimensions or None,
+            )
+        case "sentence-transformers":
+            return providers.SentenceTransformersProvider(settings.embedding_model)
+        case "fastembed":
+            return providers.FastEmbedProvider(settings.embedding_model)
+        case _:
+            return None
+
+
+def _dense(provider: EmbeddingProvider | None, expected: int | None, cache: CacheConfig) -> DenseSpace | None:
+    if provider is None:
+        return None
+    if expected is not None and provider.dimensions != expected:
+        raise ValidationError(
+            f"{provider.model} makes vectors of {provider.dimensions} dimensions, not {expected} as expected"
+        )
+    return DenseSpace(provider, EmbeddingCache(cache.max_size, cache.ttl))
+
+
+def _chosen(kind: type[_Options], options: _Options | None, changes: Mapping[str, Any]) -> _Options:
+    """The options given, with the keyword arguments laid over them."""
+    unknown = sorted(set(changes) - set(kind.__dataclass_fields__))
+    if unknown:
+        raise ValidationError(
+            f"no option named {unknown[0]!r}; there are: {', '.join(kind.__dataclass_fields__)}"
+        )
+    return replace(options, **changes) if options is not None else kind(**changes)
+
+
+def _empty_result(query: str, workspace: str, now: datetime, error: ForewordError) -> ContextResult:
+    receipt = Receipt(
+        id="", workspace=str(workspace), created_at=now, query=query, recipe="", budget=0, tokens=0,
+        notes=(Note("engine", str(error)),),
+    )  # fmt: skip
+    return ContextResult("", 0, (), truncated=False, template="", receipt=receipt)

@@ -1,0 +1,156 @@
+"""Vectors are made behind the write: an item is found by words at once, by meaning when its vector is there.
+
+A thread takes what was stored, looks for vectors of the same text first, has the rest encoded in batches and
+hands them to the store. What a killed process left without vectors is found again the next time its
+workspace is opened. Failures are logged and tried again with the next write; nothing waits for this thread.
+
+Beside the whole item, the encoder may be shown views of it: another text, made from the item alone, whose
+vector is kept in a space of its own. An item of which a view shows nothing has no vector there.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from foreword.log import get_logger
+from foreword.store.base import KnownVectors, PutVectors, Unembedded, Vector
+from foreword.types import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from foreword.spaces.base import VectorSpace
+    from foreword.store.base import Store
+
+_log = get_logger("foreword.engine.embedder")
+
+BATCH = 64
+PATIENCE = 10.0
+"""How many seconds `close` waits for the batch in hand; an encoder that hangs must not hang its user."""
+
+
+View = tuple[str, tuple[str, ...], Callable[[Item], str]]
+"""The name of a space, the kinds of item that may have a vector there, and what of an item is embedded."""
+
+
+class Embedder:
+    """Keeps one encoder's vectors in step with the items of every workspace that is used."""
+
+    def __init__(self, store: Store, space: VectorSpace, views: Sequence[View] = ()) -> None:
+        self._store = store
+        self._space = space
+        self._views = tuple(views)
+        self._queue: queue.SimpleQueue[tuple[str, Sequence[Item]] | None] = queue.SimpleQueue()
+        self._opened: set[str] = set()
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._encoding = threading.Lock()
+
+    def notice(self, workspace: str, items: Sequence[Item] = ()) -> None:
+        """Embed these soon; and, the first time a workspace is seen, whatever else it lacks."""
+        with self._lock:
+            first = workspace not in self._opened
+            self._opened.add(workspace)
+            if not (first or items) or self._stopping.is_set():
+                return
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="foreword-embedder", daemon=True)
+                self._thread.start()
+        if first:
+            self._queue.put((workspace, ()))
+        if items:
+            self._queue.put((workspace, items))
+
+    def catch_up(self, workspace: str, progress: Callable[[int], None] = lambda _: None) -> int:
+        """Make every vector that a workspace lacks, here and now; gives how many."""
+        total = 0
+        for kept in self._catching_up(workspace):
+            total += kept
+            progress(total)
+        return total
+
+    def embed(self, workspace: str, items: Sequence[Item]) -> int:
+        """Give these items their vectors, in every space; those of a text that is known cost nothing."""
+        kept = self._embed(workspace, self._space.name, items)
+        for name, kinds, view in self._views:
+            kept += self._embed(workspace, name, _seen(view, [item for item in items if item.kind in kinds]))
+        return kept
+
+    def _catching_up(self, workspace: str) -> Iterator[int]:
+        """Embed batch after batch of what a workspace lacks; gives how many vectors each brought."""
+        while items := self._lacking(workspace, self._space.name, BATCH):
+            if not (kept := self._embed(workspace, self._space.name, items)):
+                break  # all of them were forgotten meanwhile
+            yield kept
+        for view in self._views:
+            yield from self._catching_up_with(workspace, view)
+
+    def _catching_up_with(self, workspace: str, view: View) -> Iterator[int]:
+        """The same for a view. Items of which it shows nothing stay on the list, so a longer one is read."""
+        name, kinds, shown = view
+        most = BATCH
+        while True:
+            listed = self._lacking(workspace, name, most, kinds)
+            for batch in _batches(_seen(shown, listed)):
+                yield self._embed(workspace, name, batch)
+            if len(listed) < most:
+                return
+            most *= 16
+
+    def _embed(self, workspace: str, name: str, items: Sequence[Item]) -> int:
+        with self._encoding:  # so that two threads never encode the same text
+            return self._encode(workspace, name, items) if items else 0
+
+    def _encode(self, workspace: str, name: str, items: Sequence[Item]) -> int:
+        space = self._space
+        hashes = {item.id: space.view_hash(item) for item in items}
+        known = self._store.batch([KnownVectors(workspace, space.digest, tuple(hashes.values()))])[0]
+        fresh = [item for item in items if hashes[item.id] not in known]
+        vectors = [Vector(i.id, hashes[i.id], known[hashes[i.id]]) for i in items if hashes[i.id] in known]
+        for item, values in zip(fresh, space.embed_items(fresh) if fresh else (), strict=True):
+            vectors.append(Vector(item.id, hashes[item.id], tuple(values)))
+        stored = self._store.batch([PutVectors(workspace, name, space.digest, tuple(vectors))])[0]
+        return cast(int, stored)
+
+    def close(self) -> None:
+        """Stop after the batch in hand. What is left will be found again."""
+        with self._lock:
+            self._stopping.set()
+            thread = self._thread
+        if thread is not None:
+            self._queue.put(None)
+            thread.join(PATIENCE)
+
+    def _lacking(self, workspace: str, name: str, most: int, kinds: tuple[str, ...] = ()) -> tuple[Item, ...]:
+        op = Unembedded(workspace, name, self._space.digest, most, kinds)
+        return cast("tuple[Item, ...]", self._store.batch([op])[0])
+
+    def _run(self) -> None:
+        while (task := self._queue.get()) is not None and not self._stopping.is_set():
+            workspace, items = task
+            try:
+                self._work(workspace, items)
+            except Exception as error:  # noqa: BLE001  (a user's encoder may raise anything; the thread lives on)
+                _log.warning("embedding failed", workspace=workspace, error=str(error))
+                with self._lock:  # look again for what was left, at the next occasion
+                    self._opened.discard(workspace)
+
+    def _work(self, workspace: str, items: Sequence[Item]) -> None:
+        given = (self.embed(workspace, batch) for batch in _batches(items))
+        steps = given if items else self._catching_up(workspace)
+        while not self._stopping.is_set() and next(steps, None) is not None:
+            pass
+
+
+def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+
+
+def _seen(view: Callable[[Item], str], items: Sequence[Item]) -> list[Item]:
+    """The items as an encoder sees them through a view: its text in place of theirs; without, not at all."""
+    return [replace(item, about="", text=text) for item in items if (text := view(item))]

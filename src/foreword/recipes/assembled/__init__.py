@@ -1,0 +1,1 @@
+"""The recipes that ask several sources at once: `assembled` and `premortem`."""

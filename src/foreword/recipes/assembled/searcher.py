@@ -1,0 +1,203 @@
+"""One door to the five sources of an assembled context: memories, code, experiences, values, commits.
+
+Every search is the engine's own, in a thread, so that several can be awaited at once. Filters that the store
+knows hold inside its search; the rest are looked for in a list that is asked for deeper and deeper. Nothing
+here ranks, chooses or words a document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from foreword import pipeline
+from foreword.compose.assembled import context_item, facts
+from foreword.compose.context_item import Findings
+from foreword.errors import ValidationError
+from foreword.knowledge.axes import AXES
+from foreword.options import MAX_LIMIT, SearchOptions, named, whole
+from foreword.pipeline import SEARCH, drop_superseded
+from foreword.store.base import PutReceipt, Tell
+from foreword.types import Dropped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from foreword.engine.base import Engine
+    from foreword.knowledge.axes import Axis
+    from foreword.options import Lane
+    from foreword.pipeline import Draft
+    from foreword.types import Item, Receipt, SearchResult
+
+DEADLINE_MS = 4_000.0
+"""After so long a search answers with the spaces that are ready."""
+
+_DEEPER = 5
+
+
+class Precedents(Protocol):
+    """What knows experiences by their axes, such as `foreword.knowledge.experiences.Experiences`."""
+
+    def search_axis(
+        self,
+        workspace: str,
+        query: str,
+        axis: Axis = "full",
+        *,
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int = 10,
+    ) -> list[SearchResult]:
+        """The resolved experiences nearest to a question on an axis, best first."""
+        ...
+
+
+class Searcher:
+    """Searches one workspace, source by source; a search gives what it found, best first.
+
+    `experiences` knows the axes of experiences. Without it they are searched by their text alone, whichever
+    axis is asked for.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        workspace: str,
+        experiences: Precedents | None = None,
+        *,
+        deadline_ms: float | None = DEADLINE_MS,
+        lane: Lane = "fast",
+    ) -> None:
+        self.workspace = named(workspace)
+        self._engine = engine
+        self._experiences = experiences
+        self._how = SearchOptions(deadline_ms=deadline_ms, lane=lane)
+
+    async def search_memories(self, query: str, limit: int = 10, category: str | None = None) -> Findings:
+        """Facts, preferences, decisions; of one category, if it is named."""
+        types = () if category is None else (category,)
+        return await asyncio.to_thread(self._found, query, "memory", limit, memory_types=types)
+
+    async def search_code(
+        self, query: str, limit: int = 10, language: str | None = None, unit_type: str | None = None
+    ) -> Findings:
+        """Functions, classes and methods; of one language or one type of unit, if it is named."""
+        fits = _holding(language=language, unit_type=unit_type)
+        return await asyncio.to_thread(self._found, query, "code", limit, fits)
+
+    async def search_experiences(
+        self,
+        query: str,
+        axis: Axis = "full",
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int = 10,
+    ) -> Findings:
+        """What was tried before and how it ended, as it stands now.
+
+        The whole story is searched like any other text, so that its relevance compares with that of other
+        sources; an axis, or a filter, asks `experiences`.
+        """
+        if axis not in AXES:
+            raise ValidationError(f"no axis named {axis!r}; there are: {', '.join(AXES)}")
+        wanted = {"domain": domain, "strategy": strategy, "outcome": outcome}
+        if self._experiences is not None and (axis != "full" or any(wanted.values())):
+            whole("limit", limit, 1, MAX_LIMIT)
+            ask = partial(self._experiences.search_axis, self.workspace, query, axis, limit=limit)
+            return Findings(map(context_item, await asyncio.to_thread(ask, **wanted)))
+        held = _holding(domain=domain, strategy=strategy, outcome_status=outcome)
+        fits = partial(_resolved, axis=axis, held=held)
+        return await asyncio.to_thread(self._found, query, "experience", limit, fits)
+
+    async def search_values(self, query: str, limit: int = 10, axis: str | None = None) -> Findings:
+        """What experience has taught; from one axis, if it is named."""
+        return await asyncio.to_thread(self._found, query, "value", limit, _holding(axis=axis))
+
+    async def search_commits(
+        self, query: str, limit: int = 10, author: str | None = None, since: datetime | None = None
+    ) -> Findings:
+        """What was changed, by whom and why; by one author, or since a time, if that is named."""
+        fits = None if author is None else partial(_by, author=author)
+        return await asyncio.to_thread(self._found, query, "commit", limit, fits, date_from=since)
+
+    # For the assembler
+
+    def draft(self, query: str, recipe: str, budget: int) -> Draft:
+        """An empty context in the making: the question, the time, the tools."""
+        return self._engine.draft(query, self.workspace, SearchOptions(), recipe, budget)
+
+    def told(self, session: str) -> frozenset[str]:
+        """What a session's context holds already."""
+        return self._engine.store.told(self.workspace, session)
+
+    def record(self, receipt: Receipt) -> None:
+        """Keep a receipt; what it says was injected, its session has been told."""
+        told = tuple(entry.item_id for entry in receipt.injected)
+        if receipt.session and told:
+            self._engine.store.post(Tell(self.workspace, receipt.session, told, receipt.created_at))
+        self._engine.store.post(PutReceipt(self.workspace, receipt))
+
+    # Inside
+
+    def _found(
+        self,
+        query: str,
+        kind: str,
+        limit: int,
+        fits: Callable[[Item], bool] | None = None,
+        **changes: Any,  # noqa: ANN401  (what SearchOptions takes)
+    ) -> Findings:
+        """What the engine finds, as far as it fits; it is asked for more while too little does."""
+        depth = whole("limit", limit, 1, MAX_LIMIT)
+        if fits is not None:
+            depth = min(MAX_LIMIT, max(pipeline.DEPTH, 2 * limit))
+        while True:
+            options = replace(self._how, limit=depth, kinds=(kind,), **changes)
+            draft = self._engine.draft(query, self.workspace, options, "search", 0)
+            draft = pipeline.run(draft, (*SEARCH, drop_superseded))
+            fitting = [result for result in draft.results if fits is None or fits(result.memory)]
+            if len(fitting) >= limit or depth == MAX_LIMIT or _listed(draft) < depth:
+                break
+            depth = min(MAX_LIMIT, depth * _DEEPER)
+        gone = [one for one in draft.dropped if fits is None or fits(one.result.memory)]
+        over = fitting[limit:][: pipeline.TOLD]
+        gone += [Dropped(result, "over limit", f"limit {limit}") for result in over]
+        notes = tuple(note for note in draft.found.notes if note.part != "limit")  # that is no news here
+        return Findings(map(context_item, fitting[:limit]), tuple(gone), notes)
+
+
+def _listed(draft: Draft) -> int:
+    """How many results the search had, before what has been superseded was left out."""
+    return len(draft.results) + sum(dropped.reason == "superseded" for dropped in draft.dropped)
+
+
+def _holding(**wanted: str | None) -> Callable[[Item], bool] | None:
+    """A filter that lets items pass whose facts are these, in whatever case; none when nothing is wanted."""
+    named_facts = {key: value.casefold() for key, value in wanted.items() if value is not None}
+    if not named_facts:
+        return None
+
+    def holds(item: Item) -> bool:
+        known = facts(item)
+        return all(str(known.get(key) or "").casefold() == value for key, value in named_facts.items())
+
+    return holds
+
+
+def _resolved(item: Item, axis: str, held: Callable[[Item], bool] | None) -> bool:
+    """Whether an experience stands, has ended, and has something to say on an axis."""
+    metadata = item.metadata
+    open_still = "outcome" in metadata and not metadata["outcome"]
+    silent = axis in ("surprise", "root_cause") and not metadata.get(axis)
+    return not (item.superseded_by or open_still or silent) and (held is None or held(item))
+
+
+def _by(item: Item, author: str) -> bool:
+    """Whether a commit is by an author, told by name or by address."""
+    names = (str(item.metadata.get(key, "")).casefold() for key in ("author", "author_email"))
+    return author.casefold() in names

@@ -1,0 +1,246 @@
+"""The engine beside an agent: what each event of its session makes us remember, and what we say to it.
+
+    a session begins      how the last one ended, and the topics
+    a prompt              what matters to it; then the prompt is kept
+    a tool is about to    a brief, for tools that change or run something
+    a tool has            the call and its result are kept; a test run ends the open experience of which it
+                          speaks, and what fails for the first time in a session brings what went wrong before
+    the agent stops       its message is kept, the session's summary made anew
+    a compact, a clear    what the session was told may be told again
+
+Nothing here reads bytes, words JSON or talks to sockets. Whatever fails while something is being said ends in
+silence and a warning, never in the agent's way; what fails while something is being kept is raised, so that
+whoever brought it can bring it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from foreword.capture.agent import turns
+from foreword.capture.junk import Repeats, is_junk
+from foreword.capture.redact import redact
+from foreword.capture.runs.run import Failures, judge, read_run
+from foreword.capture.shell import command_of
+from foreword.errors import ForewordError
+from foreword.knowledge.experiences import Experiences
+from foreword.knowledge.sessions import SessionContextProvider
+from foreword.log import get_logger
+from foreword.recall.divergence import REACH, DivergenceDetector
+from foreword.recipes.assembled.assembler import ContextAssembler
+from foreword.recipes.assembled.searcher import Searcher
+from foreword.recipes.coding.injection import InjectionPipeline
+from foreword.store.base import Delete, Recent, Tell, Untell
+from foreword.text.frame import framed, without_frames
+from foreword.types import Filters
+from foreword.workspace import workspace_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.capture.agent import AgentEvent
+    from foreword.capture.runs.run import Run
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.knowledge.sessions import Summariser
+    from foreword.recall.divergence import DivergenceAlert
+    from foreword.types import Item, Query
+
+_log = get_logger("foreword.recipes.coding.companion")
+
+_ACTING = {
+    *("bash", "shell", "exec_command", "run_shell_command", "task", "agent"),
+    *("edit", "multiedit", "write", "notebookedit", "write_file", "replace", "apply_patch"),
+}
+"""Tools that change something or run something: there a reminder is worth its tokens."""
+
+_TELLING = ("command", "file_path", "path", "description", "prompt", "old_string", "query", "input")
+_LONGEST_QUESTION = 2_000
+_AWAY = ("compact", "clear")
+_LOOK_EVERY = 5.0
+_MOST_PLACES = 256
+_PREMORTEM_TOKENS = 800
+_FAILING_IS = "debugging"
+"""The domain of a failure that no open experience speaks of."""
+_SAVED = ("Stop", "PreCompact", "SessionEnd")
+
+
+class Companion:
+    """Listens to an agent's events. One serves any number of agents and workspaces, from any thread."""
+
+    def __init__(self, engine: ContextEngine, summariser: Summariser | None = None) -> None:
+        self._engine = engine
+        self._places: dict[str, tuple[float, str]] = {}
+        self._repeats = Repeats()
+        self._failing = Failures()
+        self.experiences = Experiences(engine)
+        # Shifts are rarer beside an agent than in the sets the curve was fitted on: only clear ones are told.
+        self._detector = DivergenceDetector(threshold=0.65)
+        self._sessions = SessionContextProvider(engine.store, engine.clock, summariser)
+        self.pipeline = InjectionPipeline(
+            engine,
+            diverges=self._diverges,
+            last_session=lambda workspace, session: self._sessions.get_last_session_summary(
+                session, workspace
+            ),
+            topics=self._topics,
+        )
+
+    def say(self, event: AgentEvent, deadline_ms: float | None = None) -> str:
+        """What the agent should read now, framed; empty when nothing is worth saying."""
+        try:
+            self._forget_what_was_told(event)
+            said = self._said(event, self._workspace(event), deadline_ms)
+        except (ForewordError, OSError) as error:
+            _log.warning("nothing was said", on=event.name, problem=str(error))
+            return ""
+        return framed(said) if said else ""
+
+    def keep(self, event: AgentEvent) -> None:
+        """Remember what the event tells; the same event twice is kept once."""
+        workspace = self._workspace(event)
+        self._hold(turns(event, workspace, self._repeats), event, workspace)
+        self._learn(event, workspace)
+        if event.session and event.name in _SAVED:
+            self._summarise(event.session, workspace)
+
+    def _workspace(self, event: AgentEvent) -> str:
+        """Where the event happened. Looking for a repository takes time, so an answer holds for seconds."""
+        now = time.monotonic()
+        known = self._places.get(event.folder)
+        if known is None or now - known[0] > _LOOK_EVERY:
+            if len(self._places) >= _MOST_PLACES:
+                self._places.clear()
+            known = self._places[event.folder] = (now, workspace_of(Path(event.folder)))
+        return known[1]
+
+    def _forget_what_was_told(self, event: AgentEvent) -> None:
+        """After a compact or a clear the session's context is empty: everything may be said again."""
+        if event.session and event.name == "SessionStart" and event.source in _AWAY:
+            self._engine.store.batch([Untell(self._workspace(event), event.session)])
+
+    def _said(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
+        match event.name:
+            case "SessionStart":
+                return self.pipeline.generate_session_context(
+                    event.session, workspace=workspace
+                ).formatted_context
+            case "UserPromptSubmit" if not is_junk(event.prompt):
+                return self._before_prompt(event, workspace, deadline_ms)
+            case "PostToolUse" | "PostToolUseFailure":
+                return self._warning(event, workspace)
+            case "PreToolUse" if event.tool.casefold() in _ACTING:
+                return self.pipeline.generate_brief_context(
+                    _question(event), workspace=workspace, session_id=event.session, deadline_ms=deadline_ms
+                )
+            case _:
+                return ""
+
+    def _before_prompt(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
+        question = without_frames(event.prompt)[:_LONGEST_QUESTION]
+        result = self.pipeline.generate_context(
+            question, event.session, workspace=workspace, deadline_ms=deadline_ms
+        )
+        return result.formatted_context
+
+    def _hold(self, items: Sequence[Item], event: AgentEvent, workspace: str) -> None:
+        """Keep the turns; they stand in the session's own context, so it need not be told of them."""
+        if not items:
+            return
+        kept = self._engine.remember_all(items, workspace)
+        if event.session:
+            ids = tuple(item.id for item in kept)
+            self._engine.store.post(Tell(workspace, event.session, ids, event.at))
+
+    def _learn(self, event: AgentEvent, workspace: str) -> None:
+        """A test or build run tells how an open experience ended: the first of which it speaks."""
+        self._adopt(event, workspace)
+        run = _run(event)
+        if run is None:
+            return
+        for attempt in self.experiences.awaiting(workspace, event.session, event.at):
+            told = judge(run, attempt)
+            if told.status is not None:
+                self.experiences.captured(workspace, attempt.id, told.status, told.result, event.at)
+                return
+
+    def _adopt(self, event: AgentEvent, workspace: str) -> None:
+        """What a session's agent has begun without naming the session is that session's."""
+        if not event.session or not _begins_one(event):
+            return
+        for attempt in self.experiences.awaiting(workspace, None):
+            if attempt.id in event.tool_output:
+                self.experiences.adopt(workspace, attempt.id, event.session)
+
+    def _warning(self, event: AgentEvent, workspace: str) -> str:
+        """What went wrong before, when something fails that this session has not seen fail; once."""
+        run = _run(event)
+        if run is None:
+            return ""
+        told = judge(run, None, self._failing.seen(workspace, event.session))
+        self._failing.note(workspace, event.session, told.failures)
+        if not told.premortem:
+            return ""
+        attempt = next(iter(self.experiences.awaiting(workspace, event.session, event.at)), None)
+        assembler = ContextAssembler(Searcher(self._engine, workspace, self.experiences))
+        domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_FAILING_IS, None)
+        asked = assembler.get_premortem_context(
+            domain, strategy, max_tokens=_PREMORTEM_TOKENS, session_id=event.session or None
+        )
+        return asyncio.run(asked).markdown
+
+    def _summarise(self, session: str, workspace: str) -> None:
+        update = self._sessions.update_summary(session, workspace)
+        if update is None:
+            return
+        new = self._engine.remember_all([update.item], workspace)[0]
+        # What it replaces said the same with less: kept, it would only stand in the way of every search.
+        older = tuple(old for old in update.replaces if old != new.id)
+        gone = [Delete(workspace, older)] if older else []
+        self._engine.store.batch([*gone, Tell(workspace, session, (new.id,), new.created_at)])
+
+    def _topics(self, workspace: str, session: str) -> tuple[str, ...]:
+        return tuple(topic.name for topic in self._sessions.get_session_portfolio(session, workspace).topics)
+
+    def _diverges(self, query: Query, session: str) -> DivergenceAlert | None:
+        """Whether the prompt has left what this session was about of late."""
+        if not session:
+            return None
+        found = self._engine.store.batch([Recent(query.workspace, Filters(session=session), 50)])[0]
+        recent = self._detector.past(query.text, cast("tuple[Item, ...]", found), query.now)
+        if not recent:
+            return None
+        prompt = self._engine.embed_question(query.text)
+
+        def detected(compared: Sequence[Item]) -> DivergenceAlert | None:
+            vectors = self._engine.vectors(query.workspace, compared)
+            return self._detector.detect(
+                query.text, recent, query.now, query_vector=prompt, vectors=vectors,
+                unrelated=self._engine.unrelated,
+            )  # fmt: skip
+
+        # A few turns tell whether there is a shift; all of them are only needed to say what from.
+        return detected(recent) if detected(recent[-REACH:]) is not None else None
+
+
+def _run(event: AgentEvent) -> Run | None:
+    """What a test or build run showed, if the event is the end of one."""
+    command = command_of(event.tool_input)
+    if not command or not event.name.startswith("PostToolUse"):
+        return None
+    return read_run(command, redact(without_frames(event.tool_output)), event.outcome)
+
+
+def _begins_one(event: AgentEvent) -> bool:
+    """Whether a tool has begun an experience: the one for it, or our command in a shell."""
+    if not event.name.startswith("PostToolUse"):
+        return False
+    return event.tool.endswith("experience_start") or "experience start" in command_of(event.tool_input)
+
+
+def _question(event: AgentEvent) -> str:
+    """What a tool is about to do, in the words it was given."""
+    parts = [event.tool_input.get(name) for name in _TELLING]
+    return "\n".join(part for part in parts if isinstance(part, str))[:_LONGEST_QUESTION]

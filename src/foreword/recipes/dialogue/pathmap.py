@@ -1,0 +1,93 @@
+"""The receipt of a conversation's prompt as one map from paths to values.
+
+    /context/{session_id}/{turn_id}/budget/total  →  4096
+
+Every key is there even when a part is empty: whoever reads the map need not know which parts were made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from foreword.compose.compress import CompressionLevel
+from foreword.compose.entity_context import entities_text
+from foreword.compose.knowledge_chunk import knowledge_text
+from foreword.compose.prompt import prompt_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from foreword.compose.history import FormattedHistory
+    from foreword.compose.prompt import ContextContent
+    from foreword.recipes.dialogue.parts import Made
+
+    Count = Callable[[str], int]
+    Pairs = Iterator[tuple[str, Any]]
+
+
+def pathmap(made: Made) -> dict[str, Any]:
+    """Every key of the schema with its value."""
+    content, budget, found = made.compressed.content, made.budget, made.found.retrieved
+    count = made.session.tokenizer.count
+    parts: dict[str, Any] = {
+        "budget/total": made.total,
+        "budget/system": budget.system,
+        "budget/history": budget.history,
+        "budget/entities": budget.entities,
+        "budget/rag": budget.rag,
+        "budget/query": budget.query,
+        "budget/strategy": type(made.session.strategy).__name__,
+        **dict(_history(content.history, made.compressed.level, count)),
+        **dict(_entities(content, count)),
+        "rag/query_used": made.query,
+        "rag/chunks_retrieved": found.considered,
+        "rag/chunks_selected": len(content.rag_chunks),
+        "rag/reranking_used": found.reranked,
+        "rag/total_tokens": count(knowledge_text(content.rag_chunks)),
+        **dict(_chunks(content)),
+        "system/base_instructions": made.system.base_instructions,
+        "system/personality": type(made.session.wording.system.agent_personality).__name__,
+        "system/user_preferences": made.system.user_preferences,
+        "system/total_tokens": count(content.system),
+        "assembled/full_prompt": prompt_text(content),
+        "assembled/total_tokens": made.compressed.token_count,
+        "assembled/under_budget": made.compressed.token_count <= made.total,
+    }
+    root = f"/context/{made.session.session_id}/{len(made.state.turns)}"
+    return {f"{root}/{path}": value for path, value in parts.items()}
+
+
+def _history(history: FormattedHistory, level: CompressionLevel, count: Count) -> Pairs:
+    turns = (*history.recalled, *history.recent_turns)
+    yield "history/summary", history.summary
+    yield "history/summary_tokens", count(history.summary or "")
+    yield "history/verbatim_count", len(turns)
+    yield "history/total_tokens", history.token_count
+    yield "history/compressed", level > CompressionLevel.NONE
+    yield "history/compression_level", level.name.lower() if level > CompressionLevel.NONE else None
+    for at, turn in enumerate(turns):
+        yield f"history/turns/{at}/turn_id", turn.turn_id
+        yield f"history/turns/{at}/speaker", turn.speaker
+        yield f"history/turns/{at}/content", turn.content
+        yield f"history/turns/{at}/tokens", turn.tokens
+
+
+def _entities(content: ContextContent, count: Count) -> Pairs:
+    yield "entities/count", len(content.entities)
+    yield "entities/total_tokens", count(entities_text(content.entities))
+    for at, entity in enumerate(content.entities):
+        yield f"entities/{at}/entity_id", entity.entity_id
+        yield f"entities/{at}/name", entity.name
+        yield f"entities/{at}/type", entity.entity_type
+        yield f"entities/{at}/relevance", entity.relevance
+        yield f"entities/{at}/tokens", entity.token_count
+        for name, value in entity.attributes:
+            yield f"entities/{at}/attributes/{name}", value
+
+
+def _chunks(content: ContextContent) -> Pairs:
+    for at, chunk in enumerate(content.rag_chunks):
+        yield f"rag/chunks/{at}/chunk_id", chunk.chunk_id
+        yield f"rag/chunks/{at}/doc_title", chunk.source.title
+        yield f"rag/chunks/{at}/relevance", chunk.relevance
+        yield f"rag/chunks/{at}/tokens", chunk.token_count

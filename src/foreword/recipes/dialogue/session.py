@@ -1,0 +1,184 @@
+"""A conversation kept in a workspace: what is said goes in turn by turn, a whole prompt comes out.
+
+    session = Session(engine, "support", "c-17", base_instructions="You answer for the Plum bakery.")
+    prompt = inject_context("When can I pick up my cake?", session, 4096)
+    session.add(Turn("When can I pick up my cake?"))
+    session.add(Turn(answer, role="assistant"))
+
+Turns are durable when `add` returns. Who and what is talked about is worked out from them and not kept: a
+session that is opened again reads its turns and knows it again. Open or opened again, it knows what the
+workspace keeps, and that is without secrets; what was forgotten it does not say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+
+from foreword import pipeline
+from foreword.capture.names.entities import find_entities
+from foreword.capture.redact import redact
+from foreword.capture.statement import sound
+from foreword.compose.allocation import AllocationStrategy, Dynamic, sound_strategy
+from foreword.compose.compress import DynamicCompressor
+from foreword.compose.entity_context import EntityContextConfig, EntityContextFormatter
+from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig
+from foreword.compose.system_prompt import AgentPersonality, Helpful, SystemPromptBuilder, UserPreferences
+from foreword.errors import ValidationError
+from foreword.knowledge.resolution import EntityResolver
+from foreword.knowledge.running_summary import summarizer
+from foreword.options import MAX_LIMIT, MAX_NAME, Lane, SearchOptions, named
+from foreword.recipes.dialogue.parts import Recalled, Retrieved, Wording
+from foreword.recipes.dialogue.prompt import RECALL
+from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
+from foreword.recipes.dialogue.turn_items import item_turn, sound_turn, turn_item
+from foreword.recipes.dialogue.turns import FollowedTurns
+from foreword.store.base import PutReceipt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.knowledge.registry import EntityRegistry
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import DialogueState, DialogueSummarizer, Receipt, ResolvedEntity, Turn
+
+_TOKENS_A_TURN = 20
+"""With its date and speaker a turn is hardly shorter: so many at most are looked for as a prompt may hold."""
+
+_FEWEST_RECALLED = 10
+
+_FROM_ELSEWHERE = (
+    "/rag/query_used",
+    "/history/summary",
+    "/system/base_instructions",
+    "/system/user_preferences",
+)
+"""Where the view of a prompt has texts that the workspace does not keep; the prompt repeats them."""
+
+_Config = TypeVar("_Config")
+
+
+class Session:
+    """One conversation of one workspace. Safe to use from many threads, and beside other processes."""
+
+    def __init__(
+        self,
+        engine: ContextEngine,
+        workspace: str,
+        session_id: str,
+        *,
+        base_instructions: str = "",
+        agent_personality: AgentPersonality = Helpful(),  # noqa: B008  (frozen)
+        user_preferences: UserPreferences | None = None,
+        strategy: AllocationStrategy = Dynamic(),  # noqa: B008  (frozen)
+        history: HistoryFormatterConfig | None = None,
+        entities: EntityContextConfig = EntityContextConfig(),  # noqa: B008  (frozen)
+        rag: RAGConfig = RAGConfig(),  # noqa: B008  (frozen)
+        lane: Lane = "fast",
+        dialogue_summarizer: DialogueSummarizer | None = None,
+    ) -> None:
+        self.workspace = named(workspace)
+        self.session_id = sound("session_id", session_id, MAX_NAME)
+        self.tokenizer: Tokenizer = engine.tokenizer
+        self.strategy = sound_strategy(strategy)
+        self._engine = engine
+        self._lane = _known_lane(lane)
+        self._rag = RAGSystem(engine, workspace, _of(RAGConfig, "rag", rag))
+        tells = _that_tells(dialogue_summarizer) or summarizer(engine.settings, engine.tokenizer)
+        worded = HistoryFormatterConfig() if history is None else history
+        self.wording = Wording(
+            SystemPromptBuilder(
+                base_instructions, agent_personality, user_preferences, tokenizer=engine.tokenizer
+            ),
+            HistoryFormatter(tells, engine.tokenizer, _of(HistoryFormatterConfig, "history", worded)),
+            EntityContextFormatter(engine.tokenizer, _of(EntityContextConfig, "entities", entities)),
+            DynamicCompressor(tells, engine.tokenizer),
+        )
+        self._turns = FollowedTurns(engine.store, self.workspace, self.session_id, find_entities)
+
+    @property
+    def state(self) -> DialogueState:
+        """The conversation as it is kept now: a copy that later turns do not change."""
+        return self._turns.state()
+
+    def add(self, turn: Turn) -> Turn:
+        """Keep a turn, durably; gives it as it is kept, with its id, its time and what it does.
+
+        A turn without a time was said now. One that has a time is kept once, however often it is added; with
+        an id of its own it is another turn than what the same speaker said in the same words just then.
+        """
+        return self.add_all([turn])[0]
+
+    def add_all(self, turns: Sequence[Turn]) -> list[Turn]:
+        """Keep several turns at once, in order."""
+        named_well = [replace(sound_turn(turn), name=redact(turn.name)) for turn in turns]
+        given = self._turns.completed(named_well, self.now)
+        items = [turn_item(turn, self.workspace, self.session_id) for turn in given]
+        kept = self._engine.remember_all(items, self.workspace)
+        self._turns.were_kept(given)
+        return [item_turn(item) for item in kept]
+
+    def now(self) -> datetime:
+        """What time it is."""
+        return self._engine.clock()
+
+    def available_chunks(self) -> int:
+        """How many chunks of documents there are."""
+        return self._rag.available_chunks()
+
+    def resolve(self, query: str) -> Sequence[ResolvedEntity]:
+        """Who and what the query means."""
+        state = self.state
+        return EntityResolver(cast("EntityRegistry", state.entity_registry)).resolve(query, state)
+
+    def recall(self, query: str, max_tokens: int) -> Recalled:
+        """The turns that bear on the query, as many as so many tokens may hold."""
+        if not query.strip() or not self._turns.any_kept():
+            return Recalled()
+        room = int(max_tokens * self.wording.history.config.recalled_share)
+        most = min(MAX_LIMIT, max(_FEWEST_RECALLED, room // _TOKENS_A_TURN))
+        asked = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
+        draft = pipeline.run(self._engine.draft(query, self.workspace, asked, "dialogue", max_tokens), RECALL)
+        known = self._turns.known([result.memory.id for result in draft.results])
+        found = zip(known, draft.results, strict=True)
+        return Recalled(tuple((turn, result.score) for turn, result in found if turn), draft.found.notes)
+
+    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> Retrieved:
+        """The chunks that bear on the query, as many as so many tokens hold."""
+        return self._rag.retrieve(query, entities, max_tokens) if query.strip() else Retrieved()
+
+    def file(self, receipt: Receipt) -> None:
+        """Keep the receipt of a prompt, without secrets: a prompt may show what a user typed, a disk not."""
+        notes = tuple(replace(note, message=redact(note.message)) for note in receipt.notes)
+        view = None if receipt.view is None else self._without_secrets(receipt.view)
+        clean = replace(receipt, query=redact(receipt.query), notes=notes, view=view)
+        self._engine.store.post(PutReceipt(self.workspace, clean))
+
+    def _without_secrets(self, view: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The view with no secret in it; what comes from the workspace, as most of it does, has none."""
+        texts = {path: value for path, value in view.items() if isinstance(value, str)}
+        free = [text for path, text in texts.items() if path.endswith(_FROM_ELSEWHERE)]
+        whole = "\n\n".join((*free, str(self.wording.system.agent_personality)))
+        if redact(whole) == whole:
+            return view
+        return {**view, **{path: redact(text) for path, text in texts.items()}}
+
+
+def _known_lane(lane: object) -> Lane:
+    if lane not in get_args(Lane):
+        raise ValidationError(f"lane is one of {', '.join(get_args(Lane))}, not {lane!r}")
+    return cast("Lane", lane)
+
+
+def _of(kind: type[_Config], name: str, value: object) -> _Config:
+    if not isinstance(value, kind):
+        raise ValidationError(f"{name} must be {kind.__name__}(…), not {value!r}")
+    return value
+
+
+def _that_tells(given: DialogueSummarizer | None) -> DialogueSummarizer | None:
+    if given is not None and not callable(getattr(given, "summarize", None)):
+        raise ValidationError(f"a dialogue_summarizer has summarize(turns, max_tokens); {given!r} has not")
+    return given

@@ -1,0 +1,176 @@
+"""Count and cut tokens: exactly (o200k, cl100k, from bundled ranks), by words × 1.3, or by characters / 4.
+
+Knows nothing of budgets or of what the text is. Never touches the network: tiktoken's own loader would, so
+the ranks are read from the package and handed to it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from importlib import resources
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from foreword.errors import ValidationError
+
+if TYPE_CHECKING:
+    import tiktoken
+
+
+@runtime_checkable
+class Tokenizer(Protocol):
+    """Anything that counts, encodes and decodes."""
+
+    def count(self, text: str) -> int:
+        """How many tokens the text is."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """The text as token ids."""
+        ...
+
+    def decode(self, tokens: list[int]) -> str:
+        """The text that these ids stand for."""
+        ...
+
+
+_CONTRACTION = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
+_LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_PATTERNS = {
+    # How each encoding splits text before merging; part of the encoding's definition, like its ranks.
+    "o200k_base": "|".join(
+        [
+            rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTION}?",
+            rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTION}?",
+            r"\p{N}{1,3}",
+            r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+            r"\s*[\r\n]+",
+            r"\s+(?!\S)",
+            r"\s+",
+        ]
+    ),
+    "cl100k_base": "|".join(
+        [
+            r"'(?i:[sdmt]|ll|ve|re)",
+            r"[^\r\n\p{L}\p{N}]?+\p{L}++",
+            r"\p{N}{1,3}+",
+            r" ?[^\s\p{L}\p{N}]++[\r\n]*+",
+            r"\s++$",
+            r"\s*[\r\n]",
+            r"\s+(?!\S)",
+            r"\s",
+        ]
+    ),
+}
+_OLDER = ("gpt-4-", "gpt-3.5", "text-embedding")
+
+
+def encoding_for(model: str) -> str:
+    """The name of the encoding that a model (or an encoding's own name) uses."""
+    if model in _PATTERNS:
+        return model
+    return "cl100k_base" if model == "gpt-4" or model.startswith(_OLDER) else "o200k_base"
+
+
+def _ranks(encoding: str) -> dict[bytes, int]:
+    """Read bundled ranks: a count, one length byte per token, then the tokens' bytes in rank order."""
+    data = resources.files("foreword.text").joinpath("ranks", f"{encoding}.bin").read_bytes()
+    count = int.from_bytes(data[:4], "little")
+    ranks, start = {}, 4 + count
+    for rank, length in enumerate(data[4:start]):
+        end = start + length
+        ranks[data[start:end]] = rank
+        start = end
+    return ranks
+
+
+@functools.cache
+def _encoding(name: str) -> tiktoken.Encoding:
+    import tiktoken
+
+    return tiktoken.Encoding(name, pat_str=_PATTERNS[name], mergeable_ranks=_ranks(name), special_tokens={})
+
+
+class TiktokenTokenizer:
+    """Exact counts, as OpenAI's models make them; the ranks are loaded on first use."""
+
+    def __init__(self, model: str = "o200k_base") -> None:
+        self.encoding = encoding_for(model)
+
+    def count(self, text: str) -> int:
+        """How many tokens the text is."""
+        return len(_encoding(self.encoding).encode_ordinary(text))
+
+    def encode(self, text: str) -> list[int]:
+        """The text as token ids; text that looks like a special token is ordinary text."""
+        return _encoding(self.encoding).encode_ordinary(text)
+
+    def decode(self, tokens: list[int]) -> str:
+        """The text that these ids stand for."""
+        return _encoding(self.encoding).decode(tokens)
+
+
+class CharacterTokenizer:
+    """The fallback of the document: a token is four characters."""
+
+    def count(self, text: str) -> int:
+        """A quarter of the characters, rounded up."""
+        return math.ceil(len(text) / 4)
+
+    def encode(self, text: str) -> list[int]:
+        """The characters' code points."""
+        return [ord(character) for character in text]
+
+    def decode(self, tokens: list[int]) -> str:
+        """The characters with these code points."""
+        return "".join(map(chr, tokens))
+
+
+class WordTokenizer:
+    """A token is 1/1.3 of a word; `encode` numbers the characters, as there is no vocabulary."""
+
+    def count(self, text: str) -> int:
+        """Words × 1.3, rounded up."""
+        return math.ceil(len(text.split()) * 1.3)
+
+    def encode(self, text: str) -> list[int]:
+        """The characters' code points."""
+        return [ord(character) for character in text]
+
+    def decode(self, tokens: list[int]) -> str:
+        """The characters with these code points."""
+        return "".join(map(chr, tokens))
+
+
+_TOKENIZERS: dict[str, type[WordTokenizer | CharacterTokenizer]] = {
+    "words": WordTokenizer,
+    "chars": CharacterTokenizer,
+}
+
+
+def tokenizer(name: str) -> Tokenizer:
+    """A tokenizer by name: `o200k`, `cl100k`, a model's name, `words` or `chars`."""
+    if name in _TOKENIZERS:
+        return _TOKENIZERS[name]()
+    if not re.fullmatch(r"[\w.:-]+", name):
+        raise ValidationError(
+            f"no tokenizer named {name!r}; use o200k, cl100k, words, chars or a model's name"
+        )
+    return TiktokenTokenizer(f"{name}_base" if name in ("o200k", "cl100k") else name)
+
+
+def cut(text: str, tokens: int, counter: Tokenizer) -> str:
+    """The longest beginning of the text that counts to at most `tokens`, never inside a character."""
+    if tokens <= 0:
+        return ""
+    if counter.count(text) <= tokens:
+        return text
+    low, high = 0, len(text)
+    while low < high:  # counts grow with length, near enough; the loop below mends where they do not
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if counter.count(text[:middle]) <= tokens else (low, middle - 1)
+    while low and counter.count(text[:low]) > tokens:
+        low -= 1
+    return text[:low]

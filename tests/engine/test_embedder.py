@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from foreword.engine.embedder import BATCH, Embedder
+from foreword.spaces.dense import DenseSpace
+from foreword.store.base import Delete, Search, Unembedded
+from foreword.store.sqlite import SqliteStore
+from foreword.testing import HashEmbeddings
+from foreword.types import Item, VectorProbe, Views
+
+HERE = "shop"
+
+
+class Counting(HashEmbeddings):
+    """The hash encoder, and every text it was shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def embed_batch(self, texts):
+        self.seen.extend(texts)
+        return super().embed_batch(texts)
+
+
+def first_line(item):
+    """A view for tests: what stands before the first line break, if there is one."""
+    line, broken, _ = item.text.partition("\n")
+    return line if broken else ""
+
+
+VIEW = ("headline", ("document",), first_line)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with SqliteStore(tmp_path, lambda item: Views()) as store:
+        yield store
+
+
+@pytest.fixture
+def encoder():
+    return Counting()
+
+
+@pytest.fixture
+def embedder(store, encoder):
+    embedder = Embedder(store, DenseSpace(encoder), [VIEW])
+    yield embedder
+    embedder.close()
+
+
+def put(store, *texts, kind="document"):
+    return [one.item for one in store.put(HERE, [Item(text, HERE, kind=kind) for text in texts])]
+
+
+def near(store, space, text):
+    probe = VectorProbe(space, DenseSpace(HashEmbeddings()).digest, tuple(HashEmbeddings().embed(text)))
+    return [store.get(HERE, name)[0].text for name, _ in store.search(Search(HERE, (probe,))).lists[space]]
+
+
+def test_a_view_has_vectors_of_its_own_beside_the_whole(store, embedder):
+    put(store, "Harbour\nlamps and oil", "Lamps\nthe harbour master", "no headline here")
+    assert embedder.catch_up(HERE) == 5
+    assert store.count(HERE).vectors == {"semantic": 3, "headline": 2}
+    assert near(store, "headline", "harbour")[0] == "Harbour\nlamps and oil"
+    assert near(store, "headline", "lamps")[0] == "Lamps\nthe harbour master"
+
+
+def test_what_a_view_shows_nothing_of_is_looked_at_and_left(store, embedder, encoder):
+    put(store, *(f"plain {n}" for n in range(BATCH + 5)))
+    assert embedder.catch_up(HERE) == BATCH + 5
+    seen = len(encoder.seen)
+    assert embedder.catch_up(HERE) == 0
+    assert len(encoder.seen) == seen
+
+
+@pytest.mark.parametrize("plain", [BATCH, BATCH * 3, BATCH * 17])
+def test_many_without_the_view_do_not_hide_one_that_has_it(store, embedder, plain):
+    put(store, *(f"plain {n}" for n in range(plain)), "Last\nof all")
+    embedder.catch_up(HERE)
+    assert near(store, "headline", "last") == ["Last\nof all"]
+
+
+def test_only_the_kinds_of_a_view_are_shown_to_it(store, embedder):
+    put(store, "A turn\nwith two lines", kind="turn")
+    embedder.catch_up(HERE)
+    assert store.count(HERE).vectors == {"semantic": 1}
+
+
+def test_given_items_get_all_their_vectors_at_once(store, embedder):
+    items = put(store, "Harbour\nlamps", "plain")
+    assert embedder.embed(HERE, items) == 3
+    assert embedder.catch_up(HERE) == 0
+
+
+def test_a_text_that_is_known_from_another_space_costs_nothing(store, embedder, encoder):
+    put(store, "Harbour")
+    embedder.catch_up(HERE)
+    put(store, "Harbour\nlamps")
+    embedder.catch_up(HERE)
+    assert encoder.seen == ["Harbour", "Harbour\nlamps"]
+
+
+def test_what_was_noticed_is_embedded_behind_the_write(store, encoder):
+    done = threading.Event()
+
+    class Watched(DenseSpace):
+        def embed_items(self, items):
+            made = super().embed_items(items)
+            if items[0].text == "Harbour":
+                done.set()
+            return made
+
+    embedder = Embedder(store, Watched(encoder), [VIEW])
+    embedder.notice(HERE, put(store, "Harbour\nlamps"))
+    assert done.wait(30)
+    embedder.close()
+    assert store.count(HERE).vectors == {"semantic": 1, "headline": 1}
+
+
+def test_what_a_killed_process_left_is_found_for_views_too(store, embedder, encoder):
+    put(store, "Harbour\nlamps")
+    alone = Embedder(store, DenseSpace(encoder))
+    assert alone.catch_up(HERE) == 1
+    assert embedder.catch_up(HERE) == 1
+    left = store.batch([Unembedded(HERE, "headline", DenseSpace(encoder).digest, kinds=("document",))])[0]
+    assert left == ()
+
+
+def test_forgetting_an_item_takes_the_vectors_of_its_views(store, embedder):
+    item = put(store, "Harbour\nlamps")[0]
+    embedder.catch_up(HERE)
+    store.delete(Delete(HERE, (item.id,)))
+    assert store.count(HERE).vectors == {}
+    assert store.check(HERE) == ()
+
+
+def test_an_item_forgotten_while_it_is_encoded_ends_the_work(tmp_path):
+    store = SqliteStore(tmp_path, lambda item: Views())
+
+    class Forgetful(DenseSpace):
+        def embed_items(self, items):
+            store.delete(Delete(HERE, tuple(item.id for item in items)))
+            return super().embed_items(items)
+
+    put(store, "Harbour\nlamps")
+    assert Embedder(store, Forgetful(HashEmbeddings()), [VIEW]).catch_up(HERE) == 0
+    store.close()
+
+
+def test_vectors_of_a_view_are_bound_to_their_encoder(store, embedder):
+    put(store, "Harbour\nlamps")
+    embedder.catch_up(HERE)
+    other = Embedder(store, DenseSpace(HashEmbeddings(32)), [VIEW])
+    assert other.catch_up(HERE) == 2

@@ -1,0 +1,148 @@
+"""Lines of labelled sets, in the shape in which capture would have met them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+from datetime import UTC, datetime
+
+import pytest
+
+from foreword.capture.code.units import units
+from foreword.capture.documents.pieces import chunks
+from foreword.capture.folder.commits import FILES, commits
+from foreword.capture.statement import sound_item
+from foreword.types import Item
+from foreword_measure.quality.captured import captured
+
+NOW = datetime(2026, 1, 15, tzinfo=UTC)
+CODE = "\n".join(f"def part_{n}(x):\n    '''Part {n} of it.'''\n    return x + {n}\n\n" for n in range(12))
+GUIDE = "# Guide\n\nHow to book.\n\n## Refunds\n\nA refund is booked within thirty days.\n"
+FUNCTION = '''def write_flag(self, n):
+        """
+        Writes a flag to the stream.
+        """
+        self.stream.write(TRUE if n else FALSE)'''
+
+
+def _whole(text, kind="code", path=None, **metadata):
+    known = {"path": path, **metadata} if path else metadata
+    return Item(text, "w", kind, created_at=NOW, session="s", metadata=known)
+
+
+# Files
+
+
+def test_a_file_of_code_becomes_the_units_that_indexing_makes_of_it():
+    made = captured(_whole(CODE, path="src/parts.py", repo="r"))
+    expected = units("src/parts.py", CODE, "python", "w", NOW)
+    assert [(item.text, item.about, item.source) for item in made] == [
+        (item.text, item.about, item.source) for item in expected
+    ]
+    assert {item.metadata["qualified_name"] for item in made} >= {f"part_{n}" for n in range(12)}
+    assert {(item.session, item.metadata["repo"]) for item in made} == {("s", "r")}
+
+
+def test_a_document_becomes_pieces_of_its_sections():
+    made = captured(_whole(GUIDE, kind="document", path="docs/guide.md"))
+    expected = chunks("docs/guide.md", GUIDE.encode(), "w", NOW)
+    assert [(item.text, item.about) for item in made] == [(item.text, item.about) for item in expected]
+    assert {item.kind for item in made} == {"document"}
+
+
+def test_a_file_of_no_known_language_is_cut_into_windows():
+    made = captured(_whole("\n".join(f"row {n} of a table" for n in range(100)), path="data/rows.tbl"))
+    assert len(made) == 3
+
+
+@pytest.mark.parametrize("path", ["src/parts.py", None])
+def test_a_secret_is_taken_out_before_code_is_cut(path):
+    key = "ghp_" + secrets.token_hex(18)
+    made = captured(_whole(CODE + f"\nKEY = '{key}'\n", path=path, language="python"))
+    assert not any(key in item.text for item in made)
+    assert any("[redacted:" in item.text for item in made)
+
+
+# A function that stands in no file
+
+
+def test_a_function_alone_is_the_unit_that_it_would_be_in_a_file():
+    [item] = captured(_whole(FUNCTION, language="python", origin="web"))
+    [expected] = [
+        unit for unit in units("a.py", f"{FUNCTION}\n\n{CODE}", "python", "w", NOW) if "flag" in unit.text
+    ]
+    assert item.about == expected.about.removeprefix("a.py").lstrip(" ›—")
+    assert item.about.endswith("Writes a flag to the stream.")
+    assert item.text == expected.text == FUNCTION
+    for fact in ("unit", "name", "signature", "docstring", "references", "start_line", "end_line"):
+        assert item.metadata[fact] == expected.metadata[fact]
+    assert (item.session, item.metadata["origin"]) == ("s", "web")
+
+
+def test_a_function_alone_claims_no_path():
+    [item] = captured(_whole(FUNCTION, language="python"))
+    assert "path" not in item.metadata
+    assert not item.source.name.startswith("file:")
+
+
+@pytest.mark.parametrize("text", ["x", "return total", "import os", "}", "# why\n"])
+@pytest.mark.parametrize("language", ["python", "cobol", None])
+def test_code_that_is_no_unit_stays_whole(text, language):
+    whole = _whole(text, language=language)
+    assert [item.text for item in captured(whole)] == [text]
+
+
+# Commits
+
+
+def _indexed(folder, message, files):
+    """The item that history makes of a commit."""
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x\n")
+    ours = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for command in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", message)):
+        subprocess.run(["git", *author, "-C", folder, *command], check=True, capture_output=True, env=ours)
+    return next(commits(folder, "w"))
+
+
+@pytest.mark.parametrize("several", [1, 3, FILES, FILES + 5])
+def test_a_commit_is_told_as_history_tells_it(tmp_path, several):
+    files = sorted(f"src/part_{n}.py" if n % 2 else f"tests/test_{n}.py" for n in range(several))
+    message = "Fix the total\n\nIt forgot the tax."
+    expected = _indexed(tmp_path, message, files)
+    [item] = captured(_whole(f"{message}\n\nfiles: {', '.join(files)}", kind="commit"))
+    assert (item.text, item.about) == (expected.text, expected.about)
+    for fact in ("message", "files", "files_changed"):
+        assert item.metadata[fact] == expected.metadata[fact]
+
+
+def test_a_commit_without_a_message_can_be_kept():
+    [item] = captured(_whole("files: README, setup.py", kind="commit"))
+    assert sound_item(item).text == "(no message)\n\nfiles: README, setup.py"
+    assert item.metadata["message"] == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["empty commit", "Sort\n\nfiles: by name\nand date", "Keep profiles: a.py, b.py", "files: "]
+)
+def test_a_message_that_names_no_files_stays_as_it_is(text):
+    whole = _whole(text, kind="commit")
+    assert captured(whole) == [whole]
+
+
+# Words
+
+
+@pytest.mark.parametrize("kind", ["turn", "memory", "document"])
+def test_words_that_stand_in_no_file_stay_whole(kind):
+    whole = _whole("Somebody said this.\n" * 200, kind=kind)
+    assert captured(whole) == [whole]
+
+
+@pytest.mark.parametrize("kind", ["code", "commit", "document", "turn"])
+@pytest.mark.parametrize("path", [None, "src/empty.py"])
+def test_nothing_becomes_nothing(kind, path):
+    assert captured(_whole("  \n ", kind=kind, path=path)) == []

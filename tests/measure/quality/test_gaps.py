@@ -1,0 +1,85 @@
+"""The labelled states are sound, and the detector does on them what it is meant to."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from foreword.errors import ValidationError
+from foreword.recall.gaps.types import VALID_GAP_REASONS
+from foreword_measure.quality import gaps
+from foreword_measure.quality.gap_tables import ENCODED, OURS, PLAIN, PRECISION, RECALL, counted
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return gaps.measure_gaps()
+
+
+OWN = ("tune", "held")
+
+
+def test_half_of_the_states_are_no_gap_and_our_own_halves_know_every_reason():
+    states = gaps.read()
+    assert len(states) >= 400
+    assert len({one.id for one in states}) == len(states)
+    assert sum(not one.reasons for one in states) >= len(states) / 2
+    for half in OWN:
+        seen = {reason for one in states if one.half == half for reason in one.reasons}
+        assert seen == VALID_GAP_REASONS
+
+
+STRANGERS = 0.02
+"""So much worse a stranger's words may be judged than ours."""
+
+
+@pytest.mark.parametrize("half", gaps.HALVES)
+@pytest.mark.parametrize("run", [OURS, ENCODED])
+def test_gaps_are_noticed_and_nothing_else_is(measured, run, half):
+    ours = measured.data["runs"][f"{run}, {half}"]
+    allowed = STRANGERS if half == "blind" else 0.0
+    assert ours["precision"] >= PRECISION - allowed
+    assert ours["recall"] >= RECALL - allowed
+
+
+def test_the_plain_rule_is_measured_beside_it(measured):
+    for half in gaps.HALVES:
+        plain = measured.data["runs"][f"{PLAIN}, {half}"]
+        assert plain["precision"] < measured.data["runs"][f"{OURS}, {half}"]["precision"]
+
+
+def test_the_report_has_a_cell_for_every_column_and_is_plain_json(measured):
+    for table in measured.tables:
+        assert all(len(row) == len(table.columns) for row in table.rows)
+    json.dumps(measured.as_json())
+    assert len(measured.tables[2].rows) == len(measured.data["wrong"])
+
+
+def test_counts_make_precision_and_recall():
+    told = counted([(True, True), (True, False), (False, True), (False, False)])
+    assert (told["right"], told["wrong"], told["missed"]) == (1, 1, 1)
+    assert told["precision"] == told["recall"] == 0.5
+    assert counted([])["precision"] is None
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("{", "not JSON"),
+        ("[]", "'reasons' must be"),
+        ('{"reasons": ["boredom"], "half": "tune", "state": {}}', "'reasons' must be"),
+        ('{"reasons": [], "half": "tune", "state": 3}', "'state' must be"),
+        ('{"reasons": [], "half": "both", "state": {}}', "'half' must be"),
+    ],
+)
+def test_what_is_wrong_with_a_set_is_said(tmp_path, line, problem):
+    path = tmp_path / "gaps.jsonl"
+    path.write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(ValidationError, match=problem):
+        gaps.read(path)
+
+
+def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path):
+    with pytest.raises(ValidationError, match="cannot read"):
+        gaps.read(tmp_path / "absent.jsonl")

@@ -1,0 +1,73 @@
+"""The measurement of a conversation: its shape, and that nothing of it stays. No time is asserted."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from foreword.errors import ForewordError
+from foreword_measure.speed import dialogue, dialogue_child
+
+SIZE = 120
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    folder, said = tmp_path_factory.mktemp("dialogue"), []
+    tables, facts = dialogue.measure(folder, (SIZE,), lambda *told: said.append(told))
+    return folder, said, tables, facts
+
+
+@pytest.mark.slow
+class TestMeasuring:
+    def test_everything_promised_is_measured_beside_its_target(self, measured):
+        *_, tables, facts = measured
+        assert tables[0].title.startswith("A conversation of 12 turns, 120 chunks")
+        assert [row[0] for row in tables[0].rows] == [name for name, _, _ in dialogue.ROWS]
+        assert [row[-1] in ("yes", "no") for row in tables[0].rows] == [
+            target is not None for _, _, target in dialogue.ROWS
+        ]
+        assert (facts["chunks"], facts["turns"]) == (120, 12)
+
+    def test_every_row_has_numbers(self, measured):
+        *_, tables, _ = measured
+        for table in tables:
+            assert table.rows
+            for row in table.rows:
+                assert len(row) == len(table.columns)
+                assert all(math.isfinite(cell) for cell in row if isinstance(cell, int | float))
+
+    def test_prompts_were_made_of_every_part(self, measured):
+        *_, facts = measured
+        held = facts["prompts"]
+        assert held["tokens"]["max"] <= 4096
+        assert all(held[name]["max"] > 0 for name in held if name != "entities")
+        stages = {"inject: resolve", "inject: recall", "inject: retrieve", "inject: word", "inject: compress"}
+        assert stages <= set(facts["times"])
+
+    def test_nothing_stays_on_the_disk(self, measured):
+        folder, *_ = measured
+        assert not any(folder.iterdir())
+
+    def test_progress_is_told_to_the_end(self, measured):
+        _, said, *_ = measured
+        for label in (f"dialogue: fill {SIZE}", f"dialogue: ask {SIZE}"):
+            last = [told for told in said if told[0] == label][-1]
+            assert last[1] == last[2] > 0
+
+
+def test_a_chunk_says_which_document_it_is_of():
+    first, other = dialogue_child._chunk(0), dialogue_child._chunk(20)
+    assert (first.kind, first.metadata["title"]) == ("document", "Document 0")
+    assert other.source.name == "document:1"
+
+
+def test_speakers_take_turns():
+    assert [dialogue_child._turn(at).role for at in range(4)] == ["user", "assistant"] * 2
+
+
+def test_a_child_that_fails_is_an_error_that_says_so(tmp_path):
+    (tmp_path / "dialogue").write_text("a file where a folder should be")
+    with pytest.raises(ForewordError, match=r"fill .* failed: its process ended"):
+        dialogue.measure(tmp_path, (10,), lambda *_: None)

@@ -1,0 +1,54 @@
+"""The measurement of gaps: its shape, and that nothing of it stays. No time is asserted."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from foreword.errors import ForewordError
+from foreword_measure.speed import gap
+
+SIZE = 60
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    folder, said = tmp_path_factory.mktemp("gap"), []
+    tables, facts = gap.measure(folder, (SIZE,), lambda *told: said.append(told))
+    return folder, said, tables, facts
+
+
+@pytest.mark.slow
+class TestGap:
+    def test_everything_promised_is_measured_beside_its_target(self, measured):
+        *_, tables, _ = measured
+        assert [row[0] for row in tables[0].rows] == [name for name, _, _ in gap.ROWS]
+        assert all(row[-1] in ("yes", "no") for row in tables[0].rows)
+
+    def test_every_row_has_numbers(self, measured):
+        *_, tables, _ = measured
+        for table in tables:
+            for row in table.rows:
+                assert len(row) == len(table.columns)
+                assert all(math.isfinite(cell) for cell in row if isinstance(cell, int | float))
+
+    def test_every_gap_was_seen_and_filled(self, measured):
+        *_, facts = measured
+        assert facts["times"]["new messages: retrieve"]["count"] == facts["times"]["no gap"]["count"]
+
+    def test_nothing_stays_on_the_disk(self, measured):
+        folder, *_ = measured
+        assert not any(folder.iterdir())
+
+    def test_progress_is_told_to_the_end(self, measured):
+        _, said, *_ = measured
+        for label in (f"gap: fill {SIZE}", f"gap: ask {SIZE}"):
+            last = [told for told in said if told[0] == label][-1]
+            assert last[1] == last[2] > 0
+
+
+def test_a_child_that_fails_is_an_error_that_says_so(tmp_path):
+    (tmp_path / "gap").write_text("a file where a folder should be")
+    with pytest.raises(ForewordError, match=r"fill .* failed: its process ended"):
+        gap.measure(tmp_path, (10,), lambda *_: None)

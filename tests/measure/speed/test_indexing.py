@@ -1,0 +1,54 @@
+"""The measurement of indexing: its shape, and that it reads what it says. No time is asserted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from foreword.errors import ValidationError
+from foreword_measure.speed import indexing
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("index")
+    told = []
+    tables, data = indexing.measure(folder, 12, lambda *step: told.append(step))
+    return folder, tables, data, told
+
+
+def test_files_are_read_twice_and_commits_once(measured):
+    _, (table,), data, _ = measured
+    assert [row[0] for row in table.rows] == ["files, first time", "files, unchanged", "commits"]
+    assert all(len(row) == len(table.columns) for row in table.rows)
+    assert {row[-1] for row in table.rows} <= {"yes", "no"}
+    assert 0 < data["first"]["count"] <= data["files"] <= 12
+    assert (data["again"]["count"], data["again"]["items"]) == (0, 0)
+    assert data["history"]["count"] == data["commits"] == 12
+    assert data["first"]["items"] >= data["first"]["count"]
+
+
+def test_the_same_numbers_are_data(measured):
+    _, _, data, told = measured
+    assert json.loads(json.dumps(data)) == data
+    assert data["files_per_second"] > 0
+    assert told == [("index", done, 4) for done in range(1, 5)]
+
+
+def test_the_history_is_the_same_every_time(measured, tmp_path):
+    folder, *_ = measured
+    indexing._make_history(tmp_path / "again", 12)
+
+    def head(repository):
+        asked = ["git", "-C", str(repository), "rev-parse", "main"]
+        return subprocess.run(asked, check=True, capture_output=True).stdout
+
+    assert head(folder / "history") == head(tmp_path / "again")
+
+
+def test_without_git_it_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ValidationError, match="git is not installed"):
+        indexing._make_history(tmp_path / "history", 1)

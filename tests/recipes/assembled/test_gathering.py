@@ -1,0 +1,114 @@
+"""Sources asked at once: one that fails or is late leaves the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+
+import pytest
+
+from foreword.compose.context_item import ContextItem, Findings
+from foreword.errors import SearchError
+from foreword.recipes.assembled.gathering import gather
+from foreword.types import Note
+
+
+def item(name):
+    return ContextItem("memory", name, 0.5, {"id": name})
+
+
+async def finds(*names):
+    return [item(name) for name in names]
+
+
+async def fails(error):
+    raise error
+
+
+async def never():
+    await asyncio.Event().wait()
+
+
+async def asked(**searches):
+    return await gather({name: partial(*search) for name, search in searches.items()}, 0.05)
+
+
+def test_all_answers_are_there_under_their_names():
+    found = asyncio.run(asked(memories=(finds, "a", "b"), code=(finds, "c"))).found
+    assert {name: [one.content for one in items] for name, items in found.items()} == {
+        "memories": ["a", "b"],
+        "code": ["c"],
+    }
+
+
+@pytest.mark.parametrize("error", [SearchError("no space can answer"), RuntimeError("broken"), OSError()])
+def test_a_source_that_fails_leaves_a_note_and_a_warning(error, caplog):
+    with caplog.at_level(logging.WARNING):
+        got = asyncio.run(asked(memories=(fails, error), code=(finds, "c")))
+    assert list(got.found) == ["code"]
+    assert got.notes == (Note("memories", f"failed: {str(error) or type(error).__name__}"),)
+    assert "a source did not answer" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (None, "failed: it gave NoneType and no list"),
+        (7, "failed: it gave int and no list"),
+        ([None], "failed: it gave NoneType where a ContextItem belongs"),
+        ("ab", "failed: it gave str where a ContextItem belongs"),
+    ],
+)
+def test_a_source_that_gives_something_else_is_left_out_with_a_note(given, problem):
+    async def gives():
+        return given
+
+    got = asyncio.run(asked(memories=(gives,), code=(finds, "c")))
+    assert list(got.found) == ["code"]
+    assert got.notes == (Note("memories", problem),)
+
+
+def test_a_source_that_is_late_leaves_a_note_and_a_warning(caplog):
+    with caplog.at_level(logging.WARNING):
+        got = asyncio.run(asked(memories=(never,), code=(finds, "c")))
+    assert list(got.found) == ["code"]
+    assert got.notes == (Note("memories", "late: no answer within 0.05 s"),)
+    assert "late" in caplog.text
+
+
+def test_sources_are_asked_at_once():
+    async def main():
+        met = asyncio.Barrier(3)
+
+        async def meets():
+            await met.wait()  # nobody gets past it alone
+            return []
+
+        return await gather(dict.fromkeys("abc", meets), 5.0)
+
+    assert len(asyncio.run(main()).found) == 3
+
+
+def test_what_a_source_noted_is_passed_on_under_its_name():
+    async def partly():
+        return Findings([item("a")], notes=(Note("semantic", "late: the deadline passed"),))
+
+    got = asyncio.run(asked(code=(partly,)))
+    assert got.notes == (Note("code", "semantic: late: the deadline passed"),)
+    assert got.milliseconds >= 0
+
+
+def test_being_cancelled_is_not_a_failure_of_a_source():
+    async def main():
+        task = asyncio.create_task(gather({"memories": never}, 60.0))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+def test_nobody_asked_is_nothing_found():
+    assert asyncio.run(gather({}, 1.0)).found == {}

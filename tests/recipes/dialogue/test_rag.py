@@ -1,0 +1,253 @@
+"""What documents say about a question: found, boosted, judged and chosen, on a real store."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.compose.knowledge_chunk import knowledge_text
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
+from foreword.errors import ContextError, ValidationError
+from foreword.indexing.knowledge_base import Document, KnowledgeBase
+from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
+from foreword.testing import HashEmbeddings
+from foreword.types import ResolvedEntity
+
+QUESTION = "How long does a museum refund take?"
+EVERYTHING = RAGConfig(min_relevance=0.0, recency_weight=0.0, entity_weight=0.0, final_chunk_count=50)
+
+
+@pytest.fixture
+def base(engine):
+    base = KnowledgeBase(engine, "shop")
+    base.index_document(Document("Refunds", "A museum refund takes thirty days.", doc_id="refunds"))
+    base.index_document(Document("Groups", "A museum group pays by invoice.", doc_id="groups"))
+    base.index_document(
+        Document("Postgres", "Deadlocks end when rows are locked in order.", doc_id="postgres")
+    )
+    engine.embed_pending("shop")
+    return base
+
+
+def entity(name):
+    return ResolvedEntity(name.lower(), name, 0.9)
+
+
+def ids(retrieved):
+    return [chunk.source.doc_id for chunk in retrieved.chunks]
+
+
+def relevance(retrieved):
+    return {chunk.source.doc_id: chunk.relevance for chunk in retrieved.chunks}
+
+
+# Finding
+
+
+def test_what_answers_comes_first_and_says_where_it_is_from(engine, base):
+    base.update_document(
+        "refunds",
+        Document("Refunds", "# Abroad\n\nA museum refund takes sixty days.", url="https://example.org/r"),
+    )
+    engine.embed_pending("shop")
+    found = RAGSystem(engine, "shop", EVERYTHING).retrieve(QUESTION)
+    best = found.chunks[0]
+    assert best.source.doc_id == "refunds"
+    assert best.content == "A museum refund takes sixty days."
+    assert best.formatted.startswith("Source: Refunds, Abroad, line 3\n---\n")
+    assert best.token_count == engine.tokenizer.count(best.formatted)
+    assert found.citations[0] == "Refunds, Abroad, line 3, https://example.org/r"
+    assert found.considered == 3
+    assert not found.reranked
+
+
+def test_a_document_is_cited_once(engine, base):
+    text = "# One\n\nA museum refund takes days.\n\n# Two\n\nA museum refund needs a receipt."
+    base.update_document("refunds", Document("Refunds", text))
+    found = RAGSystem(engine, "shop", EVERYTHING).retrieve(QUESTION)
+    assert ids(found).count("refunds") == 2
+    assert len(found.citations) == 3
+
+
+def test_only_documents_answer(engine, base):
+    engine.remember("A museum refund takes ages, says Ann.", "shop")
+    found = RAGSystem(engine, "shop", EVERYTHING).retrieve(QUESTION)
+    assert len(found.chunks) == 3
+    assert RAGSystem(engine, "shop").available_chunks() == 3
+
+
+def test_files_of_a_folder_answer_too(engine, base, tmp_path):
+    (tmp_path / "staff.md").write_text("# Staff\n\nStaff get a museum refund at once.\n")
+    base.index_folder(tmp_path)
+    engine.embed_pending("shop")
+    found = RAGSystem(engine, "shop", EVERYTHING).retrieve("museum refund for staff")
+    assert found.chunks[0].source.doc_id.endswith("staff.md")
+    assert found.chunks[0].source.place == "Staff, line 3"
+
+
+def test_another_workspace_is_never_seen(engine, base):
+    empty = RAGSystem(engine, "elsewhere", EVERYTHING)
+    assert empty.retrieve(QUESTION).chunks == ()
+    assert empty.available_chunks() == 0
+
+
+@pytest.mark.parametrize("question", ["", "   ", "?!"])
+def test_a_question_without_words_is_answered_without_failing(engine, base, question):
+    assert len(RAGSystem(engine, "shop", EVERYTHING).retrieve(question).chunks) <= 3
+
+
+# Boosting
+
+
+def test_what_is_fresh_counts_more_by_the_formula(engine, clock, base):
+    old, new = clock.now - timedelta(days=365), clock.now
+    for name, date in (("old", old), ("new", new)):
+        base.index_document(Document(name, f"The {name} museum refund rule.", date=date, doc_id=name))
+    engine.embed_pending("shop")
+    plain = relevance(RAGSystem(engine, "shop", EVERYTHING).retrieve("museum rule"))
+    weighed = RAGConfig(min_relevance=0.0, recency_weight=0.5, entity_weight=0.0, final_chunk_count=50)
+    fresh = relevance(RAGSystem(engine, "shop", weighed).retrieve("museum rule"))
+    assert fresh["new"] - plain["new"] == pytest.approx(min(1 - plain["new"], 0.5 * 0.2))
+    assert fresh["old"] - plain["old"] == pytest.approx(min(1 - plain["old"], 0.5 * 0.2 * math.exp(-1)))
+    assert fresh["groups"] == plain["groups"]  # nobody knows its date
+
+
+def test_what_speaks_of_the_entities_counts_more_by_the_formula(engine, base):
+    base.index_document(Document("Duty", "Ann Lee is on duty with Bob.", doc_id="duty"))
+    base.index_document(Document("Annex", "The annex is on duty too.", doc_id="annex"))
+    engine.embed_pending("shop")
+    plain = relevance(RAGSystem(engine, "shop", EVERYTHING).retrieve("who has duty"))
+    weighed = RAGConfig(min_relevance=0.0, recency_weight=0.0, entity_weight=0.4, final_chunk_count=50)
+    asked = RAGSystem(engine, "shop", weighed)
+    both = relevance(asked.retrieve("who has duty", [entity("Ann Lee"), entity("Bob")]))
+    assert both["duty"] - plain["duty"] == pytest.approx(min(1 - plain["duty"], 0.4 * 0.3))
+    half = relevance(asked.retrieve("who has duty", [entity("ANN LEE"), entity("Carol")]))
+    assert half["duty"] - plain["duty"] == pytest.approx(min(1 - plain["duty"], 0.4 * 0.3 / 2))
+    part = relevance(asked.retrieve("who has duty", [entity("Ann")]))
+    assert part["annex"] == plain["annex"]
+
+
+def test_boosts_alone_are_not_enough_to_be_said(engine, clock, base):
+    base.index_document(Document("News", "Ann Lee likes gardening.", date=clock.now, doc_id="news"))
+    engine.embed_pending("shop")
+    found = RAGSystem(engine, "shop").retrieve("zzz qqq", [entity("Ann Lee")])
+    assert found.chunks == ()
+
+
+# Choosing
+
+
+def test_a_chunk_that_does_not_fit_is_skipped_and_the_next_one_tried(engine, base):
+    base.update_document("refunds", Document("Refunds", "A museum refund takes days. " + "Refund! " * 100))
+    found = RAGSystem(engine, "shop", EVERYTHING).retrieve("museum refund", max_tokens=60)
+    assert "refunds" not in ids(found)
+    assert "groups" in ids(found)
+    assert [note.message for note in found.notes if note.part == "budget"] == [
+        "1 relevant chunks did not fit into 60 tokens"
+    ]
+
+
+def test_no_more_chunks_than_asked_for_are_given(engine, base):
+    few = RAGConfig(min_relevance=0.0, final_chunk_count=1)
+    assert len(RAGSystem(engine, "shop", few).retrieve(QUESTION).chunks) == 1
+
+
+def test_below_the_threshold_nothing_is_said(engine, base):
+    strict = RAGConfig(min_relevance=1.0)
+    found = RAGSystem(engine, "shop", strict).retrieve("an unrelated thing about deadlocks")
+    assert found.chunks == ()
+    assert found.considered == 3
+
+
+@settings(max_examples=40)
+@given(st.integers(-5, 200))
+def test_the_text_of_all_chunks_keeps_within_its_tokens(engine, most):
+    base = KnowledgeBase(engine, "many")
+    for number in range(6):
+        base.index_document(Document(f"Rule {number}", f"Museum rule {number}: " + "wait " * number * 3))
+    found = RAGSystem(engine, "many", EVERYTHING).retrieve("museum rule", max_tokens=most)
+    assert engine.tokenizer.count(knowledge_text(found.chunks)) <= max(0, most)
+    assert sum(chunk.token_count for chunk in found.chunks) <= max(0, most)
+
+
+# Reranking
+
+
+class Reader:
+    """A cross-encoder that likes one word, or fails."""
+
+    def __init__(self, word):
+        self.word = word
+
+    def scores(self, query, texts, expires=None):
+        if self.word is None:
+            raise ContextError("the model is gone")
+        return [8.0 if self.word in text else -8.0 for text in texts]
+
+
+@pytest.mark.parametrize(("word", "first"), [("invoice", "groups"), ("rows", "postgres")])
+def test_the_cross_encoder_has_half_a_say_where_it_is_asked(home, clock, word, first):
+    config = RAGConfig(min_relevance=0.0, enable_reranking=True)
+    with ContextEngine(
+        embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock, reranker=Reader(word)
+    ) as engine:
+        base = KnowledgeBase(engine, "shop")
+        base.index_document(Document("Groups", "A museum group pays by invoice.", doc_id="groups"))
+        base.index_document(Document("Postgres", "A museum lock takes rows in order.", doc_id="postgres"))
+        engine.embed_pending("shop")
+        found = RAGSystem(engine, "shop", config).retrieve("museum")
+        assert found.reranked
+        assert ids(found)[0] == first
+        assert all(0 <= chunk.relevance <= 1 for chunk in found.chunks)
+        assert not RAGSystem(engine, "shop", EVERYTHING).retrieve("museum").reranked
+
+
+def test_a_cross_encoder_that_fails_leaves_a_note_and_the_order_of_the_search(home, clock, caplog):
+    config = RAGConfig(min_relevance=0.0, enable_reranking=True)
+    with ContextEngine(
+        embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock, reranker=Reader(None)
+    ) as engine:
+        KnowledgeBase(engine, "shop").index_document(Document("Groups", "A museum group pays."))
+        found = RAGSystem(engine, "shop", config).retrieve("museum group")
+    assert len(found.chunks) == 1
+    assert not found.reranked
+    assert [note.part for note in found.notes] == ["rerank"]
+    assert "chunks were not reranked" in caplog.text
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"initial_retrieval_count": 0},
+        {"final_chunk_count": 0},
+        {"min_relevance": 1.5},
+        {"recency_weight": -0.1},
+        {"entity_weight": math.nan},
+        {"deadline_ms": 0},
+        {"deadline_ms": "50"},
+        {"deadline_ms": math.nan},
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
+        RAGConfig(**wrong)
+
+
+def test_a_document_item_that_somebody_made_by_hand_does_not_break_anything(engine):
+    engine.remember(
+        "A museum refund, by hand.",
+        "shop",
+        kind="document",
+        metadata={"headings": 5, "date": "soon", "url": 7},
+    )
+    (chunk,) = RAGSystem(engine, "shop", EVERYTHING).retrieve(QUESTION).chunks
+    assert chunk.source.doc_id == "user"
+    assert chunk.source.url == "7"

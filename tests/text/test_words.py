@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import apsw
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.text.words import STOPWORDS, fold, telling, words
+
+
+def test_case_accents_and_punctuation_do_not_make_another_word():
+    assert words("Café, CAFE_au-lait!") == ["cafe", "cafe", "au", "lait"]
+    assert fold("Ünïcode") == "unicode"
+
+
+def test_a_question_is_about_its_telling_words():
+    assert telling("What did we decide about the database?") == ("decide", "database")
+    assert telling("database DATABASE") == ("database",)
+
+
+def test_a_question_of_nothing_but_small_words_keeps_them():
+    assert telling("who are you") == ("who", "are", "you")
+    assert telling("?!") == ()
+
+
+def test_small_words_are_words():
+    assert all(words(word) == [word] for word in STOPWORDS)
+
+
+@given(st.text(st.characters(codec="ascii"), max_size=200))
+def test_words_are_split_as_the_full_text_engine_splits_them(text):
+    db = apsw.Connection(":memory:")
+    engine = db.fts5_tokenizer("unicode61", ["remove_diacritics", "2"])
+    split = engine(
+        text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
+    )
+    assert words(text) == list(split)
