@@ -50,8 +50,8 @@ _HOMES = {
     "foreword.compose.compress": ("CompressionLevel", "DynamicCompressor"),
     "foreword.compose.prompt": ("ContextContent",),
     "foreword.compose.knowledge_chunk": ("DocumentSource", "KnowledgeChunk"),
+    "foreword.recipes.gap.engine_memory": ("EngineMemory",),
     "foreword.recipes.gap.injection": (
-        "EngineMemory",
         "inject_context_gap",
         "manage_context_injection",
         "retrieve_relevant_context",
@@ -220,7 +220,7 @@ if TYPE_CHECKING:
     from foreword.recipes.dialogue.rag import RAGConfig as RAGConfig
     from foreword.recipes.dialogue.rag import RAGSystem as RAGSystem
     from foreword.recipes.dialogue.session import Session as Session
-    from foreword.recipes.gap.injection import EngineMemory as EngineMemory
+    from foreword.recipes.gap.engine_memory import EngineMemory as EngineMemory
     from foreword.recipes.gap.injection import inject_context_gap as inject_context_gap
     from foreword.recipes.gap.injection import manage_context_injection as manage_context_injection
     from foreword.recipes.gap.injection import retrieve_relevant_context as retrieve_relevant_context

@@ -1,62 +1,60 @@
-"""The story: the stages in order, the loop that runs them, and the receipt they leave.
+"""The story: a draft passes through stages, each stage is timed, and a receipt says what was decided.
 
-    retrieve → fuse → rerank → refresh → limit → relate             a search
-             → hush → rank → drop superseded → drop repeats → fit   a context, as `recipes.chat` lists it
+    retrieve → fuse → rerank → refresh → limit → relate                       a search
+    … → drop below → limit → … → rank → drop superseded → drop repeats → fit   a context (`recipes.chat`)
 
-A stage is a function from draft to draft; what one needs beyond the draft, the recipe that lists it hands in.
-To change what happens, put another function into the list: nothing is subclassed. Every stage's time, and
-every result a stage drops, ends in the receipt.
+A stage is a function from draft to draft; what it needs beyond the draft is handed in by the recipe that
+lists it. To change what happens, put another function into the list: nothing is subclassed but the draft,
+where a recipe has values of its own to carry. Stages that wait for something are coroutines and run by
+`run_async`. Every recipe (`chat`, `coding`, `dialogue`, `assembled`, `gap`) runs on this loop.
 """
 
 from __future__ import annotations
 
+import inspect
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from foreword.errors import ContextError
+from foreword.errors import ContextError, ForewordError
+from foreword.log import get_logger
 from foreword.recall.dedupe import step_behind, without_repeats, without_superseded
 from foreword.recall.fuse import BLENDS, UNRELATED, Blend
 from foreword.recall.fuse import fuse as fuse_lists
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
-from foreword.recall.stale import Look, as_files_are
-from foreword.types import (
-    Candidate,
-    Dropped,
-    Entry,
-    Found,
-    Note,
-    Query,
-    Receipt,
-    SearchResult,
-    StageTime,
-)
+from foreword.recall.stale import Look, refresh_from_files
+from foreword.store.base import PutReceipt, Tell
+from foreword.types import ContextLine, Dropped, Entry, Found, Note, Query, Receipt, SearchResult, StageTime
 
 if TYPE_CHECKING:
+    from typing import Self
+
+    from foreword.compose.fit import FittedText
     from foreword.spaces.base import Reranker, Space, TimeSpace, VectorSpace
     from foreword.store.base import Store
     from foreword.text.tokens import Tokenizer
-    from foreword.types import Item
+    from foreword.types import Item, Reason
+
+_log = get_logger("foreword")
 
 FLOOR = 0.04
 """The least probability of relevance that is worth saying."""
 
 DEPTH = 50
-"""How far down its list each space is asked, at least."""
+"""At least how many places of its list each space is asked for."""
 
+MAX_NEAR_MISSES = 20
+"""At most how many of the results below the floor, or beyond the limit, a receipt lists."""
 
-TOLD = 20
-"""How many of the results beyond the limit a receipt tells of."""
-
-_NOTHING = Found({}, {})
+_NOTHING_FOUND = Found({}, {})
 
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """The tools that stages work with; the same for every question."""
+    """The tools that a search works with; the same for every question."""
 
     store: Store
     spaces: Sequence[Space]
@@ -68,102 +66,173 @@ class Kit:
     look: Look | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A context in the making. Each stage fills in what the next one needs."""
+    """A context in the making. Each stage fills in what the next one needs.
 
-    kit: Kit
+    `session` is who asks, and `shown` the ids of what that session's context already holds. `results` are
+    still in the running, `dropped` are not, `lines` are those that the text is made of.
+    """
+
     query: Query
     recipe: str = "search"
     budget: int = 0
-    relationship_depth: int = 0
-    found: Found = _NOTHING
+    session: str | None = None
+    shown: frozenset[str] = frozenset()
     results: tuple[SearchResult, ...] = ()
-    candidates: tuple[Candidate, ...] = ()
+    lines: tuple[ContextLine, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     text: str = ""
     tokens: int = 0
-    times: tuple[StageTime, ...] = field(default_factory=tuple)
+    notes: tuple[Note, ...] = ()
+    times: tuple[StageTime, ...] = ()
 
-    def noted(self, note: Note) -> Draft:
+    def with_notes(self, *notes: Note) -> Self:
         """The draft with something more for the reader of its receipt."""
-        return replace(self, found=replace(self.found, notes=(*self.found.notes, note)))
+        return replace(self, notes=(*self.notes, *notes)) if notes else self
 
-    def without(self, dropped: Sequence[Dropped], kept: Sequence[SearchResult]) -> Draft:
-        """The draft with these results, and a record of those left out."""
+    def keep(self, kept: Sequence[SearchResult], dropped: Sequence[Dropped]) -> Self:
+        """The draft with these results, and a record of those that were dropped."""
         return replace(self, results=tuple(kept), dropped=(*self.dropped, *dropped))
 
+    def with_text(self, fitted: FittedText) -> Self:
+        """The draft with its text: the lines in it, and a record of what did not fit."""
+        draft = self.keep([line.result for line in fitted.lines], fitted.dropped)
+        return replace(draft, lines=fitted.lines, text=fitted.text, tokens=fitted.tokens)
 
-Stage = Callable[[Draft], Draft]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchDraft(Draft):
+    """A draft that searches a workspace: with the tools for it, and what the spaces found."""
+
+    kit: Kit
+    relationship_depth: int = 0
+    found: Found = _NOTHING_FOUND
 
 
-def retrieve(draft: Draft) -> Draft:
+_Draft = TypeVar("_Draft", bound=Draft)
+_SearchDraft = TypeVar("_SearchDraft", bound=SearchDraft)
+
+Stage = Callable[[_Draft], _Draft]
+AsyncStage = Callable[[_Draft], Awaitable[_Draft]]
+
+
+# The loop -------------------------------------------------------------------------------------------------
+
+
+def run(draft: _Draft, stages: Sequence[Stage[_Draft]]) -> _Draft:
+    """Pass the draft through the stages, and time each."""
+    for stage in stages:
+        started = time.perf_counter()
+        draft = _add_time(stage(draft), stage, started)
+    return draft
+
+
+async def run_async(draft: _Draft, stages: Sequence[Stage[_Draft] | AsyncStage[_Draft]]) -> _Draft:
+    """The same, for stages some of which wait for something."""
+    for stage in stages:
+        started = time.perf_counter()
+        outcome = stage(draft)
+        draft = _add_time(await outcome if inspect.isawaitable(outcome) else outcome, stage, started)
+    return draft
+
+
+def _add_time(draft: _Draft, stage: object, started: float) -> _Draft:
+    elapsed = (time.perf_counter() - started) * 1000
+    return replace(draft, times=(*draft.times, StageTime(getattr(stage, "__name__", "stage"), elapsed)))
+
+
+def optional(stage: Stage[_Draft]) -> Stage[_Draft]:
+    """The stage, for a part that a context can do without: if it fails or is late, a note says so."""
+    name = getattr(stage, "__name__", "stage")
+    part = name.replace("_", " ")
+
+    def attempt(draft: _Draft) -> _Draft:
+        if draft.query.expires is not None and time.monotonic() > draft.query.expires:
+            return draft.with_notes(Note(part, "late: the deadline passed"))
+        try:
+            return stage(draft)
+        except ForewordError as error:
+            _log.warning("a part of the context is missing", part=part, problem=str(error))
+            return draft.with_notes(Note(part, f"failed: {error}"))
+
+    attempt.__name__ = name
+    return attempt
+
+
+# Stages of a search ---------------------------------------------------------------------------------------
+
+
+def retrieve(draft: _SearchDraft) -> _SearchDraft:
     """Ask all spaces, in one round trip to the store."""
     depth = max(DEPTH, draft.query.limit)
-    return replace(draft, found=retrieve_found(draft.query, draft.kit.store, draft.kit.spaces, depth))
+    found = retrieve_found(draft.query, draft.kit.store, draft.kit.spaces, depth)
+    return replace(draft, found=found, notes=(*draft.notes, *found.notes))
 
 
-def fuse(draft: Draft) -> Draft:
+def fuse(draft: _SearchDraft) -> _SearchDraft:
     """Make one list of all the spaces' lists."""
     query, kit = draft.query, draft.kit
-    hits = fuse_lists(draft.found, query.text, query.now, kit.clocks, unrelated(kit), kit.blends)
+    hits = fuse_lists(draft.found, query.text, query.now, kit.clocks, unrelated_cosine(kit), kit.blends)
     return replace(draft, results=tuple(hits))
 
 
-def unrelated(kit: Kit) -> float:
-    """What strangers are to the encoder: asked after it had its say, so that nothing waits here."""
-    told = kit.encoder.unrelated if kit.encoder else None
-    return UNRELATED if told is None else told
+def unrelated_cosine(kit: Kit) -> float:
+    """The cosine that the encoder gives to unrelated texts; until it has been asked, a usual value."""
+    measured = kit.encoder.unrelated if kit.encoder else None
+    return UNRELATED if measured is None else measured
 
 
-def rerank(draft: Draft) -> Draft:
+def rerank(draft: _SearchDraft) -> _SearchDraft:
     """Let the cross-encoder read the best candidates, where it is known to help and while there is time."""
     if draft.kit.reranker is None or not draft.query.text.strip():
         return draft
     try:
         hits = rerank_hits(draft.results, draft.found, draft.query, draft.kit.reranker)
     except ContextError as error:
-        return draft.noted(Note("rerank", f"failed: {error}"))
+        return draft.with_notes(Note("rerank", f"failed: {error}"))
     return replace(draft, results=tuple(hits))
 
 
-def hush_below(floor: float) -> Stage:
-    """A stage that says nothing which is probably beside the point."""
-
-    def hush(draft: Draft) -> Draft:
-        low = [
-            Dropped(r, "below floor", f"{r.score:.2f} < {floor:.2f}")
-            for r in draft.results
-            if r.score < floor
-        ]
-        return draft.without(low, [result for result in draft.results if result.score >= floor])
-
-    return hush
-
-
-def refresh(draft: Draft) -> Draft:
+def refresh(draft: _SearchDraft) -> _SearchDraft:
     """Put what replaced an item before it, fetching the successor if no space found it."""
-    near = draft.results[: draft.query.limit]
+    first = draft.results[: draft.query.limit]
     there = {result.memory.id for result in draft.results}
-    wanted = [
-        r.memory.superseded_by for r in near if r.memory.superseded_by and r.memory.superseded_by not in there
-    ]
-    if wanted:
-        fetched = draft.kit.store.get(draft.query.workspace, *dict.fromkeys(wanted))
-        heirs = {item.id: item for item in fetched if item is not None}
-        draft = replace(draft, results=tuple(_with_heirs(draft.results, heirs)))
+    successors = [result.memory.superseded_by for result in first]
+    missing = [one for one in successors if one and one not in there]
+    if missing:
+        fetched = draft.kit.store.get(draft.query.workspace, *dict.fromkeys(missing))
+        items = {item.id: item for item in fetched if item is not None}
+        draft = replace(draft, results=tuple(_insert_successors(draft.results, items)))
     return replace(draft, results=tuple(step_behind(draft.results)))
 
 
-def limit(draft: Draft) -> Draft:
-    """Keep as many as were asked for; of the others, the next few are told, and how many more there were."""
+def drop_below(floor: float) -> Stage[Any]:
+    """A stage that drops what is probably beside the point."""
+
+    def drop_below_floor(draft: _Draft) -> _Draft:
+        kept = [result for result in draft.results if result.score >= floor]
+        low = [result for result in draft.results if result.score < floor]
+        dropped = [Dropped(r, "below floor", f"{_shown_below(r.score, floor)} < {floor:g}") for r in low]
+        draft = draft.keep(kept, dropped[:MAX_NEAR_MISSES])
+        more = len(low) - MAX_NEAR_MISSES
+        return draft.with_notes(Note("floor", f"{more} more were below it")) if more > 0 else draft
+
+    return drop_below_floor
+
+
+def limit(draft: _SearchDraft) -> _SearchDraft:
+    """Keep as many as were asked for; of the others, the receipt lists the next few and counts the rest."""
     most = draft.query.limit
-    kept, over, rest = draft.results[:most], draft.results[most:][:TOLD], draft.results[most + TOLD :]
-    draft = draft.without([Dropped(r, "over limit", f"limit {most}") for r in over], kept)
-    return draft.noted(Note("limit", f"{len(rest)} more were found, all less probable")) if rest else draft
+    over = draft.results[most : most + MAX_NEAR_MISSES]
+    more = len(draft.results) - most - MAX_NEAR_MISSES
+    draft = draft.keep(draft.results[:most], [Dropped(r, "over limit", f"limit {most}") for r in over])
+    return (
+        draft.with_notes(Note("limit", f"{more} more were found, all less probable")) if more > 0 else draft
+    )
 
 
-def relate(draft: Draft) -> Draft:
+def relate(draft: _SearchDraft) -> _SearchDraft:
     """Follow the relations of each result, when asked to."""
     if not draft.relationship_depth or not draft.results:
         return draft
@@ -174,45 +243,58 @@ def relate(draft: Draft) -> Draft:
     )
 
 
-def drop_superseded(draft: Draft) -> Draft:
-    """A context says what holds now: not what was replaced, and code as it stands in its file."""
+SEARCH: tuple[Stage[Any], ...] = (retrieve, fuse, rerank, refresh, limit, relate)
+"""The stages of a search."""
+
+
+def search_above(floor: float) -> tuple[Stage[Any], ...]:
+    """The stages of a search whose results are to be said: nothing below the floor comes through."""
+    return (retrieve, fuse, rerank, refresh, drop_below(floor), limit, relate)
+
+
+# Stages that contexts share -------------------------------------------------------------------------------
+
+
+def drop_superseded(draft: _SearchDraft) -> _SearchDraft:
+    """Drop what was replaced, and take code and documents as they stand in their files now."""
     kept, dropped = without_superseded(draft.results)
     notes: list[Note] = []
     if draft.kit.look is not None:
-        kept, gone, notes = as_files_are(kept, draft.kit.look, draft.query.expires)
+        kept, gone, notes = refresh_from_files(kept, draft.kit.look, draft.query.expires)
         dropped += gone
-    for note in notes:
-        draft = draft.noted(note)
-    return draft.without(dropped, kept)
+    return draft.with_notes(*notes).keep(kept, dropped)
 
 
-def drop_repeats(draft: Draft) -> Draft:
-    """A context says a thing once."""
+def drop_repeats(draft: _Draft) -> _Draft:
+    """Drop what says the same as a better result."""
     kept, dropped = without_repeats(draft.results)
-    return draft.without(dropped, kept)
+    return draft.keep(kept, dropped)
 
 
-SEARCH: tuple[Stage, ...] = (retrieve, fuse, rerank, refresh, limit, relate)
-"""What every question begins with; recipes go on from here."""
-
-
-def run(draft: Draft, stages: Sequence[Stage]) -> Draft:
-    """Pass the draft through the stages, and time each."""
-    for stage in stages:
-        started = time.perf_counter()
-        draft = stage(draft)
-        elapsed = StageTime(getattr(stage, "__name__", "stage"), (time.perf_counter() - started) * 1000)
-        draft = replace(draft, times=(*draft.times, elapsed))
-    return draft
-
-
-def receipt(draft: Draft, session: str | None = None) -> Receipt:
-    """What was considered, what was decided, and why."""
-    entries = [
-        _entry(candidate.result, Dropped(candidate.result, "injected"), candidate.section, candidate.tokens)
-        for candidate in draft.candidates
+def drop_shown(draft: _Draft) -> _Draft:
+    """Drop what the session's context already holds, and what says the same under another id."""
+    known = [result for result in draft.results if result.memory.id in draft.shown]
+    if not known:
+        return draft
+    fresh = [result for result in draft.results if result.memory.id not in draft.shown]
+    _, repeats = without_repeats([*known, *fresh])
+    twins = {one.result.memory.id: one.detail for one in repeats if one.detail in draft.shown}
+    dropped = [Dropped(result, "already in context") for result in known]
+    dropped += [
+        Dropped(r, "already in context", f"as {twins[r.memory.id]}") for r in fresh if r.memory.id in twins
     ]
-    entries += [_entry(dropped.result, dropped) for dropped in draft.dropped]
+    return draft.keep([result for result in fresh if result.memory.id not in twins], dropped)
+
+
+# The receipt ----------------------------------------------------------------------------------------------
+
+
+def receipt(draft: Draft, view: Mapping[str, Any] | None = None) -> Receipt:
+    """What was considered, what was decided, and why; `view` is the recipe's own account of it."""
+    entries = [
+        _entry(line.result, "injected", line.detail, line.section, line.tokens) for line in draft.lines
+    ]
+    entries += [_entry(one.result, one.reason, one.detail) for one in draft.dropped]
     return Receipt(
         id=secrets.token_hex(6),
         workspace=draft.query.workspace,
@@ -221,19 +303,33 @@ def receipt(draft: Draft, session: str | None = None) -> Receipt:
         recipe=draft.recipe,
         budget=draft.budget,
         tokens=draft.tokens,
-        session=session,
+        session=draft.session,
         stages=draft.times,
         entries=tuple(entries),
-        notes=draft.found.notes,
+        notes=draft.notes,
+        view=view,
     )
 
 
-def _entry(result: SearchResult, decision: Dropped, section: str = "", tokens: int = 0) -> Entry:
+def record(store: Store, receipt: Receipt, shown: Sequence[str] = ()) -> None:
+    """Keep a receipt; its session counts as having been shown these items."""
+    if receipt.session and shown:  # first, as the session's next question waits for it
+        store.post(Tell(receipt.workspace, receipt.session, tuple(shown), receipt.created_at))
+    store.post(PutReceipt(receipt.workspace, receipt))
+
+
+def _entry(
+    result: SearchResult,
+    decision: Reason,
+    detail: str = "",
+    section: str = "",
+    tokens: int = 0,
+) -> Entry:
     return Entry(
         item_id=result.memory.id,
         kind=result.memory.kind,
-        decision=decision.reason,
-        detail=decision.detail,
+        decision=decision,
+        detail=detail,
         section=section,
         tokens=tokens,
         score=result.score,
@@ -244,12 +340,19 @@ def _entry(result: SearchResult, decision: Dropped, section: str = "", tokens: i
     )
 
 
-def _with_heirs(results: Sequence[SearchResult], heirs: dict[str, Item]) -> list[SearchResult]:
+def _shown_below(score: float, floor: float) -> str:
+    """The score with as many digits as it takes to look smaller than the floor."""
+    return next(
+        (text for digits in (2, 3, 4) if float(text := f"{score:.{digits}f}") < floor), f"{score:.2g}"
+    )
+
+
+def _insert_successors(results: Sequence[SearchResult], items: dict[str, Item]) -> list[SearchResult]:
     order: list[SearchResult] = []
     for result in results:
-        heir = heirs.pop(result.memory.superseded_by or "", None)
-        if heir is not None:
-            # The heir inherits the relevance of what it replaces: it is about the same thing.
-            order.append(SearchResult(heir, result.score, ranks=result.ranks, scores=result.scores))
+        successor = items.pop(result.memory.superseded_by or "", None)
+        if successor is not None:
+            # It inherits the relevance of what it replaces: it is about the same thing.
+            order.append(replace(result, memory=successor))
         order.append(result)
     return order

@@ -39,6 +39,7 @@ Reason = Literal[
     "below floor",
     "duplicate",
     "superseded",
+    "no answer",
     "already in context",
     "over budget",
     "over limit",
@@ -291,13 +292,14 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A search result on its way into a section: its wording there, and what that costs."""
+class ContextLine:
+    """A search result as a context tells it: the section, its wording there, and what that costs."""
 
     result: SearchResult
     section: str
     text: str
     tokens: int
+    detail: str = ""
 
     @property
     def id(self) -> str:

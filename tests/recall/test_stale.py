@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.recall.stale import as_files_are
+from foreword.recall.stale import refresh_from_files
 from foreword.types import Item, SearchResult
 
 
@@ -25,13 +25,13 @@ def look():
 
 
 def test_only_what_comes_from_files_is_looked_at(look):
-    as_files_are([_result("a"), _result("b", "memory"), _result("c", "document")], look, 7.0)
+    refresh_from_files([_result("a"), _result("b", "memory"), _result("c", "document")], look, 7.0)
     assert look.asked == (["a", "c"], 7.0)
 
 
 def test_what_changed_is_told_as_it_is_in_its_old_place(look):
     results = [_result("a"), _result("new"), _result("b")]
-    kept, dropped, notes = as_files_are(results, look, None)
+    kept, dropped, notes = refresh_from_files(results, look, None)
     assert [result.memory.text for result in kept] == ["text of a", "as it is", "text of b"]
     assert (kept[1].score, kept[1].ranks) == (results[1].score, results[1].ranks)
     assert not dropped
@@ -39,7 +39,7 @@ def test_what_changed_is_told_as_it_is_in_its_old_place(look):
 
 
 def test_what_is_gone_is_dropped_and_why(look):
-    kept, dropped, notes = as_files_are([_result("gone"), _result("a")], look, None)
+    kept, dropped, notes = refresh_from_files([_result("gone"), _result("a")], look, None)
     assert [result.memory.id for result in kept] == ["a"]
     assert [(one.result.memory.id, one.reason, one.detail) for one in dropped] == [
         ("gone", "superseded", "no more")

@@ -56,7 +56,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedDocument:
     """A document, what it costs, what is in it and what is not."""
 
     text: str
@@ -65,7 +65,9 @@ class Fitted:
     left_out: tuple[Piece, ...]
 
 
-def fit(pieces: Sequence[Piece], layout: Layout, budget: int, tokenizer: Tokenizer, *, hard: bool) -> Fitted:
+def fit_document(
+    pieces: Sequence[Piece], layout: Layout, budget: int, tokenizer: Tokenizer, *, hard: bool
+) -> FittedDocument:
     """The document of the pieces that fit. Within each source they come in the order in which they matter.
 
     Tokens are divided by a guess at what pieces cost, and spent by exact counts.
@@ -113,7 +115,7 @@ def _settled(
     tokenizer: Tokenizer,
     *,
     hard: bool,
-) -> Fitted:
+) -> FittedDocument:
     """The document as it stands; while it is over a hard budget, the least of its pieces goes."""
     text = layout.document(kept)
     while hard and kept and tokenizer.count(text) > budget:
@@ -121,7 +123,7 @@ def _settled(
         text = layout.document(kept)
     there = {piece.id for piece in kept}
     left_out = tuple(piece for piece in every if piece.id not in there)
-    return Fitted(text, tokenizer.count(text), tuple(kept), left_out)
+    return FittedDocument(text, tokenizer.count(text), tuple(kept), left_out)
 
 
 def _cut(piece: Piece, cap: int, tokenizer: Tokenizer) -> Piece:

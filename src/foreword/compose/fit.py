@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.compose.templates import assemble, word
-from foreword.types import Candidate, Dropped
+from foreword.types import ContextLine, Dropped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """A text within its budget: what is in it, what is not, and what it costs."""
+class FittedText:
+    """A text within its budget: its lines, what was dropped, and what it costs."""
 
-    text: str
-    tokens: int
-    candidates: tuple[Candidate, ...]
-    dropped: tuple[Dropped, ...]
+    text: str = ""
+    tokens: int = 0
+    lines: tuple[ContextLine, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
 
 
-def fit(
+def fit_memories(
     results: Sequence[SearchResult],
     template: ContextTemplate,
     budget: int,
     tokenizer: Tokenizer,
     *,
     include_metadata: bool = False,
-) -> Fitted:
-    """The best memories that fit, in order, worded."""
+) -> FittedText:
+    """The best memories that fit, in order, as the template words them."""
     frame = tokenizer.count(template.header) + tokenizer.count(template.footer)
     between = tokenizer.count(template.separator)
-    chosen: list[Candidate] = []
+    chosen: list[ContextLine] = []
     dropped: list[Dropped] = []
     used = frame
     for result in results:
@@ -49,24 +49,24 @@ def fit(
         tokens = tokenizer.count(text)
         cost = tokens + (between if chosen else 0)
         if used + cost <= budget:
-            chosen.append(Candidate(result, template.name, text, tokens))
+            chosen.append(ContextLine(result, template.name, text, tokens))
             used += cost
         else:
             dropped.append(Dropped(result, "over budget", f"needs {cost}, {max(0, budget - used)} left"))
-    return _exact(chosen, dropped, template, budget, tokenizer)
+    return _fit_exactly(chosen, dropped, template, budget, tokenizer)
 
 
-def _exact(
-    chosen: list[Candidate],
+def _fit_exactly(
+    chosen: list[ContextLine],
     dropped: list[Dropped],
     template: ContextTemplate,
     budget: int,
     tokenizer: Tokenizer,
-) -> Fitted:
+) -> FittedText:
     while True:
         text = assemble([candidate.text for candidate in chosen], template)
         tokens = tokenizer.count(text)
         if tokens <= budget:
-            return Fitted(text, tokens, tuple(chosen), tuple(dropped))
+            return FittedText(text, tokens, tuple(chosen), tuple(dropped))
         last = chosen.pop()
         dropped.insert(0, Dropped(last.result, "over budget", f"{tokens - budget} too many together"))

@@ -62,8 +62,8 @@ class Alert(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """A text within its budget, what it costs, what is in it and what is not."""
+class FittedSections:
+    """The sections within their budget: what they cost, what is in them and what is not."""
 
     text: str = ""
     tokens: int = 0
@@ -142,7 +142,7 @@ class ContextFormatter:
         text = _summary(candidate.content, SESSION_MAX_WORDS if last else SUMMARY_MAX_WORDS)
         return f"- **{when}**{marks}{author}: {text}"
 
-    def counted(self, candidate: InjectionCandidate) -> InjectionCandidate:
+    def with_cost(self, candidate: InjectionCandidate) -> InjectionCandidate:
         """The candidate with what its line costs."""
         return replace(candidate, token_count=self.tokenizer.count(self.line(candidate) + "\n"))
 
@@ -154,10 +154,10 @@ class ContextFormatter:
         *,
         sources: Mapping[str, Source] | None = None,
         topics: Sequence[str] = (),
-    ) -> Fitted:
+    ) -> FittedSections:
         """The context that the budget holds: what is selected, less what is over once all is counted."""
         warnings = [self._warning(alert, sources or {}) for alert in alerts]
-        counted = [self.counted(candidate) for candidate in candidates]
+        counted = [self.with_cost(candidate) for candidate in candidates]
         chosen = {id(portion) for portion in select_within_budget([*warnings, *counted], budget)}
         heard = [alert for alert, cost in zip(alerts, warnings, strict=True) if id(cost) in chosen]
         kept = [candidate for candidate in counted if id(candidate) in chosen]
@@ -171,9 +171,11 @@ class ContextFormatter:
             text = ""
         there = {id(candidate) for candidate in kept}
         left_out = tuple(candidate for candidate in counted if id(candidate) not in there)
-        return Fitted(text, self.tokenizer.count(text), tuple(kept), tuple(heard), left_out)
+        return FittedSections(text, self.tokenizer.count(text), tuple(kept), tuple(heard), left_out)
 
-    def fit_brief(self, candidates: Sequence[InjectionCandidate], budget: int = BRIEF_BUDGET) -> Fitted:
+    def fit_brief(
+        self, candidates: Sequence[InjectionCandidate], budget: int = BRIEF_BUDGET
+    ) -> FittedSections:
         """One line of the first few memories that fit into the budget, and never more than is brief."""
         kept: list[InjectionCandidate] = []
         left_out: list[InjectionCandidate] = []
@@ -187,7 +189,7 @@ class ContextFormatter:
                 kept.append(replace(candidate, token_count=self.tokenizer.count(words)))
             else:
                 left_out.append(candidate)
-        return Fitted(text, self.tokenizer.count(text), tuple(kept), (), tuple(left_out))
+        return FittedSections(text, self.tokenizer.count(text), tuple(kept), (), tuple(left_out))
 
     def brief(self, candidate: InjectionCandidate) -> str:
         """One memory in a few words, and its author."""

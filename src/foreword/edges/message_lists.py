@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.capture.junk import is_junk
 from foreword.log import get_logger
-from foreword.recipes.coding.injection import DEFAULT_TOKEN_BUDGET, InjectionPipeline, TokenBudget
+from foreword.compose.budget import DEFAULT_TOKEN_BUDGET, TokenBudget
+from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.text.frame import framed, without_frames
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from foreword.config import Settings
     from foreword.options import SearchOptions
-    from foreword.pipeline import Draft, Kit
+    from foreword.pipeline import Kit, SearchDraft
     from foreword.store.base import Amend, Store
     from foreword.text.tokens import Tokenizer
     from foreword.types import Item
@@ -47,7 +47,9 @@ class Engine(Protocol):
         """The tools that every question is answered with."""
         ...
 
-    def draft(self, query: str, workspace: str, options: SearchOptions, recipe: str, budget: int) -> Draft:
+    def draft(
+        self, query: str, workspace: str, options: SearchOptions, recipe: str, budget: int
+    ) -> SearchDraft:
         """A question ready for the stages of a recipe: `pipeline.run(draft, stages)`."""
         ...
 

@@ -35,7 +35,7 @@ from foreword.spaces.identifiers import IdentifierSpace
 from foreword.spaces.lexical import LexicalSpace, TrigramSpace
 from foreword.spaces.rerank import BundledReranker
 from foreword.spaces.time import DaySpace, HourSpace, RecencySpace
-from foreword.store.base import Amend, Delete, KnownVectors, Put, PutReceipt, Relate, Relations
+from foreword.store.base import Amend, Delete, KnownVectors, Put, Relate, Relations
 from foreword.text.tokens import Tokenizer, tokenizer
 from foreword.types import (
     Filters,
@@ -297,7 +297,7 @@ class ContextEngine:
 
     def draft(
         self, query: str, workspace: str, options: SearchOptions, recipe: str, budget: int
-    ) -> pipeline.Draft:
+    ) -> pipeline.SearchDraft:
         """A question ready for the stages of a recipe: `pipeline.run(draft, stages)`."""
         return self._draft(self._query(query, workspace, options), options, recipe, budget)
 
@@ -354,7 +354,7 @@ class ContextEngine:
     @property
     def unrelated(self) -> float:
         """The cosine that this engine's encoder gives to strangers."""
-        return pipeline.unrelated(self.kit)
+        return pipeline.unrelated_cosine(self.kit)
 
     def count(self, workspace: str) -> Counts:
         """How much a workspace holds."""
@@ -463,26 +463,32 @@ class ContextEngine:
             return query
         return replace(query, expires=time.monotonic() + options.deadline_ms / 1000)
 
-    def _draft(self, query: Query, options: SearchOptions, recipe: str, budget: int) -> pipeline.Draft:
+    def _draft(self, query: Query, options: SearchOptions, recipe: str, budget: int) -> pipeline.SearchDraft:
         depth = options.relationship_depth if options.include_relationships else 0
-        return pipeline.Draft(self._tools(query.workspace, options), query, recipe, budget, depth)
+        return pipeline.SearchDraft(
+            kit=self._tools(query.workspace, options),
+            query=query,
+            recipe=recipe,
+            budget=budget,
+            relationship_depth=depth,
+        )
 
     def _search(self, query: Query, options: SearchOptions) -> list[SearchResult]:
         return list(pipeline.run(self._draft(query, options, "search", 0), pipeline.SEARCH).results)
 
     def _context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
         template = self._template_named(options.template or self.settings.template)
-        stages = chat.stages(
+        stages = chat.chat_stages(
             template,
             self._ranker_named(options.ranker or "default", query.now),
             pipeline.FLOOR if options.floor is None else options.floor,
             include_metadata=options.include_metadata,
         )
         draft = self._draft(query, options, template.name, options.token_budget or self.settings.token_budget)
-        draft = pipeline.run(draft, stages)
-        receipt = pipeline.receipt(draft, options.asked_in)
+        draft = pipeline.run(replace(draft, session=options.asked_in), stages)
+        receipt = pipeline.receipt(draft)
         if keep:
-            self.store.post(PutReceipt(query.workspace, receipt))
+            pipeline.record(self.store, receipt)
         return ContextResult(
             context=draft.text,
             token_count=draft.tokens,

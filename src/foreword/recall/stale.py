@@ -17,7 +17,7 @@ Look = Callable[[Sequence[Item], float | None], Mapping[str, tuple[Item | None, 
 _OF_FILES = ("code", "document")
 
 
-def as_files_are(
+def refresh_from_files(
     results: Sequence[SearchResult], look: Look, expires: float | None
 ) -> tuple[list[SearchResult], list[Dropped], list[Note]]:
     """The results as they are to be told; those that are no more; what else a reader should know."""

@@ -6,17 +6,17 @@ One section, worded by one template; the whole budget is its own.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from foreword.compose.fit import fit as fit_results
-from foreword.pipeline import SEARCH, drop_repeats, drop_superseded, hush_below
+from foreword.compose.fit import fit_memories
+from foreword.pipeline import drop_repeats, drop_superseded, search_above
 from foreword.types import Dropped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from foreword.compose.templates import ContextTemplate
-    from foreword.pipeline import Draft, Stage
+    from foreword.pipeline import SearchDraft, Stage
     from foreword.recall.rank import RankingFunction
     from foreword.types import Receipt, SearchResult
 
@@ -42,45 +42,39 @@ class ContextPreview(ContextResult):
     budget_used: float = 0.0
 
 
-def stages(
+def chat_stages(
     template: ContextTemplate, ranker: RankingFunction, floor: float, *, include_metadata: bool
-) -> tuple[Stage, ...]:
+) -> tuple[Stage[Any], ...]:
     """What happens to a question, in order."""
     return (
-        *SEARCH,
-        hush_below(floor),
-        ranked_by(ranker),
+        *search_above(floor),
+        rank_by(ranker),
         drop_superseded,
         drop_repeats,
-        worded_by(template, include_metadata=include_metadata),
+        fit_into(template, include_metadata=include_metadata),
     )
 
 
-def ranked_by(ranker: RankingFunction) -> Stage:
-    """A stage that orders the results; what the ranker leaves out is left out."""
+def rank_by(ranker: RankingFunction) -> Stage[SearchDraft]:
+    """A stage that orders the results; what the ranker leaves out is dropped."""
 
-    def rank(draft: Draft) -> Draft:
+    def rank(draft: SearchDraft) -> SearchDraft:
         ranked = [r if r.rank is not None else replace(r, rank=r.score) for r in ranker(draft.results)]
         kept = {result.memory.id for result in ranked}
-        gone = [
-            Dropped(r, "over limit", "left out by the ranker")
-            for r in draft.results
-            if r.memory.id not in kept
-        ]
-        return draft.without(gone, ranked)
+        gone = [result for result in draft.results if result.memory.id not in kept]
+        return draft.keep(ranked, [Dropped(r, "over limit", "left out by the ranker") for r in gone])
 
     return rank
 
 
-def worded_by(template: ContextTemplate, *, include_metadata: bool) -> Stage:
+def fit_into(template: ContextTemplate, *, include_metadata: bool) -> Stage[SearchDraft]:
     """A stage that words the results and keeps what the budget holds."""
 
-    def fit(draft: Draft) -> Draft:
-        fitted = fit_results(
-            draft.results, template, draft.budget, draft.kit.tokenizer, include_metadata=include_metadata
+    def fit(draft: SearchDraft) -> SearchDraft:
+        return draft.with_text(
+            fit_memories(
+                draft.results, template, draft.budget, draft.kit.tokenizer, include_metadata=include_metadata
+            )
         )
-        kept = [candidate.result for candidate in fitted.candidates]
-        draft = draft.without(fitted.dropped, kept)
-        return replace(draft, candidates=fitted.candidates, text=fitted.text, tokens=fitted.tokens)
 
     return fit

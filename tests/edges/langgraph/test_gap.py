@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, StateGraph
 
 from foreword.edges.langgraph import gap_node, injected_text
-from foreword.recipes.gap.injection import InjectionConfig
+from foreword.recall.gaps.types import InjectionConfig
 from foreword.text.frame import framed
 
 ASKS = AIMessage(

@@ -13,7 +13,7 @@ from foreword.compose.context_item import ContextItem
 from foreword.errors import SearchError, ValidationError
 from foreword.knowledge.experience import Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
-from foreword.recipes.assembled.premortem import arranged
+from foreword.recipes.assembled.premortem import take_turns
 from foreword.types import Item, SearchResult
 
 ABOUT = (
@@ -226,7 +226,9 @@ def told(turns):
 
 def test_sections_take_turns_so_that_none_empties_another():
     every = [story(name) for name in "abcdef"]
-    turns = arranged({"Common Failures": every, "Unexpected Outcomes": every, "Root Causes to Watch": every})
+    turns = take_turns(
+        {"Common Failures": every, "Unexpected Outcomes": every, "Root Causes to Watch": every}
+    )
     assert told(turns) == [
         ("Common Failures", "a"),
         ("Unexpected Outcomes", "b"),
@@ -240,4 +242,4 @@ def test_sections_take_turns_so_that_none_empties_another():
 def test_items_made_by_hand_keep_their_words():
     result = SearchResult(Item("by hand", "shop", kind="experience", id="h"), 0.5)
     item = ContextItem("experience", "by hand", 0.5, {}, result)
-    assert arranged({"Common Failures": [item]}) == [("Common Failures", item)]
+    assert take_turns({"Common Failures": [item]}) == [("Common Failures", item)]

@@ -239,7 +239,7 @@ def test_a_receipt_is_kept_and_its_session_told(engine, searcher):
     draft = searcher.draft(QUESTION, "assembled", 100)
     assert (draft.query.text, draft.recipe, draft.budget) == (QUESTION, "assembled", 100)
     engine.store.batch([Tell("shop", "s1", (item.id,), draft.query.now)])
-    assert searcher.told("s1") == {item.id}
+    assert searcher.shown("s1") == {item.id}
     searcher.record(Receipt("r1", "shop", draft.query.now, QUESTION, "assembled", 100, 0))
     engine.store.batch([])
     assert engine.explain("shop", "r1").query == QUESTION

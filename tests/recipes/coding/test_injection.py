@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foreword.compose.budget import TokenBudget
+from foreword.compose.candidate import InjectionCategory
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, NoContext, RetrievalError, StorageError, ValidationError
-from foreword.recipes.coding.injection import InjectionCategory, InjectionPipeline, TokenBudget
+from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.store.base import Tell, Untell
 from foreword.testing import FixedClock, HashEmbeddings
 from foreword.text.frame import framed
@@ -66,8 +68,9 @@ def test_the_receipt_says_what_every_stage_did(engine, project, coding):
     assert kept == result.receipt
     assert (kept.recipe, kept.session, kept.budget, kept.tokens) == ("coding", "s1", 1250, result.tokens_used)
     assert [stage.stage for stage in kept.stages] == [
-        "retrieve", "fuse", "rerank", "refresh", "limit", "relate", "hush", "drop_already_told",
-        "drop_echoes", "drop_superseded", "drop_repeats", "weigh", "diversify", "limit_sources", "fit",
+        "load_shown", "retrieve", "fuse", "rerank", "refresh", "drop_below_floor", "limit", "relate",
+        "drop_shown", "drop_echoes", "drop_superseded", "drop_repeats", "weigh", "diversify", "limit_sources",
+        "fit",
     ]  # fmt: skip
     assert tuple(entry.item_id for entry in kept.injected) == result.included_memories
     first = kept.injected[0]

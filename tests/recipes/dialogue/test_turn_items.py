@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.recipes.dialogue.turn_items import item_turn, sound_turn, turn_item
+from foreword.recipes.dialogue.turns import check_turn, item_turn, turn_item
 from foreword.types import ROLES, Item, Turn
 
 NOON = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
@@ -30,7 +30,7 @@ WORDS = st.text(min_size=1, max_size=20).filter(str.strip)
     )
 )
 def test_a_turn_comes_back_from_its_item_as_it_was(turn):
-    again = item_turn(turn_item(sound_turn(turn), "bakery", "c-1"))
+    again = item_turn(turn_item(check_turn(turn), "bakery", "c-1"))
     kept = replace(turn, corrected_text=None) if turn.corrected_text == turn.raw_text else turn
     assert again == kept
 
@@ -49,4 +49,4 @@ def test_an_item_that_no_session_wrote_is_what_its_user_said():
 
 @pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=5))])
 def test_any_time_zone_will_do(zone):
-    assert sound_turn(Turn("Hello", timestamp=NOON.astimezone(zone)))
+    assert check_turn(Turn("Hello", timestamp=NOON.astimezone(zone)))

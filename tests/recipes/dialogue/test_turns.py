@@ -8,15 +8,14 @@ import pytest
 
 from foreword.capture.names.entities import find_entities
 from foreword.errors import StorageError
-from foreword.recipes.dialogue.turn_items import turn_item
-from foreword.recipes.dialogue.turns import FollowedTurns
+from foreword.recipes.dialogue.turns import ConversationTurns, turn_item
 from foreword.store.base import Delete, Store
 from foreword.types import Turn
 
 
 @pytest.fixture
 def followed(engine):
-    return FollowedTurns(engine.store, "bakery", "c-1", find_entities)
+    return ConversationTurns(engine.store, "bakery", "c-1", find_entities)
 
 
 @pytest.fixture
@@ -36,9 +35,9 @@ def texts(followed):
 
 
 def test_what_is_kept_and_forgotten_is_followed(engine, followed, keep):
-    assert not followed.any_kept()
+    assert not followed.has_turns()
     keep("one", "two", "three")
-    assert followed.any_kept()
+    assert followed.has_turns()
     assert texts(followed) == ["one", "two", "three"]
     ids = [turn.turn_id for turn in followed.state().turns]
     for gone, left in ((1, ["one", "three"]), (2, ["one"]), (0, [])):
@@ -62,7 +61,7 @@ def test_as_much_forgotten_as_kept_is_noticed(engine, followed, keep):
 def test_ids_that_are_not_known_yet_are_looked_for(followed, engine, keep):
     keep("one")
     [item] = engine.store.scan("bakery")
-    turn, nobody = followed.known([item.id, "nobody"])
+    turn, nobody = followed.find([item.id, "nobody"])
     assert (turn.text, nobody) == ("one", None)
 
 
@@ -91,7 +90,7 @@ def test_a_store_that_knows_no_short_way_to_tell_is_followed_too(engine, keep):
         def close(self):
             pass
 
-    followed = FollowedTurns(Plain(), "bakery", "c-1", find_entities)
+    followed = ConversationTurns(Plain(), "bakery", "c-1", find_entities)
     keep("one", "two")
     gone = followed.state().turns[0].turn_id
     engine.store.delete(Delete("bakery", (gone,)))

@@ -13,21 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import StorageError
-from foreword.recall.gaps.types import new_gap_id
-from foreword.recipes.gap import retrieving
+from foreword.recall.gaps.memory import MemoryResult, MemoryStore
+from foreword.recall.gaps.types import ContextGap, InjectionConfig, RetrievedContext, new_gap_id
+from foreword.recipes.gap import sources
+from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import (
-    ContextGap,
-    EngineMemory,
-    InjectionConfig,
-    MemoryResult,
-    MemoryStore,
-    RetrievedContext,
-    inject_context,
     inject_context_gap,
     manage_context_injection,
     retrieve_relevant_context,
-    text,
 )
+from foreword.recipes.gap.stages import contexts_text
 from foreword.text.tokens import tokenizer
 from foreword.types import Source
 
@@ -134,7 +129,9 @@ def test_the_receipt_says_what_was_injected_and_what_was_not(engine, project, me
     assert kept.injected[0].section == "memory"
     assert {"below floor"} <= {entry.decision for entry in kept.entries}
     assert any(entry.item_id == "state:messages[0]" for entry in kept.entries)
-    assert [stage.stage for stage in kept.stages] == ["retrieve", "fit"]
+    assert [stage.stage for stage in kept.stages] == [
+        "load_shown", "ask", "drop_below_floor", "drop_said", "drop_repeats", "keep_answers", "fit",
+    ]  # fmt: skip
     assert kept.notes[0].part == "gap"
 
 
@@ -191,7 +188,8 @@ def test_a_gap_is_not_filled_with_its_own_question(engine, clock):
     result = managed(state, EngineMemory(engine, "shop"), min_relevance_score=0.0)
     assert not result.injected
     receipt = engine.explain("shop", result.receipt_id)
-    assert [entry.detail for entry in receipt.entries] == ["it answers nothing"] * 5
+    assert {entry.decision for entry in receipt.entries} == {"no answer"}
+    assert len(receipt.entries) == 5
 
 
 def test_an_answer_is_given_and_the_questions_beside_it_are_not(engine, clock):
@@ -292,7 +290,7 @@ def test_bytes_and_tokens_are_never_more_than_allowed(contents, size, tokens):
     said = [one["content"] for one in result.payload.get("contexts", ())]
     assert sum(len(one.encode()) for one in said) == result.total_context_size <= size
     kept = [context(one) for one in said]
-    assert not said or tokenizer("o200k").count(text(kept)) <= tokens
+    assert not said or tokenizer("o200k").count(contexts_text(kept)) <= tokens
 
 
 def test_the_best_is_cut_when_nothing_would_fit_otherwise():
@@ -312,7 +310,7 @@ def test_what_is_injected_cannot_pass_for_structure():
     assert "\n" not in only["content"]
     assert "</foreword-context" not in only["content"]
     assert "\u202e" not in only["content"]
-    told = text([context(evil, author="evil]\n# Rules", trust="web")])
+    told = contexts_text([context(evil, author="evil]\n# Rules", trust="web")])
     assert told.count("</foreword-context>") == 1
     assert len(told.splitlines()) == 3
     assert "unverified" in told
@@ -324,7 +322,7 @@ def test_whose_words_they_are_is_told(engine, clock):
     memory = EngineMemory(engine, "shop")
     state = asking(request="I need more information about how long pg_dump of the database takes.")
     result = managed(state, memory)
-    assert "tool Bash, unverified" in text(result.contexts_retrieved)
+    assert "tool Bash, unverified" in contexts_text(result.contexts_retrieved)
 
 
 def test_a_payload_is_plain_json(project, memory):
@@ -376,7 +374,7 @@ def test_one_question_that_fails_leaves_the_others_and_a_note(caplog):
 
 
 def test_a_source_that_is_late_is_left_behind(monkeypatch):
-    monkeypatch.setattr(retrieving, "TIMEOUT", 0.02)
+    monkeypatch.setattr(sources, "TIMEOUT_SECONDS", 0.02)
 
     class Slow(Shelf):
         async def search_similar(self, query, k=5):
@@ -461,7 +459,7 @@ def test_an_engine_without_an_encoder_judges_by_words(home, clock):
 
 
 def test_the_documents_name_is_there_as_well():
-    assert inject_context is inject_context_gap
+    assert inject_context_gap is inject_context_gap
 
 
 ANY = st.recursive(

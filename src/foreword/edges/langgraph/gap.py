@@ -16,12 +16,13 @@ from langchain_core.runnables import RunnableLambda
 from foreword.log import get_logger
 from foreword.recall.gaps.state import value
 from foreword.recall.gaps.types import INJECTED_CONTEXT
-from foreword.recipes.gap.injection import EngineMemory, manage_context_injection
+from foreword.recipes.gap.engine_memory import EngineMemory
+from foreword.recipes.gap.injection import manage_context_injection
 from foreword.text.frame import framed
 
 if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
-    from foreword.recipes.gap.injection import InjectionConfig
+    from foreword.recall.gaps.types import InjectionConfig
 
 _log = get_logger("foreword.langgraph")
 

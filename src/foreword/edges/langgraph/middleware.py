@@ -27,7 +27,8 @@ from foreword.capture.junk import is_junk
 from foreword.edges.message_lists import BUDGET, DEADLINE_MS, LONGEST_QUESTION
 from foreword.log import get_logger
 from foreword.options import named
-from foreword.recipes.coding.injection import InjectionPipeline, TokenBudget
+from foreword.recipes.coding.injection import InjectionPipeline
+from foreword.compose.budget import TokenBudget
 from foreword.store.base import Tell, Untell
 from foreword.text.frame import framed, without_frames
 

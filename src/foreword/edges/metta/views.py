@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from foreword.knowledge.resolution import EntityResolver
-from foreword.recipes.dialogue.parts import Recalled, Retrieved
+from foreword.recipes.dialogue.parts import RecalledTurns, RetrievedChunks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,21 +70,21 @@ class OtherView:
         registry = cast("EntityRegistry", self.state.entity_registry)
         return EntityResolver(registry).resolve(query, self.state)
 
-    def recall(self, query: str, max_tokens: int) -> Recalled:
+    def recall(self, query: str, max_tokens: int) -> RecalledTurns:
         """The turns that bear on the query, but none that was not yet said."""
         said = {turn.turn_id for turn in self.state.turns}
         recalled = self.session.recall(query, max_tokens)
-        return Recalled(tuple(pair for pair in recalled.turns if pair[0].turn_id in said), recalled.notes)
+        return RecalledTurns(tuple(pair for pair in recalled.turns if pair[0].turn_id in said), recalled.notes)
 
-    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> Retrieved:
+    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
         """The chunks that bear on the query, as many as so many tokens hold."""
         if not query.strip() or not self.available_chunks():
-            return Retrieved()
+            return RetrievedChunks()
         return self.knowledge.retrieve(query, entities, max_tokens)
 
-    def file(self, receipt: Receipt) -> None:
+    def keep_receipt(self, receipt: Receipt) -> None:
         """Keep the receipt of a prompt."""
-        self.session.file(receipt)
+        self.session.keep_receipt(receipt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,17 @@
-"""The recipe `assembled`: one document from memories, code, experiences, values and commits.
+"""The recipes `assembled` and `premortem`: one document from several sources.
 
-    ask all sources at once → hush → drop told → drop what is said twice → share out
-
-A source that fails or is late leaves a note, and the others speak. The limit is soft: it is exceeded only
-where otherwise nothing could be said, and then the context says by how much. `premortem` is the same with
-other questions, and its limit is hard.
+`stages.assembled_stages` lists what happens. A source that fails or is late leaves a note, and the others
+speak. The limit of `assembled` is soft: it is exceeded only where otherwise nothing could be said, and then
+the context says by how much. `premortem` asks other questions, and its limit is hard.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
 from foreword.compose.assembled import CONTEXT, TITLES, context_footer, premortem_title
@@ -24,38 +21,25 @@ from foreword.errors import InvalidContextTypeError, StorageError, ValidationErr
 from foreword.knowledge.experience import DOMAINS, STRATEGIES, one_of
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, MAX_NAME, share, whole
-from foreword.pipeline import FLOOR
+from foreword.pipeline import FLOOR, run_async
 from foreword.recipes.assembled import premortem
-from foreword.recipes.assembled.gathering import gather
-from foreword.recipes.assembled.stages import (
-    Plan,
-    begun,
-    by_id,
-    ended,
-    known,
-    ranked,
-    result_of,
-    stages,
-)
+from foreword.recipes.assembled.stages import AssembledDraft, Plan, assembled_stages, by_id, result_of
 from foreword.types import Note
 
 if TYPE_CHECKING:
-    from foreword.compose.assembly import Piece
-    from foreword.pipeline import Draft
-    from foreword.recipes.assembled.gathering import Finding, Gathered, Sources
-    from foreword.types import Receipt
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["ContextAssembler", "ContextItem", "FormattedContext"]
+    from foreword.compose.assembly import Piece
+    from foreword.pipeline import AsyncStage, Stage
+    from foreword.recipes.assembled.stages import Finding, Sources
+    from foreword.types import Receipt
 
 _log = get_logger("foreword.assembler")
 
 TYPES = ("memories", "code", "experiences", "values", "commits")
 """What may be asked for."""
 
-Planned = Callable[[Mapping[str, list[ContextItem]]], Plan]
-"""Makes a plan of what the sources found, by name, each list by how much its items matter."""
-
-TIMEOUT = 5.0
+TIMEOUT_SECONDS = 5.0
 """How many seconds a source may take."""
 
 MAX_TOKENS = 100_000
@@ -80,7 +64,9 @@ class ContextAssembler:
     chosen by its filters, and has none.) A source that takes longer than `timeout` seconds is left behind.
     """
 
-    def __init__(self, searcher: Sources, *, timeout: float = TIMEOUT, floor: float | None = None) -> None:
+    def __init__(
+        self, searcher: Sources, *, timeout: float = TIMEOUT_SECONDS, floor: float | None = None
+    ) -> None:
         if not timeout > 0:
             raise ValidationError(f"timeout must be more than 0 seconds, not {timeout!r}")
         self._searcher = searcher
@@ -100,16 +86,16 @@ class ContextAssembler:
         """What these sources know about a question, as Markdown; empty when that is nothing.
 
         `limit` is the most items asked of each source, `max_tokens` a soft limit. With `session_id`, what
-        that session was told is not said again. `record=False` is a preview: no receipt is kept.
+        that session was shown is not said again. `record=False` is a preview: no receipt is kept.
         """
-        types = _valid(context_types)
-        _refuse(limit, max_tokens, session_id)
-        draft = await asyncio.to_thread(self._searcher.draft, query, "assembled", max_tokens)
-        asked = {name: partial(_ASK[name], self._searcher, draft.query.text, limit) for name in types}
-        gathered = await gather(asked, self._timeout)
-        plan = partial(planned, floors=self._floors)
-        told = await asyncio.to_thread(self._searcher.told, session_id) if session_id else frozenset()
-        return await asyncio.to_thread(self._made, draft, gathered, plan, session_id, told, record=record)
+        types = _check_types(context_types)
+        _check_limits(limit, max_tokens, session_id)
+        draft = await asyncio.to_thread(self._draft, query, "assembled", max_tokens, session_id)
+        if session_id:
+            draft = replace(draft, shown=await asyncio.to_thread(self._searcher.shown, session_id))
+        questions = {name: partial(_ASK[name], self._searcher, draft.query.text, limit) for name in types}
+        stages = assembled_stages(questions, self._timeout, partial(arrange_by_source, floors=self._floors))
+        return await self._run(draft, stages, record=record)
 
     async def get_premortem_context(
         self,
@@ -124,49 +110,41 @@ class ContextAssembler:
         """What went wrong before in a domain, as Markdown; with a strategy, also how that fared.
 
         For the moment when a test or a build fails for the first time. `limit` is the most experiences asked
-        for each section; `max_tokens` is never exceeded. What the session was told is said again: a warning
+        for each section; `max_tokens` is never exceeded. What the session was shown is said again: a warning
         belongs where something has just failed.
         """
         one_of("domain", domain, DOMAINS)
         if strategy is not None:
             one_of("strategy", strategy, STRATEGIES)
-        _refuse(limit, max_tokens, session_id)
+        _check_limits(limit, max_tokens, session_id)
         title = premortem_title(domain, strategy)
-        draft = await asyncio.to_thread(
-            self._searcher.draft, title.removeprefix("# "), "premortem", max_tokens
+        query = title.removeprefix("# ")
+        draft = await asyncio.to_thread(self._draft, query, "premortem", max_tokens, session_id)
+        questions = premortem.premortem_questions(self._searcher, domain, strategy, limit)
+        stages = assembled_stages(
+            questions, self._timeout, partial(premortem.arrange_by_section, title=title)
         )
-        asked = premortem.questions(self._searcher, domain, strategy, limit)
-        gathered = await gather(asked, self._timeout)
-        plan = partial(premortem.planned, title=title)
-        again = frozenset[str]()
-        return await asyncio.to_thread(self._made, draft, gathered, plan, session_id, again, record=record)
+        return await self._run(draft, stages, record=record)
 
-    def _made(
-        self,
-        draft: Draft,
-        gathered: Gathered,
-        plan: Planned,
-        session: str | None,
-        told: frozenset[str],
-        *,
-        record: bool,
+    def _draft(self, query: str, recipe: str, budget: int, session: str | None) -> AssembledDraft:
+        asked = self._searcher.draft(query, recipe, budget)
+        return AssembledDraft(
+            query=asked.query, recipe=recipe, budget=budget, session=session, tokenizer=asked.kit.tokenizer
+        )
+
+    async def _run(
+        self, draft: AssembledDraft, stages: Sequence[Stage[Any] | AsyncStage[Any]], *, record: bool
     ) -> FormattedContext:
-        """Run what was found through the stages, and leave a receipt."""
-        lists = {
-            name: ranked(known(found, self._searcher.workspace), draft.query.now)
-            for name, found in gathered.found.items()
-        }
-        chosen = plan(lists)
-        draft = pipeline.run(begun(draft, gathered, chosen), stages(chosen, told))
-        draft = ended(draft, gathered, chosen)
+        """Run the stages, and keep the receipt."""
+        draft = await run_async(draft, stages)
         over = max(0, draft.tokens - draft.budget)
         if over:
             _log.warning("a context is over its limit", tokens=draft.tokens, limit=draft.budget)
-            draft = draft.noted(Note("budget", f"{over} tokens over the limit of {draft.budget}"))
-        receipt = pipeline.receipt(draft, session)
-        notes = draft.found.notes + (self._recorded(receipt) if record else ())
-        shown = sorted(draft.candidates, key=lambda candidate: -candidate.result.score)
-        items = tuple(replace(chosen.items[one.id], content=one.text) for one in shown)
+            draft = draft.with_notes(Note("budget", f"{over} tokens over the limit of {draft.budget}"))
+        receipt = pipeline.receipt(draft)
+        notes = draft.notes + (await asyncio.to_thread(self._record, receipt) if record else ())
+        best_first = sorted(draft.lines, key=lambda line: -line.result.score)
+        items = tuple(replace(draft.planned.items[line.id], content=line.text) for line in best_first)
         return FormattedContext(
             markdown=draft.text,
             items=items,
@@ -177,8 +155,8 @@ class ContextAssembler:
             receipt=receipt,
         )
 
-    def _recorded(self, receipt: Receipt) -> tuple[Note, ...]:
-        """Keep the receipt; a context is not lost because its receipt is."""
+    def _record(self, receipt: Receipt) -> tuple[Note, ...]:
+        """Keep the receipt; if it cannot be kept, that is a note, and the context is given all the same."""
         try:
             self._searcher.record(receipt)
         except StorageError as error:
@@ -187,7 +165,7 @@ class ContextAssembler:
         return ()
 
 
-def planned(lists: Mapping[str, Sequence[ContextItem]], floors: Mapping[str, float]) -> Plan:
+def arrange_by_source(lists: Mapping[str, Sequence[ContextItem]], floors: Mapping[str, float]) -> Plan:
     """Everything that was found, most important first, each source in its section."""
     items = by_id(item for found in lists.values() for item in found)
     ordered = dict(sorted(items.items(), key=lambda pair: -(result_of(pair[1]).rank or 0.0)))
@@ -199,7 +177,7 @@ def _footer(pieces: Sequence[Piece]) -> str:
     return context_footer(len(pieces), len({piece.item.source for piece in pieces}))
 
 
-def _valid(context_types: Sequence[str]) -> list[str]:
+def _check_types(context_types: Sequence[str]) -> list[str]:
     """The types that are asked for, each once; one that nobody knows is an error."""
     if isinstance(context_types, str):
         raise InvalidContextTypeError(context_types, TYPES)
@@ -209,7 +187,7 @@ def _valid(context_types: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(context_types))
 
 
-def _refuse(limit: int, max_tokens: int, session: str | None) -> None:
+def _check_limits(limit: int, max_tokens: int, session: str | None) -> None:
     whole("limit", limit, 1, MAX_LIMIT)
     whole("max_tokens", max_tokens, 1, MAX_TOKENS)
     if session is not None and (not 0 < len(session) <= MAX_NAME or not session.isprintable()):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from foreword.compose.assembly import Piece
     from foreword.compose.context_item import ContextItem
-    from foreword.recipes.assembled.gathering import Asking, Finding, Sources
+    from foreword.recipes.assembled.stages import Finding, Questions, Sources
 
 FAILURES = "Common Failures"
 STRATEGY = "Strategy Performance"
@@ -30,11 +30,11 @@ CAUSES = "Root Causes to Watch"
 PRINCIPLES = "Relevant Principles"
 SECTIONS = (FAILURES, STRATEGY, SURPRISES, CAUSES, PRINCIPLES)
 
-VALUES = 5
-"""How many principles are asked for."""
+MAX_PRINCIPLES = 5
+"""At most how many principles are asked for."""
 
 
-def questions(sources: Sources, domain: str, strategy: str | None, limit: int) -> Asking:
+def premortem_questions(sources: Sources, domain: str, strategy: str | None, limit: int) -> Questions:
     """What is asked for each section; of a strategy only when there is one."""
     experiences = partial(sources.search_experiences, limit=limit)
     asked: dict[str, Callable[[], Finding]] = {
@@ -57,18 +57,18 @@ def questions(sources: Sources, domain: str, strategy: str | None, limit: int) -
         experiences, query=f"why hypotheses fail in {domain}", axis="root_cause", domain=domain
     )
     principles = f"principles for {domain}" + (f" using {strategy}" if strategy is not None else "")
-    asked[PRINCIPLES] = partial(sources.search_values, query=principles, limit=min(VALUES, limit))
+    asked[PRINCIPLES] = partial(sources.search_values, query=principles, limit=min(MAX_PRINCIPLES, limit))
     return asked
 
 
-def planned(lists: Mapping[str, Sequence[ContextItem]], title: str) -> Plan:
+def arrange_by_section(lists: Mapping[str, Sequence[ContextItem]], title: str) -> Plan:
     """Each experience once, in the section that tells it; the limit is hard."""
-    turns = arranged(lists)
+    turns = take_turns(lists)
     sections = {result_of(item).memory.id: section for section, item in turns}
     return Plan(by_id(item for _, item in turns), sections, Layout(title, SECTIONS, _footer), hard=True)
 
 
-def arranged(found: Mapping[str, Sequence[ContextItem]]) -> list[tuple[str, ContextItem]]:
+def take_turns(found: Mapping[str, Sequence[ContextItem]]) -> list[tuple[str, ContextItem]]:
     """Each item once, with the section that tells it, worded for it; sections take turns."""
     lists = {section: list(items) for section, items in found.items()}
     if STRATEGY in lists:
@@ -83,7 +83,7 @@ def arranged(found: Mapping[str, Sequence[ContextItem]]) -> list[tuple[str, Cont
                 del queues[section]
             else:
                 taken.add(_story(item))
-                turns.append((section, _worded(section, item)))
+                turns.append((section, _as_warning(section, item)))
     return turns
 
 
@@ -95,7 +95,7 @@ def _story(item: ContextItem) -> object:
     return item.metadata.get("id") or result_of(item).memory.id
 
 
-def _worded(section: str, item: ContextItem) -> ContextItem:
+def _as_warning(section: str, item: ContextItem) -> ContextItem:
     memory = result_of(item).memory
     if item.source != "experience" or memory.text == item.content:
         return item

@@ -19,7 +19,6 @@ from foreword.errors import ValidationError
 from foreword.knowledge.axes import AXES
 from foreword.options import MAX_LIMIT, SearchOptions, named, whole
 from foreword.pipeline import SEARCH, drop_superseded
-from foreword.store.base import PutReceipt, Tell
 from foreword.types import Dropped
 
 if TYPE_CHECKING:
@@ -29,13 +28,14 @@ if TYPE_CHECKING:
     from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
     from foreword.options import Lane
-    from foreword.pipeline import Draft
+    from foreword.pipeline import SearchDraft
     from foreword.types import Item, Receipt, SearchResult
 
 DEADLINE_MS = 4_000.0
-"""After so long a search answers with the spaces that are ready."""
+"""How many milliseconds a search may take; then it answers with the spaces that are ready."""
 
 _DEEPER = 5
+"""How many times more results are asked for when too few of them fit."""
 
 
 class Precedents(Protocol):
@@ -80,14 +80,14 @@ class Searcher:
     async def search_memories(self, query: str, limit: int = 10, category: str | None = None) -> Findings:
         """Facts, preferences, decisions; of one category, if it is named."""
         types = () if category is None else (category,)
-        return await asyncio.to_thread(self._found, query, "memory", limit, memory_types=types)
+        return await asyncio.to_thread(self._search, query, "memory", limit, memory_types=types)
 
     async def search_code(
         self, query: str, limit: int = 10, language: str | None = None, unit_type: str | None = None
     ) -> Findings:
         """Functions, classes and methods; of one language or one type of unit, if it is named."""
-        fits = _holding(language=language, unit_type=unit_type)
-        return await asyncio.to_thread(self._found, query, "code", limit, fits)
+        fits = _has_facts(language=language, unit_type=unit_type)
+        return await asyncio.to_thread(self._search, query, "code", limit, fits)
 
     async def search_experiences(
         self,
@@ -110,41 +110,38 @@ class Searcher:
             whole("limit", limit, 1, MAX_LIMIT)
             ask = partial(self._experiences.search_axis, self.workspace, query, axis, limit=limit)
             return Findings(map(context_item, await asyncio.to_thread(ask, **wanted)))
-        held = _holding(domain=domain, strategy=strategy, outcome_status=outcome)
-        fits = partial(_resolved, axis=axis, held=held)
-        return await asyncio.to_thread(self._found, query, "experience", limit, fits)
+        held = _has_facts(domain=domain, strategy=strategy, outcome_status=outcome)
+        fits = partial(_is_resolved, axis=axis, held=held)
+        return await asyncio.to_thread(self._search, query, "experience", limit, fits)
 
     async def search_values(self, query: str, limit: int = 10, axis: str | None = None) -> Findings:
         """What experience has taught; from one axis, if it is named."""
-        return await asyncio.to_thread(self._found, query, "value", limit, _holding(axis=axis))
+        return await asyncio.to_thread(self._search, query, "value", limit, _has_facts(axis=axis))
 
     async def search_commits(
         self, query: str, limit: int = 10, author: str | None = None, since: datetime | None = None
     ) -> Findings:
         """What was changed, by whom and why; by one author, or since a time, if that is named."""
-        fits = None if author is None else partial(_by, author=author)
-        return await asyncio.to_thread(self._found, query, "commit", limit, fits, date_from=since)
+        fits = None if author is None else partial(_is_by, author=author)
+        return await asyncio.to_thread(self._search, query, "commit", limit, fits, date_from=since)
 
     # For the assembler
 
-    def draft(self, query: str, recipe: str, budget: int) -> Draft:
-        """An empty context in the making: the question, the time, the tools."""
+    def draft(self, query: str, recipe: str, budget: int) -> SearchDraft:
+        """A question ready for the stages of a recipe."""
         return self._engine.draft(query, self.workspace, SearchOptions(), recipe, budget)
 
-    def told(self, session: str) -> frozenset[str]:
-        """What a session's context holds already."""
+    def shown(self, session: str) -> frozenset[str]:
+        """The ids of what a session's context already holds."""
         return self._engine.store.told(self.workspace, session)
 
     def record(self, receipt: Receipt) -> None:
-        """Keep a receipt; what it says was injected, its session has been told."""
-        told = tuple(entry.item_id for entry in receipt.injected)
-        if receipt.session and told:
-            self._engine.store.post(Tell(self.workspace, receipt.session, told, receipt.created_at))
-        self._engine.store.post(PutReceipt(self.workspace, receipt))
+        """Keep a receipt; its session counts as having been shown what was injected."""
+        pipeline.record(self._engine.store, receipt, [entry.item_id for entry in receipt.injected])
 
     # Inside
 
-    def _found(
+    def _search(
         self,
         query: str,
         kind: str,
@@ -161,22 +158,22 @@ class Searcher:
             draft = self._engine.draft(query, self.workspace, options, "search", 0)
             draft = pipeline.run(draft, (*SEARCH, drop_superseded))
             fitting = [result for result in draft.results if fits is None or fits(result.memory)]
-            if len(fitting) >= limit or depth == MAX_LIMIT or _listed(draft) < depth:
+            if len(fitting) >= limit or depth == MAX_LIMIT or _count_found(draft) < depth:
                 break
             depth = min(MAX_LIMIT, depth * _DEEPER)
         gone = [one for one in draft.dropped if fits is None or fits(one.result.memory)]
-        over = fitting[limit:][: pipeline.TOLD]
+        over = fitting[limit : limit + pipeline.MAX_NEAR_MISSES]
         gone += [Dropped(result, "over limit", f"limit {limit}") for result in over]
-        notes = tuple(note for note in draft.found.notes if note.part != "limit")  # that is no news here
+        notes = tuple(note for note in draft.notes if note.part != "limit")  # said of this list anyway
         return Findings(map(context_item, fitting[:limit]), tuple(gone), notes)
 
 
-def _listed(draft: Draft) -> int:
+def _count_found(draft: SearchDraft) -> int:
     """How many results the search had, before what has been superseded was left out."""
     return len(draft.results) + sum(dropped.reason == "superseded" for dropped in draft.dropped)
 
 
-def _holding(**wanted: str | None) -> Callable[[Item], bool] | None:
+def _has_facts(**wanted: str | None) -> Callable[[Item], bool] | None:
     """A filter that lets items pass whose facts are these, in whatever case; none when nothing is wanted."""
     named_facts = {key: value.casefold() for key, value in wanted.items() if value is not None}
     if not named_facts:
@@ -189,7 +186,7 @@ def _holding(**wanted: str | None) -> Callable[[Item], bool] | None:
     return holds
 
 
-def _resolved(item: Item, axis: str, held: Callable[[Item], bool] | None) -> bool:
+def _is_resolved(item: Item, axis: str, held: Callable[[Item], bool] | None) -> bool:
     """Whether an experience stands, has ended, and has something to say on an axis."""
     metadata = item.metadata
     open_still = "outcome" in metadata and not metadata["outcome"]
@@ -197,7 +194,7 @@ def _resolved(item: Item, axis: str, held: Callable[[Item], bool] | None) -> boo
     return not (item.superseded_by or open_still or silent) and (held is None or held(item))
 
 
-def _by(item: Item, author: str) -> bool:
+def _is_by(item: Item, author: str) -> bool:
     """Whether a commit is by an author, told by name or by address."""
     names = (str(item.metadata.get(key, "")).casefold() for key in ("author", "author_email"))
     return author.casefold() in names

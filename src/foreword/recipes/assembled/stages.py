@@ -1,29 +1,46 @@
-"""The stages of an assembled context: from what the sources found to one document.
+"""The stages of an assembled context: from questions to several sources to one document.
 
-Results are weighed by what their source knows of them; what several sources say is said once, by the most
-relevant; then tokens are shared out. What a stage leaves out, it leaves out by name and with a reason.
+    gather → arrange → drop below the floors → drop shown → drop twins → fit
+
+All sources are asked at once; one that fails or is late leaves a note, and the others speak. Results are
+weighed by what their source knows of them; what several sources say is said once, by the most relevant; then
+tokens are divided among the sources. Every stage drops by name and with a reason.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from foreword.compose.assembly import Piece, fit
+from foreword.compose.assembly import Piece, fit_document
+from foreword.compose.context_item import ContextItem, Findings
+from foreword.compose.fit import FittedText
 from foreword.knowledge.experience import UNWEIGHED, WEIGHTS
+from foreword.log import get_logger
+from foreword.pipeline import Draft, drop_shown
 from foreword.recall.alike import twins
-from foreword.recipes.coding.stages import drop_told
-from foreword.types import Candidate, Dropped, Item, SearchResult, StageTime, text_hash
+from foreword.types import ContextLine, Dropped, Item, Note, SearchResult, text_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
     from datetime import datetime
 
     from foreword.compose.assembly import Layout
-    from foreword.compose.context_item import ContextItem
-    from foreword.pipeline import Draft, Stage
-    from foreword.recipes.assembled.gathering import Gathered
-    from foreword.types import Kind
+    from foreword.knowledge.axes import Axis
+    from foreword.pipeline import AsyncStage, SearchDraft, Stage
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import Kind, Receipt
+
+Finding = Awaitable[Sequence[ContextItem]]
+Questions = Mapping[str, Callable[[], Finding]]
+"""What is asked, by the name of the source or section that the answers are for."""
+
+Arrange = Callable[[Mapping[str, list[ContextItem]]], "Plan"]
+"""Makes a plan of what was found, by name, each list ordered by how much its items matter."""
+
+_log = get_logger("foreword.assembler")
 
 IMPORTANCE = 0.2
 """How much more the most important memory counts than the least."""
@@ -35,11 +52,60 @@ _STORIES = ("experience", "value")
 _DATED = ("commit", "experience")
 
 
+class Sources(Protocol):
+    """What an assembler needs of a `foreword.recipes.assembled.searcher.Searcher`."""
+
+    @property
+    def workspace(self) -> str:
+        """Where the searches look."""
+        ...
+
+    def search_memories(self, query: str, limit: int = ...) -> Finding:
+        """Facts, preferences, decisions."""
+        ...
+
+    def search_code(self, query: str, limit: int = ...) -> Finding:
+        """Functions, classes and methods."""
+        ...
+
+    def search_experiences(
+        self,
+        query: str,
+        axis: Axis = ...,
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int = ...,
+    ) -> Finding:
+        """What was tried before and how it ended."""
+        ...
+
+    def search_values(self, query: str, limit: int = ...) -> Finding:
+        """What experience has taught."""
+        ...
+
+    def search_commits(self, query: str, limit: int = ...) -> Finding:
+        """What was changed, and why."""
+        ...
+
+    def draft(self, query: str, recipe: str, budget: int) -> SearchDraft:
+        """A question ready for the stages of a recipe."""
+        ...
+
+    def shown(self, session: str) -> frozenset[str]:
+        """The ids of what a session's context already holds."""
+        ...
+
+    def record(self, receipt: Receipt) -> None:
+        """Keep a receipt."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What may be said: items by id, in the order in which they matter, and the section that tells each.
 
-    A hard budget is never exceeded. What is less relevant than its source's floor is not said.
+    A hard budget is never exceeded. What is less relevant than its source's floor is dropped.
     """
 
     items: Mapping[str, ContextItem]
@@ -49,16 +115,161 @@ class Plan:
     hard: bool = False
 
 
-def known(items: Iterable[ContextItem], workspace: str) -> list[ContextItem]:
-    """The items, each with a result behind it; one that was made by hand gets one made of what it says."""
-    return [
-        item if item.result is not None else replace(item, result=_made_up(item, workspace)) for item in items
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssembledDraft(Draft):
+    """A draft made of several sources: what they found, by name, and the plan of what may be said."""
+
+    tokenizer: Tokenizer
+    found: Mapping[str, Sequence[ContextItem]] = field(default_factory=dict)
+    plan: Plan | None = None
+
+    @property
+    def planned(self) -> Plan:
+        """The plan, once `arrange` has made it."""
+        assert self.plan is not None, "arrange comes first"  # noqa: S101
+        return self.plan
+
+
+def assembled_stages(
+    questions: Questions, timeout_seconds: float, plan: Arrange
+) -> tuple[Stage[Any] | AsyncStage[Any], ...]:
+    """What happens to the questions, in order."""
+    return (
+        gather_from(questions, timeout_seconds),
+        arrange_by(plan),
+        drop_below_floors,
+        drop_shown,
+        drop_twins,
+        fit,
+    )
+
+
+# Stages --------------------------------------------------------------------------------------------------
+
+
+def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[AssembledDraft]:
+    """A stage that asks all sources at once; one that fails or is late leaves a note."""
+
+    async def gather(draft: AssembledDraft) -> AssembledDraft:
+        outcomes = await asyncio.gather(
+            *(_ask(question, timeout_seconds) for question in questions.values()), return_exceptions=True
+        )
+        found: dict[str, Sequence[ContextItem]] = {}
+        dropped: list[Dropped] = []
+        notes: list[Note] = []
+        for part, outcome in zip(questions, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                notes.append(_failure_note(part, outcome, timeout_seconds))
+                continue
+            found[part] = outcome
+            if isinstance(outcome, Findings):
+                dropped += outcome.dropped
+                notes += [Note(part.lower(), f"{note.part}: {note.message}") for note in outcome.notes]
+        return replace(draft.keep((), dropped).with_notes(*notes), found=found)
+
+    return gather
+
+
+async def _ask(question: Callable[[], Finding], timeout_seconds: float) -> Sequence[ContextItem]:
+    found = await asyncio.wait_for(question(), timeout_seconds)
+    if not isinstance(found, Sequence):
+        raise TypeError(f"it gave {type(found).__name__} and no list")
+    if strangers := {type(one).__name__ for one in found if not isinstance(one, ContextItem)}:
+        raise TypeError(f"it gave {', '.join(sorted(strangers))} where a ContextItem belongs")
+    return found
+
+
+def _failure_note(part: str, failure: BaseException, timeout_seconds: float) -> Note:
+    if not isinstance(failure, Exception):
+        raise failure  # somebody wants this process, or this task, to end
+    if isinstance(failure, TimeoutError):
+        problem = f"late: no answer within {timeout_seconds:g} s"
+    else:
+        problem = f"failed: {str(failure) or type(failure).__name__}"
+    _log.warning("a source did not answer", source=part.lower(), problem=problem)
+    return Note(part.lower(), problem)
+
+
+def arrange_by(plan: Arrange) -> Stage[AssembledDraft]:
+    """A stage that weighs what was found, and plans what may be said where."""
+
+    def arrange(draft: AssembledDraft) -> AssembledDraft:
+        lists = {
+            name: sort_by_weight(with_results(found, draft.query.workspace), draft.query.now)
+            for name, found in draft.found.items()
+        }
+        chosen = plan(lists)
+        elsewhere = {one.result.memory.id: one for one in draft.dropped}
+        dropped = tuple(one for name, one in elsewhere.items() if name not in chosen.items)
+        results = tuple(result_of(item) for item in chosen.items.values())
+        return replace(draft, plan=chosen, results=results, dropped=dropped)
+
+    return arrange
+
+
+def drop_below_floors(draft: AssembledDraft) -> AssembledDraft:
+    """Drop what is probably beside the point; every source has its own floor."""
+    kept, low = [], []
+    for result in draft.results:
+        floor = draft.planned.floors.get(draft.planned.items[result.memory.id].source, 0.0)
+        if result.score >= floor:
+            kept.append(result)
+        else:
+            low.append(Dropped(result, "below floor", f"{result.score:.2g} < {floor:g}"))
+    return draft.keep(kept, low)
+
+
+def drop_twins(draft: AssembledDraft) -> AssembledDraft:
+    """Of those that say the same, keep the most relevant."""
+    results = draft.results
+    alike = twins([result.memory.text for result in results])
+    kept = _Kept([draft.planned.items[result.memory.id] for result in results], alike)
+    best_first = sorted(range(len(results)), key=lambda at: (-results[at].score, at))
+    repeats = {at: twin for at in best_first if (twin := kept.twin_or_keep(at)) is not None}
+    dropped = [Dropped(results[at], "duplicate", results[repeats[at]].memory.id) for at in sorted(repeats)]
+    return draft.keep([result for at, result in enumerate(results) if at not in repeats], dropped)
+
+
+def fit(draft: AssembledDraft) -> AssembledDraft:
+    """Word what remains, in sections, within the budget."""
+    plan = draft.planned
+    results = {result.memory.id: result for result in draft.results}
+    pieces = [
+        Piece(name, plan.items[name], plan.sections[name], result.rank or 0.0)
+        for name, result in results.items()
     ]
+    fitted = fit_document(pieces, plan.layout, draft.budget, draft.tokenizer, hard=plan.hard)
+    lines = tuple(
+        ContextLine(results[piece.id], piece.section, piece.item.content, piece.tokens)
+        for piece in fitted.pieces
+    )
+    dropped = tuple(
+        Dropped(results[piece.id], "over budget", f"needs about {piece.tokens} tokens")
+        for piece in fitted.left_out
+    )
+    return draft.with_text(FittedText(fitted.text, fitted.tokens, lines, dropped))
+
+
+# Items and what a search knew of them --------------------------------------------------------------------
+
+
+def with_results(items: Iterable[ContextItem], workspace: str) -> list[ContextItem]:
+    """The items, each with a search result behind it; one made by hand gets one from what it says."""
+    return [
+        item if item.result is not None else replace(item, result=_result_for(item, workspace))
+        for item in items
+    ]
+
+
+def _result_for(item: ContextItem, workspace: str) -> SearchResult:
+    name = str(item.metadata.get("id") or text_hash(f"{item.source}: {item.content}"))
+    kind = cast("Kind", item.source)
+    return SearchResult(Item(item.content, workspace, kind=kind, id=name), item.relevance)
 
 
 def result_of(item: ContextItem) -> SearchResult:
     """What a search knew of an item."""
-    assert item.result is not None, "items are made `known` first"  # noqa: S101
+    assert item.result is not None, "`with_results` comes first"  # noqa: S101
     return item.result
 
 
@@ -70,10 +281,10 @@ def by_id(items: Iterable[ContextItem]) -> dict[str, ContextItem]:
     return found
 
 
-def ranked(items: Iterable[ContextItem], now: datetime) -> list[ContextItem]:
+def sort_by_weight(items: Iterable[ContextItem], now: datetime) -> list[ContextItem]:
     """The items by how much they matter: their relevance, and what their source knows besides."""
     weighed = [replace(item, result=replace(result_of(item), rank=weight(item, now))) for item in items]
-    return sorted(weighed, key=lambda item: -_rank(item))
+    return sorted(weighed, key=lambda item: -(result_of(item).rank or 0.0))
 
 
 def weight(item: ContextItem, now: datetime) -> float:
@@ -88,86 +299,6 @@ def weight(item: ContextItem, now: datetime) -> float:
         days = abs(now - result_of(item).memory.created_at).total_seconds() / 86_400
         value *= 1 + RECENCY / (1 + days / RECENT_DAYS)
     return value
-
-
-# Stages --------------------------------------------------------------------------------------------------
-
-
-def begun(draft: Draft, gathered: Gathered, plan: Plan) -> Draft:
-    """The draft with what the sources found, and what they had to say."""
-    return replace(
-        draft,
-        results=tuple(result_of(item) for item in plan.items.values()),
-        found=replace(draft.found, notes=(*draft.found.notes, *gathered.notes)),
-        times=(StageTime("gather", gathered.milliseconds),),
-    )
-
-
-def ended(draft: Draft, gathered: Gathered, plan: Plan) -> Draft:
-    """The draft with what the sources themselves left out, each once, behind what the stages did."""
-    elsewhere = {one.result.memory.id: one for one in gathered.dropped}
-    gone = [one for name, one in elsewhere.items() if name not in plan.items]
-    return replace(draft, dropped=(*draft.dropped, *gone))
-
-
-def stages(plan: Plan, told: frozenset[str]) -> tuple[Stage, ...]:
-    """What happens to what was found, in order."""
-    return (hush(plan), drop_told(told), drop_twins(plan), share_out(plan))
-
-
-def hush(plan: Plan) -> Stage:
-    """A stage that says nothing which is probably beside the point."""
-
-    def hush_by_source(draft: Draft) -> Draft:
-        kept, low = [], []
-        for result in draft.results:
-            floor = plan.floors.get(plan.items[result.memory.id].source, 0.0)
-            if result.score >= floor:
-                kept.append(result)
-            else:
-                low.append(Dropped(result, "below floor", f"{result.score:.2g} < {floor:g}"))
-        return draft.without(low, kept)
-
-    return hush_by_source
-
-
-def drop_twins(plan: Plan) -> Stage:
-    """A stage that lets the most relevant of those say it that say the same."""
-
-    def drop_what_is_said_twice(draft: Draft) -> Draft:
-        results = draft.results
-        near = twins([result.memory.text for result in results])
-        kept = _Kept([plan.items[result.memory.id] for result in results], near)
-        best_first = sorted(range(len(results)), key=lambda at: (-results[at].score, at))
-        repeats = {at: twin for at in best_first if (twin := kept.twin_or_keep(at)) is not None}
-        gone = [Dropped(results[at], "duplicate", results[repeats[at]].memory.id) for at in sorted(repeats)]
-        return draft.without(gone, [result for at, result in enumerate(results) if at not in repeats])
-
-    return drop_what_is_said_twice
-
-
-def share_out(plan: Plan) -> Stage:
-    """A stage that words what remains, in sections, within the budget."""
-
-    def share(draft: Draft) -> Draft:
-        results = {result.memory.id: result for result in draft.results}
-        pieces = [
-            Piece(name, plan.items[name], plan.sections[name], result.rank or 0.0)
-            for name, result in results.items()
-        ]
-        fitted = fit(pieces, plan.layout, draft.budget, draft.kit.tokenizer, hard=plan.hard)
-        over = [
-            Dropped(results[piece.id], "over budget", f"needs about {piece.tokens} tokens")
-            for piece in fitted.left_out
-        ]
-        said = [
-            Candidate(results[piece.id], piece.section, piece.item.content, piece.tokens)
-            for piece in fitted.pieces
-        ]
-        draft = draft.without(over, [candidate.result for candidate in said])
-        return replace(draft, candidates=tuple(said), text=fitted.text, tokens=fitted.tokens)
-
-    return share
 
 
 class _Kept:
@@ -242,13 +373,3 @@ def _files(item: ContextItem) -> list[str]:
 
 def _path(name: object) -> str:
     return str(name).replace("\\", "/").removeprefix("./")
-
-
-def _rank(item: ContextItem) -> float:
-    return result_of(item).rank or 0.0
-
-
-def _made_up(item: ContextItem, workspace: str) -> SearchResult:
-    name = str(item.metadata.get("id") or text_hash(f"{item.source}: {item.content}"))
-    kind = cast("Kind", item.source)
-    return SearchResult(Item(item.content, workspace, kind=kind, id=name), item.relevance)

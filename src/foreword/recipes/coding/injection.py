@@ -1,82 +1,58 @@
 """The recipes of a coding agent: `coding` before a prompt, `brief` before a tool, `session` at the beginning.
 
-    search → hush → drop told, echoes, superseded, repeats → weigh → diversify → share out → fit
-
-What the session's context holds already is not said again, no single source but the user fills the context,
-and alerts have tokens of their own. Where shifts of activity, the last session and the topics come from is
-handed in.
+Each is a list of stages (`coding_stages`, `brief_stages`, `session_stages`). What the session was shown is
+not said again, no single source but the user fills the context, and alerts have tokens of their own. Where
+shifts of activity, the last session and the topics come from is handed in.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
 from foreword.compose.budget import BRIEF_BUDGET, DEFAULT_TOKEN_BUDGET, TokenBudget
-from foreword.compose.candidate import InjectionCandidate, InjectionCategory
-from foreword.compose.injection import BRIEF_MEMORIES, Alert, ContextFormatter
-from foreword.errors import ContextError, ForewordError, NoContext, RetrievalError, ValidationError
-from foreword.log import get_logger
+from foreword.compose.injection import BRIEF_MEMORIES, ContextFormatter
+from foreword.errors import ContextError, InjectionError, NoContext, RetrievalError, ValidationError
 from foreword.options import MAX_NAME, SearchOptions, share, whole
-from foreword.pipeline import FLOOR, SEARCH, Draft, Stage, drop_repeats, drop_superseded, hush_below
+from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_above
 from foreword.recipes.coding.stages import (
-    Besides,
-    categories,
+    CodingDraft,
+    add_last_session,
+    add_topics,
     diversify,
     drop_echoes,
-    drop_told,
     fit_brief,
-    fit_full,
-    share_out,
+    fit_sections,
+    included_categories,
+    load_shown,
+    notice_shift,
+    share_among_sources,
     weigh,
+    when_there_is_something,
 )
-from foreword.store.base import PutReceipt, Tell
-from foreword.types import Dropped, Item, Note, Query, Receipt, SearchResult, StageTime
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import tzinfo
 
-    from foreword.compose.injection import Fitted
+    from foreword.compose.candidate import InjectionCategory
+    from foreword.compose.injection import Alert
     from foreword.engine.base import Engine
     from foreword.options import Lane
+    from foreword.pipeline import Stage
+    from foreword.recipes.coding.stages import Diverges, LastSession, Topics
+    from foreword.types import Receipt
 
-__all__ = [
-    "BRIEF_BUDGET",
-    "DEFAULT_TOKEN_BUDGET",
-    "InjectionCandidate",
-    "InjectionCategory",
-    "InjectionPipeline",
-    "InjectionResult",
-    "TokenBudget",
-]
-
-_log = get_logger("foreword.coding")
-
-CONSIDERED = 50
-"""How many results of the search may become part of a context."""
+MAX_RESULTS = 50
+"""At most how many results of the search may become part of a context."""
 
 SOURCE_SHARE = 1 / 3
-"""How much of a context one source may fill, unless it is the user."""
+"""At most how much of a context one source may fill, unless it is the user."""
 
 SLOT_TOKENS = 70
 """What a memory takes, about: fifty words, its age and its author."""
-
-Diverges = Callable[[Query, str], Alert | None]
-"""Tells whether a question is far from what its session was about of late."""
-
-LastSession = Callable[[str, str], Item | None]
-"""Given a workspace and a session: the summary of the last session that is not this one."""
-
-Topics = Callable[[str, str], Sequence[str]]
-"""Given a workspace and a session: what the workspace is about, a line a topic."""
-
-_Asked = ParamSpec("_Asked")
-_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +71,6 @@ class InjectionResult:
         if not self.formatted_context:
             raise NoContext
         return self.formatted_context
-
-
-def recalling(told: frozenset[str], floor: float, slots: int, source_share: float) -> tuple[Stage, ...]:
-    """What happens to a question until it is known what may be said, in order."""
-    return (
-        *SEARCH,
-        hush_below(floor),
-        drop_told(told),
-        drop_echoes,
-        drop_superseded,
-        drop_repeats,
-        weigh,
-        diversify,
-        share_out(slots, source_share),
-    )
 
 
 class InjectionPipeline:
@@ -153,18 +114,11 @@ class InjectionPipeline:
     ) -> InjectionResult:
         """What the agent should know before it reads a prompt; empty when nothing is worth saying.
 
-        What is injected is recorded as told to the session, and the receipt is kept; not so for a preview,
+        What is injected is recorded as shown to the session, and the receipt is kept; not so for a preview,
         with `record=False`.
         """
-        session = _named_session(session_id)
-        draft = self._asked(query, workspace, "coding", budget.total, deadline_ms)
-        slots = max(1, (budget.cluster_budget + budget.single_space_budget) // SLOT_TOKENS)
-        draft, told = self._recalled(draft, session, slots)
-        draft, besides = self._shift(draft, session)
-        if draft.results or besides.alert is not None:  # on its own, the last session is no reason to speak
-            draft, besides = self._with_last_session(draft, session, told, besides)
-        draft, fitted = _timed(draft, fit_full, self._formatter(draft), budget, besides)
-        return self._result(draft, session, fitted, record=record)
+        draft = self._draft(query, workspace, "coding", budget.total, session_id, deadline_ms)
+        return self._run(draft, self.coding_stages(draft, budget), record=record)
 
     def generate_brief_context(
         self,
@@ -192,11 +146,9 @@ class InjectionPipeline:
         record: bool = True,
     ) -> InjectionResult:
         """The same, with its receipt."""
-        session = _named_session(session_id)
-        draft = self._asked(query, workspace, "brief", whole("budget", budget, 1, BRIEF_BUDGET), deadline_ms)
-        draft, _ = self._recalled(draft, session, BRIEF_MEMORIES)
-        draft, fitted = _timed(draft, fit_brief, self._formatter(draft), budget)
-        return self._result(draft, session, fitted, record=record)
+        whole("budget", budget, 1, BRIEF_BUDGET)
+        draft = self._draft(query, workspace, "brief", budget, session_id, deadline_ms)
+        return self._run(draft, self.brief_stages(draft), record=record)
 
     def generate_session_context(
         self,
@@ -208,81 +160,92 @@ class InjectionPipeline:
     ) -> InjectionResult:
         """What an agent should know when a session begins: how the last one ended, and the topics.
 
-        A session that was told something already has begun before, and does not need the topics again.
+        A session that was shown something has begun before, and does not need the topics again.
         """
-        session = _named_session(session_id)
-        draft = self._asked("", workspace, "session", budget.total, None)
-        with _retrieving():
-            told = self._engine.store.told(workspace, session)
-        draft, besides = self._with_last_session(draft, session, told, Besides())
-        if not told:
-            draft, topics = _aside(draft, "topics", self._topics, workspace, session)
-            besides = replace(besides, topics=tuple(topics or ()))
-        draft, fitted = _timed(draft, fit_full, self._formatter(draft), budget, besides)
-        return self._result(draft, session, fitted, record=record)
+        draft = self._draft("", workspace, "session", budget.total, session_id, None)
+        return self._run(draft, self.session_stages(draft, budget), record=record)
 
-    def _asked(
-        self, query: str, workspace: str, recipe: str, budget: int, deadline_ms: float | None
-    ) -> Draft:
-        options = SearchOptions(limit=CONSIDERED, deadline_ms=deadline_ms, lane=self._lane)
-        return self._engine.draft(query, workspace, options, recipe, budget)
+    # The recipes
 
-    def _recalled(self, draft: Draft, session: str, slots: int) -> tuple[Draft, frozenset[str]]:
-        with _retrieving():
-            told = self._engine.store.told(draft.query.workspace, session) if session else frozenset()
-            stages = recalling(told, self._floor, slots, self._source_share)
-            return pipeline.run(draft, stages), told
+    def coding_stages(self, draft: CodingDraft, budget: TokenBudget) -> Sequence[Stage[Any]]:
+        """What happens to a prompt, in order."""
+        slots = max(1, (budget.cluster_budget + budget.single_space_budget) // SLOT_TOKENS)
+        return (
+            *self._recall(slots),
+            *([optional(notice_shift(self._diverges))] if self._diverges else []),
+            *([when_there_is_something(stage) for stage in self._end_of_last_session()]),
+            fit_sections(self._formatter(draft), budget),
+        )
 
-    def _formatter(self, draft: Draft) -> ContextFormatter:
+    def brief_stages(self, draft: CodingDraft) -> Sequence[Stage[Any]]:
+        """What happens to a question that a tool call asks, in order."""
+        return (*self._recall(BRIEF_MEMORIES), fit_brief(self._formatter(draft), draft.budget))
+
+    def session_stages(self, draft: CodingDraft, budget: TokenBudget) -> Sequence[Stage[Any]]:
+        """What happens when a session begins, in order."""
+        return (
+            load_shown,
+            *self._end_of_last_session(),
+            *([optional(add_topics(self._topics))] if self._topics else []),
+            fit_sections(self._formatter(draft), budget),
+        )
+
+    def _recall(self, slots: int) -> Sequence[Stage[Any]]:
+        return (
+            load_shown,
+            *search_above(self._floor),
+            drop_shown,
+            drop_echoes,
+            drop_superseded,
+            drop_repeats,
+            weigh,
+            diversify,
+            share_among_sources(slots, self._source_share),
+        )
+
+    def _end_of_last_session(self) -> Sequence[Stage[CodingDraft]]:
+        return [optional(add_last_session(self._last_session))] if self._last_session else []
+
+    def _draft(
+        self,
+        query: str,
+        workspace: str,
+        recipe: str,
+        budget: int,
+        session_id: str | None,
+        deadline_ms: float | None,
+    ) -> CodingDraft:
+        session = _check_session(session_id)
+        options = SearchOptions(limit=MAX_RESULTS, deadline_ms=deadline_ms, lane=self._lane)
+        draft = self._engine.draft(query, workspace, options, recipe, budget)
+        return CodingDraft(
+            kit=draft.kit, query=draft.query, recipe=recipe, budget=budget, session=session or None
+        )
+
+    def _formatter(self, draft: CodingDraft) -> ContextFormatter:
         now = draft.query.now.astimezone(self._zone)
         return ContextFormatter(now, self._engine.tokenizer, draft.query.text)
 
-    def _shift(self, draft: Draft, session: str) -> tuple[Draft, Besides]:
-        """The alert, if the question is far from what the session was about; of a memory that is there."""
-        draft, alert = _aside(draft, "divergence", self._diverges, draft.query, session)
-        if alert is None:
-            return draft, Besides()
-        with _retrieving():
-            item = self._engine.store.get(draft.query.workspace, alert.memory_id)[0]
-        if item is None:
-            return draft.noted(Note("divergence", "the memory it speaks of is not there")), Besides()
-        return draft, Besides(alert=alert, alerted_by=item)
-
-    def _with_last_session(
-        self, draft: Draft, session: str, told: frozenset[str], besides: Besides
-    ) -> tuple[Draft, Besides]:
-        """The last session's summary, unless it is there already, was told, or is not this workspace's."""
-        draft, last = _aside(draft, "last session", self._last_session, draft.query.workspace, session)
-        if last is None or last.id in {result.memory.id for result in draft.results}:
-            return draft, besides
-        if last.workspace != draft.query.workspace:
-            dropped = Dropped(SearchResult(last, 0.0), "foreign workspace")
-        elif last.id in told:
-            dropped = Dropped(SearchResult(last, 0.0), "already in context")
-        else:
-            return draft, replace(besides, last=last)
-        return draft.without([dropped], draft.results), besides
-
-    def _result(self, draft: Draft, session: str, fitted: Fitted, *, record: bool) -> InjectionResult:
-        memories = tuple(candidate.memory_id for candidate in fitted.candidates)
-        receipt = pipeline.receipt(draft, session or None)
+    def _run(self, draft: CodingDraft, stages: Sequence[Stage[Any]], *, record: bool) -> InjectionResult:
+        with _retrieval_errors():
+            draft = pipeline.run(draft, stages)
+        assert draft.fitted is not None, "the last stage of every recipe fits"  # noqa: S101
+        memories = tuple(candidate.memory_id for candidate in draft.fitted.candidates)
+        receipt = pipeline.receipt(draft)
         if record:
-            store, workspace = self._engine.store, draft.query.workspace
-            if session and memories:  # first, as the session's next question waits for it
-                store.post(Tell(workspace, session, memories, draft.query.now))
-            store.post(PutReceipt(workspace, receipt))
+            pipeline.record(self._engine.store, receipt, memories)
         return InjectionResult(
-            formatted_context=fitted.text,
+            formatted_context=draft.text,
             included_memories=memories,
-            divergence_alerts=fitted.alerts,
-            tokens_used=fitted.tokens,
-            categories_included=categories(fitted),
+            divergence_alerts=draft.fitted.alerts,
+            tokens_used=draft.tokens,
+            categories_included=included_categories(draft.fitted),
             receipt=receipt,
         )
 
 
-def _named_session(session_id: str | None) -> str:
-    """A usable name of a session; empty for none, which is told nothing for good."""
+def _check_session(session_id: str | None) -> str:
+    """The name of a session, or ValidationError; empty means that nobody remembers what it was shown."""
     session = session_id or ""
     if len(session) > MAX_NAME or "\0" in session or not session.isprintable():
         raise ValidationError(f"a session's name has at most {MAX_NAME} printable characters")
@@ -290,50 +253,11 @@ def _named_session(session_id: str | None) -> str:
 
 
 @contextmanager
-def _retrieving() -> Iterator[None]:
-    """What fails inside is a failure of retrieval; a call that was wrong stays one."""
+def _retrieval_errors() -> Iterator[None]:
+    """Turn what fails inside into a RetrievalError; a wrong call and a failed wording stay what they are."""
     try:
         yield
-    except ValidationError:
+    except (ValidationError, InjectionError):
         raise
     except ContextError as error:
         raise RetrievalError(error) from error
-
-
-def _aside(
-    draft: Draft,
-    part: str,
-    ask: Callable[_Asked, _Found | None] | None,
-    *given: _Asked.args,
-    **more: _Asked.kwargs,
-) -> tuple[Draft, _Found | None]:
-    """Ask for something besides the memories, if there is time for it; a failure is a note and a warning."""
-    if ask is None:
-        return draft, None
-    if draft.query.expires is not None and time.monotonic() > draft.query.expires:
-        return draft.noted(Note(part, "late: the deadline passed")), None
-    started = time.perf_counter()
-    found = None
-    try:
-        found = ask(*given, **more)
-    except ForewordError as error:
-        _log.warning("a part of the context is missing", part=part, problem=str(error))
-        draft = draft.noted(Note(part, f"failed: {error}"))
-    return _clocked(draft, part, started), found
-
-
-def _timed(
-    draft: Draft,
-    fit: Callable[Concatenate[Draft, _Asked], tuple[Draft, Fitted]],
-    *given: _Asked.args,
-    **more: _Asked.kwargs,
-) -> tuple[Draft, Fitted]:
-    """The last stage: it gives the text beside the draft."""
-    started = time.perf_counter()
-    draft, fitted = fit(draft, *given, **more)
-    return _clocked(draft, "fit", started), fitted
-
-
-def _clocked(draft: Draft, stage: str, started: float) -> Draft:
-    elapsed = StageTime(stage, (time.perf_counter() - started) * 1000)
-    return replace(draft, times=(*draft.times, elapsed))

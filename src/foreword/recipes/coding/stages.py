@@ -1,112 +1,109 @@
 """The stages of a coding agent's recipes: from what was found to what the agent reads.
 
-What a session's context holds is not said again; what remains is weighed, made diverse and shared out among
-its sources; then it is worded within the budget. What a stage leaves out, it leaves out by name and with a
-reason.
+What a session was shown is not said again; the rest is weighed, made diverse and divided among its sources,
+then worded within the budget. Every stage drops by name and with a reason.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from foreword.compose.badges import TemporalEnrichmentProvider
 from foreword.compose.candidate import InjectionCandidate, InjectionCategory
+from foreword.compose.fit import FittedText
 from foreword.compose.injection import BRIEF_MEMORIES
-from foreword.recall.dedupe import without_repeats
+from foreword.pipeline import SearchDraft
 from foreword.recall.priority import PriorityRanker
 from foreword.text.words import telling
-from foreword.types import Candidate, Dropped, SearchResult
+from foreword.types import ContextLine, Dropped, Note, SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from foreword.compose.budget import TokenBudget
-    from foreword.compose.injection import Alert, ContextFormatter, Fitted
-    from foreword.pipeline import Draft, Stage
-    from foreword.types import Item, Reason, Source
+    from foreword.compose.injection import Alert, ContextFormatter, FittedSections
+    from foreword.pipeline import Stage
+    from foreword.types import Item, Query, Reason, Source
 
+    Diverges = Callable[[Query, str], Alert | None]
+    """Given a question and its session: an alert, if the question is far from what the session was about."""
+
+    LastSession = Callable[[str, str], Item | None]
+    """Given a workspace and a session: the summary of the last session that is not this one."""
+
+    Topics = Callable[[str, str], Sequence[str]]
+    """Given a workspace and a session: what the workspace is about, a line a topic."""
 
 USUAL_SLOTS = 10
 """How many memories the default budget holds, about."""
 
+SAME_QUESTION_SHARE = 0.6
+"""A prompt asks the same as another if at least this share of its content words is in the other."""
+
 _ROLES = ("user", "assistant")
-"""Surroundings that the attribution of a line makes plain already."""
+"""Surroundings that a line's attribution already tells."""
 
 
-_SAME_QUESTION = 0.6
-"""A question is the same when it shares so many of its telling words."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodingDraft(SearchDraft):
+    """A draft for a coding agent: its results as candidates, and what is said besides them."""
 
-
-@dataclass(frozen=True, slots=True)
-class Besides:
-    """What is said besides the memories that a question found."""
-
-    last: Item | None = None
+    candidates: Mapping[str, InjectionCandidate] = field(default_factory=dict)
+    last_session: Item | None = None
     alert: Alert | None = None
-    alerted_by: Item | None = None
+    alert_item: Item | None = None
     topics: tuple[str, ...] = ()
+    fitted: FittedSections | None = None
 
 
-def drop_told(told: frozenset[str]) -> Stage:
-    """A stage that leaves out what the session's context holds, and what says the same under another id."""
-
-    def drop_already_told(draft: Draft) -> Draft:
-        known = [result for result in draft.results if result.memory.id in told]
-        if not known:
-            return draft
-        fresh = [result for result in draft.results if result.memory.id not in told]
-        _, repeats = without_repeats([*known, *fresh])
-        twins = {repeat.result.memory.id: repeat.detail for repeat in repeats if repeat.detail in told}
-        gone = [Dropped(result, "already in context") for result in known]
-        gone += [
-            Dropped(r, "already in context", f"as {twins[r.memory.id]}")
-            for r in fresh
-            if r.memory.id in twins
-        ]
-        return draft.without(gone, [result for result in fresh if result.memory.id not in twins])
-
-    return drop_already_told
+def load_shown(draft: CodingDraft) -> CodingDraft:
+    """Look up what the session's context already holds."""
+    if not draft.session:
+        return draft
+    return replace(draft, shown=draft.kit.store.told(draft.query.workspace, draft.session))
 
 
-def drop_echoes(draft: Draft) -> Draft:
-    """Leave out prompts that only asked what is being asked: whoever asks knows the question."""
+def drop_echoes(draft: CodingDraft) -> CodingDraft:
+    """Drop prompts that only asked what is being asked now."""
     asked = set(telling(draft.query.text))
-    echoes = [
-        Dropped(result, "duplicate", "of the question")
+    echoes = {
+        result.memory.id
         for result in draft.results
         if result.memory.kind == "turn" and result.memory.source.trust == "user"
-        if _echoes(result.memory.text, asked)
-    ]
-    gone = {echo.result.memory.id for echo in echoes}
-    return draft.without(echoes, [result for result in draft.results if result.memory.id not in gone])
+        if _asks_the_same(result.memory.text, asked)
+    }
+    dropped = [Dropped(r, "duplicate", "of the question") for r in draft.results if r.memory.id in echoes]
+    return draft.keep([result for result in draft.results if result.memory.id not in echoes], dropped)
 
 
-def _echoes(text: str, asked: set[str]) -> bool:
-    said = set(telling(text))
-    shared = len(said & asked) / max(1, len(said))
-    return said == asked or (text.rstrip().endswith("?") and shared >= _SAME_QUESTION)
+def _asks_the_same(text: str, asked: set[str]) -> bool:
+    words = set(telling(text))
+    shared = len(words & asked) / max(1, len(words))
+    return words == asked or (text.rstrip().endswith("?") and shared >= SAME_QUESTION_SHARE)
 
 
-def weigh(draft: Draft) -> Draft:
+def weigh(draft: CodingDraft) -> CodingDraft:
     """Order the results by category and priority; from here on a result's rank is its priority."""
-    return _in_order(draft, PriorityRanker.rank_candidates(_candidates(draft)))
+    candidates = [_candidate(result, draft.query.now) for result in draft.results]
+    draft = replace(draft, candidates={candidate.memory_id: candidate for candidate in candidates})
+    return _in_order(draft, PriorityRanker.rank_candidates(candidates))
 
 
-def diversify(draft: Draft) -> Draft:
-    """Let the next be relevant and unlike those before it, within each category."""
+def diversify(draft: CodingDraft) -> CodingDraft:
+    """Let the next result be relevant and unlike those before it, within each category."""
     return _in_order(draft, PriorityRanker.diversify(_candidates(draft)))
 
 
-def share_out(slots: int, source_share: float) -> Stage:
-    """A stage that lets one source have its share of the slots and no more, unless it is the user.
+def share_among_sources(slots: int, source_share: float) -> Stage[CodingDraft]:
+    """A stage that gives each source but the user at most its share of the slots.
 
-    A large budget has more slots than there is to say; then the share is of what there is.
+    A large budget has more slots than there are results; then the share is of the results.
     """
 
-    def limit_sources(draft: Draft) -> Draft:
+    def limit_sources(draft: CodingDraft) -> CodingDraft:
         most = max(1, int(min(slots, max(USUAL_SLOTS, len(draft.results))) * source_share))
         seen: Counter[Source] = Counter()
         kept, over = [], []
@@ -117,44 +114,97 @@ def share_out(slots: int, source_share: float) -> Stage:
                 kept.append(result)
             else:
                 over.append(Dropped(result, "over limit", f"source {source.name} has its share"))
-        return draft.without(over, kept)
+        return draft.keep(kept, over)
 
     return limit_sources
 
 
-def fit_full(
-    draft: Draft, formatter: ContextFormatter, budget: TokenBudget, besides: Besides
-) -> tuple[Draft, Fitted]:
-    """Word what may be said, in sections, and keep what the budget holds."""
-    candidates = _candidates(draft)
-    if besides.last is not None:
-        draft = replace(draft, results=(*draft.results, SearchResult(besides.last, 0.0)))
-        candidates.append(_candidate(draft.results[-1], draft.query.now, InjectionCategory.RECENT_SESSION))
-    fitted = formatter.fit(
-        _badged(candidates, formatter, budget.temporal_budget),
-        [besides.alert] if besides.alert is not None else [],
-        budget,
-        sources={item.id: item.source for item in [besides.alerted_by] if item is not None},
-        topics=besides.topics,
-    )
-    needed = {c.memory_id: f"needs {c.token_count} tokens" for c in fitted.left_out}
-    over = [Dropped(r, "over budget", needed[r.memory.id]) for r in draft.results if r.memory.id in needed]
-    draft = _settled(draft, fitted, over, formatter.line)
-    if fitted.alerts and besides.alerted_by is not None:
-        draft = _alerted(draft, fitted.alerts[0], besides.alerted_by)
-    return draft, fitted
+def notice_shift(diverges: Diverges) -> Stage[CodingDraft]:
+    """A stage that adds an alert if the question is far from what the session was about."""
+
+    def divergence(draft: CodingDraft) -> CodingDraft:
+        alert = diverges(draft.query, draft.session or "")
+        if alert is None:
+            return draft
+        item = draft.kit.store.get(draft.query.workspace, alert.memory_id)[0]
+        if item is None:
+            return draft.with_notes(Note("divergence", "the memory it speaks of is not there"))
+        return replace(draft, alert=alert, alert_item=item)
+
+    return divergence
 
 
-def fit_brief(draft: Draft, formatter: ContextFormatter, budget: int) -> tuple[Draft, Fitted]:
-    """Put the best few on one line."""
-    fitted = formatter.fit_brief(_candidates(draft), budget)
-    reason: Reason = "over limit" if len(fitted.candidates) == BRIEF_MEMORIES else "over budget"
-    without = {candidate.memory_id for candidate in fitted.left_out}
-    over = [Dropped(r, reason, "left out for brevity") for r in draft.results if r.memory.id in without]
-    return _settled(draft, fitted, over, formatter.brief), fitted
+def add_last_session(find: LastSession) -> Stage[CodingDraft]:
+    """A stage that adds the last session's summary, unless it was shown or is not this workspace's."""
+
+    def last_session(draft: CodingDraft) -> CodingDraft:
+        last = find(draft.query.workspace, draft.session or "")
+        if last is None or last.id in {result.memory.id for result in draft.results}:
+            return draft
+        if last.workspace != draft.query.workspace:
+            return draft.keep(draft.results, [Dropped(SearchResult(last, 0.0), "foreign workspace")])
+        if last.id in draft.shown:
+            return draft.keep(draft.results, [Dropped(SearchResult(last, 0.0), "already in context")])
+        return replace(draft, last_session=last)
+
+    return last_session
 
 
-def categories(fitted: Fitted) -> tuple[InjectionCategory, ...]:
+def add_topics(find: Topics) -> Stage[CodingDraft]:
+    """A stage that adds the topics of the workspace, unless the session was shown something before."""
+
+    def topics(draft: CodingDraft) -> CodingDraft:
+        if draft.shown:
+            return draft
+        return replace(draft, topics=tuple(find(draft.query.workspace, draft.session or "")))
+
+    return topics
+
+
+def when_there_is_something(stage: Stage[CodingDraft]) -> Stage[CodingDraft]:
+    """The stage, run only if there is something to say already: on its own it is no reason to speak."""
+
+    def stage_if_needed(draft: CodingDraft) -> CodingDraft:
+        return stage(draft) if draft.results or draft.alert is not None else draft
+
+    stage_if_needed.__name__ = getattr(stage, "__name__", "stage")
+    return stage_if_needed
+
+
+def fit_sections(formatter: ContextFormatter, budget: TokenBudget) -> Stage[CodingDraft]:
+    """A stage that words what may be said, in sections, and keeps what the budget holds."""
+
+    def fit(draft: CodingDraft) -> CodingDraft:
+        draft = _with_last_session(draft)
+        fitted = formatter.fit(
+            _add_badges(_candidates(draft), formatter, budget.temporal_budget),
+            [draft.alert] if draft.alert is not None else [],
+            budget,
+            sources={item.id: item.source for item in [draft.alert_item] if item is not None},
+            topics=draft.topics,
+        )
+        draft = _with_fitted(draft, fitted, formatter.line, "over budget")
+        if not fitted.alerts or draft.alert_item is None:
+            return draft
+        alert, result = fitted.alerts[0], SearchResult(draft.alert_item, fitted.alerts[0].similarity)
+        line = ContextLine(result, InjectionCategory.DIVERGENCE_ALERT.value, alert.summary, 0)
+        return replace(draft, lines=(*draft.lines, line))
+
+    return fit
+
+
+def fit_brief(formatter: ContextFormatter, budget: int) -> Stage[CodingDraft]:
+    """A stage that puts the best few on one line."""
+
+    def fit(draft: CodingDraft) -> CodingDraft:
+        fitted = formatter.fit_brief(_candidates(draft), budget)
+        full = len(fitted.candidates) == BRIEF_MEMORIES
+        return _with_fitted(draft, fitted, formatter.brief, "over limit" if full else "over budget")
+
+    return fit
+
+
+def included_categories(fitted: FittedSections) -> tuple[InjectionCategory, ...]:
     """What kinds of things a context holds, most urgent first."""
     there = {candidate.category for candidate in fitted.candidates}
     if fitted.alerts:
@@ -164,14 +214,14 @@ def categories(fitted: Fitted) -> tuple[InjectionCategory, ...]:
     return tuple(category for category in InjectionCategory if category in there)
 
 
-def _candidates(draft: Draft) -> list[InjectionCandidate]:
-    return [_candidate(result, draft.query.now) for result in draft.results]
+def _candidates(draft: CodingDraft) -> list[InjectionCandidate]:
+    return [draft.candidates[result.memory.id] for result in draft.results]
 
 
 def _candidate(
     result: SearchResult, now: datetime, category: InjectionCategory | None = None
 ) -> InjectionCandidate:
-    """A result as a candidate, weighed; unless given, its category follows from how far the spaces agree."""
+    """A result as a candidate; unless given, its category follows from how far the spaces agree."""
     agreement = PriorityRanker.compute_weighted_agreement(result.ranks.items())
     candidate = InjectionCandidate(
         memory_id=result.memory.id,
@@ -186,19 +236,29 @@ def _candidate(
 
 
 def _content(item: Item, category: InjectionCategory | None) -> str:
-    """What is shown of an item: its text, after its surroundings unless they are plain from the rest."""
+    """What is shown of an item: its text, after its surroundings unless the rest of the line tells them."""
     plain = item.about in _ROLES or category is InjectionCategory.RECENT_SESSION
     return item.text if plain else item.searchable
 
 
-def _in_order(draft: Draft, candidates: Sequence[InjectionCandidate]) -> Draft:
+def _in_order(draft: CodingDraft, candidates: Sequence[InjectionCandidate]) -> CodingDraft:
     """The draft's results in the order of these candidates, ranked by their priority."""
     results = {result.memory.id: result for result in draft.results}
     ordered = tuple(replace(results[c.memory_id], rank=c.priority) for c in candidates)
     return replace(draft, results=ordered)
 
 
-def _badged(
+def _with_last_session(draft: CodingDraft) -> CodingDraft:
+    """The draft with the last session's summary as its last result."""
+    if draft.last_session is None:
+        return draft
+    result = SearchResult(draft.last_session, 0.0)
+    candidate = _candidate(result, draft.query.now, InjectionCategory.RECENT_SESSION)
+    candidates = {**draft.candidates, candidate.memory_id: candidate}
+    return replace(draft, results=(*draft.results, result), candidates=candidates)
+
+
+def _add_badges(
     candidates: Sequence[InjectionCandidate], formatter: ContextFormatter, budget: int
 ) -> list[InjectionCandidate]:
     """The candidates with their badges, as far as the tokens for badges reach."""
@@ -207,21 +267,20 @@ def _badged(
     return [replace(c, temporal_badges=earned) for c, earned in zip(candidates, badges, strict=True)]
 
 
-def _settled(
-    draft: Draft, fitted: Fitted, over: Sequence[Dropped], word: Callable[[InjectionCandidate], str]
-) -> Draft:
+def _with_fitted(
+    draft: CodingDraft, fitted: FittedSections, word: Callable[[InjectionCandidate], str], over: Reason
+) -> CodingDraft:
     """The draft with its text, what is in it, and what is not."""
     there = {candidate.memory_id: candidate for candidate in fitted.candidates}
-    draft = draft.without(over, [result for result in draft.results if result.memory.id in there])
-    injected = []
-    for result in draft.results:
-        candidate = there[result.memory.id]
-        injected.append(Candidate(result, candidate.category.value, word(candidate), candidate.token_count))
-    return replace(draft, candidates=tuple(injected), text=fitted.text, tokens=fitted.tokens)
-
-
-def _alerted(draft: Draft, alert: Alert, item: Item) -> Draft:
-    """The draft with a line in its receipt for the memory that an alert is about."""
-    result = SearchResult(item, alert.similarity)
-    line = Candidate(result, InjectionCategory.DIVERGENCE_ALERT.value, alert.summary, 0)
-    return replace(draft, candidates=(*draft.candidates, line))
+    costs = {candidate.memory_id: candidate.token_count for candidate in fitted.left_out}
+    lines = tuple(
+        ContextLine(result, candidate.category.value, word(candidate), candidate.token_count)
+        for result in draft.results
+        if (candidate := there.get(result.memory.id)) is not None
+    )
+    dropped = tuple(
+        Dropped(r, over, f"needs {cost} tokens" if (cost := costs[r.memory.id]) else "left out for brevity")
+        for r in draft.results
+        if r.memory.id in costs
+    )
+    return replace(draft.with_text(FittedText(fitted.text, fitted.tokens, lines, dropped)), fitted=fitted)

@@ -1,13 +1,15 @@
-"""What a prompt is made of before it is worded, and the conversation that all of it comes from.
+"""What a prompt is made of: the conversation it is for, what was found for it, and the draft of it.
 
-Contracts only: `foreword.Session` is a conversation that is kept in a workspace; a user's own may take its
-place.
+`foreword.Session` is a conversation that is kept in a workspace; anything with the members of `Conversation`
+can take its place.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from foreword.pipeline import Draft
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,13 +20,14 @@ if TYPE_CHECKING:
     from foreword.compose.entity_context import EntityContextFormatter
     from foreword.compose.history import HistoryFormatter
     from foreword.compose.knowledge_chunk import KnowledgeChunk
+    from foreword.compose.prompt import ContextContent
     from foreword.compose.system_prompt import SystemPrompt, SystemPromptBuilder
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueState, Note, Receipt, ResolvedEntity, Turn
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecalledTurns:
     """Earlier turns that bear on a question, the best first, each with its probability."""
 
     turns: tuple[tuple[Turn, float], ...] = ()
@@ -32,7 +35,7 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved:
+class RetrievedChunks:
     """The chunks, best first; how many were considered, whether they were reranked, and what went wrong."""
 
     chunks: tuple[KnowledgeChunk, ...] = ()
@@ -45,8 +48,7 @@ class Retrieved:
         """Each document once, in the order of its best chunk: its title, the place, the address if any."""
         cited: dict[str, str] = {}
         for source in (chunk.source for chunk in self.chunks):
-            told = ", ".join(filter(None, (source.title, source.place, source.url)))
-            cited.setdefault(source.doc_id, told)
+            cited.setdefault(source.doc_id, ", ".join(filter(None, (source.title, source.place, source.url))))
         return tuple(cited.values())
 
 
@@ -60,7 +62,7 @@ class Wording:
     compressor: DynamicCompressor
 
 
-class Conversing(Protocol):
+class Conversation(Protocol):
     """What the recipe needs of a conversation; `foreword.Session` is one."""
 
     @property
@@ -105,37 +107,30 @@ class Conversing(Protocol):
         """Who and what the query means."""
         ...
 
-    def recall(self, query: str, max_tokens: int) -> Recalled:
+    def recall(self, query: str, max_tokens: int) -> RecalledTurns:
         """The turns that bear on the query, as many as so many tokens may hold."""
         ...
 
-    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> Retrieved:
+    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
         """The chunks that bear on the query, as many as so many tokens hold."""
         ...
 
-    def file(self, receipt: Receipt) -> None:
+    def keep_receipt(self, receipt: Receipt) -> None:
         """Keep the receipt of a prompt."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class FoundParts:
-    """What the parts of a prompt may be made of."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialogueDraft(Draft):
+    """A prompt in the making: the conversation it is for, how the window is divided, and its parts."""
 
-    entities: tuple[ResolvedEntity, ...] = ()
-    recalled: Recalled = Recalled()
-    retrieved: Retrieved = Retrieved()
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A prompt that was made, with all that a receipt tells of."""
-
-    query: str
-    total: int
-    session: Conversing
+    conversation: Conversation
     state: DialogueState
-    budget: TokenBudget
-    found: FoundParts
-    system: SystemPrompt
-    compressed: Compressed
+    available_chunks: int
+    allocation: TokenBudget
+    content: ContextContent
+    entities: tuple[ResolvedEntity, ...] = ()
+    recalled: RecalledTurns = RecalledTurns()
+    retrieved: RetrievedChunks = RetrievedChunks()
+    system: SystemPrompt | None = None
+    compressed: Compressed | None = None

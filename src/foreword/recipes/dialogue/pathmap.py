@@ -17,43 +17,44 @@ from foreword.compose.prompt import prompt_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from foreword.compose.compress import Compressed
     from foreword.compose.history import FormattedHistory
     from foreword.compose.prompt import ContextContent
-    from foreword.recipes.dialogue.parts import Made
+    from foreword.recipes.dialogue.parts import DialogueDraft
 
     Count = Callable[[str], int]
     Pairs = Iterator[tuple[str, Any]]
 
 
-def pathmap(made: Made) -> dict[str, Any]:
+def pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, Any]:
     """Every key of the schema with its value."""
-    content, budget, found = made.compressed.content, made.budget, made.found.retrieved
-    count = made.session.tokenizer.count
+    content, budget, found = compressed.content, draft.allocation, draft.retrieved
+    conversation, count = draft.conversation, draft.conversation.tokenizer.count
     parts: dict[str, Any] = {
-        "budget/total": made.total,
+        "budget/total": draft.budget,
         "budget/system": budget.system,
         "budget/history": budget.history,
         "budget/entities": budget.entities,
         "budget/rag": budget.rag,
         "budget/query": budget.query,
-        "budget/strategy": type(made.session.strategy).__name__,
-        **dict(_history(content.history, made.compressed.level, count)),
+        "budget/strategy": type(conversation.strategy).__name__,
+        **dict(_history(content.history, compressed.level, count)),
         **dict(_entities(content, count)),
-        "rag/query_used": made.query,
+        "rag/query_used": draft.query.text,
         "rag/chunks_retrieved": found.considered,
         "rag/chunks_selected": len(content.rag_chunks),
         "rag/reranking_used": found.reranked,
         "rag/total_tokens": count(knowledge_text(content.rag_chunks)),
         **dict(_chunks(content)),
-        "system/base_instructions": made.system.base_instructions,
-        "system/personality": type(made.session.wording.system.agent_personality).__name__,
-        "system/user_preferences": made.system.user_preferences,
+        "system/base_instructions": draft.system.base_instructions if draft.system else "",
+        "system/personality": type(conversation.wording.system.agent_personality).__name__,
+        "system/user_preferences": draft.system.user_preferences if draft.system else "",
         "system/total_tokens": count(content.system),
         "assembled/full_prompt": prompt_text(content),
-        "assembled/total_tokens": made.compressed.token_count,
-        "assembled/under_budget": made.compressed.token_count <= made.total,
+        "assembled/total_tokens": compressed.token_count,
+        "assembled/under_budget": compressed.token_count <= draft.budget,
     }
-    root = f"/context/{made.session.session_id}/{len(made.state.turns)}"
+    root = f"/context/{draft.session}/{len(draft.state.turns)}"
     return {f"{root}/{path}": value for path, value in parts.items()}
 
 

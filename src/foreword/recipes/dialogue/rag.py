@@ -1,4 +1,4 @@
-"""What documents say about a question, within so many tokens: found, boosted, judged, chosen, cited.
+"""What documents say about a question, within so many tokens: found, boosted, weighed, chosen, cited.
 
 The search is the engine's own, over the documents of one workspace. What is fresh, and what speaks of the
 entities that a question means, counts a little more. Below the threshold nothing is said; a chunk that does
@@ -19,7 +19,7 @@ from foreword.indexing.knowledge_base import source_of
 from foreword.log import get_logger
 from foreword.options import MAX_DEADLINE_MS, MAX_LIMIT, SearchOptions, named, share, whole
 from foreword.recall.dedupe import without_repeats
-from foreword.recipes.dialogue.parts import Retrieved
+from foreword.recipes.dialogue.parts import RetrievedChunks
 from foreword.types import Note
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from foreword.compose.knowledge_chunk import KnowledgeChunk
-    from foreword.engine.context_engine import ContextEngine
-    from foreword.pipeline import Draft
+    from foreword.engine.base import Engine
+    from foreword.pipeline import SearchDraft
     from foreword.spaces.base import Reranker
     from foreword.types import Item, ResolvedEntity, SearchResult
 
@@ -38,11 +38,11 @@ _RECENCY, _ENTITIES = 0.2, 0.3
 """What a whole weight adds to the relevance of a chunk of today, and of one that speaks of every entity."""
 
 _YEAR = 365.0
-_MOST_READ = 30
-"""So many chunks the cross-encoder reads at most."""
+_MAX_READ = 30
+"""At most how many chunks the cross-encoder reads."""
 
 _SPARE = 3
-"""So many times the chunks asked for are looked through for repeats."""
+"""How many times as many chunks as are asked for are searched for repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,38 +76,38 @@ class RAGConfig:
 class RAGSystem:
     """Finds what the documents of one workspace say. Safe to use from many threads."""
 
-    def __init__(self, engine: ContextEngine, workspace: str, config: RAGConfig = RAGConfig()) -> None:  # noqa: B008  (frozen)
+    def __init__(self, engine: Engine, workspace: str, config: RAGConfig = RAGConfig()) -> None:  # noqa: B008  (frozen)
         self.workspace = named(workspace)
         self.config = config
         self._engine = engine
 
     def available_chunks(self) -> int:
         """How many chunks there are to find."""
-        return self._engine.count(self.workspace).kinds.get("document", 0)
+        return self._engine.store.count(self.workspace).kinds.get("document", 0)
 
     def retrieve(
         self, query: str, entities: Sequence[ResolvedEntity] = (), max_tokens: int = 1_500
-    ) -> Retrieved:
+    ) -> RetrievedChunks:
         """The chunks that answer best, together within so many tokens, as `knowledge_text` words them."""
-        draft = self._found(query, max_tokens)
-        judged = apply_boosts(draft, entities, self.config)
-        notes = [note for note in draft.found.notes if note.part != "limit"]  # that is no news here
+        draft = self._search(query, max_tokens)
+        weighed = apply_boosts(draft, entities, self.config)
+        notes = [note for note in draft.notes if note.part != "limit"]  # that there is more is expected
         reranked = False
-        if draft.kit.reranker is not None and judged and query.strip():
+        if draft.kit.reranker is not None and weighed and query.strip():
             try:
-                judged, reranked = rerank_chunks(draft, judged, draft.kit.reranker), True
+                weighed, reranked = rerank_chunks(draft, weighed, draft.kit.reranker), True
             except ContextError as error:
                 _log.warning("chunks were not reranked", problem=str(error))
                 notes.append(Note("rerank", f"failed: {error}"))
-        relevant = [one for one in judged if one.score >= self.config.min_relevance]
+        relevant = [one for one in weighed if one.score >= self.config.min_relevance]
         most = self.config.final_chunk_count
         said_once, _ = without_repeats(relevant[: _SPARE * most])
-        chosen, skipped = self._within(said_once[:most], max_tokens)
+        chosen, skipped = self._chunks_within(said_once[:most], max_tokens)
         if skipped:
             notes.append(Note("budget", f"{skipped} relevant chunks did not fit into {max_tokens} tokens"))
-        return Retrieved(tuple(chosen), len(judged), reranked, tuple(notes))
+        return RetrievedChunks(tuple(chosen), len(weighed), reranked, tuple(notes))
 
-    def _found(self, query: str, budget: int) -> Draft:
+    def _search(self, query: str, budget: int) -> SearchDraft:
         options = SearchOptions(
             limit=self.config.initial_retrieval_count,
             kinds=("document",),
@@ -118,7 +118,7 @@ class RAGSystem:
         stages = tuple(stage for stage in pipeline.SEARCH if stage is not pipeline.rerank)
         return pipeline.run(draft, (*stages, pipeline.drop_superseded))
 
-    def _within(self, relevant: Sequence[SearchResult], most: int) -> tuple[list[KnowledgeChunk], int]:
+    def _chunks_within(self, relevant: Sequence[SearchResult], most: int) -> tuple[list[KnowledgeChunk], int]:
         """The chunks that fit, best first, and how many did not."""
         counter = self._engine.tokenizer
         between = counter.count("\n\n")
@@ -136,28 +136,32 @@ class RAGSystem:
         return chosen, len(relevant) - len(chosen)
 
 
-def apply_boosts(draft: Draft, entities: Sequence[ResolvedEntity], config: RAGConfig) -> list[SearchResult]:
+def apply_boosts(
+    draft: SearchDraft, entities: Sequence[ResolvedEntity], config: RAGConfig
+) -> list[SearchResult]:
     """Every result with what its age and the entities add, most relevant first."""
-    names = [_whole_words(entity.canonical_name) for entity in entities if entity.canonical_name.strip()]
+    names = [_name_pattern(entity.canonical_name) for entity in entities if entity.canonical_name.strip()]
     return _best_first(
         replace(
             result,
             score=result.score
             + config.recency_weight * _freshness(result.memory, draft.query.now) * _RECENCY
-            + config.entity_weight * _spoken_of(result.memory, names) * _ENTITIES,
+            + config.entity_weight * _share_of_names(result.memory, names) * _ENTITIES,
         )
         for result in draft.results
     )
 
 
-def rerank_chunks(draft: Draft, judged: Sequence[SearchResult], reranker: Reranker) -> list[SearchResult]:
+def rerank_chunks(
+    draft: SearchDraft, weighed: Sequence[SearchResult], reranker: Reranker
+) -> list[SearchResult]:
     """What the search and the cross-encoder think, half and half; what it did not read it dislikes."""
-    texts = [one.memory.searchable for one in judged[:_MOST_READ]]
+    texts = [one.memory.searchable for one in weighed[:_MAX_READ]]
     logits = reranker.scores(draft.query.text, texts, draft.query.expires)
     liked = [(1 + math.tanh(logit / 2)) / 2 for logit in logits]
-    liked += [0.0] * (len(judged) - len(liked))
+    liked += [0.0] * (len(weighed) - len(liked))
     return _best_first(
-        replace(one, score=(one.score + second) / 2) for one, second in zip(judged, liked, strict=True)
+        replace(one, score=(one.score + second) / 2) for one, second in zip(weighed, liked, strict=True)
     )
 
 
@@ -179,12 +183,12 @@ def _freshness(item: Item, now: datetime) -> float:
     return math.exp(-max(0.0, (now - date).total_seconds() / 86_400) / _YEAR)
 
 
-def _spoken_of(item: Item, names: Sequence[re.Pattern[str]]) -> float:
+def _share_of_names(item: Item, names: Sequence[re.Pattern[str]]) -> float:
     """The share of the names that a chunk has in it."""
     return sum(bool(name.search(item.searchable)) for name in names) / len(names) if names else 0.0
 
 
-def _whole_words(name: str) -> re.Pattern[str]:
+def _name_pattern(name: str) -> re.Pattern[str]:
     """A name in whatever case, not as a part of another word."""
-    told = r"\s+".join(map(re.escape, name.split()))
-    return re.compile(rf"(?<!\w){told}(?!\w)", re.IGNORECASE)
+    words = r"\s+".join(map(re.escape, name.split()))
+    return re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)

@@ -28,26 +28,27 @@ from foreword.errors import ValidationError
 from foreword.knowledge.resolution import EntityResolver
 from foreword.knowledge.running_summary import summarizer
 from foreword.options import MAX_LIMIT, MAX_NAME, Lane, SearchOptions, named
-from foreword.recipes.dialogue.parts import Recalled, Retrieved, Wording
+from foreword.recipes.dialogue.parts import RecalledTurns, RetrievedChunks, Wording
 from foreword.recipes.dialogue.prompt import RECALL
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
-from foreword.recipes.dialogue.turn_items import item_turn, sound_turn, turn_item
-from foreword.recipes.dialogue.turns import FollowedTurns
+from foreword.recipes.dialogue.turns import ConversationTurns, check_turn, item_turn, turn_item
 from foreword.store.base import PutReceipt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from foreword.engine.context_engine import ContextEngine
+    from foreword.engine.base import Engine
     from foreword.knowledge.registry import EntityRegistry
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueState, DialogueSummarizer, Receipt, ResolvedEntity, Turn
 
 _TOKENS_A_TURN = 20
-"""With its date and speaker a turn is hardly shorter: so many at most are looked for as a prompt may hold."""
+"""A turn with its date and speaker is hardly shorter; so a prompt holds at most this share of its tokens in
+turns, and no more are searched for."""
 
-_FEWEST_RECALLED = 10
+_MIN_RECALLED = 10
+"""At least how many turns are searched for."""
 
 _FROM_ELSEWHERE = (
     "/rag/query_used",
@@ -65,7 +66,7 @@ class Session:
 
     def __init__(
         self,
-        engine: ContextEngine,
+        engine: Engine,
         workspace: str,
         session_id: str,
         *,
@@ -84,19 +85,25 @@ class Session:
         self.tokenizer: Tokenizer = engine.tokenizer
         self.strategy = sound_strategy(strategy)
         self._engine = engine
-        self._lane = _known_lane(lane)
-        self._rag = RAGSystem(engine, workspace, _of(RAGConfig, "rag", rag))
-        tells = _that_tells(dialogue_summarizer) or summarizer(engine.settings, engine.tokenizer)
-        worded = HistoryFormatterConfig() if history is None else history
+        self._lane = _check_lane(lane)
+        self._rag = RAGSystem(engine, workspace, _check_type(RAGConfig, "rag", rag))
+        summarizer_used = _check_summarizer(dialogue_summarizer) or summarizer(
+            engine.settings, engine.tokenizer
+        )
+        history_config = HistoryFormatterConfig() if history is None else history
         self.wording = Wording(
             SystemPromptBuilder(
                 base_instructions, agent_personality, user_preferences, tokenizer=engine.tokenizer
             ),
-            HistoryFormatter(tells, engine.tokenizer, _of(HistoryFormatterConfig, "history", worded)),
-            EntityContextFormatter(engine.tokenizer, _of(EntityContextConfig, "entities", entities)),
-            DynamicCompressor(tells, engine.tokenizer),
+            HistoryFormatter(
+                summarizer_used,
+                engine.tokenizer,
+                _check_type(HistoryFormatterConfig, "history", history_config),
+            ),
+            EntityContextFormatter(engine.tokenizer, _check_type(EntityContextConfig, "entities", entities)),
+            DynamicCompressor(summarizer_used, engine.tokenizer),
         )
-        self._turns = FollowedTurns(engine.store, self.workspace, self.session_id, find_entities)
+        self._turns = ConversationTurns(engine.store, self.workspace, self.session_id, find_entities)
 
     @property
     def state(self) -> DialogueState:
@@ -113,11 +120,11 @@ class Session:
 
     def add_all(self, turns: Sequence[Turn]) -> list[Turn]:
         """Keep several turns at once, in order."""
-        named_well = [replace(sound_turn(turn), name=redact(turn.name)) for turn in turns]
-        given = self._turns.completed(named_well, self.now)
-        items = [turn_item(turn, self.workspace, self.session_id) for turn in given]
+        checked = [replace(check_turn(turn), name=redact(turn.name)) for turn in turns]
+        complete = self._turns.complete(checked, self.now)
+        items = [turn_item(turn, self.workspace, self.session_id) for turn in complete]
         kept = self._engine.remember_all(items, self.workspace)
-        self._turns.were_kept(given)
+        self._turns.note_kept(complete)
         return [item_turn(item) for item in kept]
 
     def now(self) -> datetime:
@@ -133,23 +140,23 @@ class Session:
         state = self.state
         return EntityResolver(cast("EntityRegistry", state.entity_registry)).resolve(query, state)
 
-    def recall(self, query: str, max_tokens: int) -> Recalled:
+    def recall(self, query: str, max_tokens: int) -> RecalledTurns:
         """The turns that bear on the query, as many as so many tokens may hold."""
-        if not query.strip() or not self._turns.any_kept():
-            return Recalled()
+        if not query.strip() or not self._turns.has_turns():
+            return RecalledTurns()
         room = int(max_tokens * self.wording.history.config.recalled_share)
-        most = min(MAX_LIMIT, max(_FEWEST_RECALLED, room // _TOKENS_A_TURN))
+        most = min(MAX_LIMIT, max(_MIN_RECALLED, room // _TOKENS_A_TURN))
         asked = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
         draft = pipeline.run(self._engine.draft(query, self.workspace, asked, "dialogue", max_tokens), RECALL)
-        known = self._turns.known([result.memory.id for result in draft.results])
-        found = zip(known, draft.results, strict=True)
-        return Recalled(tuple((turn, result.score) for turn, result in found if turn), draft.found.notes)
+        turns = self._turns.find([result.memory.id for result in draft.results])
+        found = zip(turns, draft.results, strict=True)
+        return RecalledTurns(tuple((turn, result.score) for turn, result in found if turn), draft.notes)
 
-    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> Retrieved:
+    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
         """The chunks that bear on the query, as many as so many tokens hold."""
-        return self._rag.retrieve(query, entities, max_tokens) if query.strip() else Retrieved()
+        return self._rag.retrieve(query, entities, max_tokens) if query.strip() else RetrievedChunks()
 
-    def file(self, receipt: Receipt) -> None:
+    def keep_receipt(self, receipt: Receipt) -> None:
         """Keep the receipt of a prompt, without secrets: a prompt may show what a user typed, a disk not."""
         notes = tuple(replace(note, message=redact(note.message)) for note in receipt.notes)
         view = None if receipt.view is None else self._without_secrets(receipt.view)
@@ -166,19 +173,19 @@ class Session:
         return {**view, **{path: redact(text) for path, text in texts.items()}}
 
 
-def _known_lane(lane: object) -> Lane:
+def _check_lane(lane: object) -> Lane:
     if lane not in get_args(Lane):
         raise ValidationError(f"lane is one of {', '.join(get_args(Lane))}, not {lane!r}")
     return cast("Lane", lane)
 
 
-def _of(kind: type[_Config], name: str, value: object) -> _Config:
+def _check_type(kind: type[_Config], name: str, value: object) -> _Config:
     if not isinstance(value, kind):
         raise ValidationError(f"{name} must be {kind.__name__}(…), not {value!r}")
     return value
 
 
-def _that_tells(given: DialogueSummarizer | None) -> DialogueSummarizer | None:
+def _check_summarizer(given: DialogueSummarizer | None) -> DialogueSummarizer | None:
     if given is not None and not callable(getattr(given, "summarize", None)):
         raise ValidationError(f"a dialogue_summarizer has summarize(turns, max_tokens); {given!r} has not")
     return given

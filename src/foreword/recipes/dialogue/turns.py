@@ -1,24 +1,28 @@
 """The turns of one conversation as the workspace keeps them, and who and what they are about.
 
-Whoever keeps or forgets a turn, here or in another process, need not tell: before anything is given out, one
-short question to the store says whether it still holds the turns that are known, and no others. What was
-added is read on from the last; after something was forgotten all is read anew, so that nothing of it stays.
-The turns are known as they are kept, in the order in which they were.
+A turn may be added or forgotten in another process. So before anything is returned, one short question to
+the store tells whether it still holds exactly the turns that are known. What was added is read on from the
+last; after something was forgotten all turns are read again, so that nothing of it stays.
+
+A turn is kept as an item with one text: that of the turn as it is read, or what it asks of tools where it
+says nothing. What else a turn knows is in the item's metadata.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, get_args
 
-from foreword.errors import StorageError
+from foreword.compose.tool_calls import tool_calls
+from foreword.errors import StorageError, ValidationError
 from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.speech_acts import speech_act
-from foreword.recipes.dialogue.turn_items import item_turn
+from foreword.options import aware
 from foreword.store.base import Scan
-from foreword.types import DialogueState, Filters
+from foreword.types import ROLES, DialogueState, Filters, Item, Role, Source, SpeechAct, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,14 +30,20 @@ if TYPE_CHECKING:
 
     from foreword.knowledge.registry import Finder
     from foreword.store.base import Store
-    from foreword.types import Item, SpeechAct, Turn
+    from foreword.types import Trust
 
 _PAGE = 1000
+"""How many items are read from the store at once."""
+
 _MOMENT = timedelta(microseconds=1)
 
+_TRUST: dict[Role, Trust] = {"user": "user", "assistant": "agent", "system": "user", "tool": "tool"}
+_ACTS: tuple[SpeechAct, ...] = get_args(SpeechAct)
+_TEXTS = ("raw_text", "turn_id", "name", "call_id")
 
-class FollowedTurns:
-    """Follows one conversation. Safe to use from many threads: what is given out does not change."""
+
+class ConversationTurns:
+    """The turns of one conversation. Safe to use from many threads: what is returned does not change."""
 
     def __init__(self, store: Store, workspace: str, session_id: str, find: Finder) -> None:
         self._store = store
@@ -41,12 +51,12 @@ class FollowedTurns:
         self._session_id = session_id
         self._find = find
         self._filters = Filters(conversation=session_id)
-        self._given: datetime | None = None
+        self._last_time: datetime | None = None
         self._lock = threading.Lock()
-        self._know_nothing()
+        self._forget_all()
         self._read_on()
 
-    def _know_nothing(self) -> None:
+    def _forget_all(self) -> None:
         self._turns: list[Turn] = []
         self._places: dict[str, int] = {}
         self._said: set[object] = set()
@@ -61,14 +71,14 @@ class FollowedTurns:
             self._catch_up()
             return DialogueState(tuple(self._turns), self._registry.snapshot(), self._session_id)
 
-    def any_kept(self) -> bool:
-        """Whether anything was said."""
+    def has_turns(self) -> bool:
+        """Whether the conversation has any turns."""
         with self._lock:
             if not self._turns:
                 self._catch_up()
             return bool(self._turns)
 
-    def known(self, ids: Sequence[str]) -> list[Turn | None]:
+    def find(self, ids: Sequence[str]) -> list[Turn | None]:
         """The turns with these ids, or None for what is no turn of this conversation."""
         with self._lock:
             if any(one not in self._places for one in ids):
@@ -76,7 +86,7 @@ class FollowedTurns:
             places = [self._places.get(one) for one in ids]
             return [None if place is None else self._turns[place] for place in places]
 
-    def completed(self, turns: Sequence[Turn], now: Callable[[], datetime]) -> list[Turn]:
+    def complete(self, turns: Sequence[Turn], now: Callable[[], datetime]) -> list[Turn]:
         """The turns as they are to be kept: with their times, and with what each does after the one before.
 
         A turn with an id that another conversation has gets a new one; one that is kept here already is that
@@ -90,56 +100,58 @@ class FollowedTurns:
                 self._catch_up()
             before = self._act
             said: set[object] = set()
-            completed: list[Turn] = []
+            complete: list[Turn] = []
             for turn in turns:
-                timed = self._timed(turn, holders.get(turn.turn_id), said, now)
+                timed = self._with_time(turn, holders.get(turn.turn_id), said, now)
                 act = turn.speech_act if turn.speech_act is not None else speech_act(turn.text, after=before)
-                completed.append(replace(timed, speech_act=act))
-                said.add(_moment(timed))
+                complete.append(replace(timed, speech_act=act))
+                said.add(_identity(timed))
                 before = act
-        return completed
+        return complete
 
-    def were_kept(self, turns: Sequence[Turn]) -> None:
-        """What is said next is said after these; they are read when somebody asks for them."""
+    def note_kept(self, turns: Sequence[Turn]) -> None:
+        """Remember what the last of these turns does: the next turn is understood after it."""
         with self._lock:
             if turns:
                 self._act = turns[-1].speech_act
 
     # Inside, with the lock held
 
-    def _timed(self, turn: Turn, holder: Item | None, said: set[object], now: Callable[[], datetime]) -> Turn:
+    def _with_time(
+        self, turn: Turn, holder: Item | None, said: set[object], now: Callable[[], datetime]
+    ) -> Turn:
         if holder is not None:
             if holder.conversation == self._session_id and holder.kind == "turn":
                 return replace(turn, timestamp=holder.created_at)
             turn = replace(turn, turn_id="")
         if turn.timestamp is None:
             return replace(turn, timestamp=self._next_moment(now()))
-        while turn.turn_id and (_moment(turn) in self._said or _moment(turn) in said):
+        while turn.turn_id and (_identity(turn) in self._said or _identity(turn) in said):
             turn = replace(turn, timestamp=turn.timestamp + _MOMENT)
         return turn
 
     def _next_moment(self, now: datetime) -> datetime:
         """Now, but later than what was given before: the order tells two turns apart that say the same."""
-        if self._given is not None and now <= self._given:
-            now = self._given + _MOMENT
-        self._given = now
+        if self._last_time is not None and now <= self._last_time:
+            now = self._last_time + _MOMENT
+        self._last_time = now
         return now
 
     def _catch_up(self) -> None:
-        """Know what was added meanwhile; if something was forgotten, know nothing of it."""
-        while not self._stands():
+        """Read what was added meanwhile; if something was forgotten, read everything again."""
+        while not self._is_current():
             if not self._read_on():
-                self._know_nothing()
+                self._forget_all()
                 self._read_on()
                 return
 
-    def _stands(self) -> bool:
-        """Whether the workspace keeps what is known of the conversation, and nothing else."""
+    def _is_current(self) -> bool:
+        """Whether the workspace holds exactly the turns that are known here."""
         count, last = self._store.tally(self._workspace, self._filters)
         return count == self._read and (last is None or (last.id, last.hash) == self._end)
 
     def _read_on(self) -> bool:
-        """Take what was kept after the last turn that is known; whether there was anything."""
+        """Read the turns after the last one that is known; returns whether there were any."""
         before = self._read
         full = True
         while full:
@@ -162,7 +174,7 @@ class FollowedTurns:
         return cast("tuple[Item, ...]", page)
 
     def _take(self, item: Item) -> None:
-        """One item more was read; what is kept beside the turns of a conversation is only counted."""
+        """Take one more item; items of the conversation that are no turns are only counted."""
         self._read += 1
         self._end = (item.id, item.hash)
         if item.kind == "turn":
@@ -171,9 +183,77 @@ class FollowedTurns:
             self._registry.observe(turn, len(self._turns))
             self._turns.append(turn)
             self._act = turn.speech_act
-            self._said.add(_moment(turn))
+            self._said.add(_identity(turn))
 
 
-def _moment(turn: Turn) -> object:
-    """Who says what when: what the store takes for the same turn."""
+def _identity(turn: Turn) -> object:
+    """Who says what when: the store takes two turns that agree in these for the same."""
     return turn.speaker, turn.text, turn.timestamp
+
+
+# Turns as items -------------------------------------------------------------------------------------------
+
+
+def check_turn(turn: object) -> Turn:
+    """The turn, or ValidationError if a field of it is not what it should be."""
+    if not isinstance(turn, Turn):
+        raise ValidationError(f"a turn is a Turn('…'), not {type(turn).__name__}")
+    if turn.role not in ROLES:
+        raise ValidationError(f"no role named {turn.role!r}; there are: {', '.join(ROLES)}")
+    if turn.speech_act is not None and turn.speech_act not in _ACTS:
+        raise ValidationError(f"no speech act named {turn.speech_act!r}; leave it out, and it is found")
+    texts = {name: getattr(turn, name) for name in _TEXTS}
+    if turn.corrected_text is not None:
+        texts["corrected_text"] = turn.corrected_text
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise ValidationError(f"the {name} of a turn must be text, not {type(text).__name__}")
+    if not isinstance(turn.tool_calls, list | tuple) or not all(
+        isinstance(call, Mapping) for call in turn.tool_calls
+    ):
+        raise ValidationError("the tool_calls of a turn are a tuple of mappings, as the API gave them")
+    aware("timestamp", turn.timestamp)
+    return turn
+
+
+def turn_item(turn: Turn, workspace: str, session_id: str) -> Item:
+    """The item that keeps a turn whose time is known."""
+    facts: dict[str, object] = {
+        "role": turn.role,
+        "name": turn.name or None,
+        "raw_text": None if turn.raw_text == turn.text and turn.raw_text.strip() else turn.raw_text,
+        "speech_act": turn.speech_act,
+        "tool_calls": [dict(call) for call in turn.tool_calls] or None,
+        "call_id": turn.call_id or None,
+    }
+    calls = (f"(calls {call.name} {call.arguments})" for call in tool_calls(turn))
+    return Item(
+        text=turn.text if turn.text.strip() else "\n".join(calls),
+        workspace=workspace,
+        kind="turn",
+        id=turn.turn_id,
+        about=turn.speaker,
+        created_at=cast("datetime", turn.timestamp),
+        session=session_id,
+        conversation=session_id,
+        source=Source(turn.name or turn.role, _TRUST[turn.role]),
+        metadata={name: fact for name, fact in facts.items() if fact is not None},
+    )
+
+
+def item_turn(item: Item) -> Turn:
+    """The turn that is kept as this item."""
+    facts = item.metadata
+    raw, role = facts.get("raw_text"), facts.get("role")
+    corrected = raw is not None and bool(str(raw).strip())
+    return Turn(
+        raw_text=item.text if raw is None else str(raw),
+        role=role if role in ROLES else "user",
+        turn_id=item.id,
+        name=str(facts.get("name", "")),
+        corrected_text=item.text if corrected else None,
+        timestamp=item.created_at,
+        speech_act=cast("SpeechAct | None", facts.get("speech_act")),
+        tool_calls=tuple(facts.get("tool_calls", ())),
+        call_id=str(facts.get("call_id", "")),
+    )

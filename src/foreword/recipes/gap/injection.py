@@ -1,6 +1,6 @@
 """The recipe `gap`: an agent lacks context, so it is found and put where the agent will read it.
 
-    detect → retrieve → drop what was said → fit → inject
+    detect → load shown → ask → drop below floor → drop said → drop repeats → keep answers → fit → inject
 
 `manage_context_injection` is the whole of it. What is injected is data: attributed, on one line, unable to
 leave its place; never what the state holds already, never what only asks as well, and never more than the
@@ -13,71 +13,54 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
 from foreword.errors import ForewordError
 from foreword.log import get_logger
+from foreword.pipeline import drop_below, drop_repeats, run_async
 from foreword.recall.gaps.detect import detect_context_gap, receiving_agent
-from foreword.recall.gaps.memory import MemoryResult, MemoryStore
 from foreword.recall.gaps.state import messages, value
-from foreword.recall.gaps.types import (
-    HANDOFF_CONTEXT,
-    INJECTED_CONTEXT,
-    ContextGap,
-    GapInjection,
-    InjectionConfig,
-    InjectionResult,
-    RetrievedContext,
-)
-from foreword.recipes.gap.engine import EngineMemory
-from foreword.recipes.gap.fitting import Fitted, fit, payload, text
-from foreword.recipes.gap.retrieving import Given, Retrieval, retrieve
-from foreword.recipes.gap.said import place, said_in
+from foreword.recall.gaps.types import HANDOFF_CONTEXT, INJECTED_CONTEXT, GapInjection, InjectionConfig
+from foreword.recipes.gap.engine_memory import EngineMemory
+from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit, keep_answers, load_shown, payload
 from foreword.text.tokens import tokenizer
-from foreword.types import Candidate, Dropped, Item, Note, SearchResult, StageTime
+from foreword.types import Note, Query
 
 if TYPE_CHECKING:
-    from foreword.recipes.gap.retrieving import Left
-    from foreword.types import Kind, Receipt
+    from collections.abc import Sequence
 
-__all__ = [
-    "ContextGap",
-    "EngineMemory",
-    "GapInjection",
-    "InjectionConfig",
-    "InjectionResult",
-    "MemoryResult",
-    "MemoryStore",
-    "RetrievedContext",
-    "detect_context_gap",
-    "inject_context",
-    "inject_context_gap",
-    "manage_context_injection",
-    "retrieve_relevant_context",
-    "text",
-]
+    from foreword.pipeline import AsyncStage, Stage
+    from foreword.recall.gaps.memory import MemoryStore
+    from foreword.recall.gaps.types import ContextGap, RetrievedContext
 
 _log = get_logger("foreword.gap")
 _audit = logging.getLogger("foreword.gap")
 
 _RETURN_IT = "return the result's `update` from your node"
 
-MESSAGES = 500
-"""How many messages back a state is read for what may fill a gap."""
+MAX_MESSAGES = 500
+"""At most how many messages back a state is read for what may fill a gap."""
 
-COUNTER = "o200k"
+DEFAULT_TOKENIZER = "o200k"
 """How tokens are counted where no engine says."""
+
+
+def retrieval_stages(config: InjectionConfig) -> tuple[Stage[Any] | AsyncStage[Any], ...]:
+    """What happens until it is known what may fill a gap, in order."""
+    return (load_shown, ask, drop_below(config.min_relevance_score), drop_said, drop_repeats, keep_answers)
 
 
 async def retrieve_relevant_context(
     gap: ContextGap, memory: MemoryStore | None, state: object, config: InjectionConfig | None = None
 ) -> tuple[RetrievedContext, ...]:
     """What the enabled sources know about a gap, most relevant first."""
-    given, _ = await _given(state, memory)
-    return (await retrieve(gap, memory, given, config or InjectionConfig())).contexts
+    limits = config or InjectionConfig()
+    draft = await run_async(_begin(gap, memory, state, limits), retrieval_stages(limits))
+    return draft.kept_contexts()
 
 
 async def inject_context_gap(
@@ -90,13 +73,9 @@ async def inject_context_gap(
 ) -> GapInjection:
     """Put contexts into a state, where the agent that needs them reads; with an engine, leave a receipt."""
     started = time.perf_counter()
-    given, notes = await _given(state, memory)
-    retrieval = Retrieval(tuple(contexts), notes=notes)
-    return await _injected(gap, retrieval, given, config or InjectionConfig(), memory, started)
-
-
-inject_context = inject_context_gap
-"""The name that the function has where there is no other of that name."""
+    draft = _begin(gap, memory, state, config or InjectionConfig()).with_contexts(contexts)
+    draft = await run_async(draft, (load_shown, drop_said, drop_repeats))
+    return await _inject(draft, tuple(contexts), started)
 
 
 async def manage_context_injection(
@@ -108,58 +87,57 @@ async def manage_context_injection(
     if gap is None:
         return None
     limits = config or InjectionConfig()
-    given, notes = await _given(state, memory)
-    retrieval = await retrieve(gap, memory, given, limits)
-    retrieval = replace(retrieval, notes=(*notes, *retrieval.notes))
-    return await _injected(gap, retrieval, given, limits, memory, started)
+    draft = await run_async(_begin(gap, memory, state, limits), retrieval_stages(limits))
+    return await _inject(draft, draft.kept_contexts(), started)
 
 
-async def _injected(
-    gap: ContextGap,
-    retrieval: Retrieval,
-    given: Given,
-    config: InjectionConfig,
-    memory: MemoryStore | None,
-    started: float,
-) -> GapInjection:
-    engine = memory if isinstance(memory, EngineMemory) else None
-    begun = time.perf_counter()
-    fitted = fit(retrieval.contexts, given.said, config, engine.tokenizer if engine else tokenizer(COUNTER))
-    times = (StageTime("retrieve", retrieval.milliseconds), StageTime("fit", _since(begun)))
-    injected = payload(gap, fitted) if fitted.contexts else {}
-    target = _target(gap, given.state)
-    update = {target: _laid_over(target, injected, given.state)} if injected else {}
-    result = GapInjection(
+def _begin(gap: ContextGap, memory: MemoryStore | None, state: object, config: InjectionConfig) -> GapDraft:
+    """The draft for a gap; a memory that is not the engine's own has no receipts to name it."""
+    budget = max(0, config.max_context_tokens)
+    if isinstance(memory, EngineMemory):
+        query, counter = memory.draft(gap.context_query, budget).query, memory.tokenizer
+    else:
+        query = Query(gap.context_query, "", datetime.now(UTC))
+        counter = tokenizer(DEFAULT_TOKENIZER)
+    return GapDraft(
+        query=query,
+        recipe="gap",
+        budget=budget,
+        session=memory.session if isinstance(memory, EngineMemory) else None,
+        notes=gap.notes,
         gap=gap,
-        contexts_retrieved=retrieval.contexts,
+        state=state,
+        messages=messages(state, MAX_MESSAGES),
+        config=config,
+        tokenizer=counter,
+        memory=memory,
+    )
+
+
+async def _inject(draft: GapDraft, retrieved: tuple[RetrievedContext, ...], started: float) -> GapInjection:
+    """Fit what was found, put it into the state, and leave a receipt and a log event."""
+    draft = pipeline.run(draft, (fit,))
+    injected = payload(draft.gap, draft.kept_contexts()) if draft.results else {}
+    target = _target(draft.gap, draft.state)
+    update = {target: _merge_handoff(target, injected, draft.state)} if injected else {}
+    draft = draft.with_notes(*_write(draft.state, update))
+    result = GapInjection(
+        gap=draft.gap,
+        contexts_retrieved=retrieved,
         injected=bool(injected),
         injection_target=target,
-        total_context_size=fitted.size,
-        duration_ms=_since(started),
+        total_context_size=injected.get("total_size_bytes", 0),
+        duration_ms=_milliseconds_since(started),
         payload=injected,
         update=update,
-        notes=(*gap.notes, *retrieval.notes, *_written(given.state, update)),
+        notes=draft.notes,
     )
-    if engine is not None:
-        left = (*retrieval.left, *fitted.left)
-        result = await asyncio.to_thread(_recorded, result, engine, fitted, left, times, config)
-    result = replace(result, duration_ms=_since(started))
-    if config.log_injections:
-        _log_injection(result, fitted)
+    if isinstance(draft.memory, EngineMemory):
+        result = await asyncio.to_thread(_record, result, draft, draft.memory)
+    result = replace(result, duration_ms=_milliseconds_since(started))
+    if draft.config.log_injections:
+        _log_injection(result, draft)
     return result
-
-
-async def _given(state: object, memory: MemoryStore | None) -> tuple[Given, tuple[Note, ...]]:
-    """What the agent has already: in its state, and by what its session was told."""
-    heard = messages(state, MESSAGES)
-    told: frozenset[str] = frozenset()
-    notes: tuple[Note, ...] = ()
-    if isinstance(memory, EngineMemory) and memory.session is not None:
-        try:
-            told = await asyncio.to_thread(memory.told)
-        except ForewordError as error:
-            notes = (_failed("told", "it is not known what the session was told", error),)
-    return Given(state, heard, said_in(state, heard, told)), notes
 
 
 def _target(gap: ContextGap, state: object) -> str:
@@ -174,13 +152,13 @@ def _target(gap: ContextGap, state: object) -> str:
     return INJECTED_CONTEXT
 
 
-def _laid_over(target: str, injected: Mapping[str, Any], state: object) -> dict[str, Any]:
+def _merge_handoff(target: str, injected: Mapping[str, Any], state: object) -> dict[str, Any]:
     """The payload; before a hand-off, beside whatever is handed over anyway."""
     handed = value(state, target) if target == HANDOFF_CONTEXT else None
     return {**handed, **injected} if isinstance(handed, Mapping) else dict(injected)
 
 
-def _written(state: object, update: Mapping[str, Any]) -> tuple[Note, ...]:
+def _write(state: object, update: Mapping[str, Any]) -> tuple[Note, ...]:
     """Write into the state itself, where it lets us; where not, a note says what to do instead."""
     try:
         for key, held in update.items():
@@ -195,60 +173,20 @@ def _written(state: object, update: Mapping[str, Any]) -> tuple[Note, ...]:
     return ()
 
 
-def _recorded(
-    result: GapInjection,
-    engine: EngineMemory,
-    fitted: Fitted,
-    left: Sequence[Left],
-    times: Sequence[StageTime],
-    config: InjectionConfig,
-) -> GapInjection:
-    """The result with the receipt that the engine now keeps; one that cannot be kept is a note."""
+def _record(result: GapInjection, draft: GapDraft, memory: EngineMemory) -> GapInjection:
+    """The result with the id of the receipt that the engine now keeps; one that cannot be kept is a note."""
+    indicators = Note("gap", "; ".join(draft.gap.indicators))
+    receipt = pipeline.receipt(replace(draft, notes=(indicators, *draft.notes)))
+    shown = [line.id for line in draft.lines if line.section in ("memory", "architecture")]
     try:
-        receipt = _receipt(result, engine, fitted, left, times, config)
-        told = [place(one) for one in fitted.contexts if one.source in ("memory", "architecture")]
-        engine.record(receipt, told)
+        memory.record(receipt, shown)
     except ForewordError as error:
-        note = _failed("receipt", "the receipt could not be kept", error)
-        return replace(result, notes=(*result.notes, note))
+        _log.warning("the receipt could not be kept", problem=str(error))
+        return replace(result, notes=(*result.notes, Note("receipt", f"failed: {error}")))
     return replace(result, receipt_id=receipt.id)
 
 
-def _receipt(
-    result: GapInjection,
-    engine: EngineMemory,
-    fitted: Fitted,
-    left: Sequence[Left],
-    times: Sequence[StageTime],
-    config: InjectionConfig,
-) -> Receipt:
-    draft = engine.draft(result.gap.context_query, max(0, config.max_context_tokens))
-    for note in (Note("gap", "; ".join(result.gap.indicators)), *result.notes):
-        draft = draft.noted(note)
-    candidates = (
-        Candidate(_as_result(one, engine.workspace), one.source, "", engine.tokenizer.count(one.content))
-        for one in fitted.contexts
-    )
-    dropped = (Dropped(_as_result(one.context, engine.workspace), one.reason, one.detail) for one in left)
-    return pipeline.receipt(
-        replace(
-            draft,
-            candidates=tuple(candidates),
-            dropped=tuple(dropped),
-            tokens=fitted.tokens,
-            times=tuple(times),
-        ),
-        engine.session,
-    )
-
-
-def _as_result(context: RetrievedContext, workspace: str) -> SearchResult:
-    """A context as a receipt tells of it: by its name, without its text."""
-    kind = cast("Kind", str(context.metadata.get("kind") or context.source))
-    return SearchResult(Item("", workspace, kind=kind, id=place(context)), context.relevance_score)
-
-
-def _log_injection(result: GapInjection, fitted: Fitted) -> None:
+def _log_injection(result: GapInjection, draft: GapDraft) -> None:
     """One event for whoever audits; it names the gap and holds none of the text."""
     happened = "context was injected" if result.injected else "nothing was found for a gap"
     _audit.info(
@@ -258,18 +196,13 @@ def _log_injection(result: GapInjection, fitted: Fitted) -> None:
         result.gap.agent,
         result.gap.reason,
         result.injection_target,
-        len(fitted.contexts),
-        fitted.size,
-        fitted.tokens,
+        len(draft.lines),
+        result.total_context_size,
+        draft.tokens,
         result.duration_ms,
         result.receipt_id or "-",
     )
 
 
-def _failed(part: str, event: str, error: ForewordError) -> Note:
-    _log.warning(event, problem=str(error))
-    return Note(part, f"failed: {error}")
-
-
-def _since(started: float) -> float:
+def _milliseconds_since(started: float) -> float:
     return (time.perf_counter() - started) * 1000

@@ -1,7 +1,7 @@
-"""Foreword's own engine as the memory that gaps are filled from.
+"""A workspace of the engine as the memory that gaps are filled from.
 
-Tells the engine's probabilities on the scale of `recall.gaps.relevance`, judges the texts of a state on the
-same scale, and keeps the receipts. Which of its answers are injected is not decided here.
+Gives the engine's probabilities on the scale of `recall.gaps.relevance`, rates the texts of a state on the
+same scale, and keeps the receipts. Which of its answers are injected is decided by the recipe's stages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from foreword.pipeline import SEARCH, drop_repeats, drop_superseded
 from foreword.recall.gaps.listener import weights
 from foreword.recall.gaps.memory import MemoryResult
 from foreword.recall.gaps.relevance import covered, judged, relevance, stretched
-from foreword.store.base import PutReceipt, Tell
 from foreword.types import Filters, Item, text_hash
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from foreword.engine.base import Engine
     from foreword.options import Lane
-    from foreword.pipeline import Draft
+    from foreword.pipeline import SearchDraft
     from foreword.recall.gaps.listener import Encode
     from foreword.text.tokens import Tokenizer
     from foreword.types import Receipt, SearchResult
@@ -64,19 +63,19 @@ PATTERN_TYPES = (
 
 ARCHITECTURE_TYPES = frozenset({"adr", "architecture", "constraint", "architecture_choice"})
 
-ENCODED = 2
-"""So many texts of a state are encoded for a question: those that most of its words speak for."""
+MAX_ENCODED = 2
+"""At most how many texts of a state are encoded for a question: those that share most of its words."""
 
-OPEN = (0.25, 0.95)
-"""A text whose words make it less relevant than this, or more, needs no encoder to be judged."""
+UNDECIDED = (0.25, 0.95)
+"""A text whose words rate it below or above this is not encoded: its words decide."""
 
-ENCODED_CHARACTERS = 160
-"""So much of each: what a text is about shows early, and an encoder takes time by the word."""
+MAX_ENCODED_CHARACTERS = 160
+"""At most how much of each is encoded: what a text is about shows early, and encoding costs by the word."""
 
-REMEMBERED = 2_000
-"""So many vectors of texts are kept: a state's messages come again with the next gap."""
+MAX_VECTORS = 2_000
+"""At most how many vectors of texts are kept: a state's messages come again with the next gap."""
 
-_AGENT_DECISIONS, _LOOKED_AT = 200, 50
+_MAX_DECISIONS_READ, _MIN_RESULTS_READ = 200, 50
 _ARCHITECTURE = re.compile(
     r"(?:^|[/_\W])(?:adrs?|architecture|architectural|constraints?)(?:$|[/_\W\d])", re.IGNORECASE
 )
@@ -85,8 +84,8 @@ _ARCHITECTURE = re.compile(
 class EngineMemory:
     """One workspace of an engine as a memory.
 
-    With a `session`, what that session was told before is known as such, and what is injected is recorded as
-    told to it.
+    With a `session`, what that session was shown before is not given again, and what is injected is recorded
+    as shown to it.
     """
 
     def __init__(
@@ -114,31 +113,31 @@ class EngineMemory:
 
     async def search_similar(self, query: str, k: int = 5) -> list[MemoryResult]:
         """Items of every kind near to a question."""
-        return await asyncio.to_thread(self._found, query, k)
+        return await asyncio.to_thread(self._search, query, k)
 
     async def search_decisions(
         self, query: str, filters: Mapping[str, Any] | None = None, k: int = 5
     ) -> list[MemoryResult]:
         """Decisions near to a question; with `filters`, those whose facts are these."""
-        fits = (lambda item: _holds(item, filters)) if filters else None
-        return await asyncio.to_thread(self._found, query, k, fits, memory_types=DECISION_TYPES)
+        fits = (lambda item: _has_facts(item, filters)) if filters else None
+        return await asyncio.to_thread(self._search, query, k, fits, memory_types=DECISION_TYPES)
 
     async def search_patterns(
         self, query: str, pattern_type: str | None = None, k: int = 5
     ) -> list[MemoryResult]:
         """Patterns near to a question; of one type, if it is named."""
         types = PATTERN_TYPES if pattern_type is None else (pattern_type,)
-        return await asyncio.to_thread(self._found, query, k, None, memory_types=types)
+        return await asyncio.to_thread(self._search, query, k, None, memory_types=types)
 
     async def search_architecture(self, query: str, k: int = 5) -> list[MemoryResult]:
         """Decisions on architecture, and constraints: told by type, by path or by heading."""
-        return await asyncio.to_thread(self._found, query, k, _is_architecture)
+        return await asyncio.to_thread(self._search, query, k, _is_architecture)
 
     async def get_decisions_by_agent(self, agent_type: str, limit: int = 10) -> list[MemoryResult]:
         """What an agent decided, newest first; nothing was asked, so nothing is relevant yet."""
         whole("limit", limit, 1, MAX_LIMIT)
         newest = await asyncio.to_thread(
-            self._engine.store.recent, self.workspace, Filters(types=DECISION_TYPES), _AGENT_DECISIONS
+            self._engine.store.recent, self.workspace, Filters(types=DECISION_TYPES), _MAX_DECISIONS_READ
         )
         agent = agent_type.casefold()
         own = [item for item in newest if agent in (item.source.name.casefold(), _agent(item))]
@@ -146,49 +145,47 @@ class EngineMemory:
 
     async def judge(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
         """The relevance of each text, by its words, and of the most promising by their meaning as well."""
-        return await asyncio.to_thread(self._judged, query, texts, kinds)
+        return await asyncio.to_thread(self._rate, query, texts, kinds)
 
     # For the recipe
 
-    def draft(self, query: str, budget: int) -> Draft:
-        """An empty context in the making: the question without its secrets, the time, the tools."""
+    def draft(self, query: str, budget: int) -> SearchDraft:
+        """A question ready for the stages of the recipe, without its secrets."""
         return self._engine.draft(query, self.workspace, SearchOptions(), "gap", budget)
 
-    def told(self) -> frozenset[str]:
-        """What the session's context holds already."""
+    def shown(self) -> frozenset[str]:
+        """The ids of what the session's context already holds."""
         return self._engine.store.told(self.workspace, self.session) if self.session else frozenset()
 
-    def record(self, receipt: Receipt, told: Sequence[str]) -> None:
-        """Keep a receipt; these items the session has been told."""
-        if self.session and told:
-            self._engine.store.post(Tell(self.workspace, self.session, tuple(told), receipt.created_at))
-        self._engine.store.post(PutReceipt(self.workspace, receipt))
+    def record(self, receipt: Receipt, shown: Sequence[str]) -> None:
+        """Keep a receipt; the session counts as having been shown these items."""
+        pipeline.record(self._engine.store, receipt, shown)
 
     # Inside
 
-    def _found(
+    def _search(
         self,
         query: str,
         limit: int,
         fits: Callable[[Item], bool] | None = None,
         memory_types: Sequence[str] = (),
     ) -> list[MemoryResult]:
-        depth = whole("k", limit, 1, MAX_LIMIT) if fits is None else max(_LOOKED_AT, limit)
+        depth = whole("k", limit, 1, MAX_LIMIT) if fits is None else max(_MIN_RESULTS_READ, limit)
         options = SearchOptions(limit=depth, memory_types=memory_types, lane=self._lane)
         with suppress(EmbeddingError):  # the search itself says what is wrong
-            self._vector(query)
+            self._question_vector(query)
         draft = self._engine.draft(query, self.workspace, options, "gap", 0)
         draft = pipeline.run(draft, (*SEARCH, drop_superseded, drop_repeats))
         fitting = [one for one in draft.results if fits is None or fits(one.memory)]
         return [_result(one.memory, relevance(one.score), one) for one in fitting[:limit]]
 
-    def _judged(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
+    def _rate(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
         shares = covered(query, texts)
         scores = [judged(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
-        undecided = (at for at, score in enumerate(scores) if OPEN[0] <= score <= OPEN[1])
-        best = sorted(undecided, key=lambda at: (-shares[at], -at))[:ENCODED]
+        undecided = (at for at, score in enumerate(scores) if UNDECIDED[0] <= score <= UNDECIDED[1])
+        best = sorted(undecided, key=lambda at: (-shares[at], -at))[:MAX_ENCODED]
         try:
-            near = self._cosines(query, [texts[at][:ENCODED_CHARACTERS] for at in best])
+            near = self._cosines(query, [texts[at][:MAX_ENCODED_CHARACTERS] for at in best])
         except EmbeddingError as error:
             _log.warning("texts are judged by their words alone", problem=str(error))
             return scores
@@ -196,7 +193,7 @@ class EngineMemory:
             scores[at] = judged(cosine, shares[at], kinds[at])
         return scores
 
-    def _vector(self, query: str) -> list[float] | None:
+    def _question_vector(self, query: str) -> list[float] | None:
         """The vector of a question: several ask the same at once, and it is made once."""
         with self._asking:
             return self._engine.embed_question(query)
@@ -206,15 +203,15 @@ class EngineMemory:
         encoder = self._engine.kit.encoder
         if encoder is None or not texts:
             return []
-        asked = self._vector(query) or ()
+        asked = self._question_vector(query) or ()
         with self._encoding:
             fresh = [text for text in dict.fromkeys(texts) if text_hash(text) not in self._vectors]
             made = encoder.embed_items([Item(text, self.workspace) for text in fresh]) if fresh else []
             self._vectors.update({text_hash(text): one for text, one in zip(fresh, made, strict=True)})
             vectors = [self._vectors[text_hash(text)] for text in texts]
-            while len(self._vectors) > REMEMBERED:
+            while len(self._vectors) > MAX_VECTORS:
                 self._vectors.popitem(last=False)
-        strangers = pipeline.unrelated(self._engine.kit)
+        strangers = pipeline.unrelated_cosine(self._engine.kit)
         return [stretched(_cosine(asked, one), strangers) for one in vectors]
 
 
@@ -234,7 +231,7 @@ def _result(item: Item, score: float, found: SearchResult | None = None) -> Memo
     return MemoryResult(item.id, item.text, score, facts)
 
 
-def _holds(item: Item, wanted: Mapping[str, Any]) -> bool:
+def _has_facts(item: Item, wanted: Mapping[str, Any]) -> bool:
     known = {**item.metadata, "type": item.label, "agent": _agent(item) or item.source.name}
     return all(str(known.get(key, "")).casefold() == str(fact).casefold() for key, fact in wanted.items())
 
