@@ -20,12 +20,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from foreword.errors import ContextError, ForewordError
 from foreword.log import get_logger
-from foreword.recall.dedupe import step_behind, without_repeats, without_superseded
-from foreword.recall.fuse import BLENDS, UNRELATED, Blend
+from foreword.recall.dedupe import (
+    Look,
+    put_successors_first,
+    refresh_from_files,
+    split_repeats,
+    split_superseded,
+)
+from foreword.recall.fuse import BLENDS, UNRELATED_COSINE, Blend
 from foreword.recall.fuse import fuse as fuse_lists
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
-from foreword.recall.stale import Look, refresh_from_files
 from foreword.store.base import PutReceipt, Tell
 from foreword.types import ContextLine, Dropped, Entry, Found, Note, Query, Receipt, SearchResult, StageTime
 
@@ -180,7 +185,7 @@ def fuse(draft: _SearchDraft) -> _SearchDraft:
 def unrelated_cosine(kit: Kit) -> float:
     """The cosine that the encoder gives to unrelated texts; until it has been asked, a usual value."""
     measured = kit.encoder.unrelated if kit.encoder else None
-    return UNRELATED if measured is None else measured
+    return UNRELATED_COSINE if measured is None else measured
 
 
 def rerank(draft: _SearchDraft) -> _SearchDraft:
@@ -204,7 +209,7 @@ def refresh(draft: _SearchDraft) -> _SearchDraft:
         fetched = draft.kit.store.get(draft.query.workspace, *dict.fromkeys(missing))
         items = {item.id: item for item in fetched if item is not None}
         draft = replace(draft, results=tuple(_insert_successors(draft.results, items)))
-    return replace(draft, results=tuple(step_behind(draft.results)))
+    return replace(draft, results=tuple(put_successors_first(draft.results)))
 
 
 def drop_below(floor: float) -> Stage[Any]:
@@ -257,7 +262,7 @@ def search_above(floor: float) -> tuple[Stage[Any], ...]:
 
 def drop_superseded(draft: _SearchDraft) -> _SearchDraft:
     """Drop what was replaced, and take code and documents as they stand in their files now."""
-    kept, dropped = without_superseded(draft.results)
+    kept, dropped = split_superseded(draft.results)
     notes: list[Note] = []
     if draft.kit.look is not None:
         kept, gone, notes = refresh_from_files(kept, draft.kit.look, draft.query.expires)
@@ -267,7 +272,7 @@ def drop_superseded(draft: _SearchDraft) -> _SearchDraft:
 
 def drop_repeats(draft: _Draft) -> _Draft:
     """Drop what says the same as a better result."""
-    kept, dropped = without_repeats(draft.results)
+    kept, dropped = split_repeats(draft.results)
     return draft.keep(kept, dropped)
 
 
@@ -277,7 +282,7 @@ def drop_shown(draft: _Draft) -> _Draft:
     if not known:
         return draft
     fresh = [result for result in draft.results if result.memory.id not in draft.shown]
-    _, repeats = without_repeats([*known, *fresh])
+    _, repeats = split_repeats([*known, *fresh])
     twins = {one.result.memory.id: one.detail for one in repeats if one.detail in draft.shown}
     dropped = [Dropped(result, "already in context") for result in known]
     dropped += [

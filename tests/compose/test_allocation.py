@@ -13,7 +13,7 @@ from foreword.compose.allocation import (
     Prioritized,
     TokenBudget,
     TokenBudgetManager,
-    flow,
+    redistribute,
 )
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.testing import WordTokens
@@ -141,7 +141,7 @@ def test_negative_parts_and_totals_are_refused():
 
 
 def test_what_a_part_does_not_want_flows_to_those_that_want_more():
-    flowed = flow(
+    flowed = redistribute(
         TokenBudget(100, 100, 100, 200, 100),
         {"system": 40, "history": 500, "entities": 0, "rag": 210, "query": 90},
     )
@@ -150,11 +150,13 @@ def test_what_a_part_does_not_want_flows_to_those_that_want_more():
 
 
 def test_a_part_that_is_not_mentioned_keeps_what_it_has_and_what_nobody_wants_is_left():
-    assert flow(TokenBudget(10, 10, 10, 10, 10), {"rag": 0}) == TokenBudget(10, 10, 10, 0, 10)
+    assert redistribute(TokenBudget(10, 10, 10, 10, 10), {"rag": 0}) == TokenBudget(10, 10, 10, 0, 10)
 
 
 def test_tokens_flow_even_to_a_part_that_had_none():
-    assert flow(TokenBudget(0, 0, 0, 50, 0), {"rag": 10, "history": 99}) == TokenBudget(0, 40, 0, 10, 0)
+    assert redistribute(TokenBudget(0, 0, 0, 50, 0), {"rag": 10, "history": 99}) == TokenBudget(
+        0, 40, 0, 10, 0
+    )
 
 
 def a_strategy(chance):
@@ -195,11 +197,11 @@ SIZES = st.integers(0, 200_000)
     st.dictionaries(st.sampled_from(CATEGORIES), st.integers(-5, 300_000)),
 )
 def test_flowing_never_makes_more_and_leaves_nothing_where_it_is_wanted(budget, wanted):
-    flowed = flow(budget, wanted)
+    flowed = redistribute(budget, wanted)
     assert flowed.total <= budget.total
     wants = {name: max(0, wanted.get(name, budget.of(name))) for name in CATEGORIES}
     assert all(flowed.of(name) <= wants[name] for name in CATEGORIES)
     assert all(flowed.of(name) >= min(budget.of(name), wants[name]) for name in CATEGORIES)
     if flowed.total < budget.total:
         assert flowed.total == sum(wants.values())
-    assert flow(budget, wanted) == flowed
+    assert redistribute(budget, wanted) == flowed

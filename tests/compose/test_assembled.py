@@ -15,11 +15,11 @@ from foreword.compose.assembled import (
     context_item,
     document,
     facts,
-    forewarned,
     premortem_footer,
     premortem_title,
-    whereabouts,
-    worded,
+    truncation_note,
+    word_item,
+    word_warning,
 )
 from foreword.text.frame import framed
 from foreword.types import KINDS, Item, SearchResult, Source
@@ -80,17 +80,17 @@ def golden(name):
 
 def test_a_context_reads_as_the_document_has_it():
     titles = ("Memories", "Code", "Experiences", "Values", "Commits")
-    sections = [(title, [worded(item)]) for title, item in zip(titles, ALL, strict=True)]
+    sections = [(title, [word_item(item)]) for title, item in zip(titles, ALL, strict=True)]
     assert document(CONTEXT, sections, context_footer(5, 5)) == golden("assembled_context.md")
 
 
 def test_a_premortem_reads_as_the_document_has_it():
     sections = [
-        ("Common Failures", [forewarned(EXPERIENCE)]),
-        ("Strategy Performance", [forewarned(EXPERIENCE, failures_stand_out=True)]),
+        ("Common Failures", [word_warning(EXPERIENCE)]),
+        ("Strategy Performance", [word_warning(EXPERIENCE, failures_stand_out=True)]),
         ("Unexpected Outcomes", []),
-        ("Root Causes to Watch", [forewarned(EXPERIENCE)]),
-        ("Relevant Principles", [worded(VALUE)]),
+        ("Root Causes to Watch", [word_warning(EXPERIENCE)]),
+        ("Relevant Principles", [word_item(VALUE)]),
     ]
     text = document(premortem_title("debugging", "read-the-error"), sections, premortem_footer(3))
     assert text == golden("assembled_premortem.md")
@@ -98,16 +98,16 @@ def test_a_premortem_reads_as_the_document_has_it():
 
 def test_what_was_stored_by_hand_is_worded_as_far_as_it_is_known():
     bare = [Item(f"Only words, {kind}.", "shop", kind=kind, id=kind, created_at=AT) for kind in KINDS[:7]]
-    pieces = [worded(item) for item in bare]
+    pieces = [word_item(item) for item in bare]
     assert document(CONTEXT, [("Memories", pieces)], "") == golden("assembled_bare.md")
 
 
 def test_whose_words_an_unverified_item_holds_is_said_for_each_kind():
-    told = [worded(Item(**{f: getattr(i, f) for f in i.__slots__} | {"source": WEB})) for i in ALL]
+    told = [word_item(Item(**{f: getattr(i, f) for f in i.__slots__} | {"source": WEB})) for i in ALL]
     assert all("(web page blog.example.com, unverified)" in text.split("\n")[0] for text in told)
     agent = Source("agent", "agent")
-    assert "(agent)" in worded(Item("x", "shop", source=agent))
-    assert "(agent)" not in worded(Item("x", "shop", kind="value", source=agent))
+    assert "(agent)" in word_item(Item("x", "shop", source=agent))
+    assert "(agent)" not in word_item(Item("x", "shop", kind="value", source=agent))
 
 
 @pytest.mark.parametrize(
@@ -131,27 +131,27 @@ def test_a_result_becomes_an_item_with_its_relevance():
     result = SearchResult(CODE, 0.7)
     item = context_item(result)
     assert (item.source, item.relevance, item.result) == ("code", 0.7, result)
-    assert item.content == worded(CODE)
+    assert item.content == word_item(CODE)
 
 
 def test_a_cut_item_says_where_the_whole_of_it_is():
-    assert whereabouts("code", facts(CODE)) == "*(truncated, see full at shop/holds.py:12)*"
-    assert whereabouts("experience", facts(EXPERIENCE)) == "*(truncated, full experience ID: e7)*"
-    assert whereabouts("commit", facts(COMMIT)) == "*(truncated, see full with git show abcdef123456)*"
-    assert whereabouts("memory", facts(MEMORY)) == "*(truncated, full memory ID: m1)*"
-    assert whereabouts("code", {}) == "*(truncated)*"
+    assert truncation_note("code", facts(CODE)) == "*(truncated, see full at shop/holds.py:12)*"
+    assert truncation_note("experience", facts(EXPERIENCE)) == "*(truncated, full experience ID: e7)*"
+    assert truncation_note("commit", facts(COMMIT)) == "*(truncated, see full with git show abcdef123456)*"
+    assert truncation_note("memory", facts(MEMORY)) == "*(truncated, full memory ID: m1)*"
+    assert truncation_note("code", {}) == "*(truncated)*"
 
 
 def test_many_files_are_not_all_named():
     changed = {"files_changed": [f"{n}.py" for n in range(9)]}
     item = Item("x", "shop", kind="commit", created_at=AT, metadata=changed)
-    assert worded(item).endswith("*Files: 0.py, 1.py, 2.py, 3.py, 4.py, ...*")
+    assert word_item(item).endswith("*Files: 0.py, 1.py, 2.py, 3.py, 4.py, ...*")
 
 
 def test_files_are_found_where_only_their_number_is_called_changed():
     held = {"files": ["a.py", "b.py"], "files_changed": 2}
     item = Item("x", "shop", kind="commit", created_at=AT, metadata=held)
-    assert worded(item).endswith("*Files: a.py, b.py*")
+    assert word_item(item).endswith("*Files: a.py, b.py*")
     assert facts(item)["files_changed"] == ["a.py", "b.py"]
 
 
@@ -172,7 +172,7 @@ HELD = st.dictionaries(
 @given(st.sampled_from(KINDS), WORDS, HELD, WORDS)
 def test_no_text_and_no_metadata_breaks_the_document(kind, text, held, label):
     item = Item(text, "shop", kind=kind, id="i", type=label, metadata=held, created_at=AT)
-    whole = document(CONTEXT, [("Memories", [worded(item)])], "*end*")
+    whole = document(CONTEXT, [("Memories", [word_item(item)])], "*end*")
     outside, fence = [], ""
     for line in whole.split("\n"):
         ticks = line[: len(line) - len(line.lstrip("`"))]

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.assembled import CONTEXT, SPARE, TITLES, context_footer
-from foreword.compose.assembly import Layout, Piece, fit
-from foreword.compose.context_item import ContextItem, FormattedContext
+from foreword.compose.assembled import CONTEXT, SPARE, TITLES, ContextItem, FormattedContext, context_footer
+from foreword.compose.assembly import Layout, Piece, fit_document
 from foreword.text.tokens import TiktokenTokenizer
 
 TOKENS = TiktokenTokenizer()
@@ -21,7 +20,7 @@ def piece(name, words, source="memory", rank=0.5):
 
 
 def fitted(pieces, budget, *, hard=False):
-    return fit(pieces, LAYOUT, budget, TOKENS, hard=hard)
+    return fit_document(pieces, LAYOUT, budget, TOKENS, hard=hard)
 
 
 def names(pieces):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.badges import TemporalEnrichmentProvider
+from foreword.compose.injection import TemporalEnrichmentProvider
 from foreword.testing import WordTokens
 from foreword.types import Item
 

@@ -6,8 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.budget import DEFAULT_TOKEN_BUDGET, TokenBudget, select_within_budget
-from foreword.compose.candidate import InjectionCandidate, InjectionCategory
+from foreword.compose.budget import (
+    DEFAULT_TOKEN_BUDGET,
+    InjectionCandidate,
+    InjectionCategory,
+    TokenBudget,
+    select_within_budget,
+)
 from foreword.errors import BudgetExceeded, InjectionError, ValidationError
 
 ALERT, CLUSTER, SINGLE, SESSION, TEMPORAL = InjectionCategory

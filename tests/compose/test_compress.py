@@ -5,14 +5,26 @@ from dataclasses import replace
 
 import pytest
 
-from foreword.compose.allocation import CATEGORIES, Dynamic, Fixed, Prioritized, TokenBudgetManager, flow
-from foreword.compose.compress import CompressionLevel, DynamicCompressor, level_for
+from foreword.compose.allocation import (
+    CATEGORIES,
+    Dynamic,
+    Fixed,
+    Prioritized,
+    TokenBudgetManager,
+    redistribute,
+)
+from foreword.compose.compress import CompressionLevel, DynamicCompressor, expected_level
 from foreword.compose.entity_context import EntityContextFormatter, entities_text
-from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig, history_of
+from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig, make_history
 from foreword.compose.knowledge_chunk import DocumentSource, knowledge_chunk, knowledge_text
-from foreword.compose.messages import anthropic_messages, openai_messages
-from foreword.compose.parts import verbatim
-from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
+from foreword.compose.parts import keep_verbatim
+from foreword.compose.prompt import (
+    ContextContent,
+    anthropic_messages,
+    openai_messages,
+    prompt_text,
+    prompt_tokens,
+)
 from foreword.compose.system_prompt import SystemPromptBuilder
 from foreword.errors import CannotCompress, QueryTooLarge
 from foreword.types import Entity, ResolvedEntity, Turn
@@ -61,7 +73,7 @@ def content(state, summarizer, tokens):
 
 def test_the_share_that_is_over_says_which_level_is_expected():
     targets = {100: "NONE", 81: "LIGHT", 80: "MEDIUM", 61: "MEDIUM", 60: "HEAVY", 41: "HEAVY", 40: "EXTREME"}
-    assert {target: level_for(100, target).name for target in targets} == targets
+    assert {target: expected_level(100, target).name for target in targets} == targets
 
 
 def test_what_fits_is_not_touched(compressor, content, tokens):
@@ -173,7 +185,7 @@ def test_a_summarizer_with_nothing_to_say_leaves_no_summary(content, tokens):
             return ""
 
     history = content.history
-    content = replace(content, history=history_of(None, history.recalled, history.recent_turns, tokens))
+    content = replace(content, history=make_history(None, history.recalled, history.recent_turns, tokens))
     made = DynamicCompressor(Silent(), tokens).compress(content, prompt_tokens(content, tokens) // 2)
     assert made.content.history.summary is None
     assert any(words.endswith("without a summary") for words in made.lost)
@@ -212,7 +224,7 @@ def whole_prompt(chance, seed, make, tokens, state, summarizer):
         EntityContextFormatter(tokens).format(there, (), budget.entities),
         tuple(chunks),
     )
-    assert flow(budget, wanted(content, budget, tokens)).total <= total
+    assert redistribute(budget, wanted(content, budget, tokens)).total <= total
     return query, total, DynamicCompressor(summarizer, tokens).compress(content, total)
 
 
@@ -232,9 +244,9 @@ def test_whatever_a_prompt_is_made_of_it_is_within_its_tokens_and_has_its_query(
         outcomes["made"] += 1
         text = prompt_text(made.content)
         assert tokens.count(text) == made.token_count <= total, seed
-        assert text.endswith(f"[USER]\n{verbatim(query)}"), seed
+        assert text.endswith(f"[USER]\n{keep_verbatim(query)}"), seed
         text.encode()
-        assert verbatim(query) in verbatim(openai_messages(made.content)[-1]["content"])
+        assert keep_verbatim(query) in keep_verbatim(openai_messages(made.content)[-1]["content"])
         _, messages = anthropic_messages(made.content)
         assert [message["role"] for message in messages] == ["user", "assistant"] * (len(messages) // 2) + [
             "user"

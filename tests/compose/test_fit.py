@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.fit import fit
+from foreword.compose.fit import fit_memories
 from foreword.compose.templates import TEMPLATES, ContextTemplate
 from foreword.testing import WordTokens
 from foreword.text.tokens import CharacterTokenizer, TiktokenTokenizer, WordTokenizer
@@ -18,7 +18,7 @@ def results(*texts):
 
 
 def test_what_does_not_fit_is_skipped_and_the_rest_goes_on():
-    fitted = fit(results("one two", "a b c d e f", "three"), PLAIN, 4, WordTokens())
+    fitted = fit_memories(results("one two", "a b c d e f", "three"), PLAIN, 4, WordTokens())
     assert fitted.text == "one two\nthree"
     assert fitted.tokens == 3
     assert [(d.result.memory.id, d.reason) for d in fitted.dropped] == [("i1", "over budget")]
@@ -26,20 +26,20 @@ def test_what_does_not_fit_is_skipped_and_the_rest_goes_on():
 
 
 def test_a_budget_too_small_for_anything_gives_nothing():
-    fitted = fit(results("one two"), TEMPLATES["chat"], 3, WordTokens())
+    fitted = fit_memories(results("one two"), TEMPLATES["chat"], 3, WordTokens())
     assert (fitted.text, fitted.tokens, len(fitted.dropped)) == ("", 0, 1)
 
 
 def test_a_budget_that_is_just_enough_is_used():
-    assert fit(results("one two", "three"), PLAIN, 3, WordTokens()).tokens == 3
+    assert fit_memories(results("one two", "three"), PLAIN, 3, WordTokens()).tokens == 3
 
 
 def test_the_frame_counts():
     framed = ContextTemplate(
         name="f", header="of four words here\n", memory_format="{{content}}", footer="\nend"
     )
-    assert fit(results("one two"), framed, 6, WordTokens()).text == ""
-    assert fit(results("one two"), framed, 7, WordTokens()).tokens == 7
+    assert fit_memories(results("one two"), framed, 6, WordTokens()).text == ""
+    assert fit_memories(results("one two"), framed, 7, WordTokens()).tokens == 7
 
 
 def test_tokens_that_do_not_add_up_are_counted_together():
@@ -49,7 +49,7 @@ def test_tokens_that_do_not_add_up_are_counted_together():
         def count(self, text):
             return super().count(text) + (2 if "\n" in text.strip() else 0)
 
-    fitted = fit(results("a b", "c d"), PLAIN, 5, Glue())
+    fitted = fit_memories(results("a b", "c d"), PLAIN, 5, Glue())
     assert fitted.tokens <= 5
     assert fitted.text == "a b"
     assert fitted.dropped[0].detail == "1 too many together"
@@ -65,6 +65,6 @@ COUNTERS = [TiktokenTokenizer(), CharacterTokenizer(), WordTokenizer(), WordToke
     template=st.sampled_from(sorted(TEMPLATES)),
 )
 def test_no_budget_is_ever_exceeded(counter, texts, budget, template):
-    fitted = fit(results(*texts), TEMPLATES[template], budget, counter)
+    fitted = fit_memories(results(*texts), TEMPLATES[template], budget, counter)
     assert counter.count(fitted.text) == fitted.tokens <= budget
-    assert len(fitted.candidates) + len(fitted.dropped) == len(texts)
+    assert len(fitted.lines) + len(fitted.dropped) == len(texts)

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.compose.budget import TokenBudget
-from foreword.compose.candidate import InjectionCandidate, InjectionCategory
-from foreword.compose.injection import ContextFormatter, age
+from foreword.compose.budget import InjectionCandidate, InjectionCategory, TokenBudget
+from foreword.compose.injection import ContextFormatter, describe_age
 from foreword.errors import FormattingError
 from foreword.text.frame import framed
 from foreword.text.tokens import TiktokenTokenizer
@@ -169,28 +168,28 @@ def test_an_alert_alone_speaks_in_the_documents_words():
     ],
 )
 def test_ages_are_told_as_one_says_them(hours, said):
-    assert age(NOW - timedelta(hours=hours), NOW) == said
+    assert describe_age(NOW - timedelta(hours=hours), NOW) == said
 
 
 def test_a_few_hours_ago_is_not_yesterday_even_across_midnight():
     night = datetime(2026, 1, 16, 1, 0, tzinfo=UTC)
-    assert age(night - timedelta(hours=3), night) == "3 hours ago"
-    assert age(night - timedelta(hours=13), night) == "Yesterday"
+    assert describe_age(night - timedelta(hours=3), night) == "3 hours ago"
+    assert describe_age(night - timedelta(hours=13), night) == "Yesterday"
 
 
 def test_yesterday_is_the_readers():
     tokyo = timezone(timedelta(hours=9))
     made = datetime(2026, 1, 15, 1, 0, tzinfo=UTC)
-    assert age(made, datetime(2026, 1, 15, 16, 0, tzinfo=UTC)) == "15 hours ago"
-    assert age(made, datetime(2026, 1, 15, 16, 0, tzinfo=UTC).astimezone(tokyo)) == "Yesterday"
+    assert describe_age(made, datetime(2026, 1, 15, 16, 0, tzinfo=UTC)) == "15 hours ago"
+    assert describe_age(made, datetime(2026, 1, 15, 16, 0, tzinfo=UTC).astimezone(tokyo)) == "Yesterday"
 
 
 @pytest.mark.parametrize("naive", [NOW.replace(tzinfo=None)])
 def test_a_time_without_a_zone_cannot_be_told(naive):
     with pytest.raises(FormattingError, match="time zone"):
-        age(naive, NOW)
+        describe_age(naive, NOW)
     with pytest.raises(FormattingError, match="time zone"):
-        age(NOW, naive)
+        describe_age(NOW, naive)
 
 
 # Summaries

@@ -8,8 +8,7 @@ import pytest
 
 from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig
 from foreword.compose.knowledge_chunk import DocumentSource, knowledge_chunk
-from foreword.compose.messages import anthropic_messages, openai_messages
-from foreword.compose.prompt import ContextContent
+from foreword.compose.prompt import ContextContent, anthropic_messages, openai_messages
 from foreword.types import Turn
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "seats", "arguments": '{"row": "F"}'}}

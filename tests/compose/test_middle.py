@@ -6,18 +6,18 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.compose.middle import LEAST, fits, shortened_in_middle
+from foreword.compose.turns import MIN_CUT_TOKENS, cut_middle_out, fits_within
 
 MARK = re.compile(r" \[… ([\d,]+) characters left out …\] ")
 
 
 def test_what_fits_is_left_alone(tokens):
-    assert shortened_in_middle("short", 10, tokens) == "short"
+    assert cut_middle_out("short", 10, tokens) == "short"
 
 
 def test_the_beginning_and_the_end_stay_and_the_mark_says_how_much_is_missing(tokens):
     text = "It begins here. " + "More and more. " * 300 + "It ends here."
-    short = shortened_in_middle(text, 60, tokens)
+    short = cut_middle_out(text, 60, tokens)
     assert tokens.count(short) <= 60
     head, missing, tail = MARK.split(short)
     assert head.startswith("It begins here.")
@@ -28,12 +28,12 @@ def test_the_beginning_and_the_end_stay_and_the_mark_says_how_much_is_missing(to
 
 
 def test_words_stay_whole(tokens):
-    head, _, tail = MARK.split(shortened_in_middle("extraordinary " * 400, 50, tokens))
+    head, _, tail = MARK.split(cut_middle_out("extraordinary " * 400, 50, tokens))
     assert set(head.split()) == set(tail.split()) == {"extraordinary"}
 
 
 def test_with_no_room_for_a_mark_nothing_is_said(tokens):
-    assert shortened_in_middle("word " * 100, LEAST - 1, tokens) == ""
+    assert cut_middle_out("word " * 100, MIN_CUT_TOKENS - 1, tokens) == ""
 
 
 def test_a_text_that_is_far_too_long_is_not_counted(tokens):
@@ -45,8 +45,8 @@ def test_a_text_that_is_far_too_long_is_not_counted(tokens):
             return tokens.count(text)
 
     counted = Counted()
-    assert not fits("word " * 1_000_000, 100, counted)
-    short = shortened_in_middle("word " * 1_000_000, 100, counted)
+    assert not fits_within("word " * 1_000_000, 100, counted)
+    short = cut_middle_out("word " * 1_000_000, 100, counted)
     assert 80 <= tokens.count(short) <= 100
     assert counted.seen < 5000
 
@@ -59,7 +59,7 @@ def test_a_text_that_is_far_too_long_is_not_counted(tokens):
 )
 def test_the_tokens_are_never_exceeded_and_no_accent_leaves_its_letter(tokens, text, times, most):
     text *= times
-    short = shortened_in_middle(text, most, tokens)
+    short = cut_middle_out(text, most, tokens)
     assert tokens.count(short) <= most
     if short and short != text:
         head, _, tail = MARK.split(short, maxsplit=1)

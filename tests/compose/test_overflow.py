@@ -9,7 +9,7 @@ from foreword.compose.compress import DynamicCompressor
 from foreword.compose.entity_context import EntityContextFormatter, entities_text
 from foreword.compose.history import HistoryFormatter
 from foreword.compose.knowledge_chunk import DocumentSource, knowledge_chunk, knowledge_text
-from foreword.compose.overflow import handle_overflow, truncated
+from foreword.compose.overflow import handle_overflow, truncate_to
 from foreword.compose.prompt import ContextContent
 from foreword.types import Entity, ResolvedEntity
 
@@ -118,6 +118,7 @@ def test_of_chunks_the_relevant_stay_in_the_order_they_had(tokens, compressor):
 
 def test_instructions_end_with_a_sentence(tokens):
     assert (
-        truncated("Answer briefly. Name your sources, always and everywhere.", 5, tokens) == "Answer briefly."
+        truncate_to("Answer briefly. Name your sources, always and everywhere.", 5, tokens)
+        == "Answer briefly."
     )
-    assert truncated("Answer briefly.", 1, tokens) == ""
+    assert truncate_to("Answer briefly.", 1, tokens) == ""

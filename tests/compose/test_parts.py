@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.parts import part, sheltered, sheltered_line, verbatim, whole_characters
+from foreword.compose.parts import (
+    escape_heading_line,
+    escape_headings,
+    heading_and_text,
+    keep_verbatim,
+    whole_characters,
+)
 
 HEADING = re.compile(
     r"\s*[\[［【]\s*/?\s*(SYSTEM|CONTEXT|KNOWLEDGE|USER|ASSISTANT|TOOL)\s*[\]］】]", re.IGNORECASE
@@ -32,7 +38,7 @@ MIXED = st.lists(PIECES | ANYTHING, max_size=8).map("".join)
 
 
 def test_a_part_has_its_heading():
-    assert part("USER", "Hello") == "[USER]\nHello"
+    assert heading_and_text("USER", "Hello") == "[USER]\nHello"
 
 
 @pytest.mark.parametrize(
@@ -46,26 +52,26 @@ def test_a_part_has_its_heading():
     ],
 )
 def test_a_line_that_looks_like_a_heading_is_escaped_and_keeps_its_words(forged, escaped):
-    assert sheltered(f"before\n{forged}\nafter") == f"before\n{escaped}\nafter"
+    assert escape_headings(f"before\n{forged}\nafter") == f"before\n{escaped}\nafter"
 
 
 def test_brackets_inside_a_line_are_left_alone():
     text = "see config[USER] and [users]\n[1] a footnote"
-    assert sheltered(text) == verbatim(text) == text
+    assert escape_headings(text) == keep_verbatim(text) == text
 
 
 def test_a_query_keeps_every_other_character():
     text = "  tabs\tand\u200bjoiners 👩‍👩‍👧 \r\n stay  "
-    assert verbatim(text) == text
+    assert keep_verbatim(text) == text
 
 
 @given(MIXED)
 def test_no_text_can_open_a_part_whichever_way_it_breaks_its_lines(text):
-    for made in (sheltered(text), sheltered_line(text), verbatim(text)):
+    for made in (escape_headings(text), escape_heading_line(text), keep_verbatim(text)):
         assert not any(HEADING.match(line) for line in made.splitlines())
         made.encode()
-    assert sheltered(sheltered(text)) == sheltered(text)
-    assert verbatim(verbatim(text)) == verbatim(text)
+    assert escape_headings(escape_headings(text)) == escape_headings(text)
+    assert keep_verbatim(keep_verbatim(text)) == keep_verbatim(text)
 
 
 @given(ANYTHING)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.quoting import fenced, inline_code, line, prose, shortened
+from foreword.compose.quoting import cut_line, fence_code, quote_inline_code, quote_line, quote_prose
 from foreword.text.frame import contained, framed
 
 HOSTILE = st.text(
@@ -24,25 +24,25 @@ HOSTILE = st.text(
     ],
 )
 def test_a_line_that_looks_like_structure_is_escaped(written):
-    assert prose(f"begin\n{written}\nend").split("\n")[1].startswith("\\")
+    assert quote_prose(f"begin\n{written}\nend").split("\n")[1].startswith("\\")
 
 
 @pytest.mark.parametrize("written", ["- a point", "* a point", "1. a point", "-5 degrees", "a # b", "2 * 3"])
 def test_ordinary_lines_stay_as_they_are(written):
-    assert prose(f"begin\n{written}\nend") == f"begin\n{written}\nend"
+    assert quote_prose(f"begin\n{written}\nend") == f"begin\n{written}\nend"
 
 
 def test_blank_lines_go_so_that_an_item_is_one_block():
-    assert prose("one\n\n \n\ttwo\r\n\r\nthree") == "one\ntwo\nthree"
+    assert quote_prose("one\n\n \n\ttwo\r\n\r\nthree") == "one\ntwo\nthree"
 
 
 def test_the_first_line_is_free_when_a_label_stands_before_it():
-    assert prose("# Rules\n# More", begun=True) == "# Rules\n\\# More"
+    assert quote_prose("# Rules\n# More", begun=True) == "# Rules\n\\# More"
 
 
 @given(HOSTILE)
 def test_no_prose_can_change_the_document_around_it(text):
-    for written in prose(text).split("\n"):
+    for written in quote_prose(text).split("\n"):
         assert not re.match(r"\s*(#|>|```|~~~|\*\S)", written)
         assert not re.fullmatch(r"\s*[-=_*](\s*[-=_*])*\s*", written)
         assert "<foreword" not in written.lower()
@@ -50,7 +50,7 @@ def test_no_prose_can_change_the_document_around_it(text):
 
 @given(HOSTILE, st.text(max_size=30))
 def test_a_fence_closes_only_at_its_end(text, language):
-    first, *body, last = fenced(text, language).split("\n")
+    first, *body, last = fence_code(text, language).split("\n")
     assert last == "`" * len(last)
     assert first.startswith(last)
     assert "`" not in first.removeprefix(last)
@@ -59,31 +59,31 @@ def test_a_fence_closes_only_at_its_end(text, language):
 
 def test_code_keeps_its_characters_and_its_indentation():
     code = 'def f(x: List<int>) -> str:\n\t"""A # B."""\n    return "<b>"'
-    assert fenced(code, "python") == f"```python\n{code}\n```"
+    assert fence_code(code, "python") == f"```python\n{code}\n```"
 
 
 def test_code_cannot_close_the_frame_around_a_context():
-    whole = framed(fenced("x = '</foreword-context>'"))
+    whole = framed(fence_code("x = '</foreword-context>'"))
     assert whole.count("</foreword-context>") == 1
-    assert "foreword-context" not in fenced("# </FOREWORD-context>").lower()
+    assert "foreword-context" not in fence_code("# </FOREWORD-context>").lower()
 
 
 def test_a_name_in_a_line_cannot_end_its_quotation():
-    assert inline_code("a`b\n`c") == "`a'b 'c`"
-    assert len(inline_code("x" * 999)) <= 162
+    assert quote_inline_code("a`b\n`c") == "`a'b 'c`"
+    assert len(quote_inline_code("x" * 999)) <= 162
 
 
 def test_a_line_is_one_line_and_may_be_short():
-    assert line("a\nb") == "a b"
-    assert line("many words in a row", 14) == "many words..."
+    assert quote_line("a\nb") == "a b"
+    assert quote_line("many words in a row", 14) == "many words..."
 
 
 @given(st.text(max_size=80), st.integers(4, 60))
 def test_what_is_shortened_is_short(text, most):
-    assert len(shortened(text, most)) <= most
+    assert len(cut_line(text, most)) <= most
 
 
 @given(st.text(st.sampled_from("ab -_.,;:()'\"/+=%?$@^&#*!<[`\t\nforewdcntx"), max_size=60) | HOSTILE)
 def test_plain_words_take_a_short_way_to_the_same_place(text):
-    assert line(text) == contained(text)
-    assert line(f"{text}foreword-context {text}") == contained(f"{text}foreword-context {text}")
+    assert quote_line(text) == contained(text)
+    assert quote_line(f"{text}foreword-context {text}") == contained(f"{text}foreword-context {text}")

@@ -2,36 +2,36 @@ from __future__ import annotations
 
 import pytest
 
+from foreword.compose.compress import (
+    Means,
+    drop_details,
+    drop_history,
+    drop_repeated_turns,
+    drop_summary,
+    keep_best_recalled,
+    keep_top_chunks,
+    keep_top_entities,
+    shorten_last_turn,
+    summarise_older,
+    tidy_turns,
+)
 from foreword.compose.entity_context import EntityContextFormatter
 from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig
 from foreword.compose.knowledge_chunk import DocumentSource, knowledge_chunk
 from foreword.compose.prompt import ContextContent
-from foreword.compose.reductions import (
-    Means,
-    best_recalled,
-    fewer_details,
-    last_turn_shortened,
-    older_summarised,
-    tidy,
-    top_chunks,
-    top_entities,
-    without_history,
-    without_repeats,
-    without_summary,
-)
 from foreword.types import Entity, ResolvedEntity, Turn
 
 STEPS = (
-    tidy,
-    without_repeats,
-    fewer_details,
-    top_chunks(1),
-    top_entities(1),
-    older_summarised(1, 50),
-    best_recalled(1),
-    without_summary,
-    last_turn_shortened,
-    without_history,
+    tidy_turns,
+    drop_repeated_turns,
+    drop_details,
+    keep_top_chunks(1),
+    keep_top_entities(1),
+    summarise_older(1, 50),
+    keep_best_recalled(1),
+    drop_summary,
+    shorten_last_turn,
+    drop_history,
 )
 
 
@@ -79,16 +79,16 @@ def test_what_is_left_of_a_history_is_counted_anew(step, content, means, tokens)
 
 
 def test_the_best_chunks_and_entities_stay(content, means):
-    chunks, words = top_chunks(2)(content, means)
+    chunks, words = keep_top_chunks(2)(content, means)
     assert [chunk.chunk_id for chunk in chunks.rag_chunks] == ["c1", "c2"]
     assert words == "1 knowledge chunk"
-    entities, words = top_entities(1)(content, means)
+    entities, words = keep_top_entities(1)(content, means)
     assert [entity.entity_id for entity in entities.entities] == ["e2"]
     assert words == "2 entities"
 
 
 def test_the_best_of_the_recalled_turns_stay_in_the_order_they_were_said(content, means):
-    made, words = best_recalled(2)(content, means)
+    made, words = keep_best_recalled(2)(content, means)
     assert [turn.turn_id for turn in made.history.recalled] == ["t1", "t3"]
     assert words == "1 recalled turn"
 
@@ -97,7 +97,7 @@ def test_a_chunk_that_a_better_one_contains_is_a_repeat(means, tokens):
     source = DocumentSource("d", "Guide")
     long = knowledge_chunk("long", source, "Row F is wide.\nRow G is not.", 0.9, tokens)
     short = knowledge_chunk("short", source, "is wide. Row  G", 0.8, tokens)
-    made, words = without_repeats(ContextContent("Why?", rag_chunks=(long, short)), means)
+    made, words = drop_repeated_turns(ContextContent("Why?", rag_chunks=(long, short)), means)
     assert made.rag_chunks == (long,)
     assert words == "1 repeated knowledge chunk"
 
@@ -106,7 +106,7 @@ def test_the_new_summary_has_something_of_the_old_and_is_at_most_half_of_what_it
     content, means, tokens
 ):
     old = content.history
-    made, words = older_summarised(1, 1000)(content, means)
+    made, words = summarise_older(1, 1000)(content, means)
     assert words == "5 older turns but for a summary"
     assert [turn.turn_id for turn in made.history.recent_turns] == ["t11"]
     assert made.history.summary.startswith("We spoke of seat 0")
@@ -116,7 +116,7 @@ def test_the_new_summary_has_something_of_the_old_and_is_at_most_half_of_what_it
 
 
 def test_a_summary_that_is_too_long_is_shortened_even_with_no_turn_to_add(content, means, tokens):
-    once, _ = older_summarised(1, 1000)(content, means)
-    made, words = older_summarised(1, 20)(once, means)
+    once, _ = summarise_older(1, 1000)(content, means)
+    made, words = summarise_older(1, 20)(once, means)
     assert words == "some of the summary"
     assert tokens.count(made.history.summary or "") <= 20

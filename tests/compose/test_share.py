@@ -6,11 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.share import LEAST_COST, MAX_ITEM_FRACTION, WEIGHTS, allowances, chosen, item_cap
+from foreword.compose.assembly import (
+    MAX_ITEM_FRACTION,
+    MIN_COST_TOKENS,
+    WEIGHTS,
+    allowances,
+    choose_items,
+    item_cap,
+)
 
 SOURCES = tuple(WEIGHTS)
 COSTS = st.dictionaries(
-    st.sampled_from(SOURCES), st.lists(st.integers(LEAST_COST, 900), max_size=20), max_size=5
+    st.sampled_from(SOURCES), st.lists(st.integers(MIN_COST_TOKENS, 900), max_size=20), max_size=5
 )
 
 
@@ -21,7 +28,7 @@ def ranks(costs):
 def picked(costs, budget):
     given = allowances({source: WEIGHTS[source] for source in costs}, costs, budget)
     capped = {s: [min(cost, item_cap(given[s])) for cost in each] for s, each in costs.items()}
-    return chosen(ranks(costs), lambda source, at, _: capped[source][at], given, budget), capped, given
+    return choose_items(ranks(costs), lambda source, at, _: capped[source][at], given, budget), capped, given
 
 
 def test_hungry_sources_are_given_what_the_document_says():
@@ -57,27 +64,29 @@ def test_alone_an_item_that_is_too_long_has_its_quarter():
 
 def test_what_is_too_long_is_passed_over_and_the_rest_goes_on():
     costs = [40, 90, 50]
-    taken = chosen({"memory": [3, 2, 1]}, lambda _, at, __: costs[at], {"memory": 100}, 100)
+    taken = choose_items({"memory": [3, 2, 1]}, lambda _, at, __: costs[at], {"memory": 100}, 100)
     assert taken == {"memory": [0, 2]}
 
 
 def test_what_is_left_goes_to_the_best_that_was_passed_over():
     costs = {"memory": [80], "code": [60, 50, 50]}
     order = {"memory": [0.1], "code": [0.9, 0.2, 0.8]}
-    taken = chosen(order, lambda source, at, _: costs[source][at], {"memory": 80, "code": 60}, 200)
+    taken = choose_items(order, lambda source, at, _: costs[source][at], {"memory": 80, "code": 60}, 200)
     assert taken == {"memory": [0], "code": [0, 2]}
 
 
 def test_nobody_asks_what_cannot_fit_would_cost():
     asked = []
-    taken = chosen({"memory": [3, 2, 1]}, lambda _, at, __: asked.append(at) or 95, {"memory": 100}, 100)
+    taken = choose_items(
+        {"memory": [3, 2, 1]}, lambda _, at, __: asked.append(at) or 95, {"memory": 100}, 100
+    )
     assert taken == {"memory": [0]}
     assert asked == [0]
 
 
 def test_a_cost_that_is_too_much_need_not_be_known():
     costs = [40, None, 50]
-    taken = chosen({"memory": [3, 2, 1]}, lambda _, at, __: costs[at], {"memory": 100}, 100)
+    taken = choose_items({"memory": [3, 2, 1]}, lambda _, at, __: costs[at], {"memory": 100}, 100)
     assert taken == {"memory": [0, 2]}
 
 

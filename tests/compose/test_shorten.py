@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.compose.assembled import SPARE
-from foreword.compose.quoting import fenced, prose
-from foreword.compose.shorten import shortened
+from foreword.compose.quoting import fence_code, quote_prose
+from foreword.compose.shorten import shorten_markdown
 from foreword.text.tokens import TiktokenTokenizer
 
 TOKENS = TiktokenTokenizer()
 NOTE = "*(truncated, see full at shop/holds.py:12)*"
-CODE = "**function** `f` in `a.py:1`\n" + fenced("def f():\n" + "    call_something(again)\n" * 80, "python")
+CODE = "**function** `f` in `a.py:1`\n" + fence_code(
+    "def f():\n" + "    call_something(again)\n" * 80, "python"
+)
 
 
 def fences(text):
@@ -31,25 +33,25 @@ def fences(text):
 
 
 def test_what_fits_is_left_alone():
-    assert shortened("short", 10, NOTE, TOKENS) == "short"
+    assert shorten_markdown("short", 10, NOTE, TOKENS) == "short"
 
 
 def test_a_long_text_ends_between_words_and_says_where_the_rest_is():
-    short = shortened("word " * 400, 60, NOTE, TOKENS)
+    short = shorten_markdown("word " * 400, 60, NOTE, TOKENS)
     assert TOKENS.count(short) <= 60
     assert short.endswith(f"word...\n\n{NOTE}")
 
 
 @pytest.mark.parametrize("tokens", range(24, 200, 7))
 def test_a_cut_inside_a_fence_closes_it(tokens):
-    short = shortened(CODE, tokens, NOTE, TOKENS)
+    short = shorten_markdown(CODE, tokens, NOTE, TOKENS)
     assert fences(short) is None
     assert TOKENS.count(short) <= tokens
     assert NOTE in short
 
 
 def test_code_is_cut_between_lines():
-    body = shortened(CODE, 120, NOTE, TOKENS).split("```python\n")[1]
+    body = shorten_markdown(CODE, 120, NOTE, TOKENS).split("```python\n")[1]
     assert body.startswith("def f():\n    call_something(again)\n")
     assert "call_something(again)\n...\n```\n\n" in body
 
@@ -58,7 +60,7 @@ def test_a_list_loses_a_little_of_every_line_and_none_of_them():
     long = "words that go on " * 30
     names = ("Goal", "Hypothesis", "Action", "Prediction", "Outcome", "Surprise", "Lesson")
     story = "**Experience**: debugging | ask-user\n" + "\n".join(f"- **{name}**: {long}" for name in names)
-    short = shortened(story, 160, NOTE, TOKENS)
+    short = shorten_markdown(story, 160, NOTE, TOKENS)
     assert TOKENS.count(short) <= 160
     assert all(f"- **{name}**: words" in short for name in names)
     assert short.endswith(NOTE)
@@ -75,7 +77,7 @@ def named(text):
 
 @pytest.mark.parametrize("tokens", range(60, 400, 9))
 def test_what_can_be_spared_goes_before_what_it_is_told_for_and_that_says_something(tokens):
-    short = shortened(STORY, tokens, NOTE, TOKENS, SPARE)
+    short = shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)
     assert TOKENS.count(short) <= tokens
     assert {"Outcome", "Surprise", "Root cause"} <= set(named(short))
     assert all(len(line) > 40 for line in short.split("\n") if line.startswith("- "))
@@ -83,23 +85,23 @@ def test_what_can_be_spared_goes_before_what_it_is_told_for_and_that_says_someth
 
 def test_what_is_missed_least_goes_first():
     lost = [
-        next(iter(set(NAMES) - set(named(shortened(STORY, tokens, NOTE, TOKENS, SPARE)))), None)
+        next(iter(set(NAMES) - set(named(shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)))), None)
         for tokens in range(250, 150, -1)
     ]
     assert next(filter(None, lost)) == "Action"
-    few = [named(shortened(STORY, tokens, NOTE, TOKENS, SPARE)) for tokens in (200, 140, 110)]
+    few = [named(shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)) for tokens in (200, 140, 110)]
     assert all(set(less) < set(more) for more, less in itertools.pairwise(few))
 
 
 def test_the_note_goes_before_a_line_does_that_cannot_be_spared():
-    short = shortened(STORY, 50, NOTE, TOKENS, SPARE)
+    short = shorten_markdown(STORY, 50, NOTE, TOKENS, SPARE)
     assert named(short) == ["Outcome", "Surprise", "Root cause"]
     assert NOTE not in short
 
 
 @pytest.mark.parametrize("tokens", range(24, 46, 3))
 def test_with_hardly_any_room_it_is_the_outcome_that_is_begun(tokens):
-    short = shortened(STORY, tokens, NOTE, TOKENS, SPARE)
+    short = shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)
     assert TOKENS.count(short) <= tokens
     assert short.split("\n")[1].startswith("- **Outcome**")
 
@@ -108,12 +110,12 @@ def test_a_line_of_ours_is_there_whole_or_not_at_all():
     commit = (
         "**Commit** `abc` by Priya\nTake the lock\n*Files: " + "some/long/path/to/a/file.py, " * 9 + "...*"
     )
-    short = shortened(commit, 60, NOTE, TOKENS)
+    short = shorten_markdown(commit, 60, NOTE, TOKENS)
     assert short == f"**Commit** `abc` by Priya\nTake the lock...\n\n{NOTE}"
 
 
 def test_with_no_room_for_a_note_there_is_none():
-    short = shortened("word " * 100, 8, NOTE, TOKENS)
+    short = shorten_markdown("word " * 100, 8, NOTE, TOKENS)
     assert TOKENS.count(short) <= 8
     assert "truncated" not in short
 
@@ -124,8 +126,8 @@ def test_with_no_room_for_a_note_there_is_none():
     st.integers(20, 120),
 )
 def test_whatever_is_cut_is_within_its_tokens_whole_in_form_and_text(text, code, tokens):
-    item = f"**Memory**: {prose(text, begun=True)}" if not code else "**code**\n" + fenced(text)
-    short = shortened(item, tokens, NOTE, TOKENS)
+    item = f"**Memory**: {quote_prose(text, begun=True)}" if not code else "**code**\n" + fence_code(text)
+    short = shorten_markdown(item, tokens, NOTE, TOKENS)
     assert TOKENS.count(short) <= max(tokens, 12)
     assert fences(short) is None
     assert short.encode().decode() == short

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.compose.telling import Told, told
+from foreword.compose.history import Summary, summarise
 from foreword.types import Turn
 
 TURNS = [Turn("The oven is broken."), Turn("Noted.", "assistant")]
@@ -21,11 +21,11 @@ class Says:
 
 
 def test_what_a_summarizer_tells_is_told():
-    assert told(Says("The oven is broken."), TURNS, 20) == Told("The oven is broken.")
+    assert summarise(Says("The oven is broken."), TURNS, 20) == Summary("The oven is broken.")
 
 
 def test_halves_of_characters_are_not_told():
-    assert told(Says("oven \ud83d"), TURNS, 20).text == "oven "
+    assert summarise(Says("oven \ud83d"), TURNS, 20).text == "oven "
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def test_halves_of_characters_are_not_told():
     ],
 )
 def test_one_that_fails_tells_nothing_and_the_log_says_why(answer, problem, caplog):
-    assert told(Says(answer), TURNS, 20) == Told("", problem)
+    assert summarise(Says(answer), TURNS, 20) == Summary("", problem)
     assert problem in caplog.text
 
 
 def test_whoever_interrupts_is_not_held_up():
     with pytest.raises(KeyboardInterrupt):
-        told(Says(KeyboardInterrupt()), TURNS, 20)
+        summarise(Says(KeyboardInterrupt()), TURNS, 20)

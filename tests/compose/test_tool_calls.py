@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from foreword.compose.tool_calls import ToolCall, tool_calls
+from foreword.compose.turns import ToolCall, tool_calls
 from foreword.types import Turn
 
 

@@ -4,7 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreword.compose.turns import TurnStyle, TurnWording, blocks, chronological, same, tidied
+from foreword.compose.turns import (
+    TurnStyle,
+    TurnWording,
+    exchange_blocks,
+    in_order_of_time,
+    say_the_same,
+    tidy_text,
+)
 from foreword.types import Turn
 
 USER, ASKS, ANSWER, SAYS = (
@@ -21,7 +28,7 @@ def wording(tokens):
 
 
 def test_turns_that_belong_together_come_at_once_from_the_newest_back():
-    assert list(blocks([USER, ASKS, ANSWER, ANSWER, SAYS])) == [
+    assert list(exchange_blocks([USER, ASKS, ANSWER, ANSWER, SAYS])) == [
         (4, [SAYS]),
         (1, [ASKS, ANSWER, ANSWER]),
         (0, [USER]),
@@ -29,17 +36,17 @@ def test_turns_that_belong_together_come_at_once_from_the_newest_back():
 
 
 def test_answers_that_nobody_asked_for_stand_alone():
-    assert list(blocks([ANSWER, USER, ANSWER])) == [(2, [ANSWER]), (1, [USER]), (0, [ANSWER])]
+    assert list(exchange_blocks([ANSWER, USER, ANSWER])) == [(2, [ANSWER]), (1, [USER]), (0, [ANSWER])]
 
 
 def test_only_turns_before_the_end_come():
-    assert list(blocks([USER, ASKS, SAYS], 2)) == [(1, [ASKS]), (0, [USER])]
+    assert list(exchange_blocks([USER, ASKS, SAYS], 2)) == [(1, [ASKS]), (0, [USER])]
 
 
 def test_silence_does_not_come():
     silent = Turn(" " * 500 + "\u200b")
-    assert list(blocks([USER, silent])) == [(0, [USER])]
-    assert list(blocks([Turn(" " * 500 + "word")]))
+    assert list(exchange_blocks([USER, silent])) == [(0, [USER])]
+    assert list(exchange_blocks([Turn(" " * 500 + "word")]))
 
 
 def test_a_line_says_when_and_who_as_far_as_it_is_wanted_and_known(wording):
@@ -62,14 +69,14 @@ def test_a_turn_that_does_not_fit_is_not_worded_unless_it_may_be_shortened(wordi
 
 def test_empty_space_goes_and_the_shape_of_code_stays(wording, tokens):
     turn = wording.word(Turn("def f():\n\n\n    return  1   \n"), TurnStyle(), 99)
-    made = tidied(turn, tokens)
+    made = tidy_text(turn, tokens)
     assert made.formatted == "User: def f():\n      return 1"
     assert made.tokens == tokens.count(made.formatted) < turn.tokens
 
 
 def test_copies_of_a_turn_are_the_same():
-    assert same(Turn("a", turn_id="t1")) == same(Turn("b", turn_id="t1"))
-    assert same(Turn("a")) == same(Turn("a")) != same(Turn("b"))
+    assert say_the_same(Turn("a", turn_id="t1")) == say_the_same(Turn("b", turn_id="t1"))
+    assert say_the_same(Turn("a")) == say_the_same(Turn("a")) != say_the_same(Turn("b"))
 
 
 def test_turns_are_ordered_by_their_place_and_before_it_by_their_time(wording):
@@ -77,4 +84,4 @@ def test_turns_are_ordered_by_their_place_and_before_it_by_their_time(wording):
     early = Turn("e", timestamp=datetime(2026, 1, 1, tzinfo=UTC))
     late = Turn("l", timestamp=datetime(2026, 1, 2))  # noqa: DTZ001
     worded = [wording.word(turn, TurnStyle(), 9) for turn in (second, late, first, early)]
-    assert [each.content for each in chronological(worded, [first, second])] == ["e", "l", "1", "2"]
+    assert [each.content for each in in_order_of_time(worded, [first, second])] == ["e", "l", "1", "2"]

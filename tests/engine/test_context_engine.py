@@ -7,19 +7,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from foreword import (
-    CacheConfig,
     ContextEngine,
     ContextOptions,
     ContextTemplate,
-    EmbeddingError,
     Item,
-    SearchError,
     SearchOptions,
     Settings,
     Source,
-    TemplateNotFound,
     ValidationError,
 )
+from foreword.engine import CacheConfig
+from foreword.errors import EmbeddingError, SearchError, TemplateNotFound
 from foreword.recall.rank import MemoryRanker
 from foreword.testing import HashEmbeddings, WordTokens
 
@@ -559,7 +557,8 @@ def test_the_bundled_encoder_finds_by_meaning(home):
 
 
 def test_settings_choose_the_provider(home, monkeypatch):
-    from foreword import MissingExtra, OpenAIEmbeddingProvider
+    from foreword.engine import OpenAIEmbeddingProvider
+    from foreword.errors import MissingExtra
 
     remote = ContextEngine(settings=Settings(home=home, embedding="openai", embedding_key="k"))
     assert isinstance(remote._dense.provider, OpenAIEmbeddingProvider)

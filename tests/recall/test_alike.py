@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.recall.alike import twins
+from foreword.recall.alike import find_twins
 from foreword.text.words import fold
 from foreword_measure.speed import corpus
 
@@ -18,7 +18,7 @@ LEAST_RECALL, LEAST_PRECISION = 0.95, 0.99
 
 
 def alike(one, other):
-    return 1 in twins([one, other]).get(0, set())
+    return 1 in find_twins([one, other]).get(0, set())
 
 
 # A generator of texts and of their disguises ------------------------------------------------------------
@@ -92,7 +92,7 @@ def measured(disguise, seed):
     chance = random.Random(seed)
     originals = texts(chance, BASES)
     copies = [disguise(chance, text) for text in originals]
-    found = twins([*originals, *copies])
+    found = find_twins([*originals, *copies])
     pairs = {(one, other) for one, others in found.items() for other in others if one < other}
     planted = {(at, at + len(originals)) for at in range(len(originals))}
     return len(pairs & planted) / len(planted), len(pairs & planted) / (len(pairs) or 1)
@@ -124,7 +124,7 @@ PLACES = ("Lisbon", "Nuremberg", "Oslo", "Ghent", "Turku", "Porto", "Basel", "Kr
 def test_what_is_said_of_two_things_is_two_things(template):
     told = zip(THINGS, NAMES, PLACES, strict=True)
     written = [template.format(thing=thing, Name=name, Place=place) for thing, name, place in told]
-    assert twins(written) == {}
+    assert find_twins(written) == {}
 
 
 @pytest.mark.parametrize("template", SAID_OF)
@@ -188,7 +188,7 @@ def test_long_texts_that_part_early_are_not_alike():
 
 @given(st.lists(st.text(max_size=60), max_size=8))
 def test_being_alike_is_mutual_and_never_to_oneself(written):
-    found = twins(written)
+    found = find_twins(written)
     for one, others in found.items():
         assert one not in others
         assert all(one in found[other] for other in others)

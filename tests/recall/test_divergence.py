@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.errors import ValidationError
-from foreword.recall.divergence import DivergenceDetector, shift, signs
-from foreword.recall.fuse import UNRELATED
-from foreword.recall.spoken import said
+from foreword.recall.divergence import DivergenceDetector, read_utterance, shift_probability, signs
+from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 from foreword.types import Item, Query, Source
@@ -142,45 +141,52 @@ def test_replies_and_pronouns_never_diverge(prompt):
 
 
 def test_the_less_alike_the_likelier_a_shift():
-    recent = [said(text, HERE) for _, text in TALK]
-    chances = [shift(said(PROMPT, towards(cosine)), recent) for cosine in (1.0, 0.8, 0.6, 0.4)]
+    recent = [read_utterance(text, HERE) for _, text in TALK]
+    chances = [
+        shift_probability(read_utterance(PROMPT, towards(cosine)), recent) for cosine in (1.0, 0.8, 0.6, 0.4)
+    ]
     assert chances == sorted(chances)
     assert chances[0] < 0.1 < 0.8 < chances[-1]
 
 
 def test_an_answer_to_a_question_is_less_likely_a_shift_than_the_same_after_a_statement():
-    prompt = said("The red car in the garage", STRANGE)
-    after = {text: shift(prompt, [said(text, HERE)]) for text in ("It is late today.", "Is it late today?")}
+    prompt = read_utterance("The red car in the garage", STRANGE)
+    after = {
+        text: shift_probability(prompt, [read_utterance(text, HERE)])
+        for text in ("It is late today.", "Is it late today?")
+    }
     assert after["Is it late today?"] < after["It is late today."]
     # One's own question waits for the other's answer, and an offer waits for nothing.
-    assert signs(prompt, [said("Is it late today?", HERE, own=True)]).pending == 0
-    assert signs(prompt, [said("Is there anything else?", HERE)]).pending == 0
-    assert signs(prompt, [said("Is it late today?", HERE)]).pending == 1
+    assert signs(prompt, [read_utterance("Is it late today?", HERE, own=True)]).pending == 0
+    assert signs(prompt, [read_utterance("Is there anything else?", HERE)]).pending == 0
+    assert signs(prompt, [read_utterance("Is it late today?", HERE)]).pending == 1
 
 
 def test_what_has_just_shifted_does_not_shift_again():
-    prompt = said(PROMPT, STRANGE)
-    at_home = [said("We bake bread.", HERE), said("Bread needs salt.", HERE)]
-    adrift = [said("We bake bread.", (0.0, 1.0)), said("Bread needs salt.", HERE)]
-    assert shift(prompt, adrift) < shift(prompt, at_home)
+    prompt = read_utterance(PROMPT, STRANGE)
+    at_home = [read_utterance("We bake bread.", HERE), read_utterance("Bread needs salt.", HERE)]
+    adrift = [read_utterance("We bake bread.", (0.0, 1.0)), read_utterance("Bread needs salt.", HERE)]
+    assert shift_probability(prompt, adrift) < shift_probability(prompt, at_home)
 
 
 def test_only_turns_near_enough_are_compared():
-    told = said("Something else entirely happened there", HERE)
-    old = said(PROMPT, STRANGE)
-    assert signs(old, [old, told, told, told]).near == pytest.approx((0.45 - UNRELATED) / (1 - UNRELATED))
+    told = read_utterance("Something else entirely happened there", HERE)
+    old = read_utterance(PROMPT, STRANGE)
+    assert signs(old, [old, told, told, told]).near == pytest.approx(
+        (0.45 - UNRELATED_COSINE) / (1 - UNRELATED_COSINE)
+    )
     assert signs(old, [told, old, told, told]).near == pytest.approx(1.0)
 
 
 def test_nothing_is_left_where_nothing_was_said():
-    assert shift(said(PROMPT), []) == 0
+    assert shift_probability(read_utterance(PROMPT), []) == 0
     assert DivergenceDetector().detect(PROMPT, [], NOW) is None
 
 
 @pytest.mark.parametrize("vector", [(), (1.0, 0.0, 0.0)])
 def test_vectors_that_cannot_be_compared_are_not(vector):
-    prompt, recent = said(PROMPT, STRANGE), [said(text, vector) for _, text in TALK]
-    assert shift(prompt, recent) == shift(replace(prompt, vector=()), recent)
+    prompt, recent = read_utterance(PROMPT, STRANGE), [read_utterance(text, vector) for _, text in TALK]
+    assert shift_probability(prompt, recent) == shift_probability(replace(prompt, vector=()), recent)
 
 
 def test_a_last_turn_without_a_vector_leaves_it_to_the_words():
@@ -192,16 +198,16 @@ def test_a_last_turn_without_a_vector_leaves_it_to_the_words():
 
 
 def test_an_encoder_that_holds_strangers_for_alike_is_stretched():
-    told = [said(text, HERE) for _, text in TALK]
-    assert shift(said(PROMPT, towards(0.9)), told, unrelated=0.9) == pytest.approx(
-        shift(said(PROMPT, towards(UNRELATED)), told)
+    told = [read_utterance(text, HERE) for _, text in TALK]
+    assert shift_probability(read_utterance(PROMPT, towards(0.9)), told, unrelated=0.9) == pytest.approx(
+        shift_probability(read_utterance(PROMPT, towards(UNRELATED_COSINE)), told)
     )
 
 
 @given(st.text(), st.lists(st.text(), max_size=8), st.floats(-1, 1), st.floats(-0.5, 0.999))
 def test_a_chance_is_a_probability_whatever_is_said(prompt, recent, cosine, unrelated):
-    turns = [said(text, HERE if len(text) % 3 else ()) for text in recent]
-    assert 0 <= shift(said(prompt, towards(cosine)), turns, unrelated) <= 1
+    turns = [read_utterance(text, HERE if len(text) % 3 else ()) for text in recent]
+    assert 0 <= shift_probability(read_utterance(prompt, towards(cosine)), turns, unrelated) <= 1
 
 
 # What counts as the recent talk

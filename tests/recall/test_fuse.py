@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.recall.fuse import BLENDS, OTHER, UNRELATED, Blend, fuse
+from foreword.recall.fuse import BLENDS, OTHER, UNRELATED_COSINE, Blend, fuse
 from foreword.spaces.time import HourSpace, RecencySpace
 from foreword.types import KINDS, Found, Item
 
@@ -35,12 +35,12 @@ def fused(given_, now, question="what", **more):
 
 
 def order(hits):
-    return [hit.item.id for hit in hits]
+    return [hit.memory.id for hit in hits]
 
 
 def test_an_item_has_its_rank_and_score_in_every_space():
     best = fused(found(cosines={"a": 0.8, "b": 0.6}, lexical=["a", "c"]), NOW)[0]
-    assert best.item.id == "a"
+    assert best.memory.id == "a"
     assert best.ranks == {"semantic": 1, "lexical": 1}
     assert best.weighted_agreement == 2.0
     assert best.scores["lexical"] == 1.0
@@ -70,10 +70,10 @@ def test_a_good_neighbour_lifts_an_item():
     beside = fused(
         found("turn", cosines={"a": 0.8, "b": 0.6, "c": 0.6}, beside={"a": {"b": 0.5}, "b": {"a": 0.5}}), NOW
     )
-    gained = {hit.item.id: hit.scores["blend"] for hit in beside}
+    gained = {hit.memory.id: hit.scores["blend"] for hit in beside}
     assert order(beside) == ["a", "b", "c"]
-    assert gained["b"] > next(hit.scores["blend"] for hit in alone if hit.item.id == "b")
-    assert gained["c"] == next(hit.scores["blend"] for hit in alone if hit.item.id == "c")
+    assert gained["b"] > next(hit.scores["blend"] for hit in alone if hit.memory.id == "b")
+    assert gained["c"] == next(hit.scores["blend"] for hit in alone if hit.memory.id == "c")
 
 
 def test_the_time_a_question_speaks_of_counts_a_little():
@@ -92,7 +92,7 @@ def test_the_event_a_question_names_divides_the_answers():
 
 
 def test_another_encoders_strangers_are_put_where_ours_are():
-    ours = fused(found(cosines={"a": UNRELATED, "b": 1.0}), NOW)
+    ours = fused(found(cosines={"a": UNRELATED_COSINE, "b": 1.0}), NOW)
     theirs = fused(found(cosines={"a": 0.1, "b": 1.0}), NOW, unrelated=0.1)
     assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs])
 
@@ -146,7 +146,7 @@ def test_a_question_that_names_nothing_stands_between_the_two():
 
 def test_being_the_best_of_a_bad_lot_orders_but_does_not_convince():
     code = {"a": 0.6, "b": 0.62}
-    plain = {hit.item.id: hit for hit in fused(found(kind="code", cosines=code), NOW)}
+    plain = {hit.memory.id: hit for hit in fused(found(kind="code", cosines=code), NOW)}
     listed = found(kind="code", cosines=code)
     listed = Found(listed.items, {**listed.lists, "identifiers": (("a", 0.02),)}, (), listed.measures)
     hits = fused(listed, NOW)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.recall.news import is_news, joined, telling
+from foreword.recall.news import concatenate, is_news, shaped_words
 
 
 def tells(one, other):
-    return is_news(telling(one), telling(other))
+    return is_news(shaped_words(one), shaped_words(other))
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,6 @@ def test_any_two_texts_can_be_asked_and_none_is_news_to_itself(one, other):
 
 @given(st.lists(st.text(max_size=30), max_size=5))
 def test_joined_tellings_have_all_words_in_order(lines):
-    assert joined(map(telling, lines)).words == tuple(word for line in lines for word in telling(line).words)
+    assert concatenate(map(shaped_words, lines)).words == tuple(
+        word for line in lines for word in shaped_words(line).words
+    )

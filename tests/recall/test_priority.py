@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.candidate import InjectionCandidate, InjectionCategory
+from foreword.compose.budget import InjectionCandidate, InjectionCategory
 from foreword.errors import ValidationError
 from foreword.recall.priority import MMR_LAMBDA, DiversityBonus, PriorityRanker, RecencyFactor
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from foreword.recall.fuse import fuse
-from foreword.recall.rerank import MOST, rerank
+from foreword.recall.rerank import MAX_READ, rerank
 from foreword.types import Found, Item, Query
 
 NOW = datetime(2026, 1, 15, tzinfo=UTC)
@@ -34,7 +34,7 @@ def ranked(given, judge, question="who"):
 
 def test_what_the_cross_encoder_likes_comes_first_and_says_so():
     hits = ranked(found("a", "b", "c"), Judge(likes="words of c"))
-    assert [hit.item.id for hit in hits] == ["c", "a", "b"]
+    assert [hit.memory.id for hit in hits] == ["c", "a", "b"]
     assert hits[0].scores["rerank"] == 8.0
     assert hits[0].score > 0.2 > hits[1].score
 
@@ -54,18 +54,18 @@ def test_kinds_it_cannot_judge_are_not_read():
 
 def test_no_more_are_read_than_help():
     judge = Judge()
-    ranked(found(*(f"n{number}" for number in range(MOST + 20))), judge)
-    assert len(judge.read) == MOST
+    ranked(found(*(f"n{number}" for number in range(MAX_READ + 20))), judge)
+    assert len(judge.read) == MAX_READ
 
 
 def test_what_was_not_read_in_time_stands_behind_what_was():
     hits = ranked(found("a", "b", "c"), Judge(likes="b", most=2))
-    assert hits[0].item.id == "b"
-    assert "rerank" not in next(hit for hit in hits if hit.item.id == "c").scores
+    assert hits[0].memory.id == "b"
+    assert "rerank" not in next(hit for hit in hits if hit.memory.id == "c").scores
 
 
 def test_when_there_was_no_time_at_all_the_first_order_stays():
-    assert [hit.item.id for hit in ranked(found("a", "b"), Judge(most=0))] == ["a", "b"]
+    assert [hit.memory.id for hit in ranked(found("a", "b"), Judge(most=0))] == ["a", "b"]
 
 
 def test_a_long_question_is_read_by_its_title():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.recall.stale import refresh_from_files
+from foreword.recall.dedupe import refresh_from_files
 from foreword.types import Item, SearchResult
 
 

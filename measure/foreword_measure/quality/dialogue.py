@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foreword.compose.parts import sheltered
+from foreword.compose.parts import escape_headings
 from foreword.errors import ValidationError
 from foreword.recipes.dialogue.prompt import inject_context
 from foreword.recipes.dialogue.session import Session
@@ -156,7 +156,7 @@ def _shown(prompt: InjectedContext) -> frozenset[str]:
     return frozenset(
         turn.turn_id
         for turn in (*history.recalled, *history.recent_turns)
-        if turn.content == sheltered(turn.turn.text).strip()
+        if turn.content == escape_headings(turn.turn.text).strip()
     )
 
 

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foreword.errors import ValidationError
-from foreword.recall.divergence import DivergenceDetector, shift, signs
-from foreword.recall.fuse import UNRELATED
-from foreword.recall.spoken import said
+from foreword.recall.divergence import DivergenceDetector, read_utterance, shift_probability, signs
+from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.spaces.dense import DenseSpace
 from foreword.types import Item, Query
 from foreword_measure.quality import boundaries, metrics, runs, shift_tables
@@ -31,7 +30,7 @@ from foreword_measure.quality.shift_tables import BETA, OURS, Guessed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from foreword.recall.spoken import Said
+    from foreword.recall.divergence import Utterance
     from foreword.spaces.providers import EmbeddingProvider
     from foreword_measure.quality.runs import Progress
     from foreword_measure.report import Report
@@ -61,10 +60,10 @@ class Heard:
     """A dialogue as the detector meets it: each turn as it is stored, and each as a prompt."""
 
     dialogue: Dialogue
-    items: tuple[Said, ...]
-    prompts: tuple[Said, ...]
+    items: tuple[Utterance, ...]
+    prompts: tuple[Utterance, ...]
 
-    def places(self) -> Iterator[tuple[Said, tuple[Said, ...]]]:
+    def places(self) -> Iterator[tuple[Utterance, tuple[Utterance, ...]]]:
         """Every turn after the first as a prompt, with what was said before it."""
         for at in range(1, len(self.prompts)):
             yield self.prompts[at], self.items[:at]
@@ -119,7 +118,7 @@ def measure(
     ):
         dense = next((space for space in engine.kit.spaces if isinstance(space, DenseSpace)), None)
         heard = hear(dialogues, dense, progress)
-    unrelated = (dense and dense.unrelated) or UNRELATED
+    unrelated = (dense and dense.unrelated) or UNRELATED_COSINE
     judge = detector or DivergenceDetector()
     truths = [dialogue.opens for dialogue in dialogues]
     guessed = _uninformed(truths)
@@ -146,13 +145,14 @@ def _dialogue(where: str, line: str) -> Dialogue:
 
 def _heard(dialogue: Dialogue, dense: DenseSpace | None) -> Heard:
     if dense is None:
-        plain = tuple(said(turn) for turn in dialogue.turns)
+        plain = tuple(read_utterance(turn) for turn in dialogue.turns)
         return Heard(dialogue, plain, plain)
     vectors = dense.embed_items([Item(turn, _SCOPE, kind="turn") for turn in dialogue.turns])
-    items = tuple(said(turn, vector) for turn, vector in zip(dialogue.turns, vectors, strict=True))
+    items = tuple(read_utterance(turn, vector) for turn, vector in zip(dialogue.turns, vectors, strict=True))
     asked = (dense.probe(Query(turn, _SCOPE, _NOW)) for turn in dialogue.turns)
     prompts = (
-        said(turn, probe.vector if probe else ()) for turn, probe in zip(dialogue.turns, asked, strict=True)
+        read_utterance(turn, probe.vector if probe else ())
+        for turn, probe in zip(dialogue.turns, asked, strict=True)
     )
     return Heard(dialogue, items, tuple(prompts))
 
@@ -182,7 +182,7 @@ def _from(scores: Sequence[Sequence[float]], least: float) -> Guessed:
 
 
 def _judged(heard: Sequence[Heard], judge: DivergenceDetector, unrelated: float) -> Guessed:
-    chances = [[shift(prompt, past, unrelated) for prompt, past in one.places()] for one in heard]
+    chances = [[shift_probability(prompt, past, unrelated) for prompt, past in one.places()] for one in heard]
     alarms = [
         [judge.alarmed(prompt, chance) for prompt, chance in zip(one.prompts[1:], scores, strict=True)]
         for one, scores in zip(heard, chances, strict=True)

@@ -35,7 +35,7 @@ from foreword.knowledge.experience import (
 )
 from foreword.knowledge.experiences import Experiences
 from foreword.options import SearchOptions
-from foreword.recall.alike import twins
+from foreword.recall.alike import find_twins
 from foreword.recipes.assembled.assembler import TYPES, ContextAssembler, planned
 from foreword.recipes.assembled.searcher import Searcher
 from foreword.recipes.assembled.stages import share_out
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
 
-    from foreword.compose.context_item import FormattedContext
+    from foreword.compose.assembled import FormattedContext
     from foreword.types import Item, Kind
 
 _BATCH, _ROUNDS, _QUESTIONS, _COMPARED, _REPEATED = 500, 3, 5, 200, 20
@@ -148,7 +148,7 @@ def _alone(engine: ContextEngine) -> Samples:
     samples: Samples = defaultdict(list)
     for _ in range(_REPEATED):
         for name, work in (
-            ("dedupe", lambda: twins(texts)),
+            ("dedupe", lambda: find_twins(texts)),
             ("formatting", lambda: _formatted(found, engine)),
         ):
             taken, computing = both_clocks(work)

@@ -20,9 +20,9 @@ from foreword.config import Settings
 from foreword.edges.cli.sample import sample_lines
 from foreword.engine.context_engine import ContextEngine
 from foreword.recall.gaps.detect import find_gap
+from foreword.recall.gaps.types import InjectionConfig
 from foreword.recall.gaps.words import sentences
 from foreword.recipes.gap.engine_memory import EngineMemory
-from foreword.recall.gaps.types import InjectionConfig
 from foreword.recipes.gap.injection import manage_context_injection
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BudgetCategory = Literal["system", "history", "entities", "rag", "query"]
 CATEGORIES: tuple[BudgetCategory, ...] = get_args(BudgetCategory)
-MOST_TOKENS = 10_000_000
+MAX_TOKENS = 10_000_000
 
 _QUERY_RESERVE = 100
 """What is kept beside the query: for headings, and for what joining the parts costs."""
@@ -46,7 +46,7 @@ class TokenBudget:
 
     def __post_init__(self) -> None:
         for part in fields(self):
-            whole(part.name, getattr(self, part.name), 0, MOST_TOKENS)
+            whole(part.name, getattr(self, part.name), 0, MAX_TOKENS)
 
     @property
     def total(self) -> int:
@@ -138,8 +138,8 @@ class TokenBudgetManager:
     strategy: AllocationStrategy = Dynamic()
 
     def __post_init__(self) -> None:
-        whole("total_budget", self.total_budget, 1, MOST_TOKENS)
-        sound_strategy(self.strategy)
+        whole("total_budget", self.total_budget, 1, MAX_TOKENS)
+        check_strategy(self.strategy)
 
     def allocate(self, query: str, dialogue_state: DialogueState, available_chunks: int) -> TokenBudget:
         """The parts' tokens; refuses a query that is more than the whole."""
@@ -157,10 +157,10 @@ class TokenBudgetManager:
 
     def _fixed(self, strategy: Fixed, query_tokens: int) -> TokenBudget:
         percentages = [strategy.of(category) for category in CATEGORIES]
-        *others, query = _shares(self.total_budget, percentages, of=100)
+        *others, query = _divide(self.total_budget, percentages, of=100)
         if query_tokens > query:
             room = min(sum(others), self.total_budget - query_tokens)
-            others, query = _shares(room, others), query_tokens
+            others, query = _divide(room, others), query_tokens
         system, history, entities, rag = others
         return TokenBudget(system, history, entities, rag, query)
 
@@ -168,7 +168,7 @@ class TokenBudgetManager:
         query = min(self.total_budget, query_tokens + _QUERY_RESERVE)
         remaining = self.total_budget - query
         system = min(_SYSTEM, remaining * _SYSTEM_PERCENT // 100)
-        history, entities, rag = _shares(remaining - system, contents.weights())
+        history, entities, rag = _divide(remaining - system, contents.weights())
         return TokenBudget(system, history, entities, rag, query)
 
     def _prioritized(self, strategy: Prioritized, query_tokens: int, contents: _Contents) -> TokenBudget:
@@ -212,14 +212,14 @@ class _Contents:
         return history, entities, rag
 
 
-def sound_strategy(strategy: object) -> AllocationStrategy:
+def check_strategy(strategy: object) -> AllocationStrategy:
     """One of the ways to divide a window, or an error that names them."""
     if not isinstance(strategy, AllocationStrategy):
         raise ValidationError(f"strategy is Dynamic(), Fixed(…) or Prioritized((…)), not {strategy!r}")
     return strategy
 
 
-def flow(budget: TokenBudget, wanted: Mapping[BudgetCategory, int]) -> TokenBudget:
+def redistribute(budget: TokenBudget, wanted: Mapping[BudgetCategory, int]) -> TokenBudget:
     """The same tokens where they are of use: what a part does not want goes to those that want more.
 
     They share it in proportion to what they have, none beyond what it wants. A part that `wanted` does not
@@ -229,7 +229,7 @@ def flow(budget: TokenBudget, wanted: Mapping[BudgetCategory, int]) -> TokenBudg
     given = {name: min(budget.of(name), wants[name]) for name in CATEGORIES}
     spare = budget.total - sum(given.values())
     while spare and (wanting := [name for name in CATEGORIES if given[name] < wants[name]]):
-        offered = _shares(spare, [budget.of(name) or 1 for name in wanting])
+        offered = _divide(spare, [budget.of(name) or 1 for name in wanting])
         for name, offer in zip(wanting, offered, strict=True):
             taken = min(offer, wants[name] - given[name])
             given[name] += taken
@@ -241,7 +241,7 @@ def _is_percentage(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100
 
 
-def _shares(whole_tokens: int, weights: Sequence[float], of: float | None = None) -> list[int]:
+def _divide(whole_tokens: int, weights: Sequence[float], of: float | None = None) -> list[int]:
     """Whole numbers in proportion to the weights, which sum to exactly their part of the whole."""
     total = sum(weights) if of is None else of
     if total <= 0:

@@ -6,17 +6,17 @@ What others wrote stays data (`quoting`), and says whose words it holds unless t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from foreword.compose.context_item import ContextItem
-from foreword.compose.quoting import fenced, inline_code, line, prose
+from foreword.compose.quoting import fence_code, quote_inline_code, quote_line, quote_prose
 from foreword.text.frame import attribution
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
-    from foreword.types import Item, SearchResult
+    from foreword.types import Dropped, Item, Note, Receipt, SearchResult
 
 CONTEXT = "# Context"
 TITLES: Mapping[str, str] = {
@@ -40,7 +40,7 @@ _UNVERIFIED = ("tool", "web")
 def context_item(result: SearchResult) -> ContextItem:
     """A result of a search as a piece of context."""
     item = result.memory
-    return ContextItem(item.kind, worded(item), result.score, facts(item), result)
+    return ContextItem(item.kind, word_item(item), result.score, facts(item), result)
 
 
 # Facts ---------------------------------------------------------------------------------------------------
@@ -115,41 +115,42 @@ _FACTS: Mapping[str, Callable[[Item], dict[str, Any]]] = {
 # Wording -------------------------------------------------------------------------------------------------
 
 
-def worded(item: Item) -> str:
+def word_item(item: Item) -> str:
     """An item in the words of its source."""
-    return _WORDINGS.get(item.kind, _memory)(item)
+    return _WORDINGS.get(item.kind, _word_memory)(item)
 
 
-def _memory(item: Item) -> str:
+def _word_memory(item: Item) -> str:
     importance = f"{item.importance:.2f}".rstrip("0").rstrip(".")
     return (
-        f"**Memory**{_author(item)}: {prose(item.text, begun=True)}\n"
-        f"*Category: {line(item.label, _NAME)}, Importance: {importance}*"
+        f"**Memory**{_author(item)}: {quote_prose(item.text, begun=True)}\n"
+        f"*Category: {quote_line(item.label, _NAME)}, Importance: {importance}*"
     )
 
 
-def _code(item: Item) -> str:
+def _word_code(item: Item) -> str:
     known = _code_facts(item)
     name, path, start = known["qualified_name"], known["file_path"], known["start_line"]
-    place = f" in {inline_code(f'{path}:{start}' if start is not None else path)}" if path else ""
-    head = f"**{line(known['unit_type'] or 'code', _NAME)}** {inline_code(name) if name else ''}".rstrip()
+    place = f" in {quote_inline_code(f'{path}:{start}' if start is not None else path)}" if path else ""
+    kind = quote_line(known["unit_type"] or "code", _NAME)
+    head = f"**{kind}** {quote_inline_code(name) if name else ''}".rstrip()
     signature, docstring = _text(item.metadata, "signature"), _text(item.metadata, "docstring")
     body = "\n".join(filter(None, (signature, docstring))) if signature else item.text
-    return f"{head}{place}{_author(item)}\n{fenced(body, known['language'])}"
+    return f"{head}{place}{_author(item)}\n{fence_code(body, known['language'])}"
 
 
-def _experience(item: Item) -> str:
-    return "\n".join([_experience_head(item), *(_told(item) or [prose(item.text)])])
+def _word_experience(item: Item) -> str:
+    return "\n".join([_experience_head(item), *(_story_lines(item) or [quote_prose(item.text)])])
 
 
 def _experience_head(item: Item) -> str:
     kind = " | ".join(
-        filter(None, (line(_text(item.metadata, key), _NAME) for key in ("domain", "strategy")))
+        filter(None, (quote_line(_text(item.metadata, key), _NAME) for key in ("domain", "strategy")))
     )
     return f"**Experience**{_author(item)}: {kind}" if kind else f"**Experience**{_author(item)}:"
 
 
-def _told(item: Item) -> list[str]:
+def _story_lines(item: Item) -> list[str]:
     """The story of an experience, a line a step; of an item that has none of the steps, nothing."""
     held = item.metadata
     outcome = _part(held, "outcome", "status")
@@ -163,53 +164,60 @@ def _told(item: Item) -> list[str]:
     return [_bullet(name, said) for name, said in story if said]
 
 
-def _value(item: Item) -> str:
+def _word_value(item: Item) -> str:
     axis, size = _text(item.metadata, "axis"), item.metadata.get("cluster_size")
-    parts = [line(axis, _NAME), f"cluster size: {line(str(size), _NAME)}" if size is not None else ""]
+    parts = [
+        quote_line(axis, _NAME),
+        f"cluster size: {quote_line(str(size), _NAME)}" if size is not None else "",
+    ]
     known = ", ".join(filter(None, parts))
-    return f"**Value**{f' ({known})' if known else ''}{_author(item)}:\n{prose(item.text)}"
+    return f"**Value**{f' ({known})' if known else ''}{_author(item)}:\n{quote_prose(item.text)}"
 
 
-def _commit(item: Item) -> str:
+def _word_commit(item: Item) -> str:
     sha, author, files = _text(item.metadata, "sha"), _text(item.metadata, "author"), _files(item.metadata)
-    head = "**Commit**" + (f" {inline_code(sha[:7])}" if sha else "")
-    head += (f" by {line(author, _NAME)}" if author else "") + f" on {item.created_at:%Y-%m-%d}"
-    lines = [head + _author(item), prose(_text(item.metadata, "message") or item.text)]
+    head = "**Commit**" + (f" {quote_inline_code(sha[:7])}" if sha else "")
+    head += (f" by {quote_line(author, _NAME)}" if author else "") + f" on {item.created_at:%Y-%m-%d}"
+    lines = [head + _author(item), quote_prose(_text(item.metadata, "message") or item.text)]
     if files:
-        named = [line(name, _NAME) for name in files[:_FILES]]
+        named = [quote_line(name, _NAME) for name in files[:_FILES]]
         lines.append(f"*Files: {', '.join(named + ['...'] * (len(files) > _FILES))}*")
     return "\n".join(lines)
 
 
 _WORDINGS: Mapping[str, Callable[[Item], str]] = {
-    "memory": _memory,
-    "code": _code,
-    "experience": _experience,
-    "value": _value,
-    "commit": _commit,
+    "memory": _word_memory,
+    "code": _word_code,
+    "experience": _word_experience,
+    "value": _word_value,
+    "commit": _word_commit,
 }
 
 
-def forewarned(item: Item, *, failures_stand_out: bool = False) -> str:
+def word_warning(item: Item, *, failures_stand_out: bool = False) -> str:
     """An experience as a warning: its root cause behind its story; a failure may stand out."""
     root = _part(item.metadata, "root_cause", "description")
     why = " - ".join(filter(None, (_text(root, "category"), _text(root, "description"))))
-    lines = [worded(item), *([_bullet("Root cause", why)] if why else [])]
+    lines = [word_item(item), *([_bullet("Root cause", why)] if why else [])]
     story = "\n".join(lines)
     if failures_stand_out:
         story = story.replace("\n- **Outcome**: falsified", "\n- **Outcome**: **falsified**", 1)
     return story
 
 
-def whereabouts(source: str, known: Mapping[str, Any]) -> str:
+def truncation_note(source: str, known: Mapping[str, Any]) -> str:
     """Where the whole of an item is that had to be cut."""
     path, start, sha, name = (known.get(key) for key in ("file_path", "start_line", "sha", "id"))
     if source == "code" and path:
         place = f"{path}:{start}" if start is not None else str(path)
-        return f"*(truncated, see full at {line(place, _NAME)})*"
+        return f"*(truncated, see full at {quote_line(place, _NAME)})*"
     if source == "commit" and sha:
-        return f"*(truncated, see full with git show {line(str(sha)[:12], _NAME)})*"
-    return f"*(truncated, full {line(source)} ID: {line(str(name), _NAME)})*" if name else "*(truncated)*"
+        return f"*(truncated, see full with git show {quote_line(str(sha)[:12], _NAME)})*"
+    return (
+        f"*(truncated, full {quote_line(source)} ID: {quote_line(str(name), _NAME)})*"
+        if name
+        else "*(truncated)*"
+    )
 
 
 # Documents -----------------------------------------------------------------------------------------------
@@ -228,7 +236,7 @@ def context_footer(items: int, sources: int) -> str:
 
 def premortem_title(domain: str, strategy: str | None) -> str:
     """The first line of a premortem."""
-    return f"# Premortem: {line(domain)}" + (f" with {line(strategy)}" if strategy else "")
+    return f"# Premortem: {quote_line(domain)}" + (f" with {quote_line(strategy)}" if strategy else "")
 
 
 def premortem_footer(experiences: int) -> str:
@@ -237,7 +245,7 @@ def premortem_footer(experiences: int) -> str:
 
 
 def _bullet(name: str, said: str) -> str:
-    return f"- **{name}**: {line(said)}"
+    return f"- **{name}**: {quote_line(said)}"
 
 
 def _author(item: Item) -> str:
@@ -264,3 +272,53 @@ def _files(held: Mapping[str, Any]) -> list[str]:
     """The files that a commit changed, by whichever of the two names a list of them is kept."""
     kept = (held.get(key) for key in ("files", "files_changed"))
     return next(([str(name) for name in files] for files in kept if isinstance(files, list | tuple)), [])
+
+
+@dataclass(frozen=True, slots=True)
+class ContextItem:
+    """A single piece of context: where it comes from, its wording, how relevant it is (0 to 1), its facts.
+
+    `source` is memory, code, experience, value or commit. `result` is what a search knew of it.
+    """
+
+    source: str
+    content: str
+    relevance: float
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    result: SearchResult | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FormattedContext:
+    """A context ready to be put before a prompt; empty when there is nothing to say.
+
+    `items` are those in it, as worded there, most relevant first; `sources_used` counts them by source.
+    `over_by` says how many tokens it has beyond the limit it was asked to keep, `notes` what went wrong.
+    """
+
+    markdown: str
+    items: tuple[ContextItem, ...]
+    token_count: int
+    sources_used: Mapping[str, int]
+    notes: tuple[Note, ...] = ()
+    over_by: int = 0
+    receipt: Receipt | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def limit_exceeded(self) -> bool:
+        """Whether it has more tokens than it was asked to keep to."""
+        return self.over_by > 0
+
+
+class Findings(list[ContextItem]):
+    """What a source found, best first; with what it left out and why, and what went wrong on the way."""
+
+    def __init__(
+        self,
+        items: Iterable[ContextItem] = (),
+        dropped: tuple[Dropped, ...] = (),
+        notes: tuple[Note, ...] = (),
+    ) -> None:
+        super().__init__(items)
+        self.dropped = dropped
+        self.notes = notes

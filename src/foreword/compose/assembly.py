@@ -10,20 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.compose.assembled import SPARE, document, whereabouts
-from foreword.compose.share import LEAST, LEAST_ITEM, WEIGHTS, allowances, chosen, item_cap
-from foreword.compose.shorten import shortened
+from foreword.compose.assembled import SPARE, document, truncation_note
+from foreword.compose.shorten import shorten_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from foreword.compose.context_item import ContextItem
+    from foreword.compose.assembled import ContextItem
     from foreword.text.tokens import Tokenizer
 
-_BETWEEN = 2
+_JOIN_TOKENS = 2
 """What stands between two pieces costs this at most."""
 
-_DENSEST = 2
+_MAX_DENSITY = 2
 """No text has fewer tokens than its guess divided by this, but for long runs of the same character."""
 
 
@@ -72,42 +71,46 @@ def fit_document(
 
     Tokens are divided by a guess at what pieces cost, and spent by exact counts.
     """
-    guessed = [replace(piece, tokens=_guess(piece)) for piece in pieces]
-    room = budget - _around(guessed, layout, tokenizer)
+    guessed = [replace(piece, tokens=_estimate_tokens(piece)) for piece in pieces]
+    room = budget - _frame_tokens(guessed, layout, tokenizer)
     shelves: dict[str, list[Piece]] = {}
     for piece in guessed:
         shelves.setdefault(piece.item.source, []).append(piece)
     weights = {source: WEIGHTS.get(source, 1) for source in shelves}
-    costs = {source: [piece.tokens + _BETWEEN for piece in shelf] for source, shelf in shelves.items()}
+    costs = {source: [piece.tokens + _JOIN_TOKENS for piece in shelf] for source, shelf in shelves.items()}
     given = allowances(weights, costs, room)
-    caps = {source: item_cap(given[source], LEAST.get(source, LEAST_ITEM)) for source in shelves}
+    caps = {source: item_cap(given[source], MIN_TOKENS.get(source, MIN_ITEM_TOKENS)) for source in shelves}
 
     def cost(source: str, at: int, room: float) -> int | None:
         cap, piece = caps[source], shelves[source][at]
-        if min(cap, _guess(piece) // _DENSEST) > room:
+        if min(cap, _estimate_tokens(piece) // _MAX_DENSITY) > room:
             return None
-        counted = shelves[source][at] = _counted(piece, tokenizer)
-        return min(counted.tokens + _BETWEEN, cap)
+        counted = shelves[source][at] = _count_tokens(piece, tokenizer)
+        return min(counted.tokens + _JOIN_TOKENS, cap)
 
     ranks = {source: [piece.rank for piece in shelf] for source, shelf in shelves.items()}
-    places = chosen(ranks, cost, given, room)
-    kept = [_cut(shelves[source][at], caps[source], tokenizer) for source in shelves for at in places[source]]
-    if not kept and guessed and (room >= LEAST_ITEM or not hard):
-        best = _counted(max(guessed, key=lambda piece: piece.rank), tokenizer)
-        kept = [_cut(best, max(LEAST_ITEM, room), tokenizer)]
-    return _settled(kept, guessed, layout, budget, tokenizer, hard=hard)
+    places = choose_items(ranks, cost, given, room)
+    kept = [
+        _shorten_piece(shelves[source][at], caps[source], tokenizer)
+        for source in shelves
+        for at in places[source]
+    ]
+    if not kept and guessed and (room >= MIN_ITEM_TOKENS or not hard):
+        best = _count_tokens(max(guessed, key=lambda piece: piece.rank), tokenizer)
+        kept = [_shorten_piece(best, max(MIN_ITEM_TOKENS, room), tokenizer)]
+    return _finish(kept, guessed, layout, budget, tokenizer, hard=hard)
 
 
-def _guess(piece: Piece) -> int:
+def _estimate_tokens(piece: Piece) -> int:
     """What a piece costs, about: four bytes a token."""
     return len(piece.item.content.encode()) // 4
 
 
-def _counted(piece: Piece, tokenizer: Tokenizer) -> Piece:
+def _count_tokens(piece: Piece, tokenizer: Tokenizer) -> Piece:
     return replace(piece, tokens=tokenizer.count(piece.item.content))
 
 
-def _settled(
+def _finish(
     kept: list[Piece],
     every: Sequence[Piece],
     layout: Layout,
@@ -126,19 +129,109 @@ def _settled(
     return FittedDocument(text, tokenizer.count(text), tuple(kept), left_out)
 
 
-def _cut(piece: Piece, cap: int, tokenizer: Tokenizer) -> Piece:
+def _shorten_piece(piece: Piece, cap: int, tokenizer: Tokenizer) -> Piece:
     """The piece within so many tokens, what stands between it and the next included."""
-    most = cap - _BETWEEN
+    most = cap - _JOIN_TOKENS
     if piece.tokens <= most:
         return piece
     item = piece.item
     spare = SPARE if item.source == "experience" else ()
-    content = shortened(item.content, most, whereabouts(item.source, item.metadata), tokenizer, spare)
+    content = shorten_markdown(
+        item.content, most, truncation_note(item.source, item.metadata), tokenizer, spare
+    )
     return replace(piece, item=replace(item, content=content), tokens=tokenizer.count(content))
 
 
-def _around(pieces: Sequence[Piece], layout: Layout, tokenizer: Tokenizer) -> int:
+def _frame_tokens(pieces: Sequence[Piece], layout: Layout, tokenizer: Tokenizer) -> int:
     """What the title, the headings and the footer cost, if every section has something."""
     there = {piece.section for piece in pieces}
     empty = document(layout.title, [(name, [""]) for name in layout.sections if name in there], "")
-    return tokenizer.count(empty) + tokenizer.count(layout.footer(pieces)) + _BETWEEN
+    return tokenizer.count(empty) + tokenizer.count(layout.footer(pieces)) + _JOIN_TOKENS
+
+
+# Dividing_tokens ------------------------------------------------------------------------------------------
+
+
+WEIGHTS: Mapping[str, int] = {"experience": 3, "code": 2, "commit": 2, "value": 1, "memory": 1}
+"""How much of a context each source may fill, as against the others: rich items need more room."""
+
+MAX_ITEM_FRACTION = 0.25
+"""How much of its source's tokens one item may take."""
+
+MIN_ITEM_TOKENS = 32
+"""An item is not cut to fewer tokens than this: nothing sensible would be left of it."""
+
+MIN_TOKENS: Mapping[str, int] = dict.fromkeys(WEIGHTS, MIN_ITEM_TOKENS) | {"experience": 104}
+"""The same by source: an experience needs more than others, to say what came of it and why. Where room is
+short, there are fewer of them instead."""
+
+MIN_COST_TOKENS = 8
+"""No item costs less: with fewer tokens left, there is no use in looking."""
+
+
+def item_cap(allowance: float, least: int = MIN_ITEM_TOKENS) -> int:
+    """The most tokens that one item may have, when its source has so many."""
+    return max(least, int(allowance * MAX_ITEM_FRACTION))
+
+
+def allowances(
+    weights: Mapping[str, float], costs: Mapping[str, Sequence[int]], budget: float
+) -> dict[str, float]:
+    """What each source may spend, by weight; what a source cannot use is shared among those that can.
+
+    A source is content when all its items fit, none of them cut. Contented ones keep the share they had then,
+    of which they spend what they need. The others never have less than their weight's share of the whole.
+    """
+    given: dict[str, float] = dict.fromkeys(costs, 0.0)
+    wanting = [source for source in costs if costs[source]]
+    left = max(0.0, budget)
+    while wanting:
+        total = sum(weights[source] for source in wanting)
+        given.update({source: left * weights[source] / total for source in wanting})
+        content = [source for source in wanting if _tokens_needed(costs[source]) <= given[source]]
+        if not content:
+            break
+        left -= sum(sum(costs[source]) for source in content)
+        wanting = [source for source in wanting if source not in content]
+    return given
+
+
+def choose_items(
+    ranks: Mapping[str, Sequence[float]],
+    cost: Callable[[str, int, float], int | None],
+    given: Mapping[str, float],
+    budget: int,
+) -> dict[str, list[int]]:
+    """The places of the items that fit, by source: a source's own tokens first, then what is left of all.
+
+    What is too long is passed over and the rest goes on. What is left goes to what was passed over, best
+    first whatever its source. `cost` is asked what the item at a place of a source costs, and may say None
+    as soon as it knows that this is more than the room there is.
+    """
+    taken: dict[str, list[int]] = {source: [] for source in ranks}
+    passed: list[tuple[float, str, int]] = []
+    left: float = budget
+    for source, each in ranks.items():
+        own = given[source]
+        for place, rank in enumerate(each):
+            room = min(own, left)
+            spent = cost(source, place, room) if room >= MIN_COST_TOKENS else None
+            if spent is not None and spent <= room:
+                own, left = own - spent, left - spent
+                taken[source].append(place)
+            else:
+                passed.append((-rank, source, place))
+    for _, source, place in sorted(passed):
+        if left < MIN_COST_TOKENS:
+            break
+        spent = cost(source, place, left)
+        if spent is not None and spent <= left:
+            left -= spent
+            taken[source].append(place)
+    return {source: sorted(places) for source, places in taken.items()}
+
+
+def _tokens_needed(costs: Sequence[int]) -> float:
+    """What a source needs for all its items to fit, none of them cut."""
+    longest = max(costs)
+    return max(sum(costs), longest / MAX_ITEM_FRACTION if longest > MIN_ITEM_TOKENS else 0.0)

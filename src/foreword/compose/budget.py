@@ -6,17 +6,80 @@ less what is reserved for headings, is never exceeded. Counts are the caller's, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
-from foreword.compose.candidate import InjectionCategory
 from foreword.errors import BudgetExceeded
 from foreword.options import whole
+from foreword.types import Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
+    from typing import Self
 
-MOST_TOKENS = 10_000_000
+CLUSTER_AGREEMENT = 2.5
+"""From this weighted agreement on, the spaces agree that a memory matters."""
+
+
+class InjectionCategory(Enum):
+    """Why something is injected: its priority (1 comes first) and its share of the default budget."""
+
+    DIVERGENCE_ALERT = "divergence alert"
+    HIGH_RELEVANCE_CLUSTER = "high relevance cluster"
+    SINGLE_SPACE_MATCH = "single space match"
+    RECENT_SESSION = "recent session"
+    TEMPORAL_ENRICHMENT = "temporal enrichment"
+
+    @property
+    def priority(self) -> int:
+        """Its place among the categories, from 1."""
+        return list(InjectionCategory).index(self) + 1
+
+    @property
+    def budget(self) -> int:
+        """Its tokens in the default budget."""
+        return _BUDGETS[self]
+
+    @classmethod
+    def of(cls, weighted_agreement: float) -> InjectionCategory:
+        """The category of a memory that was searched for, by how far the spaces agree on it."""
+        agreed = weighted_agreement >= CLUSTER_AGREEMENT
+        return cls.HIGH_RELEVANCE_CLUSTER if agreed else cls.SINGLE_SPACE_MATCH
+
+
+_BUDGETS = dict(zip(InjectionCategory, (200, 400, 300, 200, 50), strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InjectionCandidate:
+    """A memory on its way into the context; `priority` is relevance × recency × diversity, once weighed."""
+
+    memory_id: str
+    content: str
+    created_at: datetime
+    relevance_score: float
+    weighted_agreement: float = 0.0
+    category: InjectionCategory = InjectionCategory.SINGLE_SPACE_MATCH
+    source: Source = Source()
+    recency_factor: float = 1.0
+    diversity_bonus: float = 1.0
+    priority: float = 0.0
+    temporal_badges: tuple[str, ...] = ()
+    token_count: int = 0
+
+    def weighed(self, recency_factor: float, diversity_bonus: float) -> Self:
+        """The candidate with its factors, and the priority that follows from them."""
+        return replace(
+            self,
+            recency_factor=recency_factor,
+            diversity_bonus=diversity_bonus,
+            priority=self.relevance_score * recency_factor * diversity_bonus,
+        )
+
+
+MAX_TOKENS = 10_000_000
 
 BRIEF_BUDGET = 200
 """The tokens of a context that is given before a tool is used."""
@@ -35,15 +98,15 @@ class TokenBudget:
     reserved: int = 100
 
     def __post_init__(self) -> None:
-        whole("total", self.total, 1, MOST_TOKENS)
-        parts = [whole(field.name, getattr(self, field.name), 0, MOST_TOKENS) for field in fields(self)[1:]]
+        whole("total", self.total, 1, MAX_TOKENS)
+        parts = [whole(field.name, getattr(self, field.name), 0, MAX_TOKENS) for field in fields(self)[1:]]
         if sum(parts) > self.total:
             raise BudgetExceeded(sum(parts), self.total)
 
     @classmethod
     def with_total(cls, total: int) -> Self:
         """A budget of this size in the usual shares: 1/6, 1/3, 1/4, 1/6; the rest for badges and headings."""
-        whole("total", total, 1, MOST_TOKENS)
+        whole("total", total, 1, MAX_TOKENS)
         divergence, cluster, single, session = total // 6, total // 3, total // 4, total // 6
         rest = total - divergence - cluster - single - session
         return cls(total, divergence, cluster, single, session, rest // 3, rest - rest // 3)
@@ -66,7 +129,7 @@ class TokenBudget:
 
 DEFAULT_TOKEN_BUDGET = TokenBudget()
 
-_KEEP_WITHIN_THEIR_OWN = (InjectionCategory.DIVERGENCE_ALERT, InjectionCategory.TEMPORAL_ENRICHMENT)
+_NO_OVERFLOW = (InjectionCategory.DIVERGENCE_ALERT, InjectionCategory.TEMPORAL_ENRICHMENT)
 """Alerts and badges accompany memories; what is left over is for memories."""
 
 
@@ -98,7 +161,7 @@ def select_within_budget(candidates: Sequence[_Portion], budget: TokenBudget) ->
             left -= candidate.token_count
             taken.add(place)
     for place, candidate in enumerate(ordered):
-        overflows = place not in taken and candidate.category not in _KEEP_WITHIN_THEIR_OWN
+        overflows = place not in taken and candidate.category not in _NO_OVERFLOW
         if overflows and candidate.token_count <= left:
             left -= candidate.token_count
             taken.add(place)

@@ -8,33 +8,216 @@ lost is told in words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from foreword.compose.prompt import prompt_tokens
-from foreword.compose.reductions import (
-    Means,
-    best_recalled,
-    fewer_details,
-    last_turn_shortened,
-    older_summarised,
-    tidy,
-    top_chunks,
-    top_entities,
-    without_history,
-    without_repeats,
-    without_summary,
-)
+from foreword.compose.entity_context import without_details
+from foreword.compose.history import FormattedHistory, Summary, make_history, summarise
+from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
+from foreword.compose.turns import FormattedTurn, cut_middle_out, exchange_blocks, tidy_text
 from foreword.errors import CannotCompress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from foreword.compose.prompt import ContextContent
-    from foreword.compose.reductions import Reduction
     from foreword.text.tokens import Tokenizer
-    from foreword.types import DialogueSummarizer
+    from foreword.types import DialogueSummarizer, Turn
+
+# Reductions -----------------------------------------------------------------------------------------------
+
+
+_MARGIN = 4
+"""Tokens that joining may cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What steps work with, and how many tokens the whole may have."""
+
+    summarizer: DialogueSummarizer
+    tokenizer: Tokenizer
+    target: int
+
+
+Reduction = Callable[[ContextContent, Means], tuple[ContextContent, str]]
+"""From a content to a smaller one, and what is lost; no words when nothing is."""
+
+
+def tidy_turns(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
+    """Turns without white space that says nothing."""
+    history = content.history
+    recalled, recent = (
+        tuple(tidy_text(turn, means.tokenizer) for turn in turns)
+        for turns in (history.recalled, history.recent_turns)
+    )
+    if (recalled, recent) == (history.recalled, history.recent_turns):
+        return content, ""
+    return _with_history(content, means, recalled=recalled, recent=recent), "empty space in turns"
+
+
+def drop_repeated_turns(content: ContextContent, means: Means) -> tuple[ContextContent, str]:  # noqa: ARG001
+    """Chunks that no better chunk contains."""
+    kept: list[str] = []
+    chunks = []
+    for chunk in content.rag_chunks:
+        words = " ".join(chunk.content.split())
+        if not any(words in other for other in kept):
+            kept.append(words)
+            chunks.append(chunk)
+    lost = len(content.rag_chunks) - len(chunks)
+    return replace(content, rag_chunks=tuple(chunks)), _count_of(lost, "repeated knowledge chunk")
+
+
+def drop_details(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
+    """Entities by name and type alone."""
+    detailed = sum(entity.has_details for entity in content.entities)
+    bare = tuple(without_details(entity, means.tokenizer) for entity in content.entities)
+    return replace(
+        content, entities=bare
+    ), f"the details of {_count_of(detailed, 'entity')}" if detailed else ""
+
+
+def keep_top_chunks(most: int) -> Reduction:
+    """The step that keeps so many of the best chunks, in the order they have."""
+
+    def step(content: ContextContent, means: Means) -> tuple[ContextContent, str]:  # noqa: ARG001
+        best = sorted(content.rag_chunks, key=lambda chunk: -chunk.relevance)[:most]
+        chunks = tuple(chunk for chunk in content.rag_chunks if chunk in best)[:most]
+        lost = len(content.rag_chunks) - len(chunks)
+        return replace(content, rag_chunks=chunks), _count_of(lost, "knowledge chunk")
+
+    return step
+
+
+def keep_top_entities(most: int) -> Reduction:
+    """The step that keeps so many of the most relevant entities."""
+
+    def step(content: ContextContent, means: Means) -> tuple[ContextContent, str]:  # noqa: ARG001
+        entities = tuple(sorted(content.entities, key=lambda entity: -entity.relevance)[:most])
+        return replace(content, entities=entities), _count_of(len(content.entities) - len(entities), "entity")
+
+    return step
+
+
+def summarise_older(keep: int, tokens: int) -> Reduction:
+    """The step that keeps about so many of the recent turns and tells the others in so many tokens.
+
+    The summary is at most half of what it replaces, or the step would be none.
+    """
+
+    def step(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
+        history = content.history
+        first = _keep_first(history, keep)
+        older, recent = history.recent_turns[:first], history.recent_turns[first:]
+        before = history.summary or ""
+        if not older and means.tokenizer.count(before) <= tokens:
+            return content, ""
+        half = (means.tokenizer.count(before) + sum(turn.tokens for turn in older)) // 2
+        summary = _summarise(before, [turn.turn for turn in older], min(tokens, half), means)
+        how = "but for a summary" if summary.text else "without a summary"
+        lost = f"{_count_of(len(older), 'older turn')} {how}" if older else "some of the summary"
+        made = _with_history(content, means, summary=summary.text, recent=recent)
+        problem = summary.problem or history.problem
+        return replace(made, history=replace(made.history, problem=problem)), lost
+
+    return step
+
+
+def keep_best_recalled(most: int) -> Reduction:
+    """The step that keeps so many of the earlier turns that bear on the question, the best of them."""
+
+    def step(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
+        recalled = content.history.recalled
+        best = sorted(recalled, key=lambda turn: turn.rank)[:most]
+        if len(best) == len(recalled):
+            return content, ""
+        kept = tuple(turn for turn in recalled if turn in best)
+        return (
+            _with_history(content, means, recalled=kept),
+            _count_of(len(recalled) - len(kept), "recalled turn"),
+        )
+
+    return step
+
+
+def drop_summary(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
+    """No summary of what is long ago."""
+    if not content.history.summary:
+        return content, ""
+    return _with_history(content, means, summary=""), "the summary"
+
+
+def shorten_last_turn(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
+    """The longest of the turns that are left, its middle left out, if the prompt then fits."""
+    recent = content.history.recent_turns
+    over = prompt_tokens(content, means.tokenizer) - means.target
+    if not recent or over <= 0:
+        return content, ""
+    longest = max(recent, key=lambda turn: turn.tokens)
+    room = longest.tokens - over - _MARGIN
+    formatted = cut_middle_out(longest.formatted, room, means.tokenizer)
+    if not formatted:
+        return content, ""
+    short = replace(
+        longest,
+        content=cut_middle_out(longest.content, room, means.tokenizer),
+        formatted=formatted,
+        tokens=means.tokenizer.count(formatted),
+    )
+    turns = tuple(short if turn is longest else turn for turn in recent)
+    return _with_history(content, means, recent=turns), "the middle of the last turn"
+
+
+def drop_history(content: ContextContent, means: Means) -> tuple[ContextContent, str]:  # noqa: ARG001
+    """Nothing of the conversation."""
+    return replace(content, history=NO_HISTORY), "the conversation" if content.history.text else ""
+
+
+def _summarise(before: str, older: Sequence[Turn], tokens: int, means: Means) -> Summary:
+    """What the summary said before and what these turns say, half the tokens for each."""
+    new = summarise(means.summarizer, older, tokens // 2 if before else tokens) if older else Summary()
+    kept = cut_middle_out(before, tokens - means.tokenizer.count(new.text) - 1, means.tokenizer)
+    return replace(new, text=cut_middle_out(f"{kept} {new.text}".strip(), tokens, means.tokenizer))
+
+
+def _keep_first(history: FormattedHistory, keep: int) -> int:
+    """Where the newest turns begin that are about so many; a call and its answers are not parted."""
+    turns = [turn.turn for turn in history.recent_turns]
+    first = len(turns)
+    for start, _ in exchange_blocks(turns):
+        if first < len(turns) and len(turns) - start > keep:
+            break
+        first = start
+    return first
+
+
+def _with_history(
+    content: ContextContent,
+    means: Means,
+    *,
+    summary: str | None = None,
+    recalled: tuple[FormattedTurn, ...] | None = None,
+    recent: tuple[FormattedTurn, ...] | None = None,
+) -> ContextContent:
+    """The content with some part of its history replaced, and the history worded anew."""
+    history = content.history
+    made = make_history(
+        history.summary if summary is None else summary,
+        history.recalled if recalled is None else recalled,
+        history.recent_turns if recent is None else recent,
+        means.tokenizer,
+        history.template,
+        history.problem,
+    )
+    return replace(content, history=made)
+
+
+def _count_of(count: int, thing: str) -> str:
+    """How many of a thing, in words; nothing for none."""
+    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
+    return f"{count} {thing if count == 1 else plural}" if count else ""
 
 
 class CompressionLevel(IntEnum):
@@ -51,20 +234,25 @@ _UP_TO = {0.2: CompressionLevel.LIGHT, 0.4: CompressionLevel.MEDIUM, 0.6: Compre
 """The share of a prompt that is over, and the level that mostly suffices below it."""
 
 _STEPS: Mapping[CompressionLevel, tuple[Reduction, ...]] = {
-    CompressionLevel.LIGHT: (tidy, without_repeats),
-    CompressionLevel.MEDIUM: (fewer_details, top_chunks(3), older_summarised(4, 200)),
-    CompressionLevel.HEAVY: (top_entities(3), top_chunks(2), older_summarised(1, 100), best_recalled(2)),
+    CompressionLevel.LIGHT: (tidy_turns, drop_repeated_turns),
+    CompressionLevel.MEDIUM: (drop_details, keep_top_chunks(3), summarise_older(4, 200)),
+    CompressionLevel.HEAVY: (
+        keep_top_entities(3),
+        keep_top_chunks(2),
+        summarise_older(1, 100),
+        keep_best_recalled(2),
+    ),
     CompressionLevel.EXTREME: (
-        top_entities(1),
-        top_chunks(1),
-        without_summary,
-        best_recalled(1),
-        last_turn_shortened,
-        top_entities(0),
-        best_recalled(0),
-        last_turn_shortened,
-        without_history,
-        top_chunks(0),
+        keep_top_entities(1),
+        keep_top_chunks(1),
+        drop_summary,
+        keep_best_recalled(1),
+        shorten_last_turn,
+        keep_top_entities(0),
+        keep_best_recalled(0),
+        shorten_last_turn,
+        drop_history,
+        keep_top_chunks(0),
     ),
 }
 
@@ -79,7 +267,7 @@ class Compressed:
     lost: tuple[str, ...] = ()
 
 
-def level_for(tokens: int, target: int) -> CompressionLevel:
+def expected_level(tokens: int, target: int) -> CompressionLevel:
     """The level that a prompt of so many tokens is expected to need."""
     if tokens <= target:
         return CompressionLevel.NONE
@@ -98,7 +286,7 @@ class DynamicCompressor:
         """The content in at most so many tokens, and what that has cost."""
         means = Means(self.summarizer, self.tokenizer, target_tokens)
         tokens = prompt_tokens(content, self.tokenizer)
-        expected = level_for(tokens, target_tokens)
+        expected = expected_level(tokens, target_tokens)
         if expected is CompressionLevel.NONE:
             return Compressed(content, tokens)
         lost: list[str] = []

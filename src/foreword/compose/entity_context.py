@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.compose.parts import sheltered_line
+from foreword.compose.parts import escape_heading_line
 from foreword.options import share, whole
 
 if TYPE_CHECKING:
@@ -121,10 +121,10 @@ class EntityContextFormatter:
 
     def _worded(self, entity: Entity, relevance: float, state: DialogueState) -> EntityContext:
         related = state.entity_registry.relationships(entity.id) if self.config.include_relationships else ()
-        aliases = [alias for name in entity.aliases[:_MOST_ALIASES] if (alias := sheltered_line(name))]
+        aliases = [alias for name in entity.aliases[:_MOST_ALIASES] if (alias := escape_heading_line(name))]
         worded = EntityContext(
             entity_id=entity.id,
-            name=sheltered_line(entity.canonical_name),
+            name=escape_heading_line(entity.canonical_name),
             entity_type=entity.entity_type,
             description=f"{self.config.template.aliases}{', '.join(aliases)}" if aliases else "",
             attributes=self._attributes(entity),
@@ -140,7 +140,7 @@ class EntityContextFormatter:
         first = [name for name in _FIRST_ATTRIBUTES if name in entity.attributes]
         names = first + [name for name in entity.attributes if name not in _FIRST_ATTRIBUTES]
         return tuple(
-            (sheltered_line(name), sheltered_line(entity.attributes[name]))
+            (escape_heading_line(name), escape_heading_line(entity.attributes[name]))
             for name in names[: self.config.attributes_per_entity]
         )
 
@@ -167,7 +167,9 @@ def _with_text(context: EntityContext, tokenizer: Tokenizer, template: EntityTem
     lines = [context.description] if context.description else []
     lines += [f"{name}: {value}" for name, value in context.attributes]
     if context.relationships:
-        related = (sheltered_line(f"{each.relation} {each.target_name}") for each in context.relationships)
+        related = (
+            escape_heading_line(f"{each.relation} {each.target_name}") for each in context.relationships
+        )
         lines.append(template.related + ", ".join(related))
     name = f"{template.bullet}{context.name} ({context.entity_type})"
     formatted = "\n".join((name, *(template.indent + line for line in lines)))

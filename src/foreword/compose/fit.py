@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.compose.templates import assemble, word
+from foreword.compose.templates import join_memories, word_memory
 from foreword.types import ContextLine, Dropped
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def fit_memories(
     dropped: list[Dropped] = []
     used = frame
     for result in results:
-        text = word(result, template, include_metadata=include_metadata)
+        text = word_memory(result, template, include_metadata=include_metadata)
         tokens = tokenizer.count(text)
         cost = tokens + (between if chosen else 0)
         if used + cost <= budget:
@@ -64,7 +64,7 @@ def _fit_exactly(
     tokenizer: Tokenizer,
 ) -> FittedText:
     while True:
-        text = assemble([candidate.text for candidate in chosen], template)
+        text = join_memories([candidate.text for candidate in chosen], template)
         tokens = tokenizer.count(text)
         if tokens <= budget:
             return FittedText(text, tokens, tuple(chosen), tuple(dropped))

@@ -11,11 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.compose.middle import LEAST, shortened_in_middle
-from foreword.compose.parts import sheltered
-from foreword.compose.telling import told
-from foreword.compose.turns import FormattedTurn, TurnStyle, TurnWording, blocks, chronological, same
+from foreword.compose.parts import escape_headings, whole_characters
+from foreword.compose.turns import (
+    MIN_CUT_TOKENS,
+    FormattedTurn,
+    TurnStyle,
+    TurnWording,
+    cut_middle_out,
+    exchange_blocks,
+    in_order_of_time,
+    say_the_same,
+)
 from foreword.errors import ValidationError
+from foreword.log import get_logger
 from foreword.options import share, whole
 from foreword.text.clean import indented
 
@@ -80,7 +88,7 @@ class FormattedHistory:
     problem: str = ""
 
 
-def history_of(
+def make_history(
     summary: str | None,
     recalled: Sequence[FormattedTurn],
     recent: Sequence[FormattedTurn],
@@ -102,7 +110,7 @@ def history_text(
     template: HistoryTemplate,
 ) -> str:
     """The parts that are there under their headings, a blank line between them."""
-    parts = [template.summary.replace("{}", indented(sheltered(summary), 2))] if summary else []
+    parts = [template.summary.replace("{}", indented(escape_headings(summary), 2))] if summary else []
     for heading, turns in ((template.recalled, recalled), (template.recent, recent)):
         if turns:
             parts.append("\n".join((heading, *(turn.formatted for turn in turns))))
@@ -142,7 +150,7 @@ class HistoryFormatter:
 
     def _take_last_exchange(self, draft: _Draft, room: int) -> None:
         """The newest turns back to what the user said last; of a turn that is too long alone, what fits."""
-        for start, block in blocks(draft.turns):
+        for start, block in exchange_blocks(draft.turns):
             if len(draft.turns) - start > self.config.verbatim_turns:
                 break
             worded = self._whole(block, room)
@@ -163,12 +171,12 @@ class HistoryFormatter:
         for turn in recalled:
             if room <= _JOIN:
                 break
-            if same(turn) in known:
+            if say_the_same(turn) in known:
                 continue
             word = self._wording.word if draft.recalled else self._wording.shorten
             worded = word(turn, self._recalled, room - _JOIN)
             if worded is not None:
-                known.add(same(turn))
+                known.add(say_the_same(turn))
                 draft.recalled.append(replace(worded, rank=len(draft.recalled)))
                 room -= _cost([worded])
         if draft.recalled:
@@ -187,7 +195,7 @@ class HistoryFormatter:
     def _before(self, draft: _Draft, room: int) -> list[tuple[int, list[FormattedTurn]]]:
         """The blocks before those of the draft that fit whole, newest first."""
         fitting: list[tuple[int, list[FormattedTurn]]] = []
-        for start, block in blocks(draft.turns, draft.first):
+        for start, block in exchange_blocks(draft.turns, draft.first):
             if len(draft.turns) - start > self.config.verbatim_turns:
                 break
             worded = self._whole(block, room)
@@ -200,9 +208,9 @@ class HistoryFormatter:
     def _take_summary(self, draft: _Draft) -> None:
         """What came before the recent turns, told in what room there is."""
         room = min(self.config.max_summary_tokens, draft.left - self._heading(self.config.template.summary))
-        if draft.first and room >= LEAST:
-            summary = told(self._summarizer, draft.turns[: draft.first], room)
-            draft.summary = shortened_in_middle(sheltered(summary.text).strip(), room, self._tokenizer)
+        if draft.first and room >= MIN_CUT_TOKENS:
+            summary = summarise(self._summarizer, draft.turns[: draft.first], room)
+            draft.summary = cut_middle_out(escape_headings(summary.text).strip(), room, self._tokenizer)
             draft.problem = summary.problem
 
     def _whole(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
@@ -226,8 +234,8 @@ class HistoryFormatter:
         """The draft as text; tokens do not add up exactly, so what is over goes, the least needed first."""
         while True:
             recent = [turn for block in reversed(draft.recent) for turn in block]
-            recalled = chronological(draft.recalled, draft.turns)
-            made = history_of(
+            recalled = in_order_of_time(draft.recalled, draft.turns)
+            made = make_history(
                 draft.summary, recalled, recent, self._tokenizer, self.config.template, draft.problem
             )
             if made.token_count <= max_tokens or not made.text:
@@ -255,13 +263,13 @@ class _Draft:
         self.first = start
         self.recent.append(block)
         self.left -= _cost(block)
-        said = {same(worded.turn) for worded in block}
-        self.left += _cost([worded for worded in self.recalled if same(worded.turn) in said])
-        self.recalled = [worded for worded in self.recalled if same(worded.turn) not in said]
+        said = {say_the_same(worded.turn) for worded in block}
+        self.left += _cost([worded for worded in self.recalled if say_the_same(worded.turn) in said])
+        self.recalled = [worded for worded in self.recalled if say_the_same(worded.turn) not in said]
 
     def shown(self) -> set[Hashable]:
         """The recent turns, by what their copies have in common with them."""
-        return {same(worded.turn) for block in self.recent for worded in block}
+        return {say_the_same(worded.turn) for block in self.recent for worded in block}
 
     def drop(self) -> None:
         """Without what is needed least."""
@@ -277,3 +285,33 @@ class _Draft:
 
 def _cost(turns: Sequence[FormattedTurn]) -> int:
     return sum(turn.tokens + _JOIN for turn in turns)
+
+
+# Summaries ------------------------------------------------------------------------------------------------
+
+
+_log = get_logger("foreword.compose")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What was told; or nothing, and in words why not."""
+
+    text: str = ""
+    problem: str = ""
+
+
+def summarise(summarizer: DialogueSummarizer, turns: Sequence[Turn], max_tokens: int) -> Summary:
+    """The turns as the summarizer tells them; when it raises or gives no text, that is the problem."""
+    try:
+        text: object = summarizer.summarize(turns, max_tokens)
+    except Exception as error:  # noqa: BLE001  (it may be anybody's, and asks whatever it likes)
+        return _failed_summary(f"{type(error).__name__}: {error}")
+    if not isinstance(text, str):
+        return _failed_summary(f"the summarizer gave {type(text).__name__}, not text")
+    return Summary(whole_characters(text))
+
+
+def _failed_summary(problem: str) -> Summary:
+    _log.warning("there is no summary of the conversation", problem=problem)
+    return Summary(problem=problem)

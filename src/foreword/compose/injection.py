@@ -8,11 +8,10 @@ the exact count of the whole, frame and all, is within it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from foreword.compose.badges import TemporalEnrichmentProvider
-from foreword.compose.budget import BRIEF_BUDGET, select_within_budget
-from foreword.compose.candidate import InjectionCandidate, InjectionCategory
+from foreword.compose.budget import BRIEF_BUDGET, InjectionCandidate, InjectionCategory, select_within_budget
 from foreword.errors import FormattingError
 from foreword.text.clean import one_line, visible
 from foreword.text.frame import attribution, contained, framed
@@ -131,7 +130,7 @@ class ContextFormatter:
 
     def line(self, candidate: InjectionCandidate) -> str:
         """One memory: its age, its badges, its author, its words."""
-        when = age(candidate.created_at, self.now)
+        when = describe_age(candidate.created_at, self.now)
         badges = TemporalEnrichmentProvider.format_badges(candidate.temporal_badges)
         marks = f" {badges}" if badges else ""
         author = _author(candidate.source)
@@ -224,7 +223,7 @@ class ContextFormatter:
         )
 
 
-def age(created_at: datetime, now: datetime) -> str:
+def describe_age(created_at: datetime, now: datetime) -> str:
     """How long ago that was, as one says it: "2 hours ago", "Yesterday", "1 week ago"."""
     if created_at.tzinfo is None or now.tzinfo is None:
         raise FormattingError(f"{created_at} or {now} has no time zone, so an age cannot be told; add one")
@@ -277,3 +276,75 @@ def _end_of_words(text: str, max_words: int) -> int:
         if end == len(text) or not left:
             return end
         start = end + 1
+
+
+# Badges ---------------------------------------------------------------------------------------------------
+
+
+SAME_TIME = "Same time of day"
+YESTERDAY = "Continuation from yesterday"
+JUST_NOW = "Just discussed"
+RECENT = "Recent activity"
+
+_HOURS_NEAR = 2
+
+
+class Dated(Protocol):
+    """A memory, as far as time is concerned."""
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was made."""
+        ...
+
+
+class TemporalEnrichmentProvider:
+    """Makes badges from the time of a memory and the time of a question."""
+
+    def generate_badges(self, memory: Dated, query_time: datetime) -> list[str]:
+        """The badges that a memory has earned. A time ahead of the clock counts like one as far behind it."""
+        made = memory.created_at.astimezone(query_time.tzinfo)
+        age = abs(query_time - made)
+        badges = []
+        if _hours_apart(made.hour, query_time.hour) <= _HOURS_NEAR:
+            badges.append(SAME_TIME)
+        if made.date() == query_time.date() - timedelta(days=1):
+            badges.append(YESTERDAY)
+        if age < timedelta(minutes=30):
+            badges.append(JUST_NOW)
+        elif age < timedelta(hours=2):
+            badges.append(RECENT)
+        return badges
+
+    @staticmethod
+    def format_badges(badges: Sequence[str]) -> str:
+        """The badges between brackets; nothing when there are none."""
+        return f"[{', '.join(badges)}]" if badges else ""
+
+    def should_include_temporal(self, memory: Dated, query_time: datetime) -> bool:
+        """Whether a memory has earned any badge."""
+        return bool(self.generate_badges(memory, query_time))
+
+    def badges_within(
+        self, memories: Sequence[Dated], query_time: datetime, budget: int, tokenizer: Tokenizer
+    ) -> list[tuple[str, ...]]:
+        """The badges to show for each memory, first come first served: when the budget is spent, none."""
+        given: list[tuple[str, ...]] = []
+        for memory in memories:
+            badges = _is_new(self.generate_badges(memory, query_time))
+            cost = tokenizer.count(" " + self.format_badges(badges)) if badges else 0
+            given.append(badges if cost <= budget else ())
+            budget -= cost if cost <= budget else 0
+        return given
+
+
+def _is_new(badges: list[str]) -> tuple[str, ...]:
+    """What was said within these two hours was, of course, said at the same time of day."""
+    recent = JUST_NOW in badges or RECENT in badges
+    return tuple(badge for badge in badges if not (recent and badge == SAME_TIME))
+
+
+def _hours_apart(one: int, other: int) -> int:
+    """How far two hours of the day are apart, the short way round the clock."""
+    apart = abs(one - other)
+    return min(apart, 24 - apart)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.compose.parts import sheltered, sheltered_line
+from foreword.compose.parts import escape_heading_line, escape_headings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,12 +48,12 @@ class KnowledgeChunk:
 
 def format_chunk(content: str, source: DocumentSource) -> str:
     """The content between rules, under a line that says what it is taken from."""
-    header = f"Source: {sheltered_line(source.title)}"
+    header = f"Source: {escape_heading_line(source.title)}"
     if source.place:
-        header += f", {sheltered_line(source.place)}"
+        header += f", {escape_heading_line(source.place)}"
     if source.date is not None:
         header += f" ({source.date:%Y-%m-%d})"
-    quoted = _RULE_LINE.sub(r"\1\\", sheltered(content)).strip("\n")
+    quoted = _RULE_LINE.sub(r"\1\\", escape_headings(content)).strip("\n")
     return "\n".join((header, RULE, quoted, RULE))
 
 

@@ -42,13 +42,13 @@ def handle_overflow(
     )
 
 
-def truncated(instructions: str, most: int, tokenizer: Tokenizer) -> str:
+def truncate_to(instructions: str, most: int, tokenizer: Tokenizer) -> str:
     """Instructions up to the last sentence that is within so many tokens."""
     return SystemPromptBuilder(instructions, _SILENT, tokenizer=tokenizer).build(most)
 
 
 def _instructions(text: str, most: int, tokenizer: Tokenizer) -> str:
-    return text if tokenizer.count(text) <= most else truncated(text, most, tokenizer)
+    return text if tokenizer.count(text) <= most else truncate_to(text, most, tokenizer)
 
 
 def _conversation(history: FormattedHistory, most: int, compressor: DynamicCompressor) -> FormattedHistory:

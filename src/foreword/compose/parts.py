@@ -26,27 +26,27 @@ HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")
 _OTHER_BREAKS = re.compile("[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
-def part(name: PartName, text: str) -> str:
+def heading_and_text(name: PartName, text: str) -> str:
     """The text under the heading of a part."""
     return f"[{name}]\n{text}"
 
 
-def sheltered(text: str) -> str:
+def escape_headings(text: str) -> str:
     """The text as a reader sees it, with no line of it that looks like the heading of a part."""
-    return _escaped(_seen(text))
+    return _escape(_visible(text))
 
 
-def sheltered_line(text: str) -> str:
+def escape_heading_line(text: str) -> str:
     """The same on one line."""
-    return _escaped(one_line(_seen(text)))
+    return _escape(one_line(_visible(text)))
 
 
-def verbatim(text: str) -> str:
+def keep_verbatim(text: str) -> str:
     """The text as it came, but for halves of characters and lines that look like the heading of a part."""
     text = whole_characters(text)
     if _OTHER_BREAKS.search(text):  # the reader may see a line begin where our pattern would not
-        return "".join(_escaped(line) for line in text.splitlines(keepends=True))
-    return _escaped(text)
+        return "".join(_escape(line) for line in text.splitlines(keepends=True))
+    return _escape(text)
 
 
 def whole_characters(text: str) -> str:
@@ -54,9 +54,9 @@ def whole_characters(text: str) -> str:
     return HALF_A_CHARACTER.sub("", text)
 
 
-def _seen(text: str) -> str:
+def _visible(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else visible(text)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return _HEADING.sub(r"\1\\", text) if _BRACKET.search(text) else text

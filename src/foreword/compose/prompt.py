@@ -6,18 +6,28 @@ is never left out and never cut.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from foreword.compose.entity_context import entities_text
-from foreword.compose.history import FormattedHistory
+from foreword.compose.history import FormattedHistory, history_text
 from foreword.compose.knowledge_chunk import knowledge_text
-from foreword.compose.parts import part, sheltered, verbatim
+from foreword.compose.parts import (
+    escape_heading_line,
+    escape_headings,
+    heading_and_text,
+    keep_verbatim,
+    whole_characters,
+)
+from foreword.compose.turns import ToolCall, tool_calls
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from foreword.compose.entity_context import EntityContext
     from foreword.compose.knowledge_chunk import KnowledgeChunk
     from foreword.compose.parts import PartName
+    from foreword.compose.turns import FormattedTurn
     from foreword.text.tokens import Tokenizer
 
 NO_HISTORY = FormattedHistory()
@@ -42,16 +52,143 @@ def prompt_parts(content: ContextContent) -> dict[PartName, str]:
         "CONTEXT": context,
         "KNOWLEDGE": knowledge_text(content.rag_chunks),
     }
-    parts: dict[PartName, str] = {name: sheltered(text) for name, text in said.items() if text.strip()}
-    parts["USER"] = verbatim(content.query)
+    parts: dict[PartName, str] = {name: escape_headings(text) for name, text in said.items() if text.strip()}
+    parts["USER"] = keep_verbatim(content.query)
     return parts
 
 
 def prompt_text(content: ContextContent) -> str:
     """The prompt as one text."""
-    return "\n\n".join(part(name, text) for name, text in prompt_parts(content).items())
+    return "\n\n".join(heading_and_text(name, text) for name, text in prompt_parts(content).items())
 
 
 def prompt_tokens(content: ContextContent, tokenizer: Tokenizer) -> int:
     """What the prompt costs, headings and joins included."""
     return tokenizer.count(prompt_text(content))
+
+
+# Messages_of_chat_APIs ------------------------------------------------------------------------------------
+
+
+Message = dict[str, Any]
+
+_BEFORE = "(Earlier turns are left out.)"
+"""What the user says before a conversation that begins with the assistant, where that is not allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Utterance:
+    """A turn to send: its words, the calls it makes that are answered, and their answers."""
+
+    role: str
+    text: str
+    calls: tuple[tuple[ToolCall, str], ...] = ()
+
+
+def openai_messages(content: ContextContent) -> list[Message]:
+    """The prompt for the chat completions API: the system, the recent turns, the query."""
+    messages: list[Message] = []
+    if content.system.strip():
+        messages.append({"role": "system", "content": prompt_parts(content)["SYSTEM"]})
+    for said in _as_messages(content.history.recent_turns):
+        message: Message = {"role": said.role, "content": said.text or None}
+        if said.calls:
+            message["tool_calls"] = [_openai_call(call) for call, _ in said.calls]
+        messages.append(message)
+        messages += [
+            {"role": "tool", "tool_call_id": call.call_id, "content": answer} for call, answer in said.calls
+        ]
+    return [*messages, {"role": "user", "content": _question(content)}]
+
+
+def anthropic_messages(content: ContextContent) -> tuple[str, list[Message]]:
+    """The system prompt, and the messages of user and assistant in turn, the user first and last."""
+    said: list[tuple[str, list[Message]]] = []
+    for each in _as_messages(content.history.recent_turns):
+        role = "assistant" if each.role == "assistant" else "user"
+        text = f"System: {each.text}" if each.role == "system" else each.text
+        uses = [
+            {"type": "tool_use", "id": call.call_id, "name": call.name, "input": call.input}
+            for call, _ in each.calls
+        ]
+        _say(said, role, [*_text_blocks(text), *uses])
+        answers = [
+            {"type": "tool_result", "tool_use_id": call.call_id, "content": answer}
+            for call, answer in each.calls
+        ]
+        _say(said, "user", answers)
+    if said and said[0][0] == "assistant":
+        said.insert(0, ("user", _text_blocks(_BEFORE)))
+    _say(said, "user", [{"type": "text", "text": _question(content)}])
+    system = prompt_parts(content).get("SYSTEM", "")
+    return system, [{"role": role, "content": _simplify(blocks)} for role, blocks in said]
+
+
+def _as_messages(turns: Sequence[FormattedTurn]) -> list[_Utterance]:
+    """The turns that can be sent: none that is empty, and no answer of a tool without its call."""
+    said: list[_Utterance] = []
+    for at, turn in enumerate(turns):
+        if turn.turn.role == "tool":
+            continue
+        calls = _with_answers(turns, at)
+        text = _with_name(turn)
+        if text or calls:
+            said.append(_Utterance(turn.turn.role, text, calls))
+    return said
+
+
+def _with_answers(turns: Sequence[FormattedTurn], at: int) -> tuple[tuple[ToolCall, str], ...]:
+    """The calls of a turn that the tools right after it have answered, in the order of the calls."""
+    answers: dict[str, str] = {}
+    for following in turns[at + 1 :]:
+        if following.turn.role != "tool":
+            break
+        answers.setdefault(following.turn.call_id, following.content)
+    calls = tool_calls(turns[at].turn) if turns[at].turn.role == "assistant" else ()
+    known = {call.call_id: call for call in calls if call.call_id and call.call_id in answers}
+    return tuple((call, answers[call_id]) for call_id, call in known.items())
+
+
+def _with_name(turn: FormattedTurn) -> str:
+    """What was said, after its time where that is wanted, and the speaker's name where there is one."""
+    text = turn.content.strip()
+    name = escape_heading_line(turn.turn.name)
+    said = f"{name}: {text}" if name and text else text
+    return f"{turn.stamp}{said}" if said else ""
+
+
+def _openai_call(call: ToolCall) -> Message:
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.call_id, "type": "function", "function": function}
+
+
+def _question(content: ContextContent) -> str:
+    """The query, after what is known for it; alone and as it came, when nothing is."""
+    history = content.history
+    told = history_text(history.summary, history.recalled, (), history.template)
+    parts = prompt_parts(replace(content, history=replace(history, text=told)))
+    parts.pop("SYSTEM", None)
+    if len(parts) == 1:
+        return whole_characters(content.query)
+    return "\n\n".join(heading_and_text(name, text) for name, text in parts.items())
+
+
+def _say(said: list[tuple[str, list[Message]]], role: str, blocks: list[Message]) -> None:
+    """More from this role: in its last message, if it spoke last, else in a new one."""
+    if not blocks:
+        return
+    if said and said[-1][0] == role:
+        said[-1][1].extend(blocks)
+    else:
+        said.append((role, blocks))
+
+
+def _text_blocks(text: str) -> list[Message]:
+    return [{"type": "text", "text": text}] if text.strip() else []
+
+
+def _simplify(blocks: list[Message]) -> str | list[Message]:
+    """Text alone as text, a paragraph a block; anything else as blocks."""
+    if all(block["type"] == "text" for block in blocks):
+        return "\n\n".join(block["text"] for block in blocks)
+    return blocks

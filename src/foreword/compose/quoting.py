@@ -23,33 +23,33 @@ _LANGUAGE = re.compile(r"[^\w+#.-]")
 _LONGEST_LANGUAGE = 24
 
 
-def prose(text: str, *, begun: bool = False) -> str:
+def quote_prose(text: str, *, begun: bool = False) -> str:
     """Lines of text, none blank, none with a meaning for the document; `begun` when a label goes before."""
-    lines = [inside for written in _seen(text).split("\n") if (inside := _inside(written))]
-    return "\n".join(line if begun and not at else _plain(line) for at, line in enumerate(lines))
+    lines = [inside for written in _visible(text).split("\n") if (inside := _contain(written))]
+    return "\n".join(line if begun and not at else _is_plain(line) for at, line in enumerate(lines))
 
 
-def line(text: str, most: int = 0) -> str:
+def quote_line(text: str, most: int = 0) -> str:
     """The text on one line; with `most`, no longer than so many characters."""
-    inside = _inside(text)
-    return shortened(inside, most) if most else inside
+    inside = _contain(text)
+    return cut_line(inside, most) if most else inside
 
 
-def inline_code(text: str, most: int = 160) -> str:
+def quote_inline_code(text: str, most: int = 160) -> str:
     """The text as a short piece of code inside a line."""
-    name = _OUR_NAME.sub(r"\1 \2", one_line(_seen(text))).replace("`", "'")
-    return f"`{shortened(name, most)}`"
+    name = _OUR_NAME.sub(r"\1 \2", one_line(_visible(text))).replace("`", "'")
+    return f"`{cut_line(name, most)}`"
 
 
-def fenced(code: str, language: str = "") -> str:
+def fence_code(code: str, language: str = "") -> str:
     """The code in a fence longer than any in it, with our own mark taken apart."""
-    body = _OUR_NAME.sub(r"\1 \2", _seen(code)).strip("\n").rstrip()
+    body = _OUR_NAME.sub(r"\1 \2", _visible(code)).strip("\n").rstrip()
     longest = max((len(run) for run in _TICKS.findall(body)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{_LANGUAGE.sub('', language).lower()[:_LONGEST_LANGUAGE]}\n{body}\n{fence}"
 
 
-def shortened(text: str, most: int) -> str:
+def cut_line(text: str, most: int) -> str:
     """The beginning of a text on one line, whole words if they are words, with a mark where it was cut."""
     if len(text) <= most:
         return text
@@ -58,16 +58,16 @@ def shortened(text: str, most: int) -> str:
     return (head[:space] if space > 0 else head).rstrip() + "..."
 
 
-def _inside(text: str) -> str:
+def _contain(text: str) -> str:
     """The text as `contained` gives it, which need not be asked about plain words."""
     if _HARMLESS.fullmatch(text) and "foreword" not in text.lower():
         return " ".join(text.split())
     return contained(text)
 
 
-def _seen(text: str) -> str:
+def _visible(text: str) -> str:
     return text if _PRINTABLE.fullmatch(text) else visible(text)
 
 
-def _plain(line: str) -> str:
+def _is_plain(line: str) -> str:
     return "\\" + line if _STRUCTURE.match(line) else line

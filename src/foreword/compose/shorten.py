@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from foreword.compose.quoting import shortened as short_line
+from foreword.compose.quoting import cut_line as short_line
 from foreword.text.tokens import cut
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ _TERSEST = (40, 30)
 _SAFETY, _GUESSES = 2, 6
 
 
-def shortened(text: str, tokens: int, note: str, tokenizer: Tokenizer, spare: Sequence[str] = ()) -> str:
+def shorten_markdown(
+    text: str, tokens: int, note: str, tokenizer: Tokenizer, spare: Sequence[str] = ()
+) -> str:
     """The text within so many tokens, with the note behind it if it had to be cut and there is room.
 
     `spare` are the names of lines that a list can do without, what is missed least first.
@@ -48,22 +50,22 @@ def shortened(text: str, tokens: int, note: str, tokenizer: Tokenizer, spare: Se
         return text
     behind = f"\n\n{note}"
     if _LISTED in text:
-        kept = _with_less(text.split("\n"), spare)
+        kept = _drop_spare_lines(text.split("\n"), spare)
         last = "\n".join(kept[-1])
-        return _terse(kept, tokens, behind, tokenizer) or _begun(last, tokens, tokenizer)
+        return _make_terse(kept, tokens, behind, tokenizer) or _cut_to_beginning(last, tokens, tokenizer)
     room = tokens - tokenizer.count("..." + behind) - _SAFETY
     while room > 0:
-        made = _ended(_beginning(text, room, tokenizer)) + behind
+        made = _close_fences(_beginning(text, room, tokenizer)) + behind
         over = tokenizer.count(made) - tokens
         if over <= 0:
             return made
         room -= over
-    return _begun(text, tokens, tokenizer)
+    return _cut_to_beginning(text, tokens, tokenizer)
 
 
-def _begun(text: str, tokens: int, tokenizer: Tokenizer) -> str:
+def _cut_to_beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
     """The beginning of a text, where there is no room for a note."""
-    return _ended(_beginning(text, max(1, tokens - _SAFETY), tokenizer))
+    return _close_fences(_beginning(text, max(1, tokens - _SAFETY), tokenizer))
 
 
 def _beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
@@ -78,7 +80,7 @@ def _beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
     return cut(text[:size], tokens, tokenizer)
 
 
-def _terse(kept: Sequence[Sequence[str]], tokens: int, behind: str, tokenizer: Tokenizer) -> str:
+def _make_terse(kept: Sequence[Sequence[str]], tokens: int, behind: str, tokenizer: Tokenizer) -> str:
     """Of lists with fewer and fewer lines the first that fits, each line as long as may be; else nothing."""
 
     def fits(made: str) -> bool:
@@ -86,20 +88,20 @@ def _terse(kept: Sequence[Sequence[str]], tokens: int, behind: str, tokenizer: T
 
     def widest(lines: Sequence[str], behind: str, widths: Sequence[int]) -> str:
         # The widths get smaller: those that are too wide come first, and there are few of them to look at.
-        first = bisect_left(widths, 1, key=lambda width: int(fits(_narrow(lines, width) + behind)))
-        return _narrow(lines, widths[first]) + behind if first < len(widths) else ""
+        first = bisect_left(widths, 1, key=lambda width: int(fits(_narrow_lines(lines, width) + behind)))
+        return _narrow_lines(lines, widths[first]) + behind if first < len(widths) else ""
 
     # Fewer lines are shorter: the first number of them that fits is found in the same way.
-    first = bisect_left(kept, 1, key=lambda lines: int(fits(_narrow(lines, _SAYING) + behind)))
+    first = bisect_left(kept, 1, key=lambda lines: int(fits(_narrow_lines(lines, _SAYING) + behind)))
     lines = kept[min(first, len(kept) - 1)]
     return widest(lines, behind, _WIDTHS) or widest(lines, "", (*_WIDTHS, *_TERSEST))
 
 
-def _narrow(lines: Sequence[str], width: int) -> str:
+def _narrow_lines(lines: Sequence[str], width: int) -> str:
     return "\n".join(short_line(line, width) for line in lines)
 
 
-def _with_less(lines: Sequence[str], spare: Sequence[str]) -> list[list[str]]:
+def _drop_spare_lines(lines: Sequence[str], spare: Sequence[str]) -> list[list[str]]:
     """The lines; then again without those named first in `spare`, without the next too, and so on."""
     names = [found[1] if (found := _NAMED.match(line)) else "" for line in lines]
     there = [name for name in spare if name in names]
@@ -109,7 +111,7 @@ def _with_less(lines: Sequence[str], spare: Sequence[str]) -> list[list[str]]:
     ]
 
 
-def _ended(head: str) -> str:
+def _close_fences(head: str) -> str:
     """A beginning with the mark of a cut; in a fence the mark is a line of its own, and the fence ends."""
     head = _HALF_A_FENCE.sub("", head)
     opened = _open_fence(head)

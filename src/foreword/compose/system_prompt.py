@@ -12,7 +12,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from foreword.compose.parts import sheltered, sheltered_line
+from foreword.compose.parts import escape_heading_line, escape_headings
 from foreword.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Expert:
     domain: str
 
     def __post_init__(self) -> None:
-        _text("domain", self.domain)
+        _check_text("domain", self.domain)
 
     def __str__(self) -> str:
         return (
@@ -91,7 +91,7 @@ class Custom:
     description: str
 
     def __post_init__(self) -> None:
-        _text("description", self.description)
+        _check_text("description", self.description)
 
     def __str__(self) -> str:
         return self.description
@@ -162,7 +162,7 @@ class SystemPromptBuilder:
     tokenizer: Tokenizer = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        _text("base_instructions", self.base_instructions)
+        _check_text("base_instructions", self.base_instructions)
         if not isinstance(self.agent_personality, AgentPersonality):
             raise ValidationError(
                 "agent_personality is Helpful(), Expert('…'), Conversational() or Custom('…'), "
@@ -177,8 +177,8 @@ class SystemPromptBuilder:
 
     def compose(self, max_tokens: int) -> SystemPrompt:
         """The same with its parts, and what was left out."""
-        base = sheltered(self.base_instructions).strip()
-        manner = sheltered(str(self.agent_personality)).strip()
+        base = escape_headings(self.base_instructions).strip()
+        manner = escape_headings(str(self.agent_personality)).strip()
         own, sentences = self._own_words(), self._sentences()
         lost: list[str] = []
         kept_base = self._beginning(base, max_tokens)
@@ -190,9 +190,9 @@ class SystemPromptBuilder:
         wishes = [] if lost else self._wishes((base, manner), own, sentences, max_tokens)
         if missing := len(own) + len(sentences) - len(wishes):
             lost.append(f"{missing} of {len(own) + len(sentences)} user preferences")
-        text = _joined((kept_base, kept_manner, _listed(wishes)))
+        text = _join((kept_base, kept_manner, _bullet_list(wishes)))
         return SystemPrompt(
-            text, self.tokenizer.count(text), kept_base, kept_manner, _listed(wishes), tuple(lost)
+            text, self.tokenizer.count(text), kept_base, kept_manner, _bullet_list(wishes), tuple(lost)
         )
 
     def _beginning(self, base: str, max_tokens: int) -> str:
@@ -209,37 +209,37 @@ class SystemPromptBuilder:
         self, before: Sequence[str], own: list[str], sentences: list[str], max_tokens: int
     ) -> list[str]:
         """As many lines of preferences as fit, the user's own words tried first and standing last."""
-        if self._fits((*before, _listed([*sentences, *own])), max_tokens):
+        if self._fits((*before, _bullet_list([*sentences, *own])), max_tokens):
             return [*sentences, *own]
         kept_own: list[str] = []
         for line in own:
-            if self._fits((*before, _listed([*kept_own, line])), max_tokens):
+            if self._fits((*before, _bullet_list([*kept_own, line])), max_tokens):
                 kept_own.append(line)
         kept: list[str] = []
         for line in sentences:
-            if self._fits((*before, _listed([*kept, line, *kept_own])), max_tokens):
+            if self._fits((*before, _bullet_list([*kept, line, *kept_own])), max_tokens):
                 kept.append(line)
         return [*kept, *kept_own]
 
     def _own_words(self) -> list[str]:
         written = self.user_preferences.custom_instructions if self.user_preferences else ()
-        return [line for words in written if (line := sheltered_line(words))]
+        return [line for words in written if (line := escape_heading_line(words))]
 
     def _sentences(self) -> list[str]:
         return self.user_preferences.sentences() if self.user_preferences else []
 
     def _fits(self, parts: Sequence[str], max_tokens: int) -> bool:
-        return self.tokenizer.count(_joined(parts)) <= max_tokens
+        return self.tokenizer.count(_join(parts)) <= max_tokens
 
 
-def _text(name: str, value: object) -> None:
+def _check_text(name: str, value: object) -> None:
     if not isinstance(value, str):
         raise ValidationError(f"{name} must be text, not {type(value).__name__}")
 
 
-def _joined(parts: Sequence[str]) -> str:
+def _join(parts: Sequence[str]) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _listed(lines: Sequence[str]) -> str:
+def _bullet_list(lines: Sequence[str]) -> str:
     return "\n".join((_HEADING, *lines)) if lines else ""

@@ -72,17 +72,17 @@ TEMPLATES = {
 }
 
 
-def word(result: SearchResult, template: ContextTemplate, *, include_metadata: bool = False) -> str:
+def word_memory(result: SearchResult, template: ContextTemplate, *, include_metadata: bool = False) -> str:
     """One memory in the template's words; with its metadata behind it when asked for and not shown anyway."""
     values = _values(result)
-    values["content"] = _shaped(values["content"], template)
+    values["content"] = _fill(values["content"], template)
     text = _VARIABLE.sub(lambda match: values[match.group(1)], template.memory_format)
     if include_metadata and not template.include_metadata:
         text += _METADATA.format(**values)
     return text
 
 
-def assemble(pieces: Sequence[str], template: ContextTemplate) -> str:
+def join_memories(pieces: Sequence[str], template: ContextTemplate) -> str:
     """The whole text; nothing at all when there are no memories."""
     if not pieces:
         return ""
@@ -110,7 +110,7 @@ def _content(memory: Item) -> str:
     return f"({attribution(memory.source)}) {contained(memory.text)}"
 
 
-def _shaped(content: str, template: ContextTemplate) -> str:
+def _fill(content: str, template: ContextTemplate) -> str:
     """Fit a text of several lines into its place.
 
     On one line when memories share a line; otherwise indented under its own first line, so that none of its

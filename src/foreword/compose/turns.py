@@ -7,13 +7,14 @@ turn. What a tool answered stands with the turn that asked it: one without the o
 from __future__ import annotations
 
 import functools
+import json
 import re
+import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from foreword.compose.middle import CHARACTERS, LEAST, shortened_in_middle
-from foreword.compose.parts import sheltered, sheltered_line
-from foreword.compose.tool_calls import tool_calls
+from foreword.compose.parts import escape_heading_line, escape_headings, whole_characters
 from foreword.text.clean import indented, visible
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class TurnStyle:
     def label(self, turn: Turn) -> str:
         """The time and the speaker, as far as they are wanted and known."""
         when = self.stamp(turn)
-        return f"{when}{sheltered_line(turn.speaker)}: " if self.speaker else when
+        return f"{when}{escape_heading_line(turn.speaker)}: " if self.speaker else when
 
     def stamp(self, turn: Turn) -> str:
         """The time in brackets and a blank, if it is wanted and known; else nothing."""
@@ -86,19 +87,19 @@ class TurnWording:
 
     def word(self, turn: Turn, style: TurnStyle, room: int) -> FormattedTurn | None:
         """The turn, if it is within so many tokens; one that is far too long is not even read."""
-        if len(turn.text) > room * CHARACTERS:
+        if len(turn.text) > room * MAX_CHARACTERS_A_TOKEN:
             return None
-        return self._within(turn, sheltered(turn.text).strip(), style, room)
+        return self._within(turn, escape_headings(turn.text).strip(), style, room)
 
     def shorten(self, turn: Turn, style: TurnStyle, room: int) -> FormattedTurn | None:
         """The turn, its middle left out where that makes it fit; nothing when there is no room even so."""
         made = self.word(turn, style, room)
         inside = room - self.count(_line(turn, "", style))
         for _ in range(_ATTEMPTS):  # moving lines right costs tokens, too
-            if made is not None or inside < LEAST:
+            if made is not None or inside < MIN_CUT_TOKENS:
                 break
-            short = shortened_in_middle(turn.text, inside, self._tokenizer)
-            made = self._within(turn, sheltered(short).strip(), style, room) if short else None
+            short = cut_middle_out(turn.text, inside, self._tokenizer)
+            made = self._within(turn, escape_headings(short).strip(), style, room) if short else None
             inside = inside * 3 // 4
         return made
 
@@ -108,13 +109,13 @@ class TurnWording:
         return FormattedTurn(turn, content, line, tokens, stamp=style.stamp(turn)) if tokens <= room else None
 
 
-def tidied(turn: FormattedTurn, tokenizer: Tokenizer) -> FormattedTurn:
+def tidy_text(turn: FormattedTurn, tokenizer: Tokenizer) -> FormattedTurn:
     """The turn without white space that says nothing: blank lines, and gaps inside and behind lines."""
     formatted = "\n".join(_GAP.sub(" ", line.rstrip()) for line in turn.formatted.split("\n") if line.strip())
     return replace(turn, formatted=formatted, tokens=tokenizer.count(formatted))
 
 
-def blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[tuple[int, list[Turn]]]:
+def exchange_blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[tuple[int, list[Turn]]]:
     """The turns before `end` from the newest back, those that belong together at once, silent ones left out.
 
     Each block comes with the place it begins at.
@@ -132,21 +133,21 @@ def blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[tuple[int,
         end = start
 
 
-def chronological(worded: Sequence[FormattedTurn], turns: Sequence[Turn]) -> list[FormattedTurn]:
+def in_order_of_time(worded: Sequence[FormattedTurn], turns: Sequence[Turn]) -> list[FormattedTurn]:
     """The turns in the order they were said: by their place in the conversation, else by their time."""
     if len(worded) < 2:
         return list(worded)
-    places = {same(turn): place for place, turn in enumerate(turns)}
-    return sorted(worded, key=lambda each: (places.get(same(each.turn), -1), _moment(each.turn)))
+    places = {say_the_same(turn): place for place, turn in enumerate(turns)}
+    return sorted(worded, key=lambda each: (places.get(say_the_same(each.turn), -1), _moment(each.turn)))
 
 
-def same(turn: Turn) -> Hashable:
+def say_the_same(turn: Turn) -> Hashable:
     """What two copies of a turn have in common."""
     return turn.turn_id or (turn.role, turn.name, turn.text, turn.timestamp)
 
 
 def _line(turn: Turn, content: str, style: TurnStyle) -> str:
-    calls = (sheltered(f"(calls {call.name} {call.arguments})") for call in tool_calls(turn))
+    calls = (escape_headings(f"(calls {call.name} {call.arguments})") for call in tool_calls(turn))
     said = "\n".join(filter(None, (content, *calls)))
     return style.label(turn) + indented(said, _INDENT)
 
@@ -165,3 +166,111 @@ def _moment(turn: Turn) -> float:
     offset = when.utcoffset()
     seconds = (when.toordinal() * 24 + when.hour) * 3600 + when.minute * 60 + when.second
     return seconds + when.microsecond / 1e6 - (offset.total_seconds() if offset else 0.0)
+
+
+# Tool_calls -----------------------------------------------------------------------------------------------
+
+
+_LONGEST_ARGUMENTS, _BEGINNING = 1000, 300
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool; the arguments are a JSON object, as text."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+    @property
+    def input(self) -> dict[str, Any]:
+        """The arguments as a mapping; what is no JSON object is kept under `arguments`."""
+        try:
+            read = json.loads(self.arguments)
+        except ValueError:
+            read = None
+        return read if isinstance(read, dict) else {"arguments": self.arguments}
+
+
+def tool_calls(turn: Turn) -> tuple[ToolCall, ...]:
+    """The calls of a turn that can be read."""
+    return tuple(call for written in turn.tool_calls if (call := _read(written)) is not None)
+
+
+def _read(written: Mapping[str, Any]) -> ToolCall | None:
+    called = written.get("function", written)
+    if not isinstance(called, Mapping) or not called.get("name"):
+        return None
+    arguments = called.get("arguments", called.get("input", {}))
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False, default=str)
+    if len(arguments) > _LONGEST_ARGUMENTS:
+        missing = f"{len(arguments) - _BEGINNING:,} characters"
+        arguments = json.dumps({"beginning": arguments[:_BEGINNING], "left_out": missing}, ensure_ascii=False)
+    texts = (str(written.get("id") or ""), str(called["name"]), arguments or "{}")
+    return ToolCall(*map(whole_characters, texts))
+
+
+# Cutting_the_middle_out -----------------------------------------------------------------------------------
+
+
+MAX_CHARACTERS_A_TOKEN = 16
+"""More characters than a token has, but for runs of white space: a longer text is taken not to fit."""
+
+MIN_CUT_TOKENS = 16
+"""With fewer tokens, nothing sensible would be left around the mark."""
+
+_GUESSES = 12
+_NEAR_A_WORD = 24
+
+
+def fits_within(text: str, tokens: int, tokenizer: Tokenizer) -> bool:
+    """Whether a text is within so many tokens; one that is far too long is not counted to the end."""
+    return len(text) <= tokens * MAX_CHARACTERS_A_TOKEN and tokenizer.count(text) <= tokens
+
+
+def cut_middle_out(text: str, tokens: int, tokenizer: Tokenizer) -> str:
+    """The text within so many tokens, its middle left out if need be; empty when there is no room."""
+    if fits_within(text, tokens, tokenizer):
+        return text
+    if tokens < MIN_CUT_TOKENS:
+        return ""
+    kept = min(len(text) - 1, tokens * MAX_CHARACTERS_A_TOKEN)
+    for _ in range(_GUESSES):
+        made = _around(text, kept)
+        count = tokenizer.count(made)
+        if count <= tokens:
+            return made
+        kept = min(kept - 1, int(kept * tokens / count * 0.97))
+    return ""
+
+
+def _around(text: str, kept: int) -> str:
+    """So many characters of a text, half from its beginning and half from its end, and the mark."""
+    head = _word_end(text, (kept + 1) // 2)
+    tail = _word_start(text, len(text) - kept // 2)
+    return f"{text[:head]} [… {tail - head:,} characters left out …] {text[tail:]}"
+
+
+def _word_end(text: str, at: int) -> int:
+    """The last place up to `at` where a word ends, if there is one near; else one between characters."""
+    near = range(at, max(0, at - _NEAR_A_WORD), -1)
+    at = next((place for place in near if text[place].isspace()), at)
+    while at and _hangs_on(text[at : at + 2].lstrip()):
+        at -= 1
+    return at
+
+
+def _word_start(text: str, at: int) -> int:
+    """The first place from `at` on where a word begins, if there is one near; else one between characters."""
+    near = range(at, min(len(text), at + _NEAR_A_WORD))
+    at = next((place for place in near if text[place - 1].isspace()), at)
+    while _hangs_on(text[at : at + 1]):
+        at += 1
+    return at
+
+
+def _hangs_on(text: str) -> bool:
+    """Whether a text begins with what belongs to the character before it: an accent, a shade of skin."""
+    first = text[:1]
+    return bool(first) and (unicodedata.category(first)[0] == "M" or "\U0001f3fb" <= first <= "\U0001f3ff")

@@ -10,8 +10,8 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.junk import is_junk
-from foreword.log import get_logger
 from foreword.compose.budget import DEFAULT_TOKEN_BUDGET, TokenBudget
+from foreword.log import get_logger
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.text.frame import framed, without_frames
 

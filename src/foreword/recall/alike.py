@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from foreword.recall.news import is_news, joined, telling
+from foreword.recall.news import concatenate, is_news, shaped_words
 from foreword.text.words import fold
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-ALIKE = 0.9
+MIN_SIMILARITY = 0.9
 """Two texts this similar say the same."""
 
 _COMPARED, _READ = 2000, 8000
@@ -34,45 +34,45 @@ _COLUMNS = 1024
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 
 
-def twins(texts: Sequence[str]) -> dict[int, set[int]]:
+def find_twins(texts: Sequence[str]) -> dict[int, set[int]]:
     """For each place that has any, the places of the texts that are alike."""
-    pairs = _in_order([_essence(text) for text in texts])
+    pairs = _pairs_in_order([_normalise(text) for text in texts])
     whole = {
-        place: telling(_beginning(texts[place])) for place in {place for pair in pairs for place in pair}
+        place: shaped_words(_beginning(texts[place])) for place in {place for pair in pairs for place in pair}
     }
     alike = [(one, other) for one, other in pairs if not is_news(whole[one], whole[other])]
     found: dict[int, set[int]] = {}
-    for one, other in alike + _in_another_order(texts, frozenset(pairs)):
+    for one, other in alike + _pairs_in_another_order(texts, frozenset(pairs)):
         found.setdefault(one, set()).add(other)
         found.setdefault(other, set()).add(one)
     return found
 
 
-def _in_order(essences: Sequence[str]) -> list[tuple[int, int]]:
+def _pairs_in_order(essences: Sequence[str]) -> list[tuple[int, int]]:
     """The pairs that are alike as they stand."""
-    return [(one, other) for one, other in _similar(essences, ALIKE) if essences[one]]
+    return [(one, other) for one, other in _is_similar(essences, MIN_SIMILARITY) if essences[one]]
 
 
-def _in_another_order(texts: Sequence[str], known: frozenset[tuple[int, int]]) -> list[tuple[int, int]]:
+def _pairs_in_another_order(texts: Sequence[str], known: frozenset[tuple[int, int]]) -> list[tuple[int, int]]:
     """The pairs whose lines are alike, wherever they stand, and no line has the news."""
     written = [_lines(text) for text in texts]
     lines = [list(map(fold, parts)) for parts in written]
     several = [place for place, parts in enumerate(lines) if len(parts) > 1]
-    near = _of_the_same_words([" ".join(lines[place]) for place in several])
-    told = cache(lambda place: [telling(line) for line in written[place]])
+    near = _pairs_of_the_same_words([" ".join(lines[place]) for place in several])
+    told = cache(lambda place: [shaped_words(line) for line in written[place]])
     pairs = []
     for one, other in ((several[one], several[other]) for one, other in near):
-        laid = _beside(lines[one], lines[other]) if (one, other) not in known else []
-        if not laid or _alike(laid, lines[one], lines[other]) < ALIKE:
+        laid = _neighbours(lines[one], lines[other]) if (one, other) not in known else []
+        if not laid or _are_alike(laid, lines[one], lines[other]) < MIN_SIMILARITY:
             continue
-        ours = joined(told(one)[at] for at, _, _ in laid)
-        theirs = joined(told(other)[to] for _, to, _ in laid)
+        ours = concatenate(told(one)[at] for at, _, _ in laid)
+        theirs = concatenate(told(other)[to] for _, to, _ in laid)
         if not is_news(ours, theirs):
             pairs.append((one, other))
     return pairs
 
 
-def _of_the_same_words(texts: Sequence[str]) -> list[tuple[int, int]]:
+def _pairs_of_the_same_words(texts: Sequence[str]) -> list[tuple[int, int]]:
     """The pairs of places, the lower first, of texts that have most words in common in whatever order."""
     if len(texts) < 2:
         return []
@@ -90,7 +90,7 @@ def _of_the_same_words(texts: Sequence[str]) -> list[tuple[int, int]]:
     return _pairs(near)
 
 
-def _similar(texts: Sequence[str], least: float) -> list[tuple[int, int]]:
+def _is_similar(texts: Sequence[str], least: float) -> list[tuple[int, int]]:
     """The pairs of places, the lower first, of texts at least so similar."""
     if len(texts) < 2:
         return []
@@ -110,7 +110,7 @@ def _pairs(near: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
-def _beside(lines: Sequence[str], others: Sequence[str]) -> list[tuple[int, int, float]]:
+def _neighbours(lines: Sequence[str], others: Sequence[str]) -> list[tuple[int, int, float]]:
     """The place of each line, that of the line most like it, and how alike they are; long lines choose first.
 
     Nothing when the one text is too long for the other.
@@ -118,7 +118,7 @@ def _beside(lines: Sequence[str], others: Sequence[str]) -> list[tuple[int, int,
     from rapidfuzz.distance import Levenshtein
 
     shorter, longer = sorted((sum(map(len, lines)), sum(map(len, others))))
-    if shorter < longer * ALIKE:
+    if shorter < longer * MIN_SIMILARITY:
         return []
     rest = list(range(len(others)))
     laid = []
@@ -129,13 +129,13 @@ def _beside(lines: Sequence[str], others: Sequence[str]) -> list[tuple[int, int,
     return sorted(laid)
 
 
-def _alike(laid: Sequence[tuple[int, int, float]], lines: Sequence[str], others: Sequence[str]) -> float:
+def _are_alike(laid: Sequence[tuple[int, int, float]], lines: Sequence[str], others: Sequence[str]) -> float:
     """How much of two texts is alike when their lines are laid beside each other."""
     alike = sum(score * max(len(lines[at]), len(others[to])) for at, to, score in laid)
     return alike / max(sum(map(len, lines)), sum(map(len, others)))
 
 
-def _essence(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join(fold(text[:_READ]).split())[:_COMPARED]
 
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Levenshtein
 
-from foreword.recall.news import is_news, telling
+from foreword.recall.news import is_news, shaped_words
 from foreword.text.words import fold
-from foreword.types import Dropped
+from foreword.types import Dropped, Item, Note
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from foreword.types import SearchResult
 
-ALIKE = 0.9
+MIN_SIMILARITY = 0.9
 """Two texts this similar say the same."""
 
-_COMPARED = 2000
+_MAX_COMPARED_CHARACTERS = 2000
 """Characters compared: two long texts that agree this far say the same to a reader of a context."""
 
 
-def step_behind(results: Sequence[SearchResult]) -> list[SearchResult]:
+def put_successors_first(results: Sequence[SearchResult]) -> list[SearchResult]:
     """Let every superseded result step behind its successor, which takes its place if that was better."""
     if not any(result.memory.superseded_by for result in results):
         return list(results)
@@ -45,7 +44,7 @@ def _successors(result: SearchResult, there: Mapping[str, SearchResult]) -> list
     return list(chain.values())
 
 
-def without_superseded(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[Dropped]]:
+def split_superseded(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[Dropped]]:
     """Leave out what has been replaced: its successor says what holds now."""
     kept, dropped = [], []
     for result in results:
@@ -56,13 +55,15 @@ def without_superseded(results: Sequence[SearchResult]) -> tuple[list[SearchResu
     return kept, dropped
 
 
-def without_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[Dropped]]:
+def split_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[Dropped]]:
     """Leave out what says the same as something before it; `detail` names that."""
     kept: list[tuple[str, SearchResult]] = []
     dropped = []
     for result in results:
-        text = _essence(result.memory.text)
-        twin = next((other for seen, other in kept if _alike(text, seen) and _repeats(result, other)), None)
+        text = _normalise(result.memory.text)
+        twin = next(
+            (other for seen, other in kept if _are_alike(text, seen) and _is_repeat(result, other)), None
+        )
         if twin is None:
             kept.append((text, result))
         else:
@@ -70,18 +71,47 @@ def without_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult]
     return [result for _, result in kept], dropped
 
 
-def _essence(text: str) -> str:
-    return " ".join(fold(text[:_COMPARED]).split())
+def _normalise(text: str) -> str:
+    return " ".join(fold(text[:_MAX_COMPARED_CHARACTERS]).split())
 
 
-def _alike(one: str, other: str) -> bool:
+def _are_alike(one: str, other: str) -> bool:
     shorter, longer = sorted((len(one), len(other)))
-    if shorter < longer * ALIKE:
+    if shorter < longer * MIN_SIMILARITY:
         return False
-    return Levenshtein.normalized_similarity(one, other, score_cutoff=ALIKE) >= ALIKE
+    return Levenshtein.normalized_similarity(one, other, score_cutoff=MIN_SIMILARITY) >= MIN_SIMILARITY
 
 
-def _repeats(one: SearchResult, other: SearchResult) -> bool:
+def _is_repeat(one: SearchResult, other: SearchResult) -> bool:
     """Whether what little differs between two texts is not the news."""
-    told, known = (telling(" ".join(result.memory.text[:_COMPARED].split())) for result in (one, other))
+    told, known = (
+        shaped_words(" ".join(result.memory.text[:_MAX_COMPARED_CHARACTERS].split()))
+        for result in (one, other)
+    )
     return not is_news(told, known)
+
+
+# Files ----------------------------------------------------------------------------------------------------
+
+
+Look = Callable[[Sequence[Item], float | None], Mapping[str, tuple[Item | None, str]]]
+"""Given items and a `time.monotonic()` instant: what became of those that changed, and what to say of it."""
+
+_OF_FILES = ("code", "document")
+
+
+def refresh_from_files(
+    results: Sequence[SearchResult], look: Look, expires: float | None
+) -> tuple[list[SearchResult], list[Dropped], list[Note]]:
+    """The results as they are to be told; those that are no more; what else a reader should know."""
+    seen = look([result.memory for result in results if result.memory.kind in _OF_FILES], expires)
+    kept, dropped, notes = [], [], []
+    for result in results:
+        now, told = seen.get(result.memory.id, (result.memory, ""))
+        if now is None:
+            dropped.append(Dropped(result, "superseded", told))
+            continue
+        kept.append(result if now is result.memory else replace(result, memory=now))
+        if told:
+            notes.append(Note("files", f"{now.id} is {told}"))
+    return kept, dropped, notes

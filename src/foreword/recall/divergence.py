@@ -12,6 +12,7 @@ Refuses to embed anything: whoever asks brings the vectors. `tools/fit_shift.py`
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import astuple, dataclass
 from datetime import timedelta
@@ -19,14 +20,13 @@ from operator import mul
 from typing import TYPE_CHECKING, Literal
 
 from foreword.errors import ValidationError
-from foreword.recall.fuse import UNRELATED
-from foreword.recall.spoken import said
+from foreword.recall.fuse import UNRELATED_COSINE
+from foreword.text.words import STOPWORDS, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from foreword.recall.spoken import Said
     from foreword.types import Item
 
 Severity = Literal["low", "medium", "high"]
@@ -45,7 +45,7 @@ _UNSETTLED = 0.29
 _LONG, _TELLING = 32, 16
 """Words beyond these say no more for certain: the curves were fitted on talk, and a prompt may be a page."""
 
-REACH = 1 + max(_NEAR, _SHARING, _HOME)
+MAX_COMPARED_TURNS = 1 + max(_NEAR, _SHARING, _HOME)
 
 _FADING = 0.8
 """What the turn before counts, as a share, when the middle of the recent talk is looked for."""
@@ -131,14 +131,14 @@ WORDS = Curve(
 """The same where there are no vectors."""
 
 
-def signs(prompt: Said, recent: Sequence[Said], unrelated: float = UNRELATED) -> Signs:
+def signs(prompt: Utterance, recent: Sequence[Utterance], unrelated: float = UNRELATED_COSINE) -> Signs:
     """What tells whether a prompt leaves the recent talk (oldest first, one turn or more)."""
     last = recent[-1]
     known = frozenset[str]().union(*(turn.roots for turn in recent[-_SHARING:]))
     near, home = [0.0], [0.0]
     if _comparable(prompt, last):
-        near = _likenesses(prompt, recent[-_NEAR:], unrelated)
-        home = _likenesses(last, recent[-1 - _HOME : -1], unrelated) or [_UNSETTLED]
+        near = _similarities(prompt, recent[-_NEAR:], unrelated)
+        home = _similarities(last, recent[-1 - _HOME : -1], unrelated) or [_UNSETTLED]
     return Signs(
         near=max(near),
         last=near[-1],
@@ -152,7 +152,9 @@ def signs(prompt: Said, recent: Sequence[Said], unrelated: float = UNRELATED) ->
     )
 
 
-def shift(prompt: Said, recent: Sequence[Said], unrelated: float = UNRELATED) -> float:
+def shift_probability(
+    prompt: Utterance, recent: Sequence[Utterance], unrelated: float = UNRELATED_COSINE
+) -> float:
     """How likely the prompt has left the recent talk; by words alone if it or the last turn has no vector.
 
     `unrelated` is the cosine that the encoder gives to strangers.
@@ -205,7 +207,7 @@ class DivergenceDetector:
         *,
         query_vector: Sequence[float] | None = None,
         vectors: Mapping[str, Sequence[float]] | None = None,
-        unrelated: float = UNRELATED,
+        unrelated: float = UNRELATED_COSINE,
     ) -> DivergenceAlert | None:
         """The alert, if the query has left what the recent items speak of; None if it goes on with it.
 
@@ -213,13 +215,13 @@ class DivergenceDetector:
         """
         known = vectors or {}
         past = self.past(query, recent, now)
-        prompt = said(query, () if query_vector is None else query_vector)
-        latest = [_heard(item, known) for item in past[-REACH:]]
-        chance = shift(prompt, latest, unrelated)
+        prompt = read_utterance(query, () if query_vector is None else query_vector)
+        latest = [_utterances(item, known) for item in past[-MAX_COMPARED_TURNS:]]
+        chance = shift_probability(prompt, latest, unrelated)
         if not self.alarmed(prompt, chance):
             return None
         by_meaning = _comparable(prompt, latest[-1])
-        heard = [_heard(item, known if by_meaning else {}) for item in past]
+        heard = [_utterances(item, known if by_meaning else {}) for item in past]
         place = _middle(heard)
         return DivergenceAlert(
             memory_id=past[place].id,
@@ -238,7 +240,7 @@ class DivergenceDetector:
             spoken.pop()
         return spoken[-self.most :]
 
-    def alarmed(self, prompt: Said, chance: float) -> bool:
+    def alarmed(self, prompt: Utterance, chance: float) -> bool:
         """Whether so likely a shift is worth an alert; a mere reply never is."""
         return chance >= self.threshold and not prompt.replies
 
@@ -247,15 +249,15 @@ class DivergenceDetector:
         return "high" if chance >= self.high else "medium" if chance >= self.medium else "low"
 
 
-def _heard(item: Item, vectors: Mapping[str, Sequence[float]]) -> Said:
-    return said(item.text, vectors.get(item.id, ()), own=item.about.casefold() in _SELF)
+def _utterances(item: Item, vectors: Mapping[str, Sequence[float]]) -> Utterance:
+    return read_utterance(item.text, vectors.get(item.id, ()), own=item.about.casefold() in _SELF)
 
 
-def _comparable(one: Said, other: Said) -> bool:
+def _comparable(one: Utterance, other: Utterance) -> bool:
     return len(one.vector) == len(other.vector) > 0
 
 
-def _likenesses(one: Said, others: Iterable[Said], unrelated: float) -> list[float]:
+def _similarities(one: Utterance, others: Iterable[Utterance], unrelated: float) -> list[float]:
     """The similarity to each that can be compared: a cosine, stretched so that strangers are at 0."""
     return [
         max(-1.0, (_cosine(one.vector, other.vector) - unrelated) / (1 - unrelated))
@@ -269,14 +271,14 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
     return product / (math.hypot(*one) * math.hypot(*other) or 1.0)
 
 
-def _similarity(prompt: Said, left: Said, unrelated: float) -> float:
+def _similarity(prompt: Utterance, left: Utterance, unrelated: float) -> float:
     """The prompt's similarity to what it left, from 0 to 1: by meaning, or the share of its words there."""
-    for likeness in _likenesses(prompt, (left,), unrelated):
+    for likeness in _similarities(prompt, (left,), unrelated):
         return min(1.0, max(0.0, likeness))
     return len(prompt.roots & left.roots) / max(1, len(prompt.roots))
 
 
-def _middle(heard: Sequence[Said]) -> int:
+def _middle(heard: Sequence[Utterance]) -> int:
     """Which turn stands best for all of them, the later ones weighing more; no mere reply, if it can be."""
     telling = [place for place, turn in enumerate(heard) if not turn.replies] or list(range(len(heard)))
     compared = [place for place in telling if _comparable(heard[place], heard[-1])]
@@ -288,10 +290,10 @@ def _middle(heard: Sequence[Said]) -> int:
     common: Counter[str] = Counter()
     for place, weight in weights.items():
         common.update(dict.fromkeys(heard[place].roots, weight))
-    return max(telling, key=lambda place: _spread(heard[place], common))
+    return max(telling, key=lambda place: _standard_deviation(heard[place], common))
 
 
-def _spread(turn: Said, common: Mapping[str, float]) -> float:
+def _standard_deviation(turn: Utterance, common: Mapping[str, float]) -> float:
     """How much of the common words a turn has, for its length."""
     return sum(common[root] for root in turn.roots) / math.sqrt(max(1, len(turn.roots)))
 
@@ -303,3 +305,108 @@ def _summary(text: str) -> str:
         return flat
     cut = flat[: SUMMARY - 1]
     return f"{cut.rpartition(' ')[0] or cut}…"
+
+
+# What_an_utterance_does -----------------------------------------------------------------------------------
+
+
+_READ = 2000
+"""Characters read for words, at either end of a long text."""
+
+_HEARD = 300
+"""Characters read for questions and orders, at either end: in the middle of a page they are quoted."""
+
+_ROOT = 5
+"""Two words are the same when they begin alike: book, booked, bookings."""
+
+_BRIEF = 2
+"""With so few telling words, whoever says "it" speaks of what was said before."""
+
+
+def _set(written: str) -> frozenset[str]:
+    return frozenset(written.split())
+
+
+_LEANING = _set("it its that this they them those these he she him her his their one ones there")
+_REPLYING = _set("yes yeah yep yup no nope ok okay sure thanks thank please and or but because alright right")
+_ACKNOWLEDGING = _REPLYING | _set(
+    "great perfect good nice cool wow lol haha ha oh ah hmm fine awesome excellent exactly correct true "
+    "agreed sounds looks works done lgtm go ahead continue proceed carry keep going next again retry "
+    "welcome bye goodbye hi hello hey"
+)
+_FINISHING = _set(
+    "commit push pull request requests pr merge rebase revert undo redo diff test tests suite lint linter "
+    "format build run rerun deploy ship save open create make message branch changes"
+)
+"""What is ordered of the work at hand, whatever it is: run the tests, open a pull request."""
+
+_OPENING = _REPLYING | _set("so oh well now then also hi hello hey great good you next first")
+"""What may stand before the word that asks."""
+
+_ASKING = _set(
+    "what how why where when who which add build change check clean compare create debug delete describe "
+    "document draft drop explain find fix generate give help implement improve install investigate list look "
+    "make merge move open optimise optimize plan pull push read refactor remove rename replace review revert "
+    "run search set show start stop summarise summarize tell test translate try update upgrade use write"
+)
+_REQUEST = re.compile(
+    r"\b(?:i (?:need|want|wanna|would like|d like|am looking|m looking|am trying|m trying|have to)|"
+    r"(?:im )?looking for|(?:can|could|would|will) (?:you|i|we)|please|let s|"
+    r"(?:give|show|tell|help|find|get|send) (?:me|us))\b"
+)
+_QUESTION_MARK = re.compile(r"[?？](?![\w=&/])")
+_OFFER = re.compile(
+    r"\belse\b|\b(?:be|is) all\b|\bfurther\b|\bother (?:questions|help|assistance)\b|\bmore help\b|"
+    r"\blet me know\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """One turn by its looks.
+
+    `roots` are its telling words, shortened; `length` counts all of its words. It may ask or order something
+    (`asks`), offer to go on with anything (`offers`), point back or open like a reply (`leans`), or reply and
+    nothing else (`replies`). `own` is what the one who prompts said earlier.
+    """
+
+    roots: frozenset[str]
+    length: int
+    asks: bool = False
+    offers: bool = False
+    leans: bool = False
+    replies: bool = False
+    own: bool = False
+    vector: Sequence[float] = ()
+
+
+def read_utterance(text: str, vector: Sequence[float] = (), *, own: bool = False) -> Utterance:
+    """A turn by its looks; of a long text, those of its beginning and its end."""
+    every, ends = words(_ends(text, _READ)), _ends(text, _HEARD)
+    heard = words(ends)
+    plain = " ".join(heard)
+    return Utterance(
+        roots=frozenset(word[:_ROOT] for word in every if word not in STOPWORDS),
+        length=len(every),
+        asks=bool(_QUESTION_MARK.search(ends) or _REQUEST.search(plain)) or _first(heard) in _ASKING,
+        offers=bool(_OFFER.search(plain)),
+        leans=not _LEANING.isdisjoint(heard) or not _REPLYING.isdisjoint(heard[:1]),
+        replies=_only_replies(every),
+        own=own,
+        vector=vector,
+    )
+
+
+def _ends(text: str, each: int) -> str:
+    return text if len(text) <= 2 * each else f"{text[:each]}\n{text[-each:]}"
+
+
+def _first(spoken: Sequence[str]) -> str:
+    """The first word that is no mere opening."""
+    return next((word for word in spoken if word not in _OPENING), "")
+
+
+def _only_replies(spoken: Sequence[str]) -> bool:
+    """Whether a turn brings no subject: it acknowledges or finishes, or says little and points back."""
+    brought = set(spoken) - STOPWORDS - _ACKNOWLEDGING - _FINISHING
+    return not brought or (len(brought) <= _BRIEF and not _LEANING.isdisjoint(spoken))

@@ -74,15 +74,15 @@ OTHER = Blend()
 
 _WORDS = ("lexical", "identifiers", "trigram", "entities")
 _NAMES = ("identifiers", "entities")
-UNRELATED = 0.53
+UNRELATED_COSINE = 0.53
 """The cosine that the bundled encoder gives to a question and a stranger, on average."""
 
-_BY_WORDS = 0.25
+_WORDS_AS_COSINE = 0.25
 
-_EVENT = 20
+_MAX_EVENT_RANK = 20
 """How far down the answers an event is looked for that a question names."""
 
-_STRANGER = 0.85
+_UNSEEN_NEIGHBOUR = 0.85
 """What the neighbours of an item are taken for when nobody looked: a little less than itself."""
 
 
@@ -91,26 +91,28 @@ def fuse(
     question: str,
     now: datetime,
     clocks: Sequence[TimeSpace] = (),
-    unrelated: float = UNRELATED,
+    unrelated: float = UNRELATED_COSINE,
     blends: Mapping[str, Blend] = BLENDS,
 ) -> list[SearchResult]:
     """One list of hits, most probable first; `unrelated` is the cosine the encoder gives to strangers."""
     span = when(question, now)
-    hits = _fused(found, span, unrelated, blends)
-    if span is None and (span := _beside_event(question, hits)) is not None:
-        hits = _fused(found, span, unrelated, blends)
-    return _timed(hits, now, clocks)
+    hits = _fuse_once(found, span, unrelated, blends)
+    if span is None and (span := _span_beside_event(question, hits)) is not None:
+        hits = _fuse_once(found, span, unrelated, blends)
+    return _add_time_ranks(hits, now, clocks)
 
 
-def _fused(
+def _fuse_once(
     found: Found, span: Span | None, unrelated: float, blends: Mapping[str, Blend]
 ) -> list[SearchResult]:
-    ranks, scores = _places(found, unrelated)
-    grasps = {kind: _grasp(found, _blend(blends, kind)) for kind in {i.kind for i in found.items.values()}}
-    alone = {item: _alone(found, item, scores[item], blends) for item in found.items}
+    ranks, scores = _ranks_and_scores(found, unrelated)
+    grasps = {
+        kind: _known_bonus(found, _blend(blends, kind)) for kind in {i.kind for i in found.items.values()}
+    }
+    alone = {item: _own_blend(found, item, scores[item], blends) for item in found.items}
     hits = []
     for item, kept in found.items.items():
-        value = _blended(found, item, alone, span, blends)
+        value = _full_blend(found, item, alone, span, blends)
         probability = _blend(blends, kept.kind).probability(value, grasps[kept.kind])
         told = scores[item] | {"blend": value}
         hits.append(SearchResult(kept, probability, ranks=ranks[item], scores=told))
@@ -118,35 +120,35 @@ def _fused(
     return hits
 
 
-def given(found: Found, blend: Blend) -> float:
+def name_space_bonus(found: Found, blend: Blend) -> float:
     """The shares that the spaces of names gave to their best, whether or not that was any good."""
     return sum(float(getattr(blend, space)) for space in _NAMES if found.lists.get(space))
 
 
-def grasped(found: Found, blend: Blend) -> tuple[float, float]:
+def known_shares(found: Found, blend: Blend) -> tuple[float, float]:
     """How much of the question is known here: of its words, and of the things it names."""
-    named = _best(found, "entities") if "entities" in found.lists else blend.nameless
-    return _best(found, "lexical"), named
+    named = _best_score(found, "entities") if "entities" in found.lists else blend.nameless
+    return _best_score(found, "lexical"), named
 
 
-def _grasp(found: Found, blend: Blend) -> float:
-    words, names = grasped(found, blend)
-    return blend.known * words + blend.named * names - blend.slope * given(found, blend)
+def _known_bonus(found: Found, blend: Blend) -> float:
+    words, names = known_shares(found, blend)
+    return blend.known * words + blend.named * names - blend.slope * name_space_bonus(found, blend)
 
 
-def _best(found: Found, space: str) -> float:
+def _best_score(found: Found, space: str) -> float:
     """How much of the question the best answer of a space has."""
     listed = found.lists.get(space)
     return min(1.0, listed[0][1]) if listed else 0.0
 
 
-def _beside_event(question: str, hits: Sequence[SearchResult]) -> Span | None:
+def _span_beside_event(question: str, hits: Sequence[SearchResult]) -> Span | None:
     """The time before or after the event that a question names, if a good answer speaks of that event."""
     named = around(question)
     if named is None:
         return None
     side, wanted = named
-    for hit in hits[:_EVENT]:
+    for hit in hits[:_MAX_EVENT_RANK]:
         if set(wanted) <= set(words(hit.memory.text)):
             event = hit.memory.created_at
             return Span(FIRST, event) if side == "before" else Span(event, LAST)
@@ -157,13 +159,15 @@ def _blend(blends: Mapping[str, Blend], kind: str) -> Blend:
     return blends.get(kind, OTHER)
 
 
-def _places(found: Found, unrelated: float) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
+def _ranks_and_scores(
+    found: Found, unrelated: float
+) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
     """Each item's rank and score in every space that listed or measured it.
 
     Encoders disagree on how near strangers are. Cosines are stretched so that strangers are where the bundled
     encoder has them, and the same text is at 1.
     """
-    stretch = (1 - UNRELATED) / (1 - unrelated)
+    stretch = (1 - UNRELATED_COSINE) / (1 - unrelated)
     ranks: dict[str, dict[str, int]] = {item: {} for item in found.items}
     scores: dict[str, dict[str, float]] = {item: {} for item in found.items}
     for space, measured in found.measures.items():
@@ -176,23 +180,23 @@ def _places(found: Found, unrelated: float) -> tuple[dict[str, dict[str, int]], 
     return ranks, scores
 
 
-def _alone(found: Found, item: str, scores: Mapping[str, float], blends: Mapping[str, Blend]) -> float:
+def _own_blend(found: Found, item: str, scores: Mapping[str, float], blends: Mapping[str, Blend]) -> float:
     """What is known of an item without looking at its neighbours."""
     blend = _blend(blends, found.items[item].kind)
-    shares = {space: _share(found, space, scores) for space in _WORDS}
+    shares = {space: _share_of_best(found, space, scores) for space in _WORDS}
     # An item whose vector is not there yet is judged by its words: they must be able to carry it alone.
-    cosine = scores.get("semantic", UNRELATED + _BY_WORDS * max(shares.values()))
+    cosine = scores.get("semantic", UNRELATED_COSINE + _WORDS_AS_COSINE * max(shares.values()))
     value = cosine + blend.echo * (scores.get("echo", cosine) - cosine)
     return value + sum(float(getattr(blend, space)) * share for space, share in shares.items())
 
 
-def _share(found: Found, space: str, scores: Mapping[str, float]) -> float:
+def _share_of_best(found: Found, space: str, scores: Mapping[str, float]) -> float:
     """An item's score in a space as a share of the best there."""
     listed = found.lists.get(space)
     return scores[space] / listed[0][1] if listed and space in scores and listed[0][1] > 0 else 0.0
 
 
-def _blended(
+def _full_blend(
     found: Found, item: str, alone: Mapping[str, float], span: Span | None, blends: Mapping[str, Blend]
 ) -> float:
     """What is known of an item, its best neighbour and its time included."""
@@ -200,13 +204,15 @@ def _blended(
     near = found.beside.get(item, {})
     # Next to each other in a session is nearness one half; a sure relation is one.
     best = max((alone[other] * min(1.0, 2 * nearness) for other, nearness in near.items()), default=0.0)
-    value = (alone[item] + blend.beside * (best or _STRANGER * alone[item])) / (1 + blend.beside)
+    value = (alone[item] + blend.beside * (best or _UNSEEN_NEIGHBOUR * alone[item])) / (1 + blend.beside)
     if span is not None and span.holds(found.items[item].created_at):
         value += blend.time
     return value
 
 
-def _timed(hits: list[SearchResult], now: datetime, clocks: Sequence[TimeSpace]) -> list[SearchResult]:
+def _add_time_ranks(
+    hits: list[SearchResult], now: datetime, clocks: Sequence[TimeSpace]
+) -> list[SearchResult]:
     """Add each clock's ranking of the hits; being near in time is told, not counted."""
     added: list[tuple[dict[str, int], dict[str, float]]] = [(dict(h.ranks), dict(h.scores)) for h in hits]
     for clock in clocks:

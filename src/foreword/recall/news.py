@@ -49,14 +49,14 @@ _OPPOSITES = frozenset(frozenset(pair.split("/")) for pair in _PAIRS.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class ShapedWords:
     """A text as words, folded, the parts of code names apart; and what each looks like."""
 
     words: tuple[str, ...]
     shapes: tuple[Shape, ...]
 
 
-def telling(text: str) -> Telling:
+def shaped_words(text: str) -> ShapedWords:
     """The words of a text."""
     words: list[str] = []
     shapes: list[Shape] = []
@@ -64,14 +64,14 @@ def telling(text: str) -> Telling:
         parts = [part for part in found[0].split("_") if part]
         words += map(fold, parts)
         shapes += [_shape(text, found[0], found.start(), len(parts))] * len(parts)
-    return Telling(tuple(words), tuple(shapes))
+    return ShapedWords(tuple(words), tuple(shapes))
 
 
-def joined(tellings: Iterable[Telling]) -> Telling:
+def concatenate(tellings: Iterable[ShapedWords]) -> ShapedWords:
     """Several as one, in order."""
     every = list(tellings)
     words = chain.from_iterable(one.words for one in every)
-    return Telling(tuple(words), tuple(chain.from_iterable(one.shapes for one in every)))
+    return ShapedWords(tuple(words), tuple(chain.from_iterable(one.shapes for one in every)))
 
 
 def _shape(text: str, word: str, at: int, parts: int) -> Shape:
@@ -108,7 +108,7 @@ class _Change:
         return Levenshtein.normalized_similarity("".join(self.ours), "".join(self.theirs)) < most
 
 
-def is_news(one: Telling, other: Telling) -> bool:
+def is_news(one: ShapedWords, other: ShapedWords) -> bool:
     """Whether two texts that are nearly the same speak of two things, or one of them denies the other."""
     if one.words == other.words:
         return False
@@ -122,7 +122,7 @@ def is_news(one: Telling, other: Telling) -> bool:
     )
 
 
-def _changes(one: Telling, other: Telling) -> Iterator[_Change]:
+def _changes(one: ShapedWords, other: ShapedWords) -> Iterator[_Change]:
     """Where two texts differ; what stands side by side is one change."""
     from rapidfuzz.distance import Levenshtein
 
@@ -152,7 +152,7 @@ def _is_said_throughout(changes: Sequence[_Change]) -> bool:
 
 
 def _is_denied(ours: Sequence[str], theirs: Sequence[str]) -> bool:
-    return _denials(ours) != _denials(theirs) and _affirmed(ours) == _affirmed(theirs)
+    return _denials(ours) != _denials(theirs) and _without_denials(ours) == _without_denials(theirs)
 
 
 def _numbers(word: str) -> bool:
@@ -163,7 +163,7 @@ def _denials(words: Sequence[str]) -> int:
     return sum(map(_denies, words))
 
 
-def _affirmed(words: Sequence[str]) -> Counter[str]:
+def _without_denials(words: Sequence[str]) -> Counter[str]:
     return Counter(word for word in words if not _denies(word) and word not in STOPWORDS)
 
 

@@ -93,7 +93,7 @@ class MemoryRanker:
         bags = {result.memory.id: frozenset(words(result.memory.text)) for result in rest}
 
         def worth(result: SearchResult) -> float:
-            return balance * result.score / best - (1 - balance) * _nearest(result, chosen, bags)
+            return balance * result.score / best - (1 - balance) * _nearest_overlap(result, chosen, bags)
 
         while rest:
             following = max(rest, key=worth)
@@ -114,22 +114,22 @@ def rankers(now: datetime) -> dict[str, RankingFunction]:
     something else it counts as a share of the best, so that being recent or different cannot drown it.
     """
     return {
-        "default": lambda results: MemoryRanker.default_ranking(results, now, best=_best(results)),
+        "default": lambda results: MemoryRanker.default_ranking(results, now, best=_best_score(results)),
         "similarity": MemoryRanker.by_similarity,
         "recency": MemoryRanker.by_recency,
         "confidence": MemoryRanker.by_confidence,
-        "mmr": lambda results: MemoryRanker.diverse(results, best=_best(results)),
+        "mmr": lambda results: MemoryRanker.diverse(results, best=_best_score(results)),
     }
 
 
 RANKERS = ("default", "similarity", "recency", "confidence", "mmr")
 
 
-def _best(results: Sequence[SearchResult]) -> float:
+def _best_score(results: Sequence[SearchResult]) -> float:
     return max((result.score for result in results), default=0.0) or 1.0
 
 
-def _nearest(
+def _nearest_overlap(
     result: SearchResult, chosen: Sequence[SearchResult], bags: Mapping[str, frozenset[str]]
 ) -> float:
     """How much the words of a result overlap with the most similar of those chosen (Jaccard)."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from foreword.spaces.base import Reranker
     from foreword.types import Found, Item, Query, SearchResult
 
-MOST = 30
+MAX_READ = 30
 """So many candidates are read at most; beyond that nothing was gained."""
 
 
@@ -36,11 +36,11 @@ OPINIONS: Mapping[str, Opinion] = {
     "summary": Opinion(0.03, Blend(middle=0.74, slope=10)),
 }
 
-_LONG = 300
-_REST = 0.03
+_LONG_QUESTION_CHARACTERS = 300
+_SPARE_SECONDS = 0.03
 """Seconds that are left to the stages after this one."""
 
-_UNREAD = -11.0
+_UNREAD_LOGIT = -11.0
 """The logit of a text that has nothing to do with the question: what an unread candidate is taken for."""
 
 
@@ -49,29 +49,31 @@ def rerank(
 ) -> list[SearchResult]:
     """The hits in the order that both opinions give, most probable first."""
     readable = [hit for hit in hits if hit.memory.kind in OPINIONS]
-    read = readable[:MOST]
-    expires = None if query.expires is None else query.expires - _REST
-    logits = reranker.scores(_short(query.text), [_passage(hit.memory, found) for hit in read], expires)
+    read = readable[:MAX_READ]
+    expires = None if query.expires is None else query.expires - _SPARE_SECONDS
+    logits = reranker.scores(
+        _short_question(query.text), [_passage(hit.memory, found) for hit in read], expires
+    )
     if not logits:
         return list(hits)
     known = {hit.memory.id: logit for hit, logit in zip(read, logits, strict=False)}
-    judged = [_judged(hit, known.get(hit.memory.id)) for hit in hits]
+    judged = [_add_opinion(hit, known.get(hit.memory.id)) for hit in hits]
     return sorted(judged, key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
 
 
-def _judged(hit: SearchResult, logit: float | None) -> SearchResult:
+def _add_opinion(hit: SearchResult, logit: float | None) -> SearchResult:
     opinion = OPINIONS.get(hit.memory.kind)
     if opinion is None:
         return hit
-    blend = hit.scores["blend"] + opinion.weight * (_UNREAD if logit is None else logit)
+    blend = hit.scores["blend"] + opinion.weight * (_UNREAD_LOGIT if logit is None else logit)
     scores = dict(hit.scores) if logit is None else {**hit.scores, "rerank": logit}
     return replace(hit, scores=scores, score=opinion.curve.probability(blend))
 
 
-def _short(question: str) -> str:
+def _short_question(question: str) -> str:
     """A long question by its first line: the rest would leave no room for the text it is compared with."""
     first = question.strip().partition("\n")[0]
-    return first if len(question) > _LONG and first else question
+    return first if len(question) > _LONG_QUESTION_CHARACTERS and first else question
 
 
 def _passage(item: Item, found: Found) -> str:

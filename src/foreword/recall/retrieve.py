@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 _log = get_logger("foreword.recall")
 
-_SHARE = 0.6
+_MAX_TIME_SHARE = 0.6
 """How much of the time left a slow space may take: the store needs some to answer the others."""
 
-_PARTING = 2.0
+_EXIT_WAIT_SECONDS = 2.0
 """So many seconds spaces that were left behind are waited for when the process ends."""
 
 
@@ -80,7 +80,7 @@ def _within_deadline(space: Space, query: Query) -> Probe | None:
 
     thread = threading.Thread(target=ask, name=f"foreword-{space.name}", daemon=True)
     thread.start()
-    thread.join(max(0.0, _SHARE * (query.expires - time.monotonic())))
+    thread.join(max(0.0, _MAX_TIME_SHARE * (query.expires - time.monotonic())))
     if failure:
         raise failure[0]
     if not outcome:
@@ -93,8 +93,8 @@ _late: WeakSet[threading.Thread] = WeakSet()
 
 
 @atexit.register
-def _await_the_late() -> None:
+def _wait_for_late_spaces() -> None:
     """Let spaces that were left behind come to an end: one torn down inside a native encoder aborts."""
-    until = time.monotonic() + _PARTING
+    until = time.monotonic() + _EXIT_WAIT_SECONDS
     for thread in list(_late):
         thread.join(max(0.0, until - time.monotonic()))

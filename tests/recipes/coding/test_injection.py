@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.compose.budget import TokenBudget
-from foreword.compose.candidate import InjectionCategory
+from foreword.compose.budget import InjectionCategory, TokenBudget
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, NoContext, RetrievalError, StorageError, ValidationError

@@ -17,11 +17,7 @@ from foreword.recall.gaps.memory import MemoryResult, MemoryStore
 from foreword.recall.gaps.types import ContextGap, InjectionConfig, RetrievedContext, new_gap_id
 from foreword.recipes.gap import sources
 from foreword.recipes.gap.engine_memory import EngineMemory
-from foreword.recipes.gap.injection import (
-    inject_context_gap,
-    manage_context_injection,
-    retrieve_relevant_context,
-)
+from foreword.recipes.gap.injection import inject_context, manage_context_injection, retrieve_relevant_context
 from foreword.recipes.gap.stages import contexts_text
 from foreword.text.tokens import tokenizer
 from foreword.types import Source
@@ -48,7 +44,7 @@ def a_gap(query="which database", agent_name="dev", reason="explicit_flag"):
 
 def injected(contexts, state, *, gap=None, memory=None, **limits):
     return asyncio.run(
-        inject_context_gap(gap or a_gap(), contexts, state, InjectionConfig(**limits), memory=memory)
+        inject_context(gap or a_gap(), contexts, state, InjectionConfig(**limits), memory=memory)
     )
 
 
@@ -459,7 +455,7 @@ def test_an_engine_without_an_encoder_judges_by_words(home, clock):
 
 
 def test_the_documents_name_is_there_as_well():
-    assert inject_context_gap is inject_context_gap
+    assert inject_context is inject_context
 
 
 ANY = st.recursive(

@@ -21,7 +21,7 @@ from foreword.edges.cli.common import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from foreword.compose.context_item import FormattedContext
+    from foreword.compose.assembled import FormattedContext
     from foreword.engine.context_engine import ContextEngine
     from foreword.options import ContextOptions, Lane
     from foreword.recipes.assembled.assembler import ContextAssembler

@@ -24,11 +24,11 @@ from langgraph.config import get_config
 
 from foreword.capture.agent import AgentEvent, turns
 from foreword.capture.junk import is_junk
+from foreword.compose.budget import TokenBudget
 from foreword.edges.message_lists import BUDGET, DEADLINE_MS, LONGEST_QUESTION
 from foreword.log import get_logger
 from foreword.options import named
 from foreword.recipes.coding.injection import InjectionPipeline
-from foreword.compose.budget import TokenBudget
 from foreword.store.base import Tell, Untell
 from foreword.text.frame import framed, without_frames
 

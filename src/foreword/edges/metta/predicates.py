@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.compose.allocation import MOST_TOKENS, TokenBudgetManager
-from foreword.compose.compress import level_for
+from foreword.compose.allocation import MAX_TOKENS, TokenBudgetManager
+from foreword.compose.compress import Means, expected_level, keep_top_chunks, summarise_older, tidy_turns
 from foreword.compose.entity_context import EntityContextFormatter, without_details
 from foreword.compose.history import history_text
 from foreword.compose.knowledge_chunk import format_chunk
-from foreword.compose.overflow import handle_overflow, truncated
+from foreword.compose.overflow import handle_overflow, truncate_to
 from foreword.compose.prompt import ContextContent, prompt_tokens
-from foreword.compose.reductions import Means, older_summarised, tidy, top_chunks
 from foreword.compose.system_prompt import Custom, SystemPromptBuilder
 from foreword.compose.turns import TurnStyle, TurnWording
 from foreword.edges.metta.views import OneEntity, OtherView
@@ -150,7 +149,7 @@ class Conversation:
 
     def compression_level(self, reduction: float) -> CompressionLevel:
         """The level for a prompt of which this share is too much."""
-        return level_for(_SHARES, round(_SHARES * (1 - reduction)))
+        return expected_level(_SHARES, round(_SHARES * (1 - reduction)))
 
     # History
 
@@ -163,7 +162,7 @@ class Conversation:
         config = self.session.wording.history.config
         style = TurnStyle(config.include_speakers, config.include_timestamps)
         wording = TurnWording(self.session.tokenizer)
-        return [line for turn in turns if (line := wording.word(turn, style, MOST_TOKENS))]
+        return [line for turn in turns if (line := wording.word(turn, style, MAX_TOKENS))]
 
     def assemble_history(self, summary: str | None, turns: Sequence[FormattedTurn]) -> str:
         """A summary and lines as one text."""
@@ -193,7 +192,7 @@ class Conversation:
         )
         alone = DialogueState((), OneEntity(entity, self.session.state.entity_registry))
         meant = ResolvedEntity(entity.id, entity.canonical_name, relevance)
-        return EntityContextFormatter(formatter.tokenizer, config).format(alone, [meant], MOST_TOKENS)[0]
+        return EntityContextFormatter(formatter.tokenizer, config).format(alone, [meant], MAX_TOKENS)[0]
 
     # Documents
 
@@ -237,21 +236,21 @@ class Conversation:
     def format_preferences(self, preferences: UserPreferences) -> str:
         """Wishes in words."""
         wishes = SystemPromptBuilder("", Custom(""), preferences, tokenizer=self.session.tokenizer)
-        return wishes.build(MOST_TOKENS)
+        return wishes.build(MAX_TOKENS)
 
     def truncate_system_prompt(self, parts: Sequence[str], most: int) -> str:
         """As many whole sentences as fit."""
-        return truncated("\n\n".join(parts), most, self.session.tokenizer)
+        return truncate_to("\n\n".join(parts), most, self.session.tokenizer)
 
     # Compression
 
     def simplify_formatting(self, history: FormattedHistory) -> FormattedHistory:
         """Without empty space."""
-        return tidy(ContextContent("", history=history), self._means())[0].history
+        return tidy_turns(ContextContent("", history=history), self._means())[0].history
 
     def aggressive_summarize(self, history: FormattedHistory) -> FormattedHistory:
         """The last turn, and a summary of the others."""
-        step = older_summarised(_HEAVY_TURNS, _HEAVY_TOKENS)
+        step = summarise_older(_HEAVY_TURNS, _HEAVY_TOKENS)
         return step(ContextContent("", history=history), self._means())[0].history
 
     def reduce_entity_detail(self, entities: Sequence[EntityContext]) -> Sequence[EntityContext]:
@@ -261,8 +260,8 @@ class Conversation:
     def select_top_chunks(self, chunks: Sequence[KnowledgeChunk], most: int) -> Sequence[KnowledgeChunk]:
         """So many of the best."""
         content = ContextContent("", rag_chunks=tuple(chunks))
-        return top_chunks(most)(content, self._means())[0].rag_chunks
+        return keep_top_chunks(most)(content, self._means())[0].rag_chunks
 
     def _means(self) -> Means:
         compressor = self.session.wording.compressor
-        return Means(compressor.summarizer, compressor.tokenizer, MOST_TOKENS)
+        return Means(compressor.summarizer, compressor.tokenizer, MAX_TOKENS)

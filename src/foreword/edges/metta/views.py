@@ -74,7 +74,9 @@ class OtherView:
         """The turns that bear on the query, but none that was not yet said."""
         said = {turn.turn_id for turn in self.state.turns}
         recalled = self.session.recall(query, max_tokens)
-        return RecalledTurns(tuple(pair for pair in recalled.turns if pair[0].turn_id in said), recalled.notes)
+        return RecalledTurns(
+            tuple(pair for pair in recalled.turns if pair[0].turn_id in said), recalled.notes
+        )
 
     def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
         """The chunks that bear on the query, as many as so many tokens hold."""

@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.recall.fuse import UNRELATED
+from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.recall.gaps.types import DEFAULT_MIN_RELEVANCE_SCORE
 from foreword.recall.gaps.words import coverage, roots, weights
 
@@ -74,7 +74,7 @@ def judged(cosine: float | None, covered: float, kind: str) -> float:
 
 def stretched(cosine: float, unrelated: float) -> float:
     """A cosine as the bundled encoder would have it, given what this one gives to strangers."""
-    return 1 - (1 - UNRELATED) / (1 - unrelated) * (1 - cosine)
+    return 1 - (1 - UNRELATED_COSINE) / (1 - unrelated) * (1 - cosine)
 
 
 def covered(question: str, texts: Sequence[str]) -> list[float]:

@@ -136,7 +136,7 @@ class RetrievedContext:
 
 
 @dataclass(frozen=True, slots=True)
-class GapInjection:
+class InjectionResult:
     """What was done about a gap.
 
     `contexts_retrieved` is all that was found for it, `payload` what of that was injected. `update` is what a
@@ -174,10 +174,6 @@ class GapInjection:
             "notes": [f"{note.part}: {note.message}" for note in self.notes],
             "receipt_id": self.receipt_id,
         }
-
-
-InjectionResult = GapInjection
-"""The name that the type has where there is no other of that name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
-from foreword.compose.assembled import CONTEXT, TITLES, context_footer, premortem_title
+from foreword.compose.assembled import (
+    CONTEXT,
+    TITLES,
+    ContextItem,
+    FormattedContext,
+    context_footer,
+    premortem_title,
+)
 from foreword.compose.assembly import Layout
-from foreword.compose.context_item import ContextItem, FormattedContext
 from foreword.errors import InvalidContextTypeError, StorageError, ValidationError
 from foreword.knowledge.experience import DOMAINS, STRATEGIES, one_of
 from foreword.log import get_logger

@@ -12,15 +12,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from foreword.compose.assembled import forewarned, premortem_footer
+from foreword.compose.assembled import premortem_footer, word_warning
 from foreword.compose.assembly import Layout
 from foreword.recipes.assembled.stages import Plan, by_id, result_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from foreword.compose.assembled import ContextItem
     from foreword.compose.assembly import Piece
-    from foreword.compose.context_item import ContextItem
     from foreword.recipes.assembled.stages import Finding, Questions, Sources
 
 FAILURES = "Common Failures"
@@ -99,4 +99,4 @@ def _as_warning(section: str, item: ContextItem) -> ContextItem:
     memory = result_of(item).memory
     if item.source != "experience" or memory.text == item.content:
         return item
-    return replace(item, content=forewarned(memory, failures_stand_out=section == STRATEGY))
+    return replace(item, content=word_warning(memory, failures_stand_out=section == STRATEGY))

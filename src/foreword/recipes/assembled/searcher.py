@@ -13,8 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword import pipeline
-from foreword.compose.assembled import context_item, facts
-from foreword.compose.context_item import Findings
+from foreword.compose.assembled import Findings, context_item, facts
 from foreword.errors import ValidationError
 from foreword.knowledge.axes import AXES
 from foreword.options import MAX_LIMIT, SearchOptions, named, whole

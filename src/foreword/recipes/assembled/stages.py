@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from foreword.compose.assembled import ContextItem, Findings
 from foreword.compose.assembly import Piece, fit_document
-from foreword.compose.context_item import ContextItem, Findings
 from foreword.compose.fit import FittedText
 from foreword.knowledge.experience import UNWEIGHED, WEIGHTS
 from foreword.log import get_logger
 from foreword.pipeline import Draft, drop_shown
-from foreword.recall.alike import twins
+from foreword.recall.alike import find_twins
 from foreword.types import ContextLine, Dropped, Item, Note, SearchResult, text_hash
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def drop_below_floors(draft: AssembledDraft) -> AssembledDraft:
 def drop_twins(draft: AssembledDraft) -> AssembledDraft:
     """Of those that say the same, keep the most relevant."""
     results = draft.results
-    alike = twins([result.memory.text for result in results])
+    alike = find_twins([result.memory.text for result in results])
     kept = _Kept([draft.planned.items[result.memory.id] for result in results], alike)
     best_first = sorted(range(len(results)), key=lambda at: (-results[at].score, at))
     repeats = {at: twin for at in best_first if (twin := kept.twin_or_keep(at)) is not None}

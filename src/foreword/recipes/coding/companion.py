@@ -29,7 +29,7 @@ from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.sessions import SessionContextProvider
 from foreword.log import get_logger
-from foreword.recall.divergence import REACH, DivergenceDetector
+from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import Searcher
 from foreword.recipes.coding.injection import InjectionPipeline
@@ -222,7 +222,7 @@ class Companion:
             )  # fmt: skip
 
         # A few turns tell whether there is a shift; all of them are only needed to say what from.
-        return detected(recent) if detected(recent[-REACH:]) is not None else None
+        return detected(recent) if detected(recent[-MAX_COMPARED_TURNS:]) is not None else None
 
 
 def _run(event: AgentEvent) -> Run | None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import tzinfo
 
-    from foreword.compose.candidate import InjectionCategory
+    from foreword.compose.budget import InjectionCategory
     from foreword.compose.injection import Alert
     from foreword.engine.base import Engine
     from foreword.options import Lane

@@ -10,10 +10,9 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from foreword.compose.badges import TemporalEnrichmentProvider
-from foreword.compose.candidate import InjectionCandidate, InjectionCategory
+from foreword.compose.budget import InjectionCandidate, InjectionCategory
 from foreword.compose.fit import FittedText
-from foreword.compose.injection import BRIEF_MEMORIES
+from foreword.compose.injection import BRIEF_MEMORIES, TemporalEnrichmentProvider
 from foreword.pipeline import SearchDraft
 from foreword.recall.priority import PriorityRanker
 from foreword.text.words import telling

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
-from foreword.compose import messages
-from foreword.compose.allocation import TokenBudgetManager, flow
+from foreword.compose import prompt
+from foreword.compose.allocation import TokenBudgetManager, redistribute
 from foreword.compose.entity_context import entities_text
 from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
@@ -59,11 +59,11 @@ class InjectedContext:
 
     def openai_messages(self) -> list[dict[str, Any]]:
         """The prompt for OpenAI's chat API, or any that speaks it."""
-        return messages.openai_messages(self.content)
+        return prompt.openai_messages(self.content)
 
     def anthropic_messages(self) -> tuple[str, list[dict[str, Any]]]:
         """The prompt for Anthropic's API: the system text, and the messages."""
-        return messages.anthropic_messages(self.content)
+        return prompt.anthropic_messages(self.content)
 
 
 def inject_context(
@@ -174,7 +174,7 @@ def _let_flow(draft: DialogueDraft) -> TokenBudget:
         "entities": count(entities_text(entities)) + joins if entities else 0,
         "rag": count(knowledge_text(chunks)),
     }
-    return flow(
+    return redistribute(
         draft.allocation,
         {part: 0 if strategy.leaves_out(part) else tokens for part, tokens in needed.items()},
     )

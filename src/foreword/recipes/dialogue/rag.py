@@ -18,7 +18,7 @@ from foreword.errors import ContextError, ValidationError
 from foreword.indexing.knowledge_base import source_of
 from foreword.log import get_logger
 from foreword.options import MAX_DEADLINE_MS, MAX_LIMIT, SearchOptions, named, share, whole
-from foreword.recall.dedupe import without_repeats
+from foreword.recall.dedupe import split_repeats
 from foreword.recipes.dialogue.parts import RetrievedChunks
 from foreword.types import Note
 
@@ -101,7 +101,7 @@ class RAGSystem:
                 notes.append(Note("rerank", f"failed: {error}"))
         relevant = [one for one in weighed if one.score >= self.config.min_relevance]
         most = self.config.final_chunk_count
-        said_once, _ = without_repeats(relevant[: _SPARE * most])
+        said_once, _ = split_repeats(relevant[: _SPARE * most])
         chosen, skipped = self._chunks_within(said_once[:most], max_tokens)
         if skipped:
             notes.append(Note("budget", f"{skipped} relevant chunks did not fit into {max_tokens} tokens"))

@@ -19,7 +19,7 @@ from foreword import pipeline
 from foreword.capture.names.entities import find_entities
 from foreword.capture.redact import redact
 from foreword.capture.statement import sound
-from foreword.compose.allocation import AllocationStrategy, Dynamic, sound_strategy
+from foreword.compose.allocation import AllocationStrategy, Dynamic, check_strategy
 from foreword.compose.compress import DynamicCompressor
 from foreword.compose.entity_context import EntityContextConfig, EntityContextFormatter
 from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig
@@ -83,7 +83,7 @@ class Session:
         self.workspace = named(workspace)
         self.session_id = sound("session_id", session_id, MAX_NAME)
         self.tokenizer: Tokenizer = engine.tokenizer
-        self.strategy = sound_strategy(strategy)
+        self.strategy = check_strategy(strategy)
         self._engine = engine
         self._lane = _check_lane(lane)
         self._rag = RAGSystem(engine, workspace, _check_type(RAGConfig, "rag", rag))

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, cast, get_args
 
-from foreword.compose.tool_calls import tool_calls
+from foreword.compose.turns import tool_calls
 from foreword.errors import StorageError, ValidationError
 from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.speech_acts import speech_act

@@ -24,7 +24,7 @@ from foreword.log import get_logger
 from foreword.pipeline import drop_below, drop_repeats, run_async
 from foreword.recall.gaps.detect import detect_context_gap, receiving_agent
 from foreword.recall.gaps.state import messages, value
-from foreword.recall.gaps.types import HANDOFF_CONTEXT, INJECTED_CONTEXT, GapInjection, InjectionConfig
+from foreword.recall.gaps.types import HANDOFF_CONTEXT, INJECTED_CONTEXT, InjectionConfig, InjectionResult
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit, keep_answers, load_shown, payload
 from foreword.text.tokens import tokenizer
@@ -63,14 +63,14 @@ async def retrieve_relevant_context(
     return draft.kept_contexts()
 
 
-async def inject_context_gap(
+async def inject_context(
     gap: ContextGap,
     contexts: Sequence[RetrievedContext],
     state: object,
     config: InjectionConfig | None = None,
     *,
     memory: MemoryStore | None = None,
-) -> GapInjection:
+) -> InjectionResult:
     """Put contexts into a state, where the agent that needs them reads; with an engine, leave a receipt."""
     started = time.perf_counter()
     draft = _begin(gap, memory, state, config or InjectionConfig()).with_contexts(contexts)
@@ -80,7 +80,7 @@ async def inject_context_gap(
 
 async def manage_context_injection(
     state: object, memory: MemoryStore | None = None, config: InjectionConfig | None = None
-) -> GapInjection | None:
+) -> InjectionResult | None:
     """Find out whether the agent lacks context, and give it; None when it lacks none."""
     started = time.perf_counter()
     gap = await detect_context_gap(state, memory.encode if isinstance(memory, EngineMemory) else None)
@@ -114,14 +114,16 @@ def _begin(gap: ContextGap, memory: MemoryStore | None, state: object, config: I
     )
 
 
-async def _inject(draft: GapDraft, retrieved: tuple[RetrievedContext, ...], started: float) -> GapInjection:
+async def _inject(
+    draft: GapDraft, retrieved: tuple[RetrievedContext, ...], started: float
+) -> InjectionResult:
     """Fit what was found, put it into the state, and leave a receipt and a log event."""
     draft = pipeline.run(draft, (fit,))
     injected = payload(draft.gap, draft.kept_contexts()) if draft.results else {}
     target = _target(draft.gap, draft.state)
     update = {target: _merge_handoff(target, injected, draft.state)} if injected else {}
     draft = draft.with_notes(*_write(draft.state, update))
-    result = GapInjection(
+    result = InjectionResult(
         gap=draft.gap,
         contexts_retrieved=retrieved,
         injected=bool(injected),
@@ -173,7 +175,7 @@ def _write(state: object, update: Mapping[str, Any]) -> tuple[Note, ...]:
     return ()
 
 
-def _record(result: GapInjection, draft: GapDraft, memory: EngineMemory) -> GapInjection:
+def _record(result: InjectionResult, draft: GapDraft, memory: EngineMemory) -> InjectionResult:
     """The result with the id of the receipt that the engine now keeps; one that cannot be kept is a note."""
     indicators = Note("gap", "; ".join(draft.gap.indicators))
     receipt = pipeline.receipt(replace(draft, notes=(indicators, *draft.notes)))
@@ -186,7 +188,7 @@ def _record(result: GapInjection, draft: GapDraft, memory: EngineMemory) -> GapI
     return replace(result, receipt_id=receipt.id)
 
 
-def _log_injection(result: GapInjection, draft: GapDraft) -> None:
+def _log_injection(result: InjectionResult, draft: GapDraft) -> None:
     """One event for whoever audits; it names the gap and holds none of the text."""
     happened = "context was injected" if result.injected else "nothing was found for a gap"
     _audit.info(

@@ -1,0 +1,43 @@
+"""One document from memories, code, experiences, values and commits; and what went wrong before.
+
+    >>> import asyncio
+    >>> from foreword import ContextEngine
+    >>> from foreword.assembled import ContextAssembler, Experiences, Searcher
+    >>> engine = ContextEngine()
+    >>> _ = engine.remember("Uploads go to the S3 bucket in Dublin.", "shop", type="fact")
+    >>> assembler = ContextAssembler(Searcher(engine, "shop", Experiences(engine)))
+    >>> context = asyncio.run(assembler.assemble_context("Where do uploads go?", ["memories", "code"]))
+    >>> [item.source for item in context.items]
+    ['memory']
+    >>> engine.close()
+
+`ContextAssembler.assemble_context` and `.get_premortem_context` give a `FormattedContext` of `ContextItem`s;
+a `Searcher` asks the sources. `Experiences` keeps what was tried: an `Experience` has a goal, a hypothesis, an
+action, a prediction, an outcome, and perhaps a `RootCause` and a `Lesson`; `Values` finds what they have in
+common. An `Indexer` reads a folder's code, documents and commits, and says how much in `Indexed`.
+"""
+
+from foreword.compose.assembled import ContextItem, FormattedContext
+from foreword.errors import ContextAssemblyError, InvalidContextTypeError
+from foreword.indexing.indexer import Indexed, Indexer
+from foreword.knowledge.experience import Experience, Lesson, RootCause
+from foreword.knowledge.experiences import Experiences
+from foreword.knowledge.values import Values
+from foreword.recipes.assembled.assembler import ContextAssembler
+from foreword.recipes.assembled.searcher import Searcher
+
+__all__ = [
+    "ContextAssembler",
+    "ContextAssemblyError",
+    "ContextItem",
+    "Experience",
+    "Experiences",
+    "FormattedContext",
+    "Indexed",
+    "Indexer",
+    "InvalidContextTypeError",
+    "Lesson",
+    "RootCause",
+    "Searcher",
+    "Values",
+]

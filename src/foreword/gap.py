@@ -1,0 +1,67 @@
+"""When an agent lacks context: notice it, find what is missing, put it into the agent's state.
+
+    >>> import asyncio
+    >>> from foreword import ContextEngine
+    >>> from foreword.gap import EngineMemory, manage_context_injection
+    >>> engine = ContextEngine()
+    >>> _ = engine.remember("We chose Postgres for the order service.", "shop", type="decision")
+    >>> state = {"current_agent": "developer", "messages": [
+    ...     {"role": "assistant", "name": "developer", "content": "I need clarification: which database "
+    ...      "did we choose for the order service?"}]}
+    >>> result = asyncio.run(manage_context_injection(state, EngineMemory(engine, "shop")))
+    >>> result.gap.reason, result.injected
+    ('clarification_requested', True)
+    >>> state["injected_context"]["contexts"][0]["content"]
+    'We chose Postgres for the order service.'
+    >>> engine.close()
+
+`manage_context_injection` is the whole of it; its steps are `detect_context_gap`, `retrieve_relevant_context`
+and `inject_context` (`foreword.inject_context_gap` at the top, where another function has that name). They
+pass a `ContextGap` (with a `GapReason`), `RetrievedContext`s (each with a `ContextSource`) and an
+`InjectionResult`; `InjectionConfig` sets the limits. `EngineMemory` is a workspace as a memory; any
+`MemoryStore` that gives `MemoryResult`s will do.
+"""
+
+from foreword.recall.gaps.detect import detect_context_gap
+from foreword.recall.gaps.memory import MemoryResult, MemoryStore
+from foreword.recall.gaps.types import (
+    DEFAULT_MAX_CONTEXT_ITEMS,
+    DEFAULT_MIN_RELEVANCE_SCORE,
+    VALID_CONTEXT_SOURCES,
+    VALID_GAP_REASONS,
+    ContextGap,
+    ContextSource,
+    GapReason,
+    InjectionConfig,
+    InjectionResult,
+    RetrievedContext,
+)
+from foreword.recipes.gap.engine_memory import EngineMemory
+from foreword.recipes.gap.injection import (
+    inject_context,
+    manage_context_injection,
+    retrieve_relevant_context,
+)
+
+inject_context_gap = inject_context
+
+__all__ = [
+    "DEFAULT_MAX_CONTEXT_ITEMS",
+    "DEFAULT_MIN_RELEVANCE_SCORE",
+    "VALID_CONTEXT_SOURCES",
+    "VALID_GAP_REASONS",
+    "ContextGap",
+    "ContextSource",
+    "EngineMemory",
+    "GapReason",
+    "InjectionConfig",
+    "InjectionResult",
+    "MemoryResult",
+    "MemoryStore",
+    "RetrievedContext",
+    "detect_context_gap",
+    "inject_context",
+    "inject_context_gap",
+    "manage_context_injection",
+    "retrieve_relevant_context",
+]
