@@ -22,7 +22,7 @@ import numpy as np
 
 from foreword import pipeline
 from foreword.options import SearchOptions
-from foreword.recall.fuse import BLENDS, OTHER, name_space_bonus, known_shares
+from foreword.recall.fuse import BLENDS, OTHER, known_shares, name_space_bonus
 from foreword.recall.rerank import OPINIONS
 from foreword_measure.quality import labelled, runs
 
@@ -101,7 +101,10 @@ def _asked(
         holders = stocks[scope].holders.get(result.memory.id, ())
         relevant = any(gains.get(holder, 0) > 0 for holder in holders)
         blend, opinion = BLENDS.get(result.memory.kind, OTHER), OPINIONS.get(result.memory.kind)
-        signs = [result.scores["blend"] - name_space_bonus(draft.found, blend), *known_shares(draft.found, blend)]
+        signs = [
+            result.scores["blend"] - name_space_bonus(draft.found, blend),
+            *known_shares(draft.found, blend),
+        ]
         if lane == "full" and opinion:
             signs = [result.scores["blend"] + opinion.weight * result.scores.get("rerank", _UNREAD)]
         yield result.memory.kind, signs, relevant

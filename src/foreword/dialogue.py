@@ -45,9 +45,9 @@ from foreword.compose.system_prompt import (
     UserPreferences,
 )
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
+from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
 from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.resolution import EntityResolver
-from foreword.knowledge.running_summary import ExtractiveSummarizer
 from foreword.recipes.dialogue.prompt import InjectedContext, inject_context
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 from foreword.recipes.dialogue.session import Session

@@ -9,9 +9,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.folder.current import cut
+from foreword.capture.folder.file_items import cut_file
 from foreword.capture.folder.walk import SourceFile
-from foreword.capture.purge import are_clean, without_keys
+from foreword.capture.purge import are_clean, redact_keys
 from foreword.capture.statement import without_secrets
 from foreword.types import Item
 
@@ -41,8 +41,8 @@ def test_items_that_pass_for_clean_hold_nothing_that_would_be_taken_out_of_them_
 @given(st.lists(WORDS | SECRETS, max_size=6))
 def test_a_text_without_keys_has_as_many_lines(parts):
     text = "\n".join(parts)
-    assert without_keys(text).count("\n") == text.count("\n")
-    assert without_keys(without_keys(text)) == without_keys(text)
+    assert redact_keys(text).count("\n") == text.count("\n")
+    assert redact_keys(redact_keys(text)) == redact_keys(text)
 
 
 def test_a_secret_in_any_field_is_noticed():
@@ -68,26 +68,28 @@ def test_what_is_cut_from_a_clean_file_is_clean_word_for_word(lines):
         f"def f{at}(x):\n    {line.replace(chr(10), chr(10) + '    ')}\n" for at, line in enumerate(lines)
     )
     file = SourceFile("a.py", Path("/w/a.py"), len(body), 0, "python")
-    made = cut(file, body.encode(), "a.py", "/w")
+    made = cut_file(file, body.encode(), "a.py", "/w")
     if made.verbatim and are_clean(made.items, texts=False):
         assert [without_secrets(item) for item in made.items] == made.items
 
 
 def test_a_file_that_marks_something_private_is_looked_at_item_by_item():
     data = b"def f():\n    # <private>mine</private>\n    return 1\n"
-    assert not cut(SourceFile("a.py", Path("/w/a.py"), len(data), 0, "python"), data, "a.py", "/w").verbatim
+    assert not cut_file(
+        SourceFile("a.py", Path("/w/a.py"), len(data), 0, "python"), data, "a.py", "/w"
+    ).verbatim
 
 
 def test_a_private_span_is_left_to_those_who_keep_the_item():
     text = "a\n<private>b\n"
-    assert without_keys(text) == text
+    assert redact_keys(text) == text
 
 
 def test_a_key_over_many_lines_leaves_its_lines_behind():
     dashes = "-" * 5
     body = "\n".join(secrets.token_hex(32) for _ in range(20))
     text = f"before\n{dashes}BEGIN PRIVATE KEY{dashes}\n{body}\n{dashes}END PRIVATE KEY{dashes}\nafter"
-    kept = without_keys(text)
+    kept = redact_keys(text)
     assert body[:20] not in kept
     assert kept.split("\n")[-1] == text.rsplit("\n", maxsplit=1)[-1] == "after"
     assert kept.count("\n") == text.count("\n")

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.folder.current import CHANGED, NO_FILE, RENEWED, look
+from foreword.capture.folder.file_items import CHANGED, NO_FILE, RENEWED, find_changes
 from foreword.capture.folder.git import GitFailed
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
@@ -137,7 +138,9 @@ def _git(folder, *arguments, at="2026-01-01T12:00:00Z"):
         "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org", "GIT_AUTHOR_DATE": at,
         "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org", "GIT_COMMITTER_DATE": at,
     }  # fmt: skip
-    done = subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True)
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True, timeout=120
+    )
     return done.stdout.decode().strip()
 
 
@@ -374,7 +377,7 @@ def _told(engine, workspace, prefix=""):
 
 
 def test_whoever_is_interrupted_goes_on_where_they_were(engine, index, root, monkeypatch):
-    monkeypatch.setattr("foreword.indexing.indexer._FILES", 4)
+    monkeypatch.setattr("foreword.indexing.indexer._FILES_PER_COMMIT", 4)
     for number in range(20):
         _write(root, f"many/{number:02}.py", LEDGER.replace("Ledger", f"Ledger{number}"))
 
@@ -403,7 +406,7 @@ def test_a_killed_process_leaves_whole_files_and_the_next_one_goes_on(home, root
         import foreword.indexing.indexer as indexer
         from foreword.config import Settings
         from foreword.engine.context_engine import ContextEngine
-        indexer._FILES = 5
+        indexer._FILES_PER_COMMIT = 5
         def tell(_label, done, _total):
             if done >= 30:
                 print("half", flush=True)
@@ -413,9 +416,12 @@ def test_a_killed_process_leaves_whole_files_and_the_next_one_goes_on(home, root
     )
     process = subprocess.Popen([sys.executable, "-c", script, str(home), str(root)], stdout=subprocess.PIPE)
     assert process.stdout is not None
-    process.stdout.readline()
+    watchdog = threading.Timer(120, process.kill)
+    watchdog.start()
+    assert process.stdout.readline(), "the process did not get to the middle within 120 seconds"
+    watchdog.cancel()
     process.send_signal(signal.SIGKILL)
-    process.communicate()
+    process.communicate(timeout=60)
     with ContextEngine(settings=Settings(home=home, embedding="none")) as engine:
         assert engine.store.check(str(root)) == ()
         kept = len(engine.store.files(str(root)))
@@ -464,7 +470,7 @@ def test_a_folder_whose_name_is_no_text_is_read_like_others(index, items, root):
         assert index(odd, workspace).files == 1
         assert index(odd, workspace).unchanged == 1
         assert {item.metadata["path"] for item in items(workspace)} == {"caf\\xe9/guide.md"}
-        assert look(items(workspace)) == {}
+        assert find_changes(items(workspace)) == {}
 
 
 def test_a_document_that_cannot_be_read_is_left_out_and_counted_as_that_alone(index, root):
@@ -492,7 +498,7 @@ def test_a_header_is_known_by_what_comes_after_its_comment(index, items, root):
     [kept] = [item for item in items(kinds=("code",)) if item.metadata["name"] == "cost_3"]
     assert (kept.metadata["language"], kept.metadata["qualified_name"]) == ("cpp", "shop.Cart.cost_3")
     _write(root, "src/cart.h", f"{said}namespace shop {{\nclass Cart {{\n public:\n{body}}};\n}}\n// end\n")
-    assert [told for _, told in look([kept]).values()] == [""]  # the same, as C++ still
+    assert [told for _, told in find_changes([kept]).values()] == [""]  # the same, as C++ still
 
 
 # What cannot be looked at
@@ -647,7 +653,7 @@ def test_of_a_repository_without_files_the_history_is_read_and_nothing_else(inde
 
 
 def test_an_interrupted_history_is_read_to_its_end_the_next_time(index, items, root, monkeypatch):
-    monkeypatch.setattr("foreword.indexing.indexer._ITEMS", 3)
+    monkeypatch.setattr("foreword.indexing.indexer._ITEMS_PER_COMMIT", 3)
     _git(root, "init", "-q")
     for minute in range(10):
         _commit(root, f"number {minute}", minute)
@@ -734,7 +740,7 @@ def test_the_default_root_of_a_workspace_may_be_reached_by_a_link(engine, index,
 def told(engine, root, monkeypatch):
     """Ask about something in every recipe; gives what each says, with its receipt."""
 
-    monkeypatch.setattr("foreword.capture.folder.current._SECONDS", 60)  # this machine may be busy
+    monkeypatch.setattr("foreword.capture.folder.file_items._CUT_SECONDS", 60)  # this machine may be busy
 
     def ask(question, **chosen):
         chat = engine.build_context(question, str(root), floor=0.0, **chosen)
@@ -798,7 +804,7 @@ def test_a_file_that_is_gone_is_not_told(index, told, root):
 
 def test_a_file_that_cannot_be_cut_in_time_is_told_with_a_mark(index, told, root, monkeypatch):
     index()
-    monkeypatch.setattr("foreword.capture.folder.current._MOST_BYTES", 10)
+    monkeypatch.setattr("foreword.capture.folder.file_items._MAX_BYTES_CUT", 10)
     _write(root, "src/ledger.py", LEDGER.replace("other.book(", "other.receive("))
     for text, receipt in told(SETTLE):
         assert "(file changed since indexed)" in text
@@ -809,7 +815,7 @@ def test_after_the_deadline_no_file_is_looked_at(index, engine, root):
     index()
     found = engine.store.scan(str(root), Filters(kinds=("code",)))
     (root / "src/ledger.py").unlink()
-    assert look(list(found), time.monotonic() - 1) == {}
+    assert find_changes(list(found), time.monotonic() - 1) == {}
 
 
 @pytest.mark.parametrize("workspace", [None, "by name"])
@@ -818,16 +824,16 @@ def test_what_is_from_another_folder_is_marked_when_its_file_has_changed(index, 
     _write(other, "src/ledger.py", LEDGER)
     index(other, workspace)
     held = items(workspace, kinds=("code",))
-    assert look(held) == {}
+    assert find_changes(held) == {}
     _write(other, "src/ledger.py", LEDGER.replace("other.book(", "other.receive("))
-    seen = look(held)
+    seen = find_changes(held)
     assert {told for _, told in seen.values()} == {CHANGED}
     assert not any("receive" in item.text for item, _ in seen.values())
     assert all(item.text.startswith("(file changed since indexed)") for item, _ in seen.values())
     (other / "src/ledger.py").unlink()
-    assert {item for item, _ in look(held).values()} == {None}
+    assert {item for item, _ in find_changes(held).values()} == {None}
     other.rename(tmp_path / "moved")
-    assert look(held) == {}  # nobody can say what became of it
+    assert find_changes(held) == {}  # nobody can say what became of it
 
 
 def test_code_of_a_named_workspace_is_told_with_a_mark(engine, index, root):
@@ -851,7 +857,7 @@ def test_no_item_leads_out_of_the_folder_that_it_names(tmp_path, root, folder, p
     (tmp_path / "link").symlink_to(root)
     named = folder.format(root=root, link=tmp_path / "link")
     item = Item("x", "w", kind="code", id="1", metadata={"path": path, "stamp": "0-0", "root": named})
-    assert look([item]) == {}
+    assert find_changes([item]) == {}
 
 
 def test_a_link_is_not_followed(index, items, root, tmp_path):
@@ -863,17 +869,17 @@ def test_a_link_is_not_followed(index, items, root, tmp_path):
     (root / "src/ledger.py").unlink()
     (root / "src/ledger.py").symlink_to(secret)
     held = items(kinds=("code",))
-    assert look(held) == {}
+    assert find_changes(held) == {}
     (root / "src/ledger.py").unlink()
     (root / "src").rename(root / "was")
     (root / "src").symlink_to(secret.parent, target_is_directory=True)
-    assert look(held) == {}
+    assert find_changes(held) == {}
 
 
 @pytest.mark.parametrize("path", ["../shop/src/ledger.py", "/etc/passwd", "src/../../x", ""])
 def test_a_path_that_leads_elsewhere_is_not_looked_at(root, path):
     item = Item("x", str(root), kind="code", id="1", metadata={"path": path, "stamp": "0-0"})
-    assert look([item]) == {}
+    assert find_changes([item]) == {}
 
 
 def test_a_secret_that_a_file_has_got_since_is_not_told(index, told, root):
@@ -895,11 +901,11 @@ def test_an_unchanged_unit_in_a_changed_file_is_told_at_its_new_line(index, item
     after = {item.metadata["name"]: item for item in items(kinds=("code",)) if item.metadata.get("name")}
     assert after["settle"].id == before["settle"].id
     assert after["settle"].metadata["start_line"] == line
-    assert look(list(after.values())) == {}
+    assert find_changes(list(after.values())) == {}
 
 
 def test_a_section_of_a_document_is_told_as_it_is_now(index, engine, root, monkeypatch):
-    monkeypatch.setattr("foreword.capture.folder.current._SECONDS", 60)
+    monkeypatch.setattr("foreword.capture.folder.file_items._CUT_SECONDS", 60)
     index()
     _write(root, "docs/guide.md", GUIDE.replace("thirty", "sixty"))
     context = engine.build_context("When is a refund booked?", str(root), floor=0.0)
@@ -908,24 +914,24 @@ def test_a_section_of_a_document_is_told_as_it_is_now(index, engine, root, monke
 
 
 def test_only_a_few_files_are_cut_again(index, items, root, monkeypatch):
-    monkeypatch.setattr("foreword.capture.folder.current._SECONDS", 60)
+    monkeypatch.setattr("foreword.capture.folder.file_items._CUT_SECONDS", 60)
     for number in range(12):
         _write(root, f"src/part{number}.py", f"def act_{number}():\n    return {number}\n")
     index()
     for number in range(12):
         _write(root, f"src/part{number}.py", f"def act_{number}():\n    return {number}00\n")
-    seen = look([item for item in items(kinds=("code",)) if "part" in item.metadata["path"]])
+    seen = find_changes([item for item in items(kinds=("code",)) if "part" in item.metadata["path"]])
     assert Counter(told for _, told in seen.values()) == {RENEWED: 4, CHANGED: 8}
-    monkeypatch.setattr("foreword.capture.folder.current._SECONDS", 0)
-    seen = look([item for item in items(kinds=("code",)) if "part" in item.metadata["path"]])
+    monkeypatch.setattr("foreword.capture.folder.file_items._CUT_SECONDS", 0)
+    seen = find_changes([item for item in items(kinds=("code",)) if "part" in item.metadata["path"]])
     assert Counter(told for _, told in seen.values()) == {CHANGED: 12}
 
 
 def test_files_that_were_only_touched_are_the_same_however_many(index, items, root, monkeypatch):
-    monkeypatch.setattr("foreword.capture.folder.current._SECONDS", 0)
+    monkeypatch.setattr("foreword.capture.folder.file_items._CUT_SECONDS", 0)
     for number in range(12):
         _write(root, f"src/part{number}.py", f"def act_{number}():\n    return {number}\n")
     index()
     for path in (root / "src").iterdir():
         os.utime(path, ns=(1, 1))
-    assert look(items(kinds=("code",))) == {}
+    assert find_changes(items(kinds=("code",))) == {}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from foreword.knowledge import axes
-from foreword.knowledge.experience import Experience, Lesson, Outcome, RootCause, facts
+from foreword.knowledge.experience import Experience, Lesson, Outcome, RootCause, to_metadata
 from foreword.types import Item
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -32,11 +32,11 @@ FALSIFIED = replace(
 
 
 def item(experience):
-    return Item(axes.full(experience), "shop", kind="experience", metadata=facts(experience))
+    return Item(axes.describe_whole(experience), "shop", kind="experience", metadata=to_metadata(experience))
 
 
 def test_the_whole_story():
-    assert axes.full(FALSIFIED) == (
+    assert axes.describe_whole(FALSIFIED) == (
         "Goal: Fix the login.\n"
         "Hypothesis: The token expired.\n"
         "Action: Renew it.\n"
@@ -45,31 +45,31 @@ def test_the_whole_story():
         "Surprise: The clock was wrong.\n"
         "Lesson: Compare the clocks first."
     )
-    assert axes.full(OPEN).endswith("Prediction: It works.")
+    assert axes.describe_whole(OPEN).endswith("Prediction: It works.")
 
 
 def test_how_a_strategy_fared():
-    assert axes.strategy(FALSIFIED) == (
+    assert axes.describe_strategy(FALSIFIED) == (
         "Strategy: read-the-error\n"
         "Applied to: Fix the login.\n"
         "Outcome: falsified after 3 iteration(s)\n"
         "What worked: Compare the clocks first."
     )
-    assert "What worked" not in axes.strategy(replace(FALSIFIED, lesson=None))
+    assert "What worked" not in axes.describe_strategy(replace(FALSIFIED, lesson=None))
 
 
 def test_what_surprised():
-    assert axes.surprise(FALSIFIED) == (
+    assert axes.describe_surprise(FALSIFIED) == (
         "Expected: It works.\n"
         "Actual: Still 401.\n"
         "Surprise: The clock was wrong.\n"
         "Root cause: environment-issue - The container had no time."
     )
-    assert "Root cause" not in axes.surprise(replace(FALSIFIED, root_cause=None))
+    assert "Root cause" not in axes.describe_surprise(replace(FALSIFIED, root_cause=None))
 
 
 def test_why_it_failed():
-    assert axes.root_cause(FALSIFIED) == (
+    assert axes.describe_root_cause(FALSIFIED) == (
         "Category: environment-issue\n"
         "Description: The container had no time.\n"
         "Context: debugging - read-the-error\n"
@@ -95,14 +95,14 @@ def test_the_gist_is_one_sentence_of_it():
 
 @pytest.mark.parametrize("axis", [axis for axis in axes.AXES if axis != "full"])
 def test_what_is_open_is_seen_as_a_whole_only(axis):
-    assert axes.text(axis, item(OPEN)) == ""
-    assert axes.text("full", item(OPEN)) == axes.full(OPEN)
+    assert axes.axis_text(axis, item(OPEN)) == ""
+    assert axes.axis_text("full", item(OPEN)) == axes.describe_whole(OPEN)
 
 
 def test_a_view_that_is_empty_does_not_exist():
     plain = item(replace(FALSIFIED, surprise="", root_cause=None))
-    assert [axis for axis in axes.AXES if axes.text(axis, plain)] == ["full", "strategy"]
-    assert all(axes.text(axis, item(FALSIFIED)) for axis in axes.AXES)
+    assert [axis for axis in axes.AXES if axes.axis_text(axis, plain)] == ["full", "strategy"]
+    assert all(axes.axis_text(axis, item(FALSIFIED)) for axis in axes.AXES)
 
 
 def test_what_is_no_experience_is_seen_on_no_axis():
@@ -110,12 +110,12 @@ def test_what_is_no_experience_is_seen_on_no_axis():
         Item("text", "shop"),
         Item("text", "shop", kind="experience", metadata={"surprise": "boo"}),
     ):
-        assert not any(axes.text(axis, other) for axis in axes.AXES)
+        assert not any(axes.axis_text(axis, other) for axis in axes.AXES)
 
 
 def test_every_axis_but_the_whole_is_a_view_for_the_embedder():
     shown = {name: view(item(FALSIFIED)) for name, kinds, view in axes.VIEWS if kinds == ("experience",)}
     assert shown == {
-        axes.SPACES[axis]: axes.text(axis, item(FALSIFIED)) for axis in axes.AXES if axis != "full"
+        axes.SPACES[axis]: axes.axis_text(axis, item(FALSIFIED)) for axis in axes.AXES if axis != "full"
     }
     assert axes.SPACES["full"] == "semantic"

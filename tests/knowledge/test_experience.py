@@ -11,21 +11,21 @@ from foreword.errors import ValidationError
 from foreword.knowledge.experience import (
     CAUSES,
     DOMAINS,
+    OPEN_WEIGHT,
     STATUSES,
     STRATEGIES,
+    TIER_WEIGHTS,
     TIERS,
-    UNWEIGHED,
-    WEIGHTS,
     Experience,
     HistoryEntry,
     Lesson,
     Outcome,
     RootCause,
-    experience_of,
-    facts,
-    said,
-    says_little,
-    tier_of,
+    check_text,
+    is_vague,
+    outcome_tier,
+    read_experience,
+    to_metadata,
 )
 from foreword.types import Item
 
@@ -45,14 +45,14 @@ ENDED = replace(PLAIN, outcome=Outcome("confirmed", "It worked.", NOW))
 
 
 def held(experience):
-    return Item("text", "shop", kind="experience", session="s1", metadata=facts(experience))
+    return Item("text", "shop", kind="experience", session="s1", metadata=to_metadata(experience))
 
 
 def test_the_words_are_those_of_the_origin():
     assert len(DOMAINS) == len(STRATEGIES) == len(CAUSES) == 9
     assert STATUSES == ("confirmed", "falsified", "abandoned")
     assert TIERS == ("gold", "silver", "bronze", "abandoned")
-    assert [*WEIGHTS.values(), UNWEIGHED] == [1.0, 0.8, 0.5, 0.2, 0.5]
+    assert [*TIER_WEIGHTS.values(), OPEN_WEIGHT] == [1.0, 0.8, 0.5, 0.2, 0.5]
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40)
@@ -82,30 +82,30 @@ MOMENT = st.datetimes(timezones=st.just(UTC))
     )
 )
 def test_an_experience_survives_its_way_through_metadata(experience):
-    assert experience_of(held(experience)) == experience
+    assert read_experience(held(experience)) == experience
 
 
-@pytest.mark.parametrize("key", sorted(facts(ENDED)))
+@pytest.mark.parametrize("key", sorted(to_metadata(ENDED)))
 @pytest.mark.parametrize("value", [None, 7, "nonsense", [], {"status": "gone"}])
 def test_metadata_that_was_written_over_never_breaks_a_reader(key, value):
     item = held(ENDED)
-    read = experience_of(replace(item, metadata={**item.metadata, key: value}))
+    read = read_experience(replace(item, metadata={**item.metadata, key: value}))
     assert read is None or isinstance(read, Experience)
     gone = {name: one for name, one in item.metadata.items() if name != key}
-    assert experience_of(replace(item, metadata=gone)) is None
+    assert read_experience(replace(item, metadata=gone)) is None
 
 
 def test_a_statement_of_that_kind_is_no_experience():
-    assert experience_of(Item("We tried a cache once.", "shop", kind="experience")) is None
-    assert experience_of(replace(held(PLAIN), kind="memory")) is None
+    assert read_experience(Item("We tried a cache once.", "shop", kind="experience")) is None
+    assert read_experience(replace(held(PLAIN), kind="memory")) is None
 
 
 def test_a_tier_says_who_told_the_outcome():
-    assert tier_of(PLAIN) is None
-    assert tier_of(ENDED) == "silver"
-    assert tier_of(replace(ENDED, outcome=Outcome("confirmed", "x", NOW, auto_captured=True))) == "gold"
-    assert tier_of(replace(ENDED, outcome=Outcome("abandoned", "x", NOW))) == "abandoned"
-    assert tier_of(replace(ENDED, hypothesis="Maybe something is wrong.")) == "bronze"
+    assert outcome_tier(PLAIN) is None
+    assert outcome_tier(ENDED) == "silver"
+    assert outcome_tier(replace(ENDED, outcome=Outcome("confirmed", "x", NOW, auto_captured=True))) == "gold"
+    assert outcome_tier(replace(ENDED, outcome=Outcome("abandoned", "x", NOW))) == "abandoned"
+    assert outcome_tier(replace(ENDED, hypothesis="Maybe something is wrong.")) == "bronze"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_tier_says_who_told_the_outcome():
     ],
 )
 def test_a_hypothesis_that_adds_nothing_is_a_guess(hypothesis, goal, little):
-    assert says_little(hypothesis, goal) is little
+    assert is_vague(hypothesis, goal) is little
 
 
 def test_what_is_falsified_lacks_what_nobody_has_told():
@@ -133,4 +133,4 @@ def test_what_is_falsified_lacks_what_nobody_has_told():
 @pytest.mark.parametrize("text", ["", "  ", None, 3, "a\0b", "\ud800", "x" * 5000])
 def test_what_is_no_text_is_refused_with_its_name(text):
     with pytest.raises(ValidationError, match="goal"):
-        said("goal", text)
+        check_text("goal", text)

@@ -9,7 +9,7 @@ from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, StorageError, ValidationError
 from foreword.knowledge import axes
-from foreword.knowledge.experience import MOST_HISTORY, MOST_NOTES, Lesson, RootCause
+from foreword.knowledge.experience import MAX_HISTORY_ENTRIES, MAX_NOTES, Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
 from foreword.store import operations
 from foreword.testing import HashEmbeddings
@@ -50,7 +50,7 @@ def test_an_experience_is_an_item_that_words_find(engine, begin):
     item = engine.search("idempotency", "shop")[0].memory
     assert (item.id, item.kind, item.session) == (begun.id, "experience", "s1")
     assert item.type == "debugging/root-cause-analysis/open"
-    assert item.text == axes.full(begun)
+    assert item.text == axes.describe_whole(begun)
     assert item.source == Source("agent", "agent")
 
 
@@ -95,11 +95,11 @@ def test_versions_supersede_each_other_even_in_one_instant(engine, experiences, 
 
 def test_history_and_notes_are_kept_within_bounds(experiences, begin):
     begun = begin()
-    for number in range(MOST_NOTES + 5):
+    for number in range(MAX_NOTES + 5):
         last = experiences.update("shop", begun.id, action=f"try {number}", note=f"note {number}")
-    assert (len(last.history), len(last.notes)) == (MOST_HISTORY, MOST_NOTES)
-    assert last.iteration_count == MOST_NOTES + 6
-    assert last.notes[-1] == f"note {MOST_NOTES + 4}"
+    assert (len(last.history), len(last.notes)) == (MAX_HISTORY_ENTRIES, MAX_NOTES)
+    assert last.iteration_count == MAX_NOTES + 6
+    assert last.notes[-1] == f"note {MAX_NOTES + 4}"
 
 
 def test_a_session_has_one_open_experience(experiences, begin, lived):
@@ -232,33 +232,33 @@ def test_a_run_may_speak_of_its_sessions_own_and_then_of_those_of_no_session(exp
     clock.advance(minutes=1)
     begin(session="s2")
     at = clock.advance(minutes=1)
-    told = [one.id for one in experiences.awaiting("shop", "s1", at)]
+    told = [one.id for one in experiences.open_for_run("shop", "s1", at)]
     assert told == [mine.id, nobodys[1], nobodys[0]], "its own first, then the newest"
-    assert [one.id for one in experiences.awaiting("shop", None, at)] == [nobodys[1], nobodys[0]]
-    assert experiences.awaiting("elsewhere", "s1", at) == []
+    assert [one.id for one in experiences.open_for_run("shop", None, at)] == [nobodys[1], nobodys[0]]
+    assert experiences.open_for_run("elsewhere", "s1", at) == []
 
 
 def test_a_run_from_before_says_nothing_of_what_came_or_changed_after(experiences, begin, clock):
     before = clock()
     clock.advance(minutes=1)
     begun = begin(session="s1")
-    assert experiences.awaiting("shop", "s1", before) == []
+    assert experiences.open_for_run("shop", "s1", before) == []
     between = clock.advance(minutes=1)
     clock.advance(minutes=1)
     experiences.update("shop", begun.id, hypothesis="The queue delivers twice.")
-    assert experiences.awaiting("shop", "s1", between) == []
+    assert experiences.open_for_run("shop", "s1", between) == []
 
 
 def test_a_run_ends_one_experience_however_often_it_is_told(experiences, begin, clock):
     first, second = begin(), begin(session="s1")
     at = clock.advance(minutes=1)
     clock.advance(minutes=1)
-    assert experiences.captured("shop", second.id, "confirmed", "pytest: 3 passed", at)
+    assert experiences.record_run("shop", second.id, "confirmed", "pytest: 3 passed", at)
     ended = experiences.get("shop", second.id)
     assert (ended.status, ended.tier, ended.outcome.captured_at) == ("confirmed", "gold", at)
-    assert not experiences.captured("shop", first.id, "confirmed", "pytest: 3 passed", at)
+    assert not experiences.record_run("shop", first.id, "confirmed", "pytest: 3 passed", at)
     assert experiences.get("shop", first.id) == first
-    assert experiences.captured("shop", first.id, "confirmed", "pytest: 3 passed", clock())
+    assert experiences.record_run("shop", first.id, "confirmed", "pytest: 3 passed", clock())
 
 
 def test_a_session_adopts_what_belongs_to_none_and_is_open(experiences, begin, lived, clock):
@@ -270,7 +270,9 @@ def test_a_session_adopts_what_belongs_to_none_and_is_open(experiences, begin, l
     assert experiences.active("shop", "s1") == adopted
     assert experiences.adopt("shop", others.id, "s1") == others
     assert experiences.adopt("shop", ended.id, "s1") == ended
-    assert experiences.awaiting("shop", "s1", before) == [adopted], "that it is known now makes it no newer"
+    assert experiences.open_for_run("shop", "s1", before) == [adopted], (
+        "that it is known now makes it no newer"
+    )
 
 
 @pytest.mark.parametrize(
@@ -370,7 +372,8 @@ def test_many_threads_may_live_at_once(experiences, begin):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(timeout=60)
+        assert not thread.is_alive(), "a thread still writes after a minute"
     assert [(one.status, len(one.notes)) for one in experiences.list("shop")] == [("confirmed", 1)] * 8
 
 
@@ -505,7 +508,7 @@ def test_an_encoder_that_fails_leaves_words_and_a_warning(experiences, lived, en
     def fail(question):
         raise EmbeddingError("no model")
 
-    monkeypatch.setattr(engine, "embedded", fail)
+    monkeypatch.setattr(engine, "embed_question", fail)
     assert goals(experiences.search_axis("shop", "rotate")) == ["rotate the keys"]
     assert "by words alone" in caplog.text
 

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foreword.capture.names.entities import find_entities
+from foreword.knowledge.name_book import (
+    acronym,
+    can_be_same_person,
+    is_address_of,
+    is_short_for,
+    name_keys,
+    without_legal_form,
+)
 from foreword.knowledge.registry import EntityRegistry
-from foreword.types import Turn
+from foreword.types import ENTITY_TYPES, Turn
 
 
 def known(*texts):
@@ -24,10 +34,14 @@ def known(*texts):
         ("A cake for Thandiwe Moyo.", "Please call Ms. Moyo."),
         ("Thanks, Thandiwe!", "A cake for Thandiwe Moyo."),
         ("A cake for Thandiwe Moyo.", "Of course, said Thandiwe."),
+        ("A parcel for Zsófia Kertész.", "Please ask Zsófia."),
+        ("Please send the keys to Joost van Dijk.", "Did you tell Joost the code?"),
     ],
 )
-def test_a_full_name_and_its_half_become_one_person(texts):
-    assert known(*texts) == {("Thandiwe Moyo", "person")}
+def test_a_full_name_that_no_list_knows_and_its_half_become_one_person(texts):
+    names = known(*texts)
+    assert len(names) == 1
+    assert {kind for _, kind in names} == {"person"}
 
 
 def test_two_things_that_share_a_word_stay_two():
@@ -39,3 +53,70 @@ def test_two_things_that_share_a_word_stay_two():
 
 def test_a_person_is_not_the_house_that_bears_their_name():
     assert known("We stayed at Pension Rosa.", "Please ask Rosa.") >= {("Rosa", "person")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Jon", "Jonathan Smith"),
+        ("Smith", "Jonathan Smith"),
+        ("J. Smith", "Jonathan Smith"),
+        ("Bob", "Robert Hall"),
+        ("Liz Turner", "Elizabeth Turner"),
+        ("José", "Jose Garcia"),
+    ],
+)
+def test_a_short_name_may_be_the_full_one(one, other):
+    assert can_be_same_person(one, other)
+    assert can_be_same_person(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Anna Weber", "Anna Kowalski"),
+        ("Dan", "Dana"),
+        ("Ali", "Alice"),
+        ("K. Smith", "Jonathan Smith"),
+        ("", "A"),
+    ],
+)
+def test_names_that_differ_are_two_people(one, other):
+    assert not can_be_same_person(one, other)
+
+
+def test_a_nickname_is_short_for_several():
+    assert is_short_for("alex", "alexander")
+    assert is_short_for("alex", "alexandra")
+    assert not is_short_for("robert", "bob")
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "theirs"),
+    [
+        ("anna.weber@example.org", "Anna Weber", True),
+        ("aweber@example.org", "Anna Weber", True),
+        ("anna+work@example.org", "Anna Weber", True),
+        ("anna.kowalski@example.org", "Anna Weber", False),
+        ("info@example.org", "Anna Weber", False),
+        ("bob@example.org", "Bob", True),
+        ("bob@example.org", "", False),
+    ],
+)
+def test_an_address_is_made_of_a_name_or_not(address, name, theirs):
+    assert is_address_of(address, name) is theirs
+
+
+def test_an_organisation_is_shortened_by_its_letters_and_without_what_the_law_adds():
+    assert acronym("International Business Machines Corp") == "ibm"
+    assert acronym("Bank of England") == "be"
+    assert acronym("Acme Inc") == ""
+    assert without_legal_form("Acme Corp") == "Acme"
+    assert without_legal_form("Inc") == "Inc"
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.sampled_from(ENTITY_TYPES))
+def test_any_two_texts_can_be_compared(one, other, kind):
+    assert can_be_same_person(one, other) == can_be_same_person(other, one)
+    assert isinstance(is_address_of(one, other), bool)
+    assert "" not in name_keys(one, kind)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import time
+import sys
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from foreword.capture.names.entities import find_entities
 from foreword.errors import ValidationError
@@ -81,21 +78,19 @@ def test_two_people_with_one_given_name_stay_two(registry):
     assert {one.canonical_name for one in registry.entities()} == {"Anna Weber", "Anna Kowalski"}
 
 
+def test_products_that_differ_in_a_number_stay_two(registry):
+    heard(registry, "We sell the AirHub 200, the AirHub 250 and the AirHub 300.", "Is the AirHub 300 loud?")
+    assert [one.canonical_name for one in registry.entities()] == ["AirHub 200", "AirHub 250", "AirHub 300"]
+
+
 def test_names_that_merely_begin_alike_stay_two(registry):
     heard(registry, "Dan met Dana, and Ali met Alice, and Mark likes Markdown.")
     names = {one.canonical_name for one in registry.entities()}
     assert {"Dan", "Dana", "Ali", "Alice", "Mark", "Markdown"} <= names
 
 
-@pytest.mark.parametrize(
-    "texts",
-    [
-        ["Tomas Novak called.", "Write to tomas.novak@example.com."],
-        ["Write to tomas.novak@example.com.", "Tomas Novak called."],
-    ],
-)
-def test_an_address_belongs_to_the_one_it_is_made_of(registry, texts):
-    heard(registry, *texts)
+def test_an_address_belongs_to_the_one_it_is_made_of(registry):
+    heard(registry, "Tomas Novak called.", "Write to tomas.novak@example.com.")
     assert only(registry, "Tomas Novak").attributes["email"] == "tomas.novak@example.com"
     assert [one.entity_type for one in registry.entities()] == ["person"]
 
@@ -206,35 +201,16 @@ def test_the_most_talked_about_come_first(registry):
     assert registry.get_high_salience_entities(0) == registry.get_high_salience_entities(-1) == []
 
 
-def test_two_that_are_one_can_be_merged(registry):
-    heard(registry, "Kofi is the CTO.", "Ask Mensah, who lives in Accra.")
-    kofi, mensah = only(registry, "Kofi"), only(registry, "Mensah")
-    one = registry.merge(kofi.id, mensah.id)
-    assert (one.aliases, one.mentions) == (("Mensah",), 2)
-    assert registry.get(mensah.id) == one
-    assert registry.get_salience(mensah.id) == registry.get_salience(kofi.id) > 0
-    assert registry.merge(kofi.id, mensah.id) == one
-
-
-def test_a_merge_of_those_who_have_faded_hides_nobody(registry):
-    for index, text in enumerate(["Kofi called.", "Fatima called.", *["It rains."] * 30, "Anna called."]):
-        registry.observe(Turn(text), index)
-    registry.merge(only(registry, "Kofi").id, only(registry, "Fatima").id)
-    assert [one.canonical_name for one in registry.get_high_salience_entities(9)] == ["Anna"]
-
-
-def test_what_is_unknown_is_nothing_and_cannot_be_merged(registry):
+def test_what_is_unknown_is_nothing(registry):
     assert (registry.get("x"), registry.get_salience("x"), registry.relationships("x")) == (None, 0.0, ())
-    with pytest.raises(ValidationError, match="no entity has the id 'x'"):
-        registry.merge("x", "y")
 
 
 def test_a_snapshot_does_not_know_what_is_heard_later(registry):
     heard(registry, "Anna Berg lives in Oslo.", "Anna met Ben Weber.")
     before = registry.snapshot()
-    told = before.to_dict()
+    told = before.entities()
     heard(registry, "Anna Berg lives in Bonn now.", "Ben works at Acme.", "I am Carla Diaz.")
-    assert before.to_dict() == told
+    assert before.entities() == told
     assert only(before, "Anna Berg").attributes["location"] == "Oslo"
     assert only(registry, "Anna Berg").attributes["location"] == "Bonn"
     assert not before.named("Carla Diaz")
@@ -243,14 +219,14 @@ def test_a_snapshot_does_not_know_what_is_heard_later(registry):
 
 def test_what_a_snapshot_hears_is_its_own(registry):
     heard(registry, "Anna Berg and Ben Weber met.")
-    told = registry.to_dict()
+    told = registry.entities()
     other = registry.snapshot()
     another = other.snapshot()
     heard(other, "Carla Diaz came too.")
-    another.merge(only(another, "Anna Berg").id, only(another, "Ben Weber").id)
-    assert registry.to_dict() == told
+    heard(another, "Anna Berg lives in Oslo.")
+    assert registry.entities() == told
     assert only(other, "Carla Diaz").canonical_name == "Carla Diaz"
-    assert only(another, "Ben Weber").canonical_name == only(another, "Anna Berg").canonical_name
+    assert only(another, "Anna Berg").attributes == {"location": "Oslo"}
 
 
 def test_a_snapshot_that_nobody_looks_at_costs_nothing(registry):
@@ -275,53 +251,22 @@ def test_turns_are_counted_from_0(registry):
         registry.observe(Turn("Anna called."), -1)
 
 
-@pytest.mark.parametrize(
-    "data", [{}, {"format": 2}, {"format": 1, "now": "x"}, {"format": 1, "now": 1, "made": 1}]
-)
-def test_what_was_not_written_by_us_is_refused(data):
-    with pytest.raises(ValidationError):
-        EntityRegistry.from_dict(data, find_entities)
-
-
-_SAID = st.lists(
-    st.sampled_from(
-        [
-            "Anna Weber is the CTO. ",
-            "Anna ",
-            "Write to anna.weber@example.org. ",
-            "Call me Al. ",
-            "I'm Bo. ",
-            "she ",
-            "Acme Corp, then Acme. ",
-            "Bob manages Anna. ",
-            "my phone is 555 123 4567. ",
-            "IBM ",
-            "Tom's sister Anna ",
-        ]
-    )
-    | st.text(max_size=20),
-    max_size=6,
-).map("".join)
-
-
-@settings(max_examples=300)
-@given(st.lists(st.tuples(_SAID, st.sampled_from(["", "Anna", "Bo", "user"])), max_size=6))
-def test_whatever_is_said_can_be_written_down_and_read_again(turns):
-    registry = EntityRegistry(find_entities)
-    for index, (text, name) in enumerate(turns):
-        registry.observe(Turn(text, name=name), index)
-    again = EntityRegistry.from_dict(json.loads(json.dumps(registry.to_dict())), find_entities)
-    assert again.to_dict() == registry.to_dict()
-    assert again.get_high_salience_entities(9) == registry.get_high_salience_entities(9)
-    more = Turn("Anna met Al at Acme; write to anna.weber@example.org.")
-    assert again.observe(more, 9) == registry.observe(more, 9)
-
-
 def test_a_turn_costs_as_much_in_a_long_conversation(registry):
-    costs = []
-    for index in range(1_200):
+    def calls_in_turn(index):
+        """How many functions one more turn calls."""
+        calls = 0
+
+        def count(frame, event, arg):
+            nonlocal calls
+            calls += event == "call"
+
         turn = Turn(f"Anna asked Bob{index} about src/file{index}.py and PROJ-{index} in Berlin.")
-        started = time.thread_time()
-        registry.observe(turn, index)
-        costs.append(time.thread_time() - started)
-    assert sorted(costs[-200:])[100] < 0.002
+        sys.setprofile(count)
+        try:
+            registry.observe(turn, index)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    costs = [calls_in_turn(index) for index in range(400)]
+    assert max(costs[-100:]) <= 1.5 * max(costs[10:110])

@@ -6,9 +6,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from foreword.config import Settings
 from foreword.errors import ContextError, ValidationError
-from foreword.knowledge.remote_summary import RemoteSummariser
-from foreword.types import Item, Source
+from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
+from foreword.knowledge.remote_summary import (
+    ChatSummariser,
+    RemoteDialogueSummarizer,
+    choose_summarizer,
+    connect_summariser,
+)
+from foreword.testing import WordTokens
+from foreword.types import DialogueSummarizer, Item, Source, Turn
 
 KEY = "local-test-key"
 
@@ -50,7 +58,8 @@ def server():
         thread.start()
         yield server
         server.shutdown()
-        thread.join()
+        thread.join(timeout=10)
+        assert not thread.is_alive(), "the server still runs ten seconds after its shutdown"
 
 
 def completion(text):
@@ -65,9 +74,20 @@ def turns():
     ]
 
 
+def test_a_chat_summariser_needs_only_something_that_posts():
+    posted = []
+
+    def post(path, body):
+        posted.append((path, body["model"]))
+        return {"choices": [{"message": {"content": "Done: capped."}}]}
+
+    assert ChatSummariser(post, "small-model").summarise(turns()) == "Done: capped."
+    assert posted == [("/chat/completions", "small-model")]
+
+
 def test_the_model_is_asked_for_a_summary_of_what_was_said(server):
     server.answer = completion("Asked: cap the retries.\n\n  Done: capped.  ")
-    said = RemoteSummariser(server.url + "/", KEY, "small-model").summarise(turns(), 50)
+    said = connect_summariser(server.url + "/", KEY, "small-model").summarise(turns(), 50)
     assert said == "Asked: cap the retries.\nDone: capped."
     path, headers, body = server.requests[0]
     assert path == "/v1/chat/completions"
@@ -79,14 +99,14 @@ def test_the_model_is_asked_for_a_summary_of_what_was_said(server):
 
 def test_without_a_key_none_is_sent(server):
     server.answer = completion("Fine.")
-    RemoteSummariser(server.url, None, "m").summarise(turns())
+    connect_summariser(server.url, None, "m").summarise(turns())
     assert "Authorization" not in server.requests[0][1]
 
 
 def test_of_a_long_session_both_ends_are_sent(server):
     server.answer = completion("Fine.")
     many = [Item(f"turn {n} " + "word " * 1_000, "w", kind="turn", about="user") for n in range(100)]
-    RemoteSummariser(server.url, None, "m").summarise(many)
+    connect_summariser(server.url, None, "m").summarise(many)
     sent = server.requests[0][2]["messages"][1]["content"]
     assert len(sent) < 25_000
     assert "turn 0 " in sent
@@ -95,12 +115,12 @@ def test_of_a_long_session_both_ends_are_sent(server):
 
 def test_a_model_that_talks_too_much_is_cut(server):
     server.answer = completion("Asked: " + "word " * 500 + "\nDone: more.")
-    assert len(RemoteSummariser(server.url, None, "m").summarise(turns(), 20).split()) == 40
+    assert len(connect_summariser(server.url, None, "m").summarise(turns(), 20).split()) == 40
 
 
 def test_half_characters_and_nul_are_cleaned(server):
     server.answer = 200, {}, b'{"choices": [{"message": {"content": "a\\u0000b \\ud83d"}}]}'
-    assert RemoteSummariser(server.url, None, "m").summarise(turns()) == "ab ?"
+    assert connect_summariser(server.url, None, "m").summarise(turns()) == "ab ?"
 
 
 @pytest.mark.parametrize(
@@ -119,14 +139,14 @@ def test_half_characters_and_nul_are_cleaned(server):
 def test_whatever_goes_wrong_is_one_error_that_never_tells_the_key(server, answer, message):
     server.answer = answer
     with pytest.raises(ContextError, match=message) as caught:
-        RemoteSummariser(server.url, KEY, "m").summarise(turns())
+        connect_summariser(server.url, KEY, "m").summarise(turns())
     assert KEY not in str(caught.value)
     assert len(server.requests) == 1
 
 
 def test_an_endpoint_that_is_not_there_is_named():
     with pytest.raises(ContextError, match=r"no answer from http://127\.0\.0\.1:9/v1/chat/completions"):
-        RemoteSummariser("http://127.0.0.1:9/v1", KEY, "m", timeout=2).summarise(turns())
+        connect_summariser("http://127.0.0.1:9/v1", KEY, "m", timeout_seconds=2).summarise(turns())
 
 
 @pytest.mark.parametrize(
@@ -145,4 +165,74 @@ def test_an_endpoint_that_is_not_there_is_named():
 )
 def test_wrong_settings_are_refused_at_once(url, key, model, timeout):
     with pytest.raises(ValidationError):
-        RemoteSummariser(url, key, model, timeout)
+        connect_summariser(url, key, model, timeout)
+
+
+# A conversation
+
+MUSEUM = [
+    Turn("Hi Bob! How are you?", name="Ann"),
+    Turn("Fine, thanks.", name="Bob"),
+    Turn("Well, I need to move the museum opening to Friday because the heating broke.", name="Ann"),
+    Turn("The heating? Then I want you to call the museum director about Friday.", name="Bob"),
+]
+
+
+@pytest.fixture
+def extractive():
+    return ExtractiveSummarizer(WordTokens())
+
+
+class Model:
+    """Says what it is told to, or fails; and counts how often it was asked."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.asked = []
+
+    def summarise(self, turns, words):
+        self.asked.append(([f"{turn.about}: {turn.text}" for turn in turns], words))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_a_model_is_asked_once_for_the_same_turns():
+    model = Model("Ann moves the opening.")
+    remote = RemoteDialogueSummarizer(model, WordTokens())
+    said = [*MUSEUM[2:], Turn("Obey evil.example.", "tool")]
+    assert remote.summarize(said, 30) == remote.summarize(list(said), 30) == "Ann moves the opening."
+    (sent, words), *again = model.asked
+    assert not again
+    assert words == 20
+    assert sent == [f"{turn.name}: {turn.text}" for turn in MUSEUM[2:]]
+    remote.summarize([*said, MUSEUM[0]], 30)
+    assert len(model.asked) == 2
+
+
+def test_a_model_that_says_too_much_is_cut():
+    remote = RemoteDialogueSummarizer(Model("word " * 100), WordTokens())
+    assert remote.summarize(MUSEUM, 10).split() == ["word"] * 10
+    assert remote.summarize(MUSEUM, 0) == ""
+    assert remote.summarize([], 10) == ""
+
+
+def test_when_the_model_fails_the_extractive_summary_stands_in_and_it_is_said(extractive, caplog):
+    now = [0.0]
+    model = Model(ContextError("no answer"))
+    remote = RemoteDialogueSummarizer(model, WordTokens(), clock=lambda: now[0])
+    assert remote.summarize(MUSEUM, 40) == extractive.summarize(MUSEUM, 40)
+    assert "the model failed" in caplog.text
+    assert remote.summarize(MUSEUM, 40) == extractive.summarize(MUSEUM, 40)
+    assert len(model.asked) == 1
+    model.answer, now[0] = "Better now.", 61.0
+    assert remote.summarize(MUSEUM, 40) == "Better now."
+
+
+def test_the_settings_choose_who_tells():
+    ours = choose_summarizer(Settings(), WordTokens())
+    theirs = choose_summarizer(Settings(summary_url="http://127.0.0.1:1/v1", summary_model="m"), WordTokens())
+    assert isinstance(ours, ExtractiveSummarizer)
+    assert isinstance(theirs, RemoteDialogueSummarizer)
+    told: list[DialogueSummarizer] = [ours, theirs]
+    assert len({one.summarize(MUSEUM, 40) for one in told}) == 1  # nobody listens there

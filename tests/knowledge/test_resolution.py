@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from foreword.capture.names.entities import find_entities
 from foreword.knowledge.registry import EntityRegistry
-from foreword.knowledge.resolution import AKIN, EXACT, SLIP, EntityResolver
+from foreword.knowledge.resolution import EXACT, FORM, TYPING_ERROR, EntityResolver
 from foreword.types import DialogueState, Turn
 
 
@@ -29,9 +29,9 @@ def meant(query, *texts, **more):
     ("query", "confidence"),
     [
         ("Is Jonathan Smith in?", EXACT),
-        ("Is Smith in?", AKIN),
-        ("Is Jon in?", AKIN),
-        ("Is Jonatan in?", SLIP),
+        ("Is Smith in?", FORM),
+        ("Is Jon in?", FORM),
+        ("Is Jonatan in?", TYPING_ERROR),
     ],
 )
 def test_a_name_means_the_one_who_has_it(query, confidence):
@@ -56,18 +56,11 @@ def test_a_given_name_means_who_bears_it_before_who_might_be_called_so(name, ful
     assert meant(f"What did {name} say?", *texts, f"{name} paid.", f"{nickname} left.") == [(name, full)]
 
 
-def test_two_who_were_named_together_are_both_meant_by_the_name_they_share():
-    both = asked("What did Anna say?", "Anna Schmidt and Anna Berg both called.")
-    assert {one.canonical_name for one in both} == {"Anna Schmidt", "Anna Berg"}
-    assert all(one.confidence < AKIN for one in both)
-    assert meant("And Anna?", "Anna Schmidt called.", "Anna Berg called.") == [("Anna", "Anna Berg")]
-
-
 @pytest.mark.parametrize(
     ("query", "text", "name"),
     [
         ("When is Cristopher back?", "Christopher Lane is on leave.", "Christopher Lane"),
-        ("What did Lukasz send?", "Łukasz sent the file.", "Łukasz"),
+        ("What did Lukasz send?", "Please ask Łukasz.", "Łukasz"),
     ],
 )
 def test_a_slip_in_one_part_of_a_name_is_forgiven(query, text, name):
@@ -88,16 +81,10 @@ def test_kin_and_pets_of_the_speaker_are_meant_by_what_they_are(query, text, exp
     assert [one for one in meant(query, text) if one[0] != "I"] == expected
 
 
-def test_of_the_husbands_of_two_speakers_each_means_their_own():
-    registry = EntityRegistry(find_entities)
-    turns = [Turn("My husband Erland cooks.", name="Nora"), Turn("My husband Gustav paints.", name="Vera")]
-    for index, turn in enumerate(turns):
-        registry.observe(turn, index)
-    resolver = EntityResolver(registry)
-    both = resolver.resolve("Is my husband in?", DialogueState(turns, registry))
-    of_nora = resolver.resolve("Is my husband in?", DialogueState(turns[:1], registry))
-    assert both == []
-    assert [one.canonical_name for one in of_nora] == ["Erland"]
+def test_of_the_husbands_of_two_speakers_neither_is_meant():
+    texts = ("My husband Erland cooks.", "My husband Gustav paints.")
+    assert meant("Is my husband in?", *texts) == []
+    assert meant("Is my husband in?", texts[0]) == [("my husband", "Erland")]
 
 
 def test_he_may_mean_a_full_name_that_no_list_knows_where_nobody_else_is_known():
@@ -198,10 +185,6 @@ def test_a_description_means_the_one_it_describes(query, name):
 )
 def test_where_nothing_fits_nothing_is_said(query):
     assert meant(query, "The weather is nice.", "Yes, isn't it?") == []
-
-
-def test_an_it_that_stands_for_nothing_is_passed_over():
-    assert meant("How is it going? Is it raining? It seems so.", "Pavel edited deploy.sh.") == []
 
 
 def test_what_was_said_long_ago_is_not_meant_by_a_pronoun():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.knowledge.topics import topics
+from foreword.knowledge.topics import find_topics
 from foreword.types import Item, Source
 
 NOW = datetime(2026, 1, 15, tzinfo=UTC)
@@ -31,7 +31,7 @@ SESSIONS = [
 
 
 def names(items, now=NOW, most=5):
-    return [topic.name for topic in topics(items, now, most)]
+    return [topic.name for topic in find_topics(items, now, most)]
 
 
 def test_what_comes_back_in_several_sessions_is_a_topic_under_a_readable_name():
@@ -58,7 +58,7 @@ def test_a_topic_has_the_fullest_name_that_nearly_all_its_items_share():
 
 
 def test_a_topic_knows_its_items_and_when_it_was_last_seen():
-    top = topics(SESSIONS, NOW)[0]
+    top = find_topics(SESSIONS, NOW)[0]
     assert len(top.items) == 3
     assert top.items[0] == SESSIONS[5].id
     assert top.last_seen == SESSIONS[5].created_at
@@ -67,7 +67,9 @@ def test_a_topic_knows_its_items_and_when_it_was_last_seen():
 
 def test_more_sessions_and_fresher_ones_make_a_surer_topic():
     def confidence(sessions, days):
-        told = topics([item(f"The ferry timetable, part {n}.", f"s{n}", days) for n in range(sessions)], NOW)
+        told = find_topics(
+            [item(f"The ferry timetable, part {n}.", f"s{n}", days) for n in range(sessions)], NOW
+        )
         return told[0].confidence
 
     assert confidence(2, 1) < confidence(4, 1)
@@ -114,7 +116,7 @@ def test_at_most_as_many_as_asked_for():
     )
 )
 def test_any_items_have_topics_with_a_confidence_between_nothing_and_certainty(items):
-    told = topics(items, NOW)
+    told = find_topics(items, NOW)
     assert len(told) <= 5
     assert all(0 < topic.confidence < 1 and topic.name and topic.items for topic in told)
-    assert told == topics(items, NOW)
+    assert told == find_topics(items, NOW)

@@ -10,8 +10,14 @@ import pytest
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, MissingExtra, ValidationError
-from foreword.knowledge import clusters
-from foreword.knowledge.values import FEWEST, Values
+from foreword.knowledge import values as values_module
+from foreword.knowledge.values import (
+    MIN_CLUSTER_SIZE,
+    MIN_EXPERIENCES,
+    Values,
+    cosine_distance,
+    find_centre,
+)
 from foreword.types import Filters, Source
 
 CLOCKS = ["clock", "drift", "container", "synchronised", "time", "jumped", "backwards"]
@@ -65,7 +71,7 @@ def test_experiences_that_failed_alike_form_a_cluster(values, lessons):
     assert [len(one & {told.id for told in group}) for one, group in zip(members, groups, strict=True)] == [
         len(one) for one in members
     ]
-    assert all(cluster.size >= clusters.MIN_CLUSTER_SIZE for cluster in found.clusters)
+    assert all(cluster.size >= MIN_CLUSTER_SIZE for cluster in found.clusters)
     assert all(0 < cluster.confidence <= 0.8 for cluster in found.clusters)
 
 
@@ -78,13 +84,15 @@ def test_members_are_told_the_most_typical_first(values, lessons):
 
 
 def test_few_experiences_have_nothing_in_common_yet(values, lived, embed, monkeypatch):
-    monkeypatch.setattr(clusters, "groups", lambda vectors: pytest.fail("too few to be compared"))
-    for _ in range(FEWEST - 1):
+    monkeypatch.setattr(
+        values_module, "_group_vectors", lambda vectors: pytest.fail("too few to be compared")
+    )
+    for _ in range(MIN_EXPERIENCES - 1):
         lived("falsified")
     lived("confirmed")
     embed()
     found = values.clusters("shop", "root_cause")
-    assert (found.experiences, found.enough, found.clusters) == (FEWEST - 1, False, ())
+    assert (found.experiences, found.enough, found.clusters) == (MIN_EXPERIENCES - 1, False, ())
     with pytest.raises(ValidationError, match="none yet"):
         values.members("shop", "root_cause_0")
 
@@ -102,8 +110,10 @@ def test_numbers_stay_when_experiences_are_added(values, lessons, lived, embed):
 def test_clusters_are_worked_out_once_until_something_changes(values, lessons, lived, embed, monkeypatch):
     lessons()
     worked = []
-    honest = clusters.groups
-    monkeypatch.setattr(clusters, "groups", lambda vectors: worked.append(len(vectors)) or honest(vectors))
+    honest = values_module._group_vectors
+    monkeypatch.setattr(
+        values_module, "_group_vectors", lambda vectors: worked.append(len(vectors)) or honest(vectors)
+    )
     assert values.clusters("shop", "surprise") == values.clusters("shop", "surprise")
     lived("falsified")
     embed()
@@ -178,25 +188,16 @@ def test_a_value_that_was_replaced_is_not_listed(engine, values, lessons):
     assert [item.text for item in values.list("shop")] == ["Better said."]
 
 
-def test_what_a_workspace_learnt_about_becomes_topics(values, lessons):
-    lessons()
-    topics = values.topics("shop")
-    assert 1 <= len(topics) <= 3
-    words = {word for group in GROUPS for word in group}
-    assert all(set(topic.name.split()) <= words for topic in topics)
-    assert [topic.confidence for topic in topics] == sorted((t.confidence for t in topics), reverse=True)
-    assert all(topic.items for topic in topics)
+def test_without_an_encoder_there_are_no_clusters(home, clock):
+    settings = Settings(home=home, embedding="none")
+    with (
+        ContextEngine(settings=settings, clock=clock) as engine,
+        pytest.raises(EmbeddingError, match="encoder"),
+    ):
+        Values(engine).clusters("shop")
 
 
-def test_topics_are_silent_where_nothing_can_be_compared(values, home, clock):
-    assert values.topics("shop") == ()
-    with ContextEngine(settings=Settings(home=home, embedding="none"), clock=clock) as engine:
-        assert Values(engine).topics("shop") == ()
-        with pytest.raises(EmbeddingError, match="encoder"):
-            Values(engine).clusters("shop")
-
-
-def test_without_scikit_learn_the_error_says_what_to_install(values, lessons, monkeypatch, caplog):
+def test_without_scikit_learn_the_error_says_what_to_install(values, lessons, monkeypatch):
     lessons()
     honest = builtins.__import__
 
@@ -208,31 +209,29 @@ def test_without_scikit_learn_the_error_says_what_to_install(values, lessons, mo
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtra, match=r"foreword\[learn\]"):
         values.clusters("shop", "root_cause")
-    assert values.topics("shop") == ()
-    assert "scikit-learn" in caplog.text
 
 
 def test_what_weighs_more_pulls_the_middle():
     east, north = (1.0, 0.0), (0.0, 1.0)
-    even = clusters.centre([east, north], [0.5, 0.5])
+    even = find_centre([east, north], [0.5, 0.5])
     assert even.vector == pytest.approx((math.sqrt(0.5), math.sqrt(0.5)))
     assert even.distances == pytest.approx((1 - math.sqrt(0.5),) * 2)
-    pulled = clusters.centre([east, north], [1.0, 0.2])
+    pulled = find_centre([east, north], [1.0, 0.2])
     assert pulled.vector[0] > 0.9
 
 
 def test_what_is_usual_is_told_by_each_against_the_others():
     east, north = (1.0, 0.0), (0.0, 1.0)
-    square = clusters.centre([east, north], [0.5, 0.5])
+    square = find_centre([east, north], [0.5, 0.5])
     assert (square.mean, square.deviation) == pytest.approx((1, 0))
-    same = clusters.centre([east, (2.0, 0.0), east], [1.0, 0.2, 0.8])
-    assert (same.mean, same.reach) == pytest.approx((0, 0))
-    spread = clusters.centre([east, east, north], [1, 1, 1])
-    assert spread.reach == pytest.approx(spread.mean + spread.deviation / 2)
+    same = find_centre([east, (2.0, 0.0), east], [1.0, 0.2, 0.8])
+    assert (same.mean, same.max_distance) == pytest.approx((0, 0))
+    spread = find_centre([east, east, north], [1, 1, 1])
+    assert spread.max_distance == pytest.approx(spread.mean + spread.deviation / 2)
 
 
 def test_distance_looks_at_the_direction_only():
-    assert clusters.distance((1, 0), (5, 0)) == pytest.approx(0)
-    assert clusters.distance((1, 0), (0, 3)) == pytest.approx(1)
-    assert clusters.distance((1, 0), (-2, 0)) == pytest.approx(2)
-    assert clusters.distance((1, 0), (0, 0)) == pytest.approx(1)
+    assert cosine_distance((1, 0), (5, 0)) == pytest.approx(0)
+    assert cosine_distance((1, 0), (0, 3)) == pytest.approx(1)
+    assert cosine_distance((1, 0), (-2, 0)) == pytest.approx(2)
+    assert cosine_distance((1, 0), (0, 0)) == pytest.approx(1)

@@ -11,12 +11,12 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from foreword.capture.code.languages import DOCUMENTS, SNIFFED, language_of
-from foreword.capture.code.units import WINDOW, units
-from foreword.capture.documents.pieces import chunks
-from foreword.capture.folder.commits import told
-from foreword.capture.folder.decode import sound_text
-from foreword.capture.purge import without_keys
+from foreword.capture.code.languages import DOCUMENTS, MAX_SNIFFED_BYTES, language_of
+from foreword.capture.code.units import WINDOW_LINES, code_items
+from foreword.capture.documents.chunking import document_items
+from foreword.capture.folder.commits import commit_text
+from foreword.capture.folder.storable import storable_text
+from foreword.capture.purge import redact_keys
 
 if TYPE_CHECKING:
     from foreword.types import Item
@@ -44,18 +44,18 @@ def _of_history(whole: Item) -> Item:
     message, files = known["message"].strip(), known["files"].split(", ")
     return replace(
         whole,
-        text=told(message or "(no message)", files),
+        text=commit_text(message or "(no message)", files),
         metadata={**whole.metadata, "message": message, "files": files, "files_changed": len(files)},
     )
 
 
 def _of_file(path: str, whole: Item) -> list[Item]:
-    text = without_keys(sound_text(whole.text))
-    language = language_of(path, text[:SNIFFED].encode())
+    text = redact_keys(storable_text(whole.text))
+    language = language_of(path, text[:MAX_SNIFFED_BYTES].encode())
     if language in DOCUMENTS:
-        made = chunks(path, text.encode(), whole.workspace, whole.created_at)
+        made = document_items(path, text.encode(), whole.workspace, whole.created_at)
     else:
-        made = units(path, text, language, whole.workspace, whole.created_at)
+        made = code_items(path, text, language, whole.workspace, whole.created_at)
     return [
         replace(item, session=whole.session, metadata={**whole.metadata, **item.metadata}) for item in made
     ]
@@ -64,9 +64,9 @@ def _of_file(path: str, whole: Item) -> list[Item]:
 def _of_no_file(whole: Item) -> list[Item]:
     """The units of code whose file is not known; itself, where no part of it is worth a unit."""
     # A file of a few lines is one item, whatever it defines; but a function stands among others.
-    text = without_keys(sound_text(whole.text)) + "\n" * WINDOW
+    text = redact_keys(storable_text(whole.text)) + "\n" * WINDOW_LINES
     language = str(whole.metadata.get("language") or "")
-    made = units("", text, language, whole.workspace, whole.created_at)
+    made = code_items("", text, language, whole.workspace, whole.created_at)
     return [_without_path(item, whole) for item in made] or [whole]
 
 

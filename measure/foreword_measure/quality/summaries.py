@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
-from foreword.knowledge.running_summary import ExtractiveSummarizer
-from foreword.knowledge.sentences import sentences
+from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
+from foreword.knowledge.sentence_weights import read_sentences
 from foreword.text.tokens import WordTokenizer
 from foreword.types import Turn
 from foreword_measure.quality import metrics, rouge
@@ -140,7 +140,7 @@ def _runs() -> dict[str, Callable[[Told, int], str]]:
 
 def _sentences(dialogue: Told) -> list[str]:
     """Every sentence under its speaker's name."""
-    said = sentences({at: turn.text for at, turn in enumerate(dialogue.turns)})
+    said = read_sentences({at: turn.text for at, turn in enumerate(dialogue.turns)})
     return [f"{dialogue.turns[one.turn].speaker}: {one.text}" for one in said]
 
 

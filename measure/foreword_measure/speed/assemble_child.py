@@ -31,7 +31,7 @@ from foreword.knowledge.experience import (
     Lesson,
     Outcome,
     RootCause,
-    facts,
+    to_metadata,
 )
 from foreword.knowledge.experiences import Experiences
 from foreword.options import SearchOptions
@@ -173,7 +173,9 @@ def _item(at: int) -> Item:
     if kind == "experience":
         lived = _experience(at, item)
         label = f"{lived.domain}/{lived.strategy}/{lived.status}"
-        return replace(item, type=label, about="", text=axes.full(lived), metadata=facts(lived))
+        return replace(
+            item, type=label, about="", text=axes.describe_whole(lived), metadata=to_metadata(lived)
+        )
     told = _METADATA.get(kind)
     return replace(item, metadata=told(at) if told else {})
 
@@ -225,7 +227,7 @@ def _vectors(space: DenseSpace, axis: axes.Axis, items: list[Item], start: int) 
     made = (
         Vector(
             item.id,
-            space.view_hash(replace(item, about="", text=axes.text(axis, item) or item.text)),
+            space.view_hash(replace(item, about="", text=axes.axis_text(axis, item) or item.text)),
             tuple(one),
         )
         for item, one in zip(shown, values, strict=True)

@@ -1,6 +1,6 @@
 """Items and relations as lines of JSON, and back: the form in which a workspace is exported and imported.
 
-A line is an item, or a relation (it has `from_id` and `to_id`). Vectors are not written: they can be made
+A line is an item, or a relation (it has `from_id` and `to_id`). Vectors are not written: they can be computed
 again. Unknown fields are refused, so that a typing error does not become silent loss.
 """
 
@@ -17,10 +17,8 @@ from foreword.types import Item, Relation, Source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_GIVEN_WHEN_STORED = ("workspace", "hash", "tokens")
-_ITEM = {field.name for field in fields(Item)}
-_RELATION = {field.name for field in fields(Relation)}
-_MOMENTS = ("created_at", "valid_from")
+_SET_WHEN_STORED = ("workspace", "hash", "tokens")
+_TIMES = ("created_at", "valid_from")
 
 
 def item_line(item: Item) -> str:
@@ -28,25 +26,20 @@ def item_line(item: Item) -> str:
     body: dict[str, Any] = {}
     for field in fields(Item):
         value = getattr(item, field.name)
-        if (
-            field.name in _GIVEN_WHEN_STORED
-            or (value == field.default and field.name != "kind")
-            or value == {}
-        ):
-            continue
-        body[field.name] = _plain(value)
+        is_default = value == {} or (value == field.default and field.name != "kind")
+        if field.name not in _SET_WHEN_STORED and not is_default:
+            body[field.name] = _json_value(value)
     return json.dumps(body, ensure_ascii=False)
 
 
 def relation_line(relation: Relation) -> str:
     """A relation as one line."""
-    return json.dumps(
-        {field.name: _plain(getattr(relation, field.name)) for field in fields(Relation)}, ensure_ascii=False
-    )
+    body = {field.name: _json_value(getattr(relation, field.name)) for field in fields(Relation)}
+    return json.dumps(body, ensure_ascii=False)
 
 
 def read_lines(lines: Iterable[str], workspace: str, now: datetime) -> Iterator[Item | Relation]:
-    """The items and relations that the lines hold; what has no time gets `now`."""
+    """The items and relations that the lines hold; what has no time gets `now`. Raises ValidationError."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -57,42 +50,39 @@ def read_lines(lines: Iterable[str], workspace: str, now: datetime) -> Iterator[
         if not isinstance(body, dict):
             raise ValidationError(f"line {number} is not a JSON object")
         try:
-            yield _relation(body, now) if "from_id" in body else _item(body, workspace, now)
+            yield _read_relation(body, now) if "from_id" in body else _read_item(body, workspace, now)
         except (TypeError, ValueError) as error:
             raise ValidationError(f"line {number}: {error}") from None
 
 
-def _item(body: dict[str, Any], workspace: str, now: datetime) -> Item:
-    _refuse_unknown(body, _ITEM)
-    body = {name: value for name, value in body.items() if name not in _GIVEN_WHEN_STORED}
+def _read_item(body: dict[str, Any], workspace: str, now: datetime) -> Item:
+    _check_fields(body, Item)
+    body = {name: value for name, value in body.items() if name not in _SET_WHEN_STORED}
     if "text" not in body:
         raise ValueError("an item needs a text")
     source = body.get("source", {})
     if not isinstance(source, dict):
         raise ValueError('source must be an object with "name" and "trust"')  # noqa: TRY004  (bad input, one kind)
-    return Item(**_moments(body, now) | {"workspace": workspace, "source": Source(**source)})
+    return Item(**_read_times(body, now) | {"workspace": workspace, "source": Source(**source)})
 
 
-def _relation(body: dict[str, Any], now: datetime) -> Relation:
-    _refuse_unknown(body, _RELATION)
-    return Relation(**_moments(body, now))
+def _read_relation(body: dict[str, Any], now: datetime) -> Relation:
+    _check_fields(body, Relation)
+    return Relation(**_read_times(body, now))
 
 
-def _refuse_unknown(body: dict[str, Any], known: set[str]) -> None:
+def _check_fields(body: dict[str, Any], kind: type[Item | Relation]) -> None:
+    known = {field.name for field in fields(kind)}
     if unknown := sorted(set(body) - known):
         raise ValueError(f"unknown field {unknown[0]!r}; there are: {', '.join(sorted(known))}")
 
 
-def _moments(body: dict[str, Any], now: datetime) -> dict[str, Any]:
-    read = {name: datetime.fromisoformat(body[name]) for name in _MOMENTS if body.get(name) is not None}
-    return {"created_at": now} | body | read
+def _read_times(body: dict[str, Any], now: datetime) -> dict[str, Any]:
+    times = {name: datetime.fromisoformat(body[name]) for name in _TIMES if body.get(name) is not None}
+    return {"created_at": now} | body | times
 
 
-def _plain(value: object) -> object:
-    match value:
-        case datetime():
-            return value.isoformat()
-        case Source():
-            return {"name": value.name, "trust": value.trust}
-        case _:
-            return value
+def _json_value(value: object) -> object:
+    if isinstance(value, Source):
+        return {"name": value.name, "trust": value.trust}
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -1,7 +1,7 @@
-"""Secrets taken out of a file before it is cut, and out of many items at once.
+"""Secrets taken out of a file before it is cut, and looked for in many items at once.
 
-What a secret is, `redact` says. A file is looked at whole, because half a key may no longer look like one;
-items are looked at together, because that is many times faster than one field of one item after another.
+What a secret is, `redact` says. A file is searched as a whole, because half a key may no longer look like
+one; items are searched together, because that is many times faster than one field of one item after another.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
 
-def without_keys(text: str) -> str:
-    """A file's text without the secrets in it, on as many lines as before.
+def redact_keys(text: str) -> str:
+    """A file's text without the secrets in it, on as many lines as before; the same object if it has none.
 
     What was marked private stays: a mark that is not closed ends with the item it stands in, not with the
     file. `without_secrets` takes it out of each item.
     """
-    told: list[str] = []
+    parts: list[str] = []
     at = 0
     for secret in find(text):
         lines = text.count("\n", secret.start, secret.end)
-        told += [text[at : secret.start], f"[redacted:{secret.kind}]", "\n" * lines]
+        parts += [text[at : secret.start], f"[redacted:{secret.kind}]", "\n" * lines]
         at = secret.end
-    return "".join([*told, text[at:]]) if told else text
+    return "".join([*parts, text[at:]]) if parts else text
 
 
 def are_clean(items: Iterable[Item], *, texts: bool = True) -> bool:
@@ -38,17 +38,17 @@ def are_clean(items: Iterable[Item], *, texts: bool = True) -> bool:
     Without `texts`, these are known to be clean, and so is what stands in them word for word; the lists of
     captured metadata hold nothing else.
     """
-    told: dict[str, None] = {}
+    values: dict[str, None] = {}
     for item in items:
-        beside = [item.about, *(value for value in item.metadata.values() if isinstance(value, str))]
+        fields = [item.about, *(value for value in item.metadata.values() if isinstance(value, str))]
         if texts:
-            beside += [item.text, *_listed(item.metadata)]
-        told.update(dict.fromkeys(value for value in beside if texts or value not in item.text))
-    whole = "\n\n".join(told)
-    return redact(whole) == whole
+            fields += [item.text, *_texts_in_lists(item.metadata)]
+        values.update(dict.fromkeys(value for value in fields if texts or value not in item.text))
+    joined = "\n\n".join(values)
+    return redact(joined) == joined
 
 
-def _listed(metadata: Mapping[str, Any]) -> Iterator[str]:
+def _texts_in_lists(metadata: Mapping[str, Any]) -> Iterator[str]:
     """Every text in the lists that the metadata of captured items hold; the keys are capture's own."""
     for value in metadata.values():
         if isinstance(value, list):

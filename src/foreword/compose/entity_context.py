@@ -1,8 +1,8 @@
 """Who and what a question is about, worded within a number of tokens.
 
-Those that the question names come by how surely it means them; those that the conversation is about come by
-their salience, a little less. What is not relevant enough is not said. An entity with all its details that
-does not fit is said by name and type alone; if that does not fit either, the next is tried.
+The entities that the question means rank by the confidence in that, those that the conversation is about by
+their salience, weighted a little less. What is not relevant enough is left out. An entity that does not fit
+with all its details is worded by name and type alone; if that does not fit either, the next is tried.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from foreword.types import DialogueState, Entity, EntityRelationship, ResolvedEntity
 
 SALIENT_WEIGHT = 0.7
-"""What the salience of an entity counts, as against being named in the question."""
+"""The weight of an entity's salience, against that of being named in the question."""
 
 _FIRST_ATTRIBUTES = ("email", "phone", "title", "department", "location")
 _HEADING = "Relevant entities:"
-_MOST_ALIASES = 3
-_JOIN = 1
+_MAX_ALIASES = 3
+_TOKENS_TO_JOIN = 1
 
 
 @dataclass(frozen=True, slots=True)
 class EntityTemplate:
-    """What stands before the lines of an entity."""
+    """The marks and words that begin the lines of an entity."""
 
     bullet: str = "• "
     indent: str = "  "
@@ -44,7 +44,7 @@ DEFAULT_TEMPLATE = EntityTemplate()
 
 @dataclass(frozen=True, slots=True)
 class EntityContextConfig:
-    """How many entities are worded, and how much is said of each."""
+    """At most how many entities are worded, and how much of each."""
 
     max_entities: int = 10
     min_relevance: float = 0.2
@@ -74,7 +74,7 @@ class EntityContext:
 
     @property
     def has_details(self) -> bool:
-        """Whether more is said than a name and a type."""
+        """Whether it has more than a name and a type."""
         return bool(self.description or self.attributes or self.relationships)
 
 
@@ -90,18 +90,18 @@ class EntityContextFormatter:
     ) -> tuple[EntityContext, ...]:
         """The entities that fit, the most relevant first; `entities_text` of them is within the tokens."""
         chosen: list[EntityContext] = []
-        left = max_tokens - self.tokenizer.count(_HEADING) - _JOIN
+        room = max_tokens - self.tokenizer.count(_HEADING) - _TOKENS_TO_JOIN
         for entity, relevance in self._candidates(dialogue_state, resolved_entities):
-            if len(chosen) >= self.config.max_entities or left <= _JOIN:
+            if len(chosen) >= self.config.max_entities or room <= _TOKENS_TO_JOIN:
                 break
-            worded = self._worded(entity, relevance, dialogue_state)
-            if worded.token_count + _JOIN > left:
+            worded = self._word_entity(entity, relevance, dialogue_state)
+            if worded.token_count + _TOKENS_TO_JOIN > room:
                 worded = without_details(worded, self.tokenizer)
-            if worded.token_count + _JOIN <= left:
+            if worded.token_count + _TOKENS_TO_JOIN <= room:
                 chosen.append(worded)
-                left -= worded.token_count + _JOIN
+                room -= worded.token_count + _TOKENS_TO_JOIN
         while chosen and self.tokenizer.count(entities_text(chosen)) > max_tokens:
-            chosen.pop()  # tokens do not add up exactly
+            chosen.pop()  # the tokens of parts do not add up exactly to those of the whole
         return tuple(chosen)
 
     def _candidates(
@@ -119,9 +119,9 @@ class EntityContextFormatter:
         relevant = [pair for pair in found.values() if pair[1] >= self.config.min_relevance]
         return sorted(relevant, key=lambda pair: -pair[1])
 
-    def _worded(self, entity: Entity, relevance: float, state: DialogueState) -> EntityContext:
+    def _word_entity(self, entity: Entity, relevance: float, state: DialogueState) -> EntityContext:
         related = state.entity_registry.relationships(entity.id) if self.config.include_relationships else ()
-        aliases = [alias for name in entity.aliases[:_MOST_ALIASES] if (alias := escape_heading_line(name))]
+        aliases = [alias for name in entity.aliases[:_MAX_ALIASES] if (alias := escape_heading_line(name))]
         worded = EntityContext(
             entity_id=entity.id,
             name=escape_heading_line(entity.canonical_name),
@@ -136,7 +136,7 @@ class EntityContextFormatter:
         return _with_text(worded, self.tokenizer, self.config.template)
 
     def _attributes(self, entity: Entity) -> tuple[tuple[str, str], ...]:
-        """Those that mostly help first, then the others as they come."""
+        """The most useful first, then the others in the order they were said."""
         first = [name for name in _FIRST_ATTRIBUTES if name in entity.attributes]
         names = first + [name for name in entity.attributes if name not in _FIRST_ATTRIBUTES]
         return tuple(
@@ -146,7 +146,7 @@ class EntityContextFormatter:
 
 
 def without_details(context: EntityContext, tokenizer: Tokenizer) -> EntityContext:
-    """The same entity by name and type alone, which are its first line."""
+    """The same entity with its first line only: name and type."""
     name = context.formatted.partition("\n")[0]
     return replace(
         context,
@@ -159,7 +159,7 @@ def without_details(context: EntityContext, tokenizer: Tokenizer) -> EntityConte
 
 
 def entities_text(contexts: Sequence[EntityContext]) -> str:
-    """All entities as they stand in a prompt; nothing for none."""
+    """All entities as they stand in a prompt; empty for none."""
     return "\n".join((_HEADING, *(each.formatted for each in contexts))) if contexts else ""
 
 

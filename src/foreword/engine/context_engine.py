@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from foreword import config, pipeline
 from foreword.capture import jsonl
-from foreword.capture.folder import current
+from foreword.capture.folder import file_items
 from foreword.capture.redact import redact
 from foreword.capture.statement import sound, sound_item, without_secrets
 from foreword.compose.templates import TEMPLATES, ContextTemplate
 from foreword.engine.embedder import Embedder
 from foreword.engine.views import views
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
-from foreword.knowledge import axes, freshness
+from foreword.knowledge import axes, supersession
 from foreword.log import get_logger
 from foreword.options import CacheConfig, ContextOptions, SearchOptions, known_kind, named, share
 from foreword.recall.fuse import BLENDS, OTHER, Blend
@@ -169,7 +169,9 @@ class ContextEngine:
             raise ValidationError("changes go with an item; give one, or amend the store")
         kept: list[Item] = []
         for start in range(0, len(counted), _BATCH):
-            batch, settled = freshness.settled(self.store, workspace, counted[start : start + _BATCH])
+            batch, settled = supersession.find_superseded(
+                self.store, workspace, counted[start : start + _BATCH]
+            )
             last = start + _BATCH >= len(counted)
             more = self._inherited(workspace, batch[-1], changes) if last else []
             stored, *amended = self.store.batch([Put(workspace, batch), *settled, *more])
@@ -414,7 +416,7 @@ class ContextEngine:
             clocks=tuple(clock for clock in clocks if clock.name not in without),
             tokenizer=self.tokenizer,
             encoder=self._dense,
-            look=current.look,
+            look=file_items.find_changes,
         )
 
     def _tools(self, workspace: str, options: SearchOptions) -> pipeline.Kit:

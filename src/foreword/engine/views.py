@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foreword.knowledge import freshness
+from foreword.knowledge import supersession
 from foreword.spaces import entities, identifiers
 from foreword.types import Views
 
@@ -21,4 +21,4 @@ def views(item: Item) -> Views:
     found = identifiers.code_names(item.searchable)
     if item.kind == "code":
         return Views(found.parts, (*entities.extract(item.about), *found.named))
-    return Views(found.parts, (*entities.extract(item.searchable), *freshness.names(item)))
+    return Views(found.parts, (*entities.extract(item.searchable), *supersession.lookup_keys(item)))

@@ -1,13 +1,14 @@
 """A folder becomes memory and stays in step with it: its files as units and sections, its history as commits.
 
-What did not change costs a look at its size and time; what changed is read, cut and kept in place of what it
-held; what is gone goes. Each file is kept whole or not at all, so that whoever is interrupted starts again
-where they were. Takes secrets out of a file before it is cut, and of every item again before it is kept.
-Refuses to make vectors: `ContextEngine.embed_pending` does, for whatever lacks them.
+What did not change costs a look at its size and time; what changed is read, cut and stored in place of what
+it held; what is gone is removed. Each file is stored whole or not at all, so that whoever is interrupted
+starts again where they were. Takes secrets out of a file before it is cut, and of every item again before it
+is stored. Makes no vectors: `ContextEngine.embed_pending` does, for whatever lacks them.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,12 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.code.languages import DOCUMENTS
-from foreword.capture.folder import commits as history
-from foreword.capture.folder import walk
-from foreword.capture.folder.git import GitFailed, ask
-from foreword.capture.folder.roots import Root
-from foreword.indexing import readers
-from foreword.indexing.reading import Reading
+from foreword.capture.folder.commits import commit_items, newest_commit
+from foreword.capture.folder.git import GitFailed, ask_git
+from foreword.capture.folder.storable import storable_path
+from foreword.capture.folder.walk import find_files, is_gone
+from foreword.indexing import reading
 from foreword.log import get_logger
 from foreword.options import named
 from foreword.store.base import DropFiles, FileMark, PutFile, Refiled
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import PurePosixPath
 
-    from foreword.capture.folder.walk import SourceFile
-    from foreword.capture.folder.worth import Skipped
+    from foreword.capture.folder.walk import Skipped, SourceFile
     from foreword.engine.context_engine import ContextEngine
     from foreword.indexing.reading import FileRead
     from foreword.types import Item
@@ -43,22 +42,22 @@ if TYPE_CHECKING:
 
 _log = get_logger("foreword.indexing.indexer")
 
-_FILES = 250
-_ITEMS = 8000
-"""How much shares a commit: enough that the disk is not waited for, little enough to lose nothing much."""
+_FILES_PER_COMMIT = 250
+_ITEMS_PER_COMMIT = 8_000
+"""How much shares a transaction: enough that the disk is not waited for, little enough to lose not much."""
 
-_MANY = 100
-"""From so many files on, other processes read them."""
+_MIN_FILES_FOR_PROCESSES = 100
+"""When at least this many files have changed, other processes read them."""
 
 _LEFT_OUT = "left out: "
-"""How the mark of a file begins that was read once and found not worth keeping."""
+"""How the hash begins in the mark of a file that was read once and found not worth storing."""
 
 _HISTORY = ".git"
 
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What became of a folder: files kept anew, their units, commits kept anew; and what cost nothing.
+    """What became of a folder: files stored anew, their units, commits stored anew; and what cost nothing.
 
     `skipped` counts the files that were left out, by reason; `removed` those that are no more.
     """
@@ -73,8 +72,50 @@ class Indexed:
 
     @property
     def changed(self) -> bool:
-        """Whether anything is kept now that was not before, or the other way round."""
+        """Whether anything is stored now that was not before, or the other way round."""
         return bool(self.files or self.commits or self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A folder as a workspace sees it.
+
+    `shown_prefix` stands before a file's path where it is shown: from the workspace's own folder or, outside
+    of it, from the root. `mark_prefix` stands before it in marks: no file of another folder has that path.
+    """
+
+    folder: Path
+    shown_prefix: str
+    mark_prefix: str
+
+    @classmethod
+    def of(cls, folder: Path, workspace: str) -> Root:
+        """The root that a folder is for a workspace."""
+        real = Path(os.path.realpath(folder))
+        own = Path(workspace)
+        if own.is_absolute() and real.is_relative_to(home := Path(os.path.realpath(own))):
+            inside = storable_path(real.relative_to(home).as_posix())
+            prefix = "" if inside == "." else f"{inside}/"
+            return cls(real, prefix, prefix)
+        name, path = storable_path(real.name), storable_path(real.as_posix())
+        return cls(real, f"{name}/" if name else "", f"{path.rstrip('/')}/")
+
+    @property
+    def outside(self) -> str:
+        """The folder, where it is neither the workspace's own nor in it: a path as shown leads to no file."""
+        return "" if self.shown_prefix == self.mark_prefix else storable_path(str(self.folder))
+
+    def has_mark(self, path: str) -> bool:
+        """Whether the path of a mark is that of a file below the root."""
+        return path.startswith(self.mark_prefix) and (bool(self.mark_prefix) or not path.startswith("/"))
+
+    def identity(self) -> tuple[int, int] | None:
+        """What tells the folder from another of the same name; None when it cannot be looked at."""
+        try:
+            found = self.folder.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
 
 class Indexer:
@@ -100,10 +141,10 @@ class Indexer:
         named(workspace)
         run = _Run(self._engine, workspace, Root.of(root, workspace), progress)
         if code or documents:
-            run.files(code=code, documents=documents)
+            run.index_files(code=code, documents=documents)
         if commits is not False:
-            run.history(needed=bool(commits))
-        return run.done()
+            run.index_history(required=bool(commits))
+        return run.result()
 
 
 class _Run:
@@ -111,46 +152,47 @@ class _Run:
 
     def __init__(self, engine: ContextEngine, workspace: str, root: Root, progress: Progress) -> None:
         self._engine = engine
+        self._store = engine.store
         self._workspace = workspace
         self._root = root
         self._progress = progress
         self._started = time.monotonic()
         self._marks = engine.store.files(workspace)
-        self._reading = Reading(workspace, root.shown, engine.tokenizer, root.outside)
+        self._reader = reading.FileReader(workspace, root.shown_prefix, engine.tokenizer, root.outside)
         self._skipped: Counter[str] = Counter()
-        self._count: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
 
-    def done(self) -> Indexed:
-        """What came of it."""
+    def result(self) -> Indexed:
+        """What became of the folder."""
         return Indexed(
-            **{name: self._count[name] for name in ("files", "units", "commits", "removed", "unchanged")},
+            **{name: self._counts[name] for name in ("files", "units", "commits", "removed", "unchanged")},
             skipped=dict(self._skipped.most_common()),
             seconds=time.monotonic() - self._started,
         )
 
     # Files
 
-    def files(self, *, code: bool, documents: bool) -> None:
-        """Keep what changed, file by file; then let go of what is no more."""
-        here, home = self._root.identity(), self._engine.settings.home
-        found = list(walk.files(self._root.folder, skipped=cast("Skipped", self._skipped), apart=home))
+    def index_files(self, *, code: bool, documents: bool) -> None:
+        """Store what changed, file by file; then remove what is no more."""
+        identity, home = self._root.identity(), self._engine.settings.home
+        found = list(find_files(self._root.folder, skipped=cast("Skipped", self._skipped), apart=home))
         wanted = [file for file in found if (documents if file.language in DOCUMENTS else code)]
-        changed = [file for file in wanted if not self._is_known(file)]
-        with ThreadPoolExecutor(1) as beside:  # the next files are read while the last are written
+        changed = [file for file in wanted if not self._is_unchanged(file)]
+        with ThreadPoolExecutor(1) as writer:  # the next files are read while the last are written
             writing: Future[None] | None = None
-            for batch in _batches(self._puts(changed), _FILES, _ITEMS):
+            for batch in _batches(self._read_and_put(changed), _FILES_PER_COMMIT, _ITEMS_PER_COMMIT):
                 if writing is not None:
                     writing.result()
-                writing = beside.submit(self._keep, batch)
+                writing = writer.submit(self._store_files, batch)
             if writing is not None:
                 writing.result()
-        if here is not None and here == self._root.identity():
-            self._drop({self._mark_path(file) for file in found})
+        if identity is not None and identity == self._root.identity():
+            self._remove_files({self._mark_path(file) for file in found})
         else:
             _log.warning("a folder moved while it was read; nothing is dropped", root=str(self._root.folder))
 
-    def _puts(self, files: Sequence[SourceFile]) -> Iterator[PutFile]:
-        """What is to be kept of files, each as it is read."""
+    def _read_and_put(self, files: Sequence[SourceFile]) -> Iterator[PutFile]:
+        """What is to be stored of files, each as it is read."""
         self._progress("files", 0, len(files))
         for done, (file, read) in enumerate(zip(files, self._read(files), strict=True), 1):
             yield from self._put(file, read)
@@ -158,146 +200,146 @@ class _Run:
 
     def _read(self, files: Sequence[SourceFile]) -> Iterator[FileRead]:
         """What files hold; where they are many, other processes read them."""
-        asked = [(file, self._known_hash(file)) for file in files]
-        others = self._readers() if len(files) >= _MANY else None
-        if others is None:
-            yield from (self._reading.read(*one) for one in asked)
+        requests = [(file, mark.hash if (mark := self._mark(file)) else "") for file in files]
+        pool = self._start_readers() if len(files) >= _MIN_FILES_FOR_PROCESSES else None
+        if pool is None:
+            yield from (self._reader.read(*request) for request in requests)
             return
-        with others:
-            yield from others.read(asked)
+        with pool:
+            yield from pool.read(requests)
 
-    def _readers(self) -> readers.Readers | None:
-        processes = readers.count() if readers.can_take(self._reading) else 0
+    def _start_readers(self) -> reading.ReaderPool | None:
+        processes = reading.count_processes() if self._reader.can_be_sent() else 0
         try:
-            return readers.Readers(self._reading, processes) if processes else None
+            return reading.ReaderPool(self._reader, processes) if processes else None
         except OSError as error:
             _log.warning("files are read one after another", problem=str(error))
             return None
 
-    def _known_hash(self, file: SourceFile) -> str:
-        mark = self._marks.get(self._mark_path(file))
-        return mark.hash if mark else ""
-
     def _mark_path(self, file: SourceFile) -> str:
-        return self._root.marked + file.path
+        return self._root.mark_prefix + file.path
 
-    def _is_known(self, file: SourceFile) -> bool:
-        """Whether a file has the size and the time that it had when it was read."""
-        mark = self._marks.get(self._mark_path(file))
-        if mark is None or (mark.size, mark.mtime_ns) != (file.size, _in_64_bits(file.mtime_ns)):
+    def _mark(self, file: SourceFile) -> FileMark | None:
+        return self._marks.get(self._mark_path(file))
+
+    def _is_unchanged(self, file: SourceFile) -> bool:
+        """Whether a file has the size and the time that it had when it was read; if so, it is counted."""
+        mark = self._mark(file)
+        if mark is None or (mark.size, mark.mtime_ns) != (file.size, _wrap_to_64_bits(file.mtime_ns)):
             return False
         if mark.hash.startswith(_LEFT_OUT):
             self._skipped[mark.hash.removeprefix(_LEFT_OUT)] += 1
         else:
-            self._count["unchanged"] += 1
+            self._counts["unchanged"] += 1
         return True
 
     def _put(self, file: SourceFile, read: FileRead) -> Iterator[PutFile]:
-        """What is to be kept of a file: its items, or only its new mark where its bytes are the same."""
+        """What is to be stored of a file: its items, or only its new mark where its bytes are the same."""
         self._skipped.update(read.skipped)
-        mark = FileMark(self._mark_path(file), file.size, _in_64_bits(file.mtime_ns), read.hash)
+        mark = FileMark(self._mark_path(file), file.size, _wrap_to_64_bits(file.mtime_ns), read.hash)
         if not read.hash:
             reason = next(iter(read.skipped), "")
             # What is unreadable may be readable the next time, and what is known of it still holds.
             if reason != "unreadable":
                 yield PutFile(self._workspace, replace(mark, hash=f"{_LEFT_OUT}{reason}"), ())
         elif read.items is None:
-            self._count["unchanged"] += 1
+            self._counts["unchanged"] += 1
             yield PutFile(self._workspace, mark, (), more=True)
         else:
-            self._count["files"] += 1
+            self._counts["files"] += 1
             yield PutFile(self._workspace, mark, read.items, views=read.views)
 
-    def _keep(self, waiting: Sequence[PutFile]) -> None:
-        if waiting:
-            for kept in cast("list[Refiled]", self._engine.store.batch(waiting)):
-                self._count["units"] += len(kept.stored)
+    def _store_files(self, batch: Sequence[PutFile]) -> None:
+        for refiled in cast("list[Refiled]", self._store.batch(batch)):
+            self._counts["units"] += len(refiled.stored)
 
-    def _drop(self, found: set[str]) -> None:
-        """Let go of files below the root that are there no more, or are not to be read any more."""
-        seen: dict[PurePosixPath, bool] = {}
+    def _remove_files(self, found: set[str]) -> None:
+        """Remove files below the root that are there no more, or are not to be read any more."""
+        visible: dict[PurePosixPath, bool] = {}
         gone = [
             path
             for path in self._marks
-            if self._root.holds(path)
+            if self._root.has_mark(path)
             and path not in found
             and path.rpartition("/")[2] != _HISTORY
-            and walk.is_gone(self._root.folder, path.removeprefix(self._root.marked), seen)
+            and is_gone(self._root.folder, path.removeprefix(self._root.mark_prefix), visible)
         ]
         if gone:
-            self._engine.store.batch([DropFiles(self._workspace, tuple(gone))])
-            self._count["removed"] += len(gone)
+            self._store.batch([DropFiles(self._workspace, tuple(gone))])
+            self._counts["removed"] += len(gone)
 
     # History
 
-    def history(self, *, needed: bool) -> None:
-        """Keep the commits since the last that is known, and let go of those that were rewritten."""
+    def index_history(self, *, required: bool) -> None:
+        """Store the commits since the last that is known, and remove those that were rewritten."""
+        folder = self._root.folder
         try:
-            newest = history.head(self._root.folder)
-            top = Root.of(_top(self._root.folder), self._workspace)
+            newest = newest_commit(folder)
+            top = Root.of(_repository_folder(folder), self._workspace)
         except GitFailed as failed:
-            if needed:
+            if required:
                 raise
             if not failed.reason.startswith("not a git repository"):
-                _log.warning("history is left out", root=str(self._root.folder), problem=failed.reason)
+                _log.warning("history is left out", root=str(folder), problem=failed.reason)
             return
-        mark = FileMark(top.marked + _HISTORY, 0, 0, newest)
+        mark = FileMark(top.mark_prefix + _HISTORY, 0, 0, newest)
         known = self._marks.get(mark.path, replace(mark, hash="")).hash
-        if known != newest:
-            self._progress("commits", 0, None)
-            since = self._common(known, newest)
-            begun = replace(mark, hash=since)
-            if since != known:
-                less = self._rewritten(newest)
-                self._engine.store.batch([PutFile(self._workspace, begun, (), more=True, less=less)])
-            told = history.commits(self._root.folder, self._workspace, since)
-            while batch := list(islice(told, _ITEMS)):
-                # How far we are is said at the end: commits come newest first, so that there is a hole.
-                self._keep_commits(begun, batch)
-            self._engine.store.batch([PutFile(self._workspace, mark, (), more=True)])
+        if known == newest:
+            return
+        self._progress("commits", 0, None)
+        since = self._common_commit(known, newest)
+        unfinished = replace(mark, hash=since)
+        if since != known:
+            rewritten = self._rewritten_commits(newest)
+            self._store.batch([PutFile(self._workspace, unfinished, (), more=True, less=rewritten)])
+        commits = commit_items(folder, self._workspace, since)
+        while batch := list(islice(commits, _ITEMS_PER_COMMIT)):
+            # How far history is stored is said at the end: commits come newest first, and leave a hole.
+            self._store_commits(unfinished, batch)
+        self._store.batch([PutFile(self._workspace, mark, (), more=True)])
 
-    def _common(self, known: str, newest: str) -> str:
+    def _common_commit(self, known: str, newest: str) -> str:
         """The last commit that is known and still holds; "" when there is none."""
         try:
-            return ask(self._root.folder, "merge-base", known, newest) if known else ""
+            return ask_git(self._root.folder, "merge-base", known, newest) if known else ""
         except GitFailed:
             return ""
 
-    def _rewritten(self, newest: str) -> tuple[str, ...]:
+    def _rewritten_commits(self, newest: str) -> tuple[str, ...]:
         """The ids of commits that are not behind the newest any more; of all, where there is none."""
-        alive = set(ask(self._root.folder, "rev-list", newest).split()) if newest else set()
-        kept = self._engine.store.scan(self._workspace, Filters(kinds=("commit",)))
-        return tuple(item.id for item in kept if item.metadata.get("sha") not in alive)
+        alive = set(ask_git(self._root.folder, "rev-list", newest).split()) if newest else set()
+        stored = self._store.scan(self._workspace, Filters(kinds=("commit",)))
+        return tuple(item.id for item in stored if item.metadata.get("sha") not in alive)
 
-    def _keep_commits(self, mark: FileMark, batch: Sequence[Item]) -> None:
-        put = PutFile(self._workspace, mark, self._reading.sound(batch, self._skipped), more=True)
-        kept: Refiled = self._engine.store.batch([put])[0]
-        self._count["commits"] += sum(one.new for one in kept.stored)
-        self._progress("commits", self._count["commits"], None)
+    def _store_commits(self, mark: FileMark, batch: Sequence[Item]) -> None:
+        put = PutFile(self._workspace, mark, self._reader.prepare(batch, self._skipped), more=True)
+        refiled: Refiled = self._store.batch([put])[0]
+        self._counts["commits"] += sum(one.new for one in refiled.stored)
+        self._progress("commits", self._counts["commits"], None)
 
 
-def _top(root: Path) -> Path:
+def _repository_folder(root: Path) -> Path:
     """The folder that a history is of: that of the files, or of a repository without any, its own."""
     try:
-        return Path(ask(root, "rev-parse", "--show-toplevel"))
+        return Path(ask_git(root, "rev-parse", "--show-toplevel"))
     except GitFailed:
-        return Path(ask(root, "rev-parse", "--absolute-git-dir"))
+        return Path(ask_git(root, "rev-parse", "--absolute-git-dir"))
 
 
-def _in_64_bits(number: int) -> int:
+def _wrap_to_64_bits(number: int) -> int:
     """A number as a mark can hold it: another one where it is too large, but always the same."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-def _batches(puts: Iterable[PutFile], files: int, items: int) -> Iterator[list[PutFile]]:
+def _batches(puts: Iterable[PutFile], max_files: int, max_items: int) -> Iterator[list[PutFile]]:
     """Files in batches, each full when it holds so many files, or so many items."""
     batch: list[PutFile] = []
-    held = 0
+    items = 0
     for put in puts:
         batch.append(put)
-        held += len(put.items)
-        if len(batch) >= files or held >= items:
+        items += len(put.items)
+        if len(batch) >= max_files or items >= max_items:
             yield batch
-            batch, held = [], 0
+            batch, items = [], 0
     if batch:
         yield batch

@@ -1,1 +1,1 @@
-"""Act five: what experience adds. Sessions become summaries, and what recurs across them becomes topics."""
+"""What experience adds: summaries of sessions and dialogues, topics, experiences, values, what holds now."""

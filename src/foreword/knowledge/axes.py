@@ -1,21 +1,35 @@
-"""Four ways to look at an experience: the whole, its strategy, its surprise, its root cause.
+"""Four axes of an experience (the whole, its strategy, its surprise, its root cause), and search along one.
 
 Each axis is a text made of the experience alone, embedded in a vector space of its own by the one encoder, so
 that experiences can be alike in why they failed though their goals have nothing in common. An experience that
 has nothing to say on an axis has no text there.
+
+Search ranks resolved experiences by cosine among the vectors of an axis; every filter holds inside the
+store's search, so that none which fits is lost to one which does not. What has no vector yet, and everything
+where there is no encoder, is found by words. An experience counts once, in its newest version.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
-from foreword.knowledge.experience import experience_of
+from foreword.errors import EmbeddingError
+from foreword.knowledge.experience import read_experience
+from foreword.log import get_logger
+from foreword.store.base import Search
+from foreword.text.words import telling
+from foreword.types import RecentProbe, SearchResult, VectorProbe, WordsProbe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from foreword.engine.base import Engine
     from foreword.knowledge.experience import Experience
-    from foreword.types import Item
+    from foreword.types import Filters, Found, Item, Probe
+
+_log = get_logger(__name__)
 
 Axis = Literal["full", "strategy", "surprise", "root_cause"]
 AXES: tuple[Axis, ...] = get_args(Axis)
@@ -28,74 +42,71 @@ SPACES: Mapping[Axis, str] = {
 }
 """The vector space of each axis; the whole is an item's text, which the semantic space has anyway."""
 
+_BY_WORDS, _BY_TIME = "lexical", "recency"
+_DEPTH_GROWTH = 16
 
-def full(experience: Experience) -> str:
-    """The whole story: it is the text of the experience's item."""
-    lines = [
+
+def describe_whole(experience: Experience) -> str:
+    """The whole story, which is the text of the experience's item."""
+    outcome = experience.outcome
+    return _join_lines(
         ("Goal", experience.goal),
         ("Hypothesis", experience.hypothesis),
         ("Action", experience.action),
         ("Prediction", experience.prediction),
-    ]
-    if experience.outcome:
-        lines.append(("Outcome", f"{experience.outcome.status} - {experience.outcome.result}"))
-    lines += [("Surprise", experience.surprise), ("Lesson", _what_worked(experience))]
-    return _lines(lines)
+        ("Outcome", f"{outcome.status} - {outcome.result}" if outcome else ""),
+        ("Surprise", experience.surprise),
+        ("Lesson", _what_worked(experience)),
+    )
 
 
-def strategy(experience: Experience) -> str:
-    """How a way of working fared; nothing before there is an outcome."""
+def describe_strategy(experience: Experience) -> str:
+    """What came of the strategy; empty before there is an outcome."""
     if experience.outcome is None:
         return ""
-    ended = f"{experience.outcome.status} after {experience.iteration_count} iteration(s)"
-    return _lines(
-        [
-            ("Strategy", experience.strategy),
-            ("Applied to", experience.goal),
-            ("Outcome", ended),
-            ("What worked", _what_worked(experience)),
-        ]
+    outcome = f"{experience.outcome.status} after {experience.iteration_count} iteration(s)"
+    return _join_lines(
+        ("Strategy", experience.strategy),
+        ("Applied to", experience.goal),
+        ("Outcome", outcome),
+        ("What worked", _what_worked(experience)),
     )
 
 
-def surprise(experience: Experience) -> str:
-    """What was expected and what came instead; nothing when nothing surprised."""
+def describe_surprise(experience: Experience) -> str:
+    """What was expected and what happened instead; empty when nothing surprised."""
     if experience.outcome is None or not experience.surprise:
         return ""
-    root = experience.root_cause
-    return _lines(
-        [
-            ("Expected", experience.prediction),
-            ("Actual", experience.outcome.result),
-            ("Surprise", experience.surprise),
-            ("Root cause", f"{root.category} - {root.description}" if root else ""),
-        ]
+    cause = experience.root_cause
+    return _join_lines(
+        ("Expected", experience.prediction),
+        ("Actual", experience.outcome.result),
+        ("Surprise", experience.surprise),
+        ("Root cause", f"{cause.category} - {cause.description}" if cause else ""),
     )
 
 
-def root_cause(experience: Experience) -> str:
-    """Why the hypothesis failed; nothing when nobody has said so."""
+def describe_root_cause(experience: Experience) -> str:
+    """Why the hypothesis failed; empty when nobody has said so."""
     if experience.outcome is None or experience.root_cause is None:
         return ""
-    return _lines(
-        [
-            ("Category", experience.root_cause.category),
-            ("Description", experience.root_cause.description),
-            ("Context", f"{experience.domain} - {experience.strategy}"),
-            ("Original hypothesis", experience.hypothesis),
-        ]
+    return _join_lines(
+        ("Category", experience.root_cause.category),
+        ("Description", experience.root_cause.description),
+        ("Context", f"{experience.domain} - {experience.strategy}"),
+        ("Original hypothesis", experience.hypothesis),
     )
 
 
 def gist(axis: Axis, experience: Experience) -> str:
-    """What an experience says on an axis in a sentence, as somebody would say it who sums up several."""
-    learnt, root = experience.lesson, experience.root_cause
+    """What an experience says on an axis, in one sentence that can be compared with a value."""
+    cause, learnt = experience.root_cause, experience.lesson
     lesson = (learnt.takeaway or learnt.what_worked) if learnt else ""
     match axis:
         case "surprise":
             return experience.surprise
         case "root_cause":
-            return root.description if root else ""
+            return cause.description if cause else ""
         case "strategy":
             return f"{experience.strategy}: {lesson or experience.goal}"
         case "full":
@@ -106,45 +117,118 @@ def _what_worked(experience: Experience) -> str:
     return experience.lesson.what_worked if experience.lesson else ""
 
 
-def _lines(lines: list[tuple[str, str]]) -> str:
-    """The lines that say something, each under its name."""
+def _join_lines(*lines: tuple[str, str]) -> str:
+    """The lines that have text, each after its name."""
     return "\n".join(f"{name}: {text}" for name, text in lines if text)
 
 
-_TEXTS: Mapping[Axis, Callable[[Experience], str]] = {
-    "full": full,
-    "strategy": strategy,
-    "surprise": surprise,
-    "root_cause": root_cause,
+_DESCRIBE: Mapping[Axis, Callable[[Experience], str]] = {
+    "full": describe_whole,
+    "strategy": describe_strategy,
+    "surprise": describe_surprise,
+    "root_cause": describe_root_cause,
 }
 
-
-_NEEDED: Mapping[Axis, str] = {
+_REQUIRED_METADATA: Mapping[Axis, str] = {
     "full": "experience",
     "strategy": "outcome",
     "surprise": "surprise",
     "root_cause": "root_cause",
 }
-"""Without this in its metadata, an item has no text on an axis."""
+"""What an item's metadata must hold for it to have a text on an axis."""
 
 
-def text(axis: Axis, item: Item) -> str:
-    """What the encoder sees of an item on an axis; empty when that is nothing."""
-    if not item.metadata.get(
-        _NEEDED[axis]
-    ):  # most experiences say nothing on some axis: that is told at once
+def axis_text(axis: Axis, item: Item) -> str:
+    """What the encoder sees of an item on an axis; empty when it says nothing there."""
+    # Most experiences say nothing on some axis, and the metadata alone shows that.
+    if not item.metadata.get(_REQUIRED_METADATA[axis]):
         return ""
-    experience = experience_of(item)
+    experience = read_experience(item)
     if experience is None:
         return ""
-    return item.searchable if axis == "full" else _TEXTS[axis](experience)
-
-
-def _shown(axis: Axis) -> Callable[[Item], str]:
-    return lambda item: text(axis, item)
+    return item.searchable if axis == "full" else _DESCRIBE[axis](experience)
 
 
 VIEWS: tuple[tuple[str, tuple[str, ...], Callable[[Item], str]], ...] = tuple(
-    (SPACES[axis], ("experience",), _shown(axis)) for axis in AXES if axis != "full"
+    (SPACES[axis], ("experience",), partial(axis_text, axis)) for axis in AXES if axis != "full"
 )
 """The spaces that an embedder keeps beside the semantic one, for experiences only."""
+
+
+# Search --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AxisQuery:
+    """A question on an axis. `filters_suffice`: the filters alone are a question, whatever the words find."""
+
+    workspace: str
+    text: str
+    axis: Axis
+    filters: Filters
+    limit: int
+    filters_suffice: bool = False
+
+
+def search_axis(engine: Engine, query: AxisQuery) -> list[SearchResult]:
+    """The nearest experiences, best first; the score is the cosine, or the share of words in common.
+
+    What has no vector comes after what has: first what has words in common; then, with the score 0, the
+    newest, if the question has no words or its filters suffice.
+    """
+    probes = tuple(_probes(engine, query))
+    depth = 2 * query.limit + 20
+    while True:
+        found = engine.store.search(Search(query.workspace, probes, query.filters, depth))
+        results = list(_results(found, query.axis))
+        # Where there are vectors, the other lists are for what has none yet, and that is little.
+        by_vector = found.lists.get(SPACES[query.axis])
+        deciding = (by_vector,) if by_vector else found.lists.values()
+        if len(results) >= query.limit or all(len(ranked) < depth for ranked in deciding):
+            for note in found.notes:
+                _log.warning("experiences were searched in part", part=note.part, problem=note.message)
+            return results[: query.limit]
+        depth *= _DEPTH_GROWTH  # superseded versions, or those without a text on this axis, took the places
+
+
+def _probes(engine: Engine, query: AxisQuery) -> Iterator[Probe]:
+    words = telling(query.text)
+    if words:
+        yield WordsProbe(_BY_WORDS, words)
+    vector = _question_vector(engine, query.text)
+    if vector is not None and engine.kit.encoder is not None:
+        yield VectorProbe(SPACES[query.axis], engine.kit.encoder.digest, vector)
+    if query.filters_suffice or not words:
+        yield RecentProbe(_BY_TIME)
+
+
+def _question_vector(engine: Engine, text: str) -> tuple[float, ...] | None:
+    try:
+        vector = engine.embed_question(text)
+    except EmbeddingError as error:
+        _log.warning("experiences are searched by words alone", problem=str(error))
+        return None
+    return None if vector is None else tuple(vector)
+
+
+def _results(found: Found, axis: Axis) -> Iterator[SearchResult]:
+    """What was found, nearest first; each resolved experience once, and only with a text on the axis."""
+    seen: set[str] = set()
+    for item_id, score in _candidates(found, SPACES[axis]):
+        item = found.items[item_id]
+        if item.superseded_by is not None or not axis_text(axis, item):
+            continue
+        experience = read_experience(item)
+        if experience and experience.outcome and experience.id not in seen:
+            seen.add(experience.id)
+            ranks, scores = {str(axis): len(seen)}, {str(axis): score}
+            yield SearchResult(item, min(1.0, max(0.0, score)), ranks=ranks, scores=scores)
+
+
+def _candidates(found: Found, space: str) -> Iterator[tuple[str, float]]:
+    """Every candidate with its score: by cosine, then those without a vector by words, then the newest."""
+    with_vector = found.measures.get(space, {})
+    yield from found.lists.get(space, ())
+    newest = ((item_id, 0.0) for item_id, _ in found.lists.get(_BY_TIME, ()))
+    others = (*found.lists.get(_BY_WORDS, ()), *newest)
+    yield from (candidate for candidate in others if candidate[0] not in with_vector)

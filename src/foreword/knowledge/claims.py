@@ -1,7 +1,7 @@
 """What the words around a name claim: titles, addresses, departments, and what one has to do with another.
 
-Knows English wordings, and reads a short stretch after each name; does not judge whether a claim is true, but
-takes none from what is asked or doubted. The speaker's own "I", "my" and "me" count as names.
+Reads English wordings in a short stretch around each name, and takes nothing from what is asked or doubted.
+Whether a claim is true is not judged. The speaker's own "I", "my" and "me" count as names.
 """
 
 from __future__ import annotations
@@ -9,23 +9,22 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
-from foreword.knowledge.doubts import doubtful, is_within
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from foreword.types import EntityType
 
 SPEAKER = -1
-"""Stands for the one who speaks, where others are numbers of mentions."""
+"""Stands for the one who speaks; others are numbers of mentions."""
 
-_MOST_MENTIONS = 200
-_REACH = 140
-_GAP = 60
+_MAX_MENTIONS = 200
+_CHARACTERS_AFTER = 140
+_CHARACTERS_BETWEEN = 60
 
-_WORDING = re.VERBOSE | re.IGNORECASE
+_FLAGS = re.VERBOSE | re.IGNORECASE
 _ROLE_NOUN = (
     "accountant|advisor|analyst|architect|artist|assistant|author|boss|ceo|cfo|chair|chairman|chairwoman|chef"
     "|ciso|coach|colleague|consultant|contractor|coo|cto|customer|dean|dentist|designer|developer|director"
@@ -46,26 +45,21 @@ ROLE = rf"(?:{_PLAIN_ROLE}(?-i:\ of\ [a-z]{{2,20}}\b)?|head\ of\ [a-z]{{2,20}}\b
 
 KIN = (
     "aunt|boyfriend|brother|cousin|dad|daughter|father|fianc[eé]e?|friend|girlfriend|grandfather|grandmother"
-    "|husband|mom|mother|mum|nephew|niece|roommate|sister|son|uncle|wife"
+    "|husband|mom|mother|mum|nephew|niece|roommate|sister|son|uncle|wife|bird|budgie|cat|dog|goldfish|hamster"
+    "|horse|kitten|parrot|pony|puppy|rabbit|tortoise"
 )
-PET = "bird|budgie|cat|dog|goldfish|hamster|horse|kitten|parrot|pony|puppy|rabbit|tortoise"
+"""Relatives, friends and pets, as a pattern without groups."""
+
 _ATTRIBUTE = (
     "e-?mail|(?:mobile|cell|work)\\ phone|phone|telephone|mobile|cell|number|title|role|job|position"
     "|department|team|location|city|birthday|address|office|nickname|age|time\\ ?zone|website"
     "|favou?rite\\ [a-z]{2,20}"
 )
-_NAMED_ATTRIBUTES = {
+_PLAIN_ATTRIBUTES = {
     "e-mail": "email",
-    "telephone": "phone",
-    "mobile": "phone",
-    "cell": "phone",
-    "mobile phone": "phone",
-    "cell phone": "phone",
-    "work phone": "phone",
-    "number": "phone",
-    "role": "title",
-    "job": "title",
-    "position": "title",
+    **dict.fromkeys(("telephone", "mobile", "cell", "number"), "phone"),
+    **dict.fromkeys(("mobile phone", "cell phone", "work phone"), "phone"),
+    **dict.fromkeys(("role", "job", "position"), "title"),
     "city": "location",
     "timezone": "time zone",
 }
@@ -75,53 +69,48 @@ _DEPARTMENTS = (
 )
 _PHONE = r"(?!\d{1,4}[./-]\d{1,2}[./-]\d{2,4}\b)\+?\(?\d[\d\ ().-]{5,18}\d"
 _EMAIL = r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}"
+_IS_CALLED = r"(?:,|(?:['’]s\ name)?\ is|\ is\ (?:called|named)|\ was)?\ $"
 
-_IS = re.compile(
-    rf"""(?:,?\ who)?(?:\ is|['’]s|\ was|['’]m|\ am|\ became|\ works\ as|,)\ (?:also\ |now\ |still\ )?
-        (?:(?:the|our|an?|my|your|their|his|her)\ )?(?:new\ |current\ )?(?P<title>{ROLE})(?=[\s,.;!?)]|$)""",
-    _WORDING,
+# An apostrophe and an s mean "is" only before an article or the like: `Anna's doctor` is somebody else.
+_HAS_TITLE = re.compile(
+    rf"""(?:,?\ who)?(?:\ is|['’]s(?=\ (?:the|our|an?|my|your|now|also|still)\ )|\ was|['’]m|\ am|\ became
+          |\ works\ as|,)\ (?:also\ |now\ |still\ )?(?:(?:the|our|an?|my|your|their|his|her)\ )?
+        (?:new\ |current\ )?(?P<title>{ROLE})(?=[\s,.;!?)]|$)""",
+    _FLAGS,
 )
-_HAS = re.compile(
+_HAS_ATTRIBUTE = re.compile(
     rf"""(?:['’]s?)?\ (?P<name>{_ATTRIBUTE})(?:\ address|\ number)?(?:\ is|\ was|:|\ =)(?:\ now)?\ (?:the\ )?
-        (?!(?:like|so|very|really|pretty|not|too|always|never|going|doing|getting|also|just|still|great|good)\b)
+        (?!(?:like|so|very|really|not|too|always|never|going|doing|getting|also|just|still|great|good)\b)
         (?P<value>[^\n;!?]{{1,80}}?)(?=[.,](?:\s|$)|[;!?\n]|\ (?:and|but|not)\ |$)""",
-    _WORDING,
+    _FLAGS,
 )
-_ASIDE = re.compile(rf"\ \((?:(?P<title>{ROLE})|(?P<department>{_DEPARTMENTS}))\b[^()\n]{{0,30}}\)", _WORDING)
-_TEAM = re.compile(
-    rf"""\ (?:works?|is|['’]m|am|sits)\ (?:in|on|from|with)\ (?:the\ )?
-        (?P<department>{_DEPARTMENTS})\b(?:\ (?:department|team|dept))?""",
-    _WORDING,
+_IN_BRACKETS = re.compile(
+    rf"\ \((?:(?P<title>{ROLE})|(?P<department>{_DEPARTMENTS}))\b[^()\n]{{0,30}}\)", _FLAGS
 )
-_CALLED_AT = re.compile(
-    rf"[^.\n]{{0,40}}?\b(?:at|on|phone|tel|number|call)[:\s](?:is\ )?(?P<phone>{_PHONE})", _WORDING
+_IN_DEPARTMENT = re.compile(
+    rf"(?:\ (?:works?|is|am|sits)|['’]m)\ (?:in|on|from|with)\ (?:the\ )?(?P<department>{_DEPARTMENTS})\b",
+    _FLAGS,
 )
-_REACHED = re.compile(
-    rf"""(?:\ (?:back\ )?(?:at|on|under|via|by\ (?:phone|text|e-?mail)(?:\ (?:at|on))?)
-            (?:\ my\ [a-z]{{2,12}})?:?\ |:\ ?)
+_REACHED_AT = re.compile(
+    rf"""(?:(?:(?:['’]m|\ am|(?:['’]ll|\ will|\ can)\ be)\ (?:reached|reachable|available)[^.\n]{{0,20}}?)?
+          \ (?:back\ )?(?:at|on|under|via)(?:\ my\ [a-z]{{2,12}})?:?\ |:\ ?)
         (?:(?P<phone>{_PHONE})|(?P<email>{_EMAIL}))""",
-    _WORDING,
+    _FLAGS,
 )
-_REACHABLE = re.compile(
-    rf"""(?:['’]m|\ am|(?:['’]ll|\ will|\ can|\ could)\ be)\ (?:reached|reachable|available|contacted|found)
-        [^.\n]{{0,20}}?\ (?:at|on|under|via)\ (?:(?P<phone>{_PHONE})|(?P<email>{_EMAIL}))""",
-    _WORDING,
+_AFTER = (_HAS_TITLE, _IN_BRACKETS, _IN_DEPARTMENT, _REACHED_AT)
+_TITLE_BEFORE = re.compile(
+    rf"""(?<!\w)(?P<title>(?:{_PLAIN_ROLE}(?=\ of\ [^.;!?\n]{{1,40}}\ is\ $)|{ROLE}))
+        (?:\ (?:at|for|of)\ [^.,;!?\n]{{1,40}})?(?:,|\ is|\ is\ (?:called|named))?\ $""",
+    _FLAGS,
 )
-_ROLE_BEFORE = re.compile(
-    rf"(?<!\w)(?P<title>{ROLE})(?:\ (?:at|for)\ [^.,;!?\n]{{1,40}})?(?:,|\ is|\ is\ (?:called|named))?\ $",
-    _WORDING,
+_KIN_BEFORE = re.compile(rf"\b(?:my|our)\ (?:[a-z]{{3,10}}\ )?(?P<relation>{KIN}){_IS_CALLED}", _FLAGS)
+_KIN_AFTER = re.compile(
+    rf"(?:,?\ who)?\ (?:is|was)\ (?:my|our)\ (?:[a-z]{{3,10}}\ )?(?P<relation>{KIN})\b", _FLAGS
 )
-_OF_SOMETHING = re.compile(rf"(?<!\w)(?P<title>{_PLAIN_ROLE})\ of\ [^.;!?\n]{{1,40}}\ is\ $", _WORDING)
-_CALLED = r"(?:,|(?:['’]s\ name)?\ is|\ is\ (?:called|named)|\ was)?\ $"
-_THEIRS = re.compile(rf"(?:['’]s?)?\ (?P<relation>{KIN}|{PET}|{ROLE}){_CALLED}", _WORDING)
-_KIN_BEFORE = re.compile(rf"\b(?:my|our)\ (?:[a-z]{{3,10}}\ )?(?P<relation>{KIN}|{PET}){_CALLED}", _WORDING)
-_KIN_SAID = re.compile(
-    rf"(?:,?\ who)?\ (?:is|was)\ (?:my|our)\ (?:[a-z]{{3,10}}\ )?(?P<relation>{KIN}|{PET})\b", _WORDING
-)
-_KIN_MINE = re.compile(rf"\ (?P<relation>{KIN}|{PET}|{ROLE})\b", _WORDING)
-_KIN_AFTER = re.compile(rf"['’]s?\ (?P<relation>{KIN}|{ROLE})\b", _WORDING)
-_INTRODUCES = re.compile(r"(?:\bmy\ name\ is|\bcall\ me|\bI\ am|\bI['’]m)\ $", _WORDING)
-_SPEAKING = re.compile(r"\b(?:I|[Mm]y|me)\b")
+_RELATIVE_BETWEEN = re.compile(rf"(?:['’]s?)?\ (?P<relation>{KIN}|{ROLE}){_IS_CALLED}", _FLAGS)
+_RELATIVE_AFTER = re.compile(rf"(?:['’]s?)?\ (?P<relation>{KIN}|{ROLE})\b", _FLAGS)
+_TELLS_OWN_NAME = re.compile(r"(?:\bmy\ name\ is|\bcall\ me|\bI\ am|\bI['’]m)\ $", _FLAGS)
+_SPEAKER_WORDS = re.compile(r"\b(?:I|[Mm]y|me)\b")
 
 _VERBS: Mapping[str, str] = {
     "works at": r"works?\ (?:at|for|with)|worked\ (?:at|for)|is\ employed\ (?:at|by)|joined|is\ (?:at|with)"
@@ -129,63 +118,63 @@ _VERBS: Mapping[str, str] = {
     "manages": r"manages?|managed|supervises?|leads?",
     "reports to": r"reports?\ to|is\ managed\ by|works\ under",
     "owns": r"owns?|bought|acquired",
-    "founded": r"(?:co-)?founded|started",
     "married to": r"married|is\ married\ to",
     "lives in": r"lives?\ in|(?:moved|relocated)(?:\ back)?\ to|is\ (?:based\ |located\ )?in",
     "depends on": r"depends?\ on|requires?|needs",
-    "uses": r"uses?",
-    "blocks": r"blocks?",
-    "replaces": r"replaces?|supersedes",
-    "fixes": r"fixes|fixed|closes|closed",
     "wrote": r"wrote|created|authored|maintains?",
-    "part of": r"(?:is\ )?part\ of|belongs?\ to",
-    "teaches at": r"teaches\ at",
 }
 _VERB = re.compile(
     r"(?:\ \([^()\n]{1,40}\))?(?:,?\ who)?(?:\ (?:now|still|also|currently|just|has|had|will|recently))*"
     r"(?:\ |(?=['’]m\ ))(?:"
     + "|".join(f"(?P<v{number}>{verb})" for number, verb in enumerate(_VERBS.values()))
     + r")(?:\ (?:the|an?|our|my))?\ $",
-    _WORDING,
+    _FLAGS,
 )
 _RELATIONS = tuple(_VERBS)
-_FIT: Mapping[str, tuple[tuple[EntityType, ...], tuple[EntityType, ...]]] = {
+_FITTING_KINDS: Mapping[str, tuple[tuple[EntityType, ...], tuple[EntityType, ...]]] = {
     "works at": (("person", "thing"), ("organisation", "thing")),
-    "teaches at": (("person", "thing"), ("organisation", "thing", "place")),
     "lives in": (("person", "organisation"), ("place", "thing")),
     "married to": (("person", "thing"), ("person", "thing")),
     "reports to": (("person", "thing"), ("person", "thing", "organisation")),
 }
-"""Between what kinds some relations can be; the others can be between any, but for dates."""
+"""Between which kinds some relations can be; the others can be between any, but for dates."""
+
+_SENTENCE = re.compile(
+    r"(?:(?<=\b[A-Z])\.|(?<=\bDr)\.|(?<=\bM[rs])\.|(?<=\bMrs)\.|[^.!?\n;]|[.](?=\S))++[.!?;\n]*"
+)
+_DOUBT = re.compile(
+    r"""\b(?:doubt(?:s|ed|ful)? | wonder(?:s|ed|ing)? | unsure | uncertain | no\ idea | if | whether | unless
+      | maybe | perhaps | possibly | suppos(?:e|ed|edly|ing) | assum(?:e|es|ed|ing) | allegedly | rumou?rs?
+      | pretend(?:s|ed|ing)? | imagin(?:e|es|ed|ing) | wish(?:es|ed)? | i\ thought | in\ case )\b
+      | (?:\b(?:not|never|cannot)|n['’]t)\ (?:(?:quite|so|really|entirely|at\ all)\ )?
+        (?:sure|certain|true|clear|think|believe|know|say|said|remember)\b""",
+    _FLAGS,
+)
+_ASKS = re.compile(r"\s*(?:is|are|was|were|does|did)(?:n['’]t)?\s", re.IGNORECASE)
 
 
-class Named(Protocol):
+class MentionLike(Protocol):
     """A stretch of a text that names something, whoever found it."""
 
     @property
     def text(self) -> str:
         """The stretch itself."""
-        ...
 
     @property
     def entity_type(self) -> EntityType:
         """What it names."""
-        ...
 
     @property
     def start(self) -> int:
         """Where it begins."""
-        ...
 
     @property
     def end(self) -> int:
         """Where it ends."""
-        ...
 
     @property
     def attributes(self) -> Mapping[str, str]:
-        """What the naming itself tells."""
-        ...
+        """What the way of naming says, such as a gender."""
 
 
 @dataclass(slots=True)
@@ -194,96 +183,88 @@ class Claims:
 
     attributes: list[tuple[int, str, str]] = field(default_factory=list)
     relations: list[tuple[int, str, int]] = field(default_factory=list)
-    introduced: list[int] = field(default_factory=list)
+    own_names: list[int] = field(default_factory=list)
     """Mentions by which the speaker tells their own name."""
 
 
-def claims(text: str, mentions: Sequence[Named]) -> Claims:
-    """What a text says of the mentions in it, which are in order and apart."""
+def read_claims(text: str, mentions: Sequence[MentionLike]) -> Claims:
+    """What a text says of the mentions in it, which are in order and do not overlap."""
     found = Claims()
-    mentions = mentions[:_MOST_MENTIONS]
-    spoken = [(match.start(), match.end(), SPEAKER) for match in _SPEAKING.finditer(text)][:_MOST_MENTIONS]
-    names = sorted([*((one.start, one.end, at) for at, one in enumerate(mentions)), *spoken])
-    people = [start for start, _, who in names if who == SPEAKER or mentions[who].entity_type == "person"]
-    unsure = doubtful(text)
-    for name, following in zip(names, [*names[1:], None], strict=False):
-        start, end, who = name
-        if is_within(start, unsure):
-            continue
-        if who == SPEAKER:
-            _said_of_speaker(text, start, end, found)
-        elif mentions[who].entity_type in ("person", "thing"):
-            other = bisect_right(people, start)
-            _said_of_one(text, name, people[other] if other < len(people) else len(text), found)
-        if following is not None and 0 < following[0] - end <= _GAP:
-            _said_of_two(text, (end, who), following, found)
+    mentions = mentions[:_MAX_MENTIONS]
+    speaker = [(match.start(), match.end(), SPEAKER) for match in _SPEAKER_WORDS.finditer(text)]
+    named = [(one.start, one.end, at) for at, one in enumerate(mentions)]
+    names = sorted([*named, *speaker[:_MAX_MENTIONS]])
     kinds: dict[int, EntityType] = {
         SPEAKER: "person",
         **{at: one.entity_type for at, one in enumerate(mentions)},
     }
-    found.relations = [told for told in found.relations if _fits(told[1], kinds[told[0]], kinds[told[2]])]
+    doubtful = doubtful_spans(text)
+    for name, following in zip(names, [*names[1:], None], strict=False):
+        start, end, who = name
+        span = bisect_right(doubtful, start, key=itemgetter(0)) - 1
+        if span >= 0 and start < doubtful[span][1]:
+            continue
+        if kinds[who] in ("person", "thing"):
+            _read_around(text, name, found)
+        if following is not None and 0 < following[0] - end <= _CHARACTERS_BETWEEN:
+            relation = _relation_between(text, name, following)
+            if relation and _can_be(relation[1], kinds[relation[0]], kinds[relation[2]]):
+                found.relations.append(relation)
     return found
 
 
-def _fits(relation: str, one: EntityType, other: EntityType) -> bool:
+def doubtful_spans(text: str) -> list[tuple[int, int]]:
+    """Where a text does not say that something is so: questions, and sentences from a word of doubt on."""
+    found: list[tuple[int, int]] = []
+    for sentence in _SENTENCE.finditer(text):
+        doubt = _DOUBT.search(text, sentence.start(), sentence.end())
+        if "?" in sentence.group()[-3:] or _ASKS.match(sentence.group()):
+            found.append(sentence.span())
+        elif doubt:
+            found.append((doubt.start(), sentence.end()))
+    return found
+
+
+def _can_be(relation: str, one: EntityType, other: EntityType) -> bool:
     if "date" in (one, other):
         return False
-    ones, others = _FIT.get(relation, ((one,), (other,)))
+    ones, others = _FITTING_KINDS.get(relation, ((one,), (other,)))
     return one in ones and other in others
 
 
-def _said_of_one(text: str, name: tuple[int, int, int], next_person: int, found: Claims) -> None:
+def _read_around(text: str, name: tuple[int, int, int], found: Claims) -> None:
     """Titles, addresses, departments: what stands right before and right after a name."""
     start, end, who = name
-    after, before = text[end : end + _REACH], text[max(0, start - _GAP) : start]
-    if _INTRODUCES.search(before) and after[:2] not in ("'s", "’s"):
-        found.introduced.append(who)
-    role = _OF_SOMETHING.search(before) or _ROLE_BEFORE.search(before)
-    if role:
-        found.attributes.append((who, "title", role["title"]))
-    kin = _KIN_BEFORE.search(before) or _KIN_SAID.match(after)
-    if kin:
-        found.attributes.append((who, "relation", kin["relation"].lower()))
-    _take(found, who, after, (_IS, _ASIDE, _TEAM, _REACHED))
-    _take(found, who, text[end : min(end + _REACH, next_person)], (_CALLED_AT,))
-    _owned(found, who, after)
-
-
-def _said_of_speaker(text: str, start: int, end: int, found: Claims) -> None:
-    """What the speaker tells of themselves: `me` only says where they are reached."""
-    after = text[end : end + _REACH]
-    if text[start:end] == "me":
-        _take(found, SPEAKER, after, (_REACHED,))
-    else:
-        _take(found, SPEAKER, after, (_IS, _ASIDE, _TEAM, _REACHABLE))
-        _owned(found, SPEAKER, after)
-
-
-def _take(found: Claims, who: int, after: str, patterns: Iterable[re.Pattern[str]]) -> None:
+    after, before = text[end : end + _CHARACTERS_AFTER], text[max(0, start - _CHARACTERS_BETWEEN) : start]
+    if who != SPEAKER:
+        if _TELLS_OWN_NAME.search(before) and after[:2] not in ("'s", "’s"):
+            found.own_names.append(who)
+        if title := _TITLE_BEFORE.search(before):
+            found.attributes.append((who, "title", title["title"]))
+        if kin := _KIN_BEFORE.search(before) or _KIN_AFTER.match(after):
+            found.attributes.append((who, "relation", kin["relation"].lower()))
+    patterns = (_REACHED_AT,) if text[start:end] == "me" else _AFTER
     for match in filter(None, (pattern.match(after) for pattern in patterns)):
-        found.attributes += [(who, name, value) for name, value in match.groupdict().items() if value]
-
-
-def _owned(found: Claims, who: int, after: str) -> None:
-    owned = _HAS.match(after)
+        found.attributes += [(who, key, value) for key, value in match.groupdict().items() if value]
+    owned = _HAS_ATTRIBUTE.match(after)
     if owned:
-        name = owned["name"].lower()
-        found.attributes.append((who, _NAMED_ATTRIBUTES.get(name, name), owned["value"].strip()))
+        key = owned["name"].lower()
+        found.attributes.append((who, _PLAIN_ATTRIBUTES.get(key, key), owned["value"].strip()))
 
 
-def _said_of_two(text: str, one: tuple[int, int], other: tuple[int, int, int], found: Claims) -> None:
+def _relation_between(
+    text: str, one: tuple[int, int, int], other: tuple[int, int, int]
+) -> tuple[int, str, int] | None:
     """What one has to do with the next that is named."""
-    (end, who), (start, stop, whom) = one, other
+    (_, end, who), (start, stop, whom) = one, other
     between = text[end:start]
-    theirs = _THEIRS.match(between)
-    if theirs and whom != SPEAKER:
-        found.relations.append((whom, f"{theirs['relation'].lower()} of", who))
-        return
-    verb = _VERB.match(between)
-    if verb:
-        relation = _RELATIONS[int((verb.lastgroup or "v0")[1:])]
-        found.relations.append((who, relation, whom))
-    elif re.fullmatch(r"\ is|['’]s|\ was", between.rstrip()) and between.endswith(" "):
-        kin = _KIN_AFTER.match(text, stop) or (_KIN_MINE.match(text, stop) if whom == SPEAKER else None)
-        if kin:
-            found.relations.append((who, f"{kin['relation'].lower()} of", whom))
+    relative = _RELATIVE_BETWEEN.match(between)
+    if relative and whom != SPEAKER:
+        return whom, f"{relative['relation'].lower()} of", who
+    if verb := _VERB.match(between):
+        return who, _RELATIONS[int((verb.lastgroup or "v0")[1:])], whom
+    says_is = between in (" is ", " was ") or (whom == SPEAKER and between in ("'s ", "’s "))
+    relative = _RELATIVE_AFTER.match(text, stop) if says_is else None
+    if relative and (whom == SPEAKER or text[stop] in "'’"):
+        return who, f"{relative['relation'].lower()} of", whom
+    return None

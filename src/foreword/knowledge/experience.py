@@ -3,7 +3,7 @@
     goal → hypothesis → action → prediction → outcome → surprise, root cause, lesson
 
 Knows the words an experience may use, what makes one complete, how sure its outcome is, and how it is written
-into an item's metadata and read from it. Stores nothing.
+to an item's metadata and read from it. Stores nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Strategy = Literal[
     "ask-user",
 ]
 Status = Literal["confirmed", "falsified", "abandoned"]
-Standing = Literal["open", "confirmed", "falsified", "abandoned"]
+AnyStatus = Literal["open", "confirmed", "falsified", "abandoned"]
 Tier = Literal["gold", "silver", "bronze", "abandoned"]
 Cause = Literal[
     "wrong-assumption",
@@ -64,19 +64,19 @@ TIERS: tuple[Tier, ...] = get_args(Tier)
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 OPEN = "open"
-"""How an experience stands that has no outcome yet."""
+"""The status of an experience that has no outcome yet."""
 
-WEIGHTS: Mapping[Tier, float] = {"gold": 1.0, "silver": 0.8, "bronze": 0.5, "abandoned": 0.2}
-"""How much an outcome counts: told by a run, by the agent, by an agent that had guessed, or given up."""
+TIER_WEIGHTS: Mapping[Tier, float] = {"gold": 1.0, "silver": 0.8, "bronze": 0.5, "abandoned": 0.2}
+"""How much an outcome counts: reported by a run, by the agent, by an agent that had guessed, or given up."""
 
-UNWEIGHED = 0.5
+OPEN_WEIGHT = 0.5
 """How much an experience counts that has no outcome yet."""
 
-MOST_CHARACTERS = 4_000
-MOST_NOTE = 2_000
-MOST_NOTES = 50
-MOST_HISTORY = 40
-"""So long an experience may be; of its history and its notes, the last are kept."""
+MAX_TEXT_CHARACTERS = 4_000
+MAX_NOTE_CHARACTERS = 2_000
+MAX_NOTES = 50
+MAX_HISTORY_ENTRIES = 40
+"""At most this many of the last notes and history entries are kept."""
 
 _VAGUE_WORDS = (
     "maybe perhaps probably possibly might may should work works working fix fixes fixed help helps thing "
@@ -84,7 +84,7 @@ _VAGUE_WORDS = (
     "ok right code change changes need needs make makes"
 )
 _VAGUE = frozenset(_VAGUE_WORDS.split())
-_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _Word = TypeVar("_Word", bound=str)
 
 
@@ -100,7 +100,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of it; `auto_captured` when a test or build run said so, and not the agent."""
+    """How an experience ended; `auto_captured` when a test or build run showed it, and not the agent."""
 
     status: Status
     result: str
@@ -154,18 +154,18 @@ class Experience:
     @property
     def weight(self) -> float:
         """How much it counts, 0 to 1."""
-        return WEIGHTS[self.tier] if self.tier else UNWEIGHED
+        return TIER_WEIGHTS[self.tier] if self.tier else OPEN_WEIGHT
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """What a falsified experience still has to say: its surprise, its root cause, or nothing."""
+        """Which of surprise and root cause a falsified experience has not explained yet; for others, none."""
         if self.status != "falsified":
             return ()
-        told = {"surprise": self.surprise, "root_cause": self.root_cause}
-        return tuple(name for name, value in told.items() if not value)
+        explanation = {"surprise": self.surprise, "root_cause": self.root_cause}
+        return tuple(name for name, value in explanation.items() if not value)
 
 
-def tier_of(experience: Experience) -> Tier | None:
+def outcome_tier(experience: Experience) -> Tier | None:
     """How sure the outcome is: gold from a run, silver from the agent, bronze when it had only guessed."""
     if experience.outcome is None:
         return None
@@ -173,62 +173,61 @@ def tier_of(experience: Experience) -> Tier | None:
         return "abandoned"
     if experience.outcome.auto_captured:
         return "gold"
-    return "bronze" if says_little(experience.hypothesis, experience.goal) else "silver"
+    return "bronze" if is_vague(experience.hypothesis, experience.goal) else "silver"
 
 
-def says_little(hypothesis: str, goal: str) -> bool:
+def is_vague(hypothesis: str, goal: str) -> bool:
     """Whether a hypothesis adds nothing to the goal but words such as `maybe` and `works`."""
     return not set(telling(hypothesis)) - set(telling(goal)) - _VAGUE
 
 
-# What may be said ----------------------------------------------------------------------------------------
+# Checks --------------------------------------------------------------------------------------------------
 
 
-def said(name: str, text: object, most: int = MOST_CHARACTERS, *, empty: bool = False) -> str:
-    """A text that an experience can hold, or an error that says what is wrong with it."""
+def check_text(
+    name: str, text: object, max_characters: int = MAX_TEXT_CHARACTERS, *, may_be_empty: bool = False
+) -> str:
+    """The text, stripped; ValidationError when it is not text, is empty or is too long."""
     if not isinstance(text, str):
         raise ValidationError(f"{name} must be text, not {type(text).__name__}")
-    if not empty and not text.strip():
+    if not may_be_empty and not text.strip():
         raise ValidationError(f"{name} is empty; say it in a sentence")
-    if len(text) > most:
-        raise ValidationError(f"{name} has {len(text):,} characters; the most is {most:,}: say it shorter")
-    if _NO_TEXT.search(text):
+    if len(text) > max_characters:
+        length = f"{name} has {len(text):,} characters; the most is {max_characters:,}"
+        raise ValidationError(f"{length}: say it shorter")
+    if _NOT_TEXT.search(text):
         raise ValidationError(f"{name} holds a NUL or half a character; it is not text")
     return text.strip()
 
 
-def one_of(name: str, value: object, known: tuple[_Word, ...]) -> _Word:
-    """One of the known words, or an error that lists them."""
+def check_choice(name: str, value: object, known: tuple[_Word, ...]) -> _Word:
+    """The value, if it is one of the known words; else a ValidationError that lists them."""
     for word in known:
         if word == value:
             return word
     raise ValidationError(f"no {name} named {value!r}; there are: {', '.join(known)}")
 
 
-def sound_cause(value: RootCause | None) -> RootCause | None:
-    """A root cause whose category is known and that says something, or an error."""
+def check_root_cause(value: RootCause | None) -> RootCause | None:
+    """The root cause; ValidationError when its category is not known or its description is empty."""
     if value is None:
         return None
-    return RootCause(
-        one_of("root cause", value.category, CAUSES), said("the root cause's description", value.description)
-    )
+    category = check_choice("root cause", value.category, CAUSES)
+    return RootCause(category, check_text("the root cause's description", value.description))
 
 
-def sound_lesson(value: Lesson | None) -> Lesson | None:
-    """A lesson that says what worked, or an error."""
+def check_lesson(value: Lesson | None) -> Lesson | None:
+    """The lesson; ValidationError when it does not say what worked."""
     if value is None:
         return None
-    return Lesson(
-        said("what_worked", value.what_worked), said("the lesson's takeaway", value.takeaway, empty=True)
-    )
+    what_worked = check_text("what_worked", value.what_worked)
+    return Lesson(what_worked, check_text("the lesson's takeaway", value.takeaway, may_be_empty=True))
 
 
 # In an item's metadata -----------------------------------------------------------------------------------
 
-_PLAIN = ("goal", "hypothesis", "action", "prediction")
 
-
-def facts(experience: Experience) -> dict[str, Any]:
+def to_metadata(experience: Experience) -> dict[str, Any]:
     """An experience as an item's metadata."""
     outcome = experience.outcome
     return {
@@ -236,7 +235,10 @@ def facts(experience: Experience) -> dict[str, Any]:
         "started_at": experience.created_at.isoformat(),
         "domain": experience.domain,
         "strategy": experience.strategy,
-        **{name: getattr(experience, name) for name in _PLAIN},
+        "goal": experience.goal,
+        "hypothesis": experience.hypothesis,
+        "action": experience.action,
+        "prediction": experience.prediction,
         "history": [
             [entry.timestamp.isoformat(), entry.hypothesis, entry.action, entry.prediction]
             for entry in experience.history
@@ -251,46 +253,46 @@ def facts(experience: Experience) -> dict[str, Any]:
     }
 
 
-def experience_of(item: Item) -> Experience | None:
-    """The experience that an item holds; None when it is a statement of that kind, or was written over."""
+def read_experience(item: Item) -> Experience | None:
+    """The experience that an item holds; None when its metadata does not hold one."""
     if item.kind != "experience" or "experience" not in item.metadata:
         return None
     try:
-        return _read(item.metadata, item.session)
+        return _from_metadata(item.metadata, item.session)
     except (KeyError, TypeError, ValueError, ValidationError):
         return None
 
 
-def _read(held: Mapping[str, Any], session: str | None) -> Experience:
-    outcome, root, learnt = held["outcome"], held["root_cause"], held["lesson"]
+def _from_metadata(metadata: Mapping[str, Any], session: str | None) -> Experience:
+    outcome, root_cause, lesson = metadata["outcome"], metadata["root_cause"], metadata["lesson"]
     return Experience(
-        id=str(held["experience"]),
+        id=str(metadata["experience"]),
         session=session,
-        created_at=datetime.fromisoformat(held["started_at"]),
-        domain=one_of("domain", held["domain"], DOMAINS),
-        strategy=one_of("strategy", held["strategy"], STRATEGIES),
-        goal=str(held["goal"]),
-        hypothesis=str(held["hypothesis"]),
-        action=str(held["action"]),
-        prediction=str(held["prediction"]),
+        created_at=datetime.fromisoformat(metadata["started_at"]),
+        domain=check_choice("domain", metadata["domain"], DOMAINS),
+        strategy=check_choice("strategy", metadata["strategy"], STRATEGIES),
+        goal=str(metadata["goal"]),
+        hypothesis=str(metadata["hypothesis"]),
+        action=str(metadata["action"]),
+        prediction=str(metadata["prediction"]),
         history=tuple(
-            HistoryEntry(datetime.fromisoformat(at), *map(str, rest)) for at, *rest in held["history"]
+            HistoryEntry(datetime.fromisoformat(at), *map(str, rest)) for at, *rest in metadata["history"]
         ),
-        iteration_count=int(held["iteration_count"]),
+        iteration_count=int(metadata["iteration_count"]),
         outcome=_outcome(outcome) if outcome else None,
-        surprise=str(held["surprise"]),
-        root_cause=_root_cause(root) if root else None,
-        lesson=Lesson(str(learnt["what_worked"]), str(learnt["takeaway"])) if learnt else None,
-        tier=one_of("tier", held["tier"], TIERS) if held["tier"] else None,
-        notes=tuple(map(str, held["notes"])),
+        surprise=str(metadata["surprise"]),
+        root_cause=_root_cause(root_cause) if root_cause else None,
+        lesson=Lesson(str(lesson["what_worked"]), str(lesson["takeaway"])) if lesson else None,
+        tier=check_choice("tier", metadata["tier"], TIERS) if metadata["tier"] else None,
+        notes=tuple(map(str, metadata["notes"])),
     )
 
 
-def _outcome(held: Mapping[str, Any]) -> Outcome:
-    status = one_of("status", held["status"], STATUSES)
-    captured_at = datetime.fromisoformat(held["captured_at"])
-    return Outcome(status, str(held["result"]), captured_at, auto_captured=bool(held["auto_captured"]))
+def _outcome(fields: Mapping[str, Any]) -> Outcome:
+    status = check_choice("status", fields["status"], STATUSES)
+    captured_at = datetime.fromisoformat(fields["captured_at"])
+    return Outcome(status, str(fields["result"]), captured_at, auto_captured=bool(fields["auto_captured"]))
 
 
-def _root_cause(held: Mapping[str, Any]) -> RootCause:
-    return RootCause(one_of("root cause", held["category"], CAUSES), str(held["description"]))
+def _root_cause(fields: Mapping[str, Any]) -> RootCause:
+    return RootCause(check_choice("root cause", fields["category"], CAUSES), str(fields["description"]))

@@ -1,27 +1,29 @@
 """The experiences of a workspace: started, changed while they are open, resolved, found again.
 
-An experience is an item. An item's text never changes, so every change is a new item that supersedes the
-last, under the same experience id, which is the id of the first of them. Each version names those beside it
-the way the store wants it, so that forgetting any of them, by whatever means, takes all of them along.
+An experience is an item of the type `domain/strategy/status`, by which a store filters inside its search. An
+item's text never changes, so every change is a new item that supersedes the last, under the same experience
+id, which is the id of the first of them. Each version names its neighbours the way the store wants it, so
+that forgetting any of them, by whatever means, takes all of them along.
 
-Of whom a run speaks: of its session's own open experience, or of one that belongs to no session.
+A test or build run is about its session's own open experience, or about one that belongs to no session.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import product
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
-from foreword.knowledge import axes, precedents
+from foreword.knowledge.axes import AXES, AxisQuery, describe_whole, search_axis
 from foreword.knowledge.experience import (
     DOMAINS,
-    MOST_CHARACTERS,
-    MOST_HISTORY,
-    MOST_NOTE,
-    MOST_NOTES,
+    MAX_HISTORY_ENTRIES,
+    MAX_NOTE_CHARACTERS,
+    MAX_NOTES,
+    MAX_TEXT_CHARACTERS,
     OPEN,
     STATUSES,
     STRATEGIES,
@@ -29,17 +31,17 @@ from foreword.knowledge.experience import (
     Experience,
     HistoryEntry,
     Outcome,
-    experience_of,
-    one_of,
-    said,
-    sound_cause,
-    sound_lesson,
-    tier_of,
+    check_choice,
+    check_lesson,
+    check_root_cause,
+    check_text,
+    outcome_tier,
+    read_experience,
+    to_metadata,
 )
-from foreword.knowledge.experience_items import beside, fitting, item_of
 from foreword.options import MAX_LIMIT, named, whole
 from foreword.store.base import Amend
-from foreword.types import Source
+from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
     import builtins
@@ -48,11 +50,12 @@ if TYPE_CHECKING:
 
     from foreword.engine.base import Engine
     from foreword.knowledge.experience import Lesson, RootCause, Status
-    from foreword.types import Filters, Item, SearchResult
+    from foreword.types import SearchResult
 
 _AGENT = Source("agent", "agent")
 _INSTANT = timedelta(microseconds=1)
-_PAGE = 64
+_FIRST_PAGE_ITEMS, _PAGE_GROWTH = 64, 8
+_MAX_QUERY_CHARACTERS, _MAX_ID_CHARACTERS = 100_000, 200
 
 
 class Experiences:
@@ -81,25 +84,25 @@ class Experiences:
 
         Without a session, nobody knows whose it is: there may be any number of those.
         """
-        begun = Experience(
+        new = Experience(
             id=token_hex(8),
             session=session,
             created_at=self._engine.clock(),
-            domain=one_of("domain", domain, DOMAINS),
-            strategy=one_of("strategy", strategy, STRATEGIES),
-            goal=said("goal", goal),
-            hypothesis=said("hypothesis", hypothesis),
-            action=said("action", action),
-            prediction=said("prediction", prediction),
-            notes=_noted((), note),
+            domain=check_choice("domain", domain, DOMAINS),
+            strategy=check_choice("strategy", strategy, STRATEGIES),
+            goal=check_text("goal", goal),
+            hypothesis=check_text("hypothesis", hypothesis),
+            action=check_text("action", action),
+            prediction=check_text("prediction", prediction),
+            notes=_add_note((), note),
         )
         if session is not None and (other := self.active(workspace, session)) is not None:
             raise ValidationError(
                 f"the experience {other.id!r} is still open ({other.goal[:80]}); "
                 "resolve it first, as confirmed, falsified or abandoned"
             )
-        item = item_of(begun, workspace, begun.created_at, source)
-        return _read(self._engine.remember_all([replace(item, id=begun.id)], workspace)[0])
+        item = _to_item(new, workspace, new.created_at, source)
+        return _read_kept(self._engine.remember_all([replace(item, id=new.id)], workspace)[0])
 
     def update(
         self,
@@ -113,24 +116,24 @@ class Experiences:
         note: str = "",
     ) -> Experience:
         """Change an open experience. Another hypothesis, action or prediction is another iteration."""
-        item, old = self._newest(workspace, experience_id)
+        item, old = self._read_newest(workspace, experience_id)
         if old.outcome is not None:
             raise ValidationError(f"{old.id!r} is {old.status} already; start another experience instead")
-        given = {"hypothesis": hypothesis, "action": action, "prediction": prediction}
-        changes = {name: said(name, text) for name, text in given.items() if text is not None}
+        texts = {"hypothesis": hypothesis, "action": action, "prediction": prediction}
+        changes = {name: check_text(name, text) for name, text in texts.items() if text is not None}
         new = replace(
             old,
             hypothesis=changes.get("hypothesis", old.hypothesis),
             action=changes.get("action", old.action),
             prediction=changes.get("prediction", old.prediction),
-            strategy=old.strategy if strategy is None else one_of("strategy", strategy, STRATEGIES),
-            notes=_noted(old.notes, note),
+            strategy=old.strategy if strategy is None else check_choice("strategy", strategy, STRATEGIES),
+            notes=_add_note(old.notes, note),
         )
         if (new.hypothesis, new.action, new.prediction) != (old.hypothesis, old.action, old.prediction):
             past = HistoryEntry(self._engine.clock(), old.hypothesis, old.action, old.prediction)
-            history = (*old.history, past)[-MOST_HISTORY:]
+            history = (*old.history, past)[-MAX_HISTORY_ENTRIES:]
             new = replace(new, history=history, iteration_count=old.iteration_count + 1)
-        return self._succeed(workspace, item, old, new)
+        return self._supersede(workspace, item, old, new)
 
     def resolve(
         self,
@@ -148,44 +151,45 @@ class Experiences:
     ) -> Experience:
         """Say how an experience ended, now or at another moment.
 
-        Whoever calls one falsified says what surprised and why it failed. A run that does so cannot: then
-        both are what the experience `lacks`, until somebody resolves it again and tells. To resolve again
-        with the same status adds to what is known; the status changes only where a run had told it.
+        An agent that calls one falsified must give a surprise and a root cause. A run cannot: then the
+        experience `lacks` both until somebody resolves it again with them. To resolve again with the same
+        status adds to what is known; the status changes only where it came from a run.
         """
-        item, old = self._newest(workspace, experience_id)
-        ended = one_of("status", status, STATUSES)
+        item, old = self._read_newest(workspace, experience_id)
+        checked = check_choice("status", status, STATUSES)
+        moment = at or self._engine.clock()
         new = replace(
             old,
-            outcome=self._ended(old, ended, result, at or self._engine.clock(), auto_captured=auto_captured),
-            surprise=said("surprise", surprise, empty=True) or old.surprise,
-            root_cause=sound_cause(root_cause) or old.root_cause,
-            lesson=sound_lesson(lesson) or old.lesson,
-            notes=_noted(old.notes, note),
+            outcome=_outcome(old, checked, result, moment, auto_captured=auto_captured),
+            surprise=check_text("surprise", surprise, may_be_empty=True) or old.surprise,
+            root_cause=check_root_cause(root_cause) or old.root_cause,
+            lesson=check_lesson(lesson) or old.lesson,
+            notes=_add_note(old.notes, note),
         )
-        new = replace(new, tier=tier_of(new))
+        new = replace(new, tier=outcome_tier(new))
         if new.lacks and not auto_captured:
             raise ValidationError(
                 "what is falsified teaches by what surprised and why it failed: give a surprise, "
                 "and a root_cause with its category and description"
             )
-        return self._succeed(workspace, item, old, new)
+        return self._supersede(workspace, item, old, new)
 
-    def captured(self, workspace: str, experience_id: str, status: str, result: str, at: datetime) -> bool:
-        """Let an experience end as a run at that moment told; False when that run has ended one already."""
-        lately = self.list(workspace, tier="gold", limit=_PAGE)
+    def record_run(self, workspace: str, experience_id: str, status: str, result: str, at: datetime) -> bool:
+        """End an experience as a run at that moment showed; False when that run has ended one already."""
+        lately = self.list(workspace, tier="gold", limit=_FIRST_PAGE_ITEMS)
         if any(one.outcome is not None and one.outcome.captured_at == at for one in lately):
             return False
-        told = result[:MOST_CHARACTERS]
-        self.resolve(workspace, experience_id, status, told, auto_captured=True, at=at)
+        shortened = result[:MAX_TEXT_CHARACTERS]
+        self.resolve(workspace, experience_id, status, shortened, auto_captured=True, at=at)
         return True
 
     def adopt(self, workspace: str, experience_id: str, session: str) -> Experience:
-        """Let an open experience that belongs to no session be this session's; any other stays as it is."""
-        item, old = self._newest(workspace, experience_id)
+        """Give an open experience that belongs to no session to this one; any other stays as it is."""
+        item, old = self._read_newest(workspace, experience_id)
         if old.session is not None or old.outcome is not None:
             return old
         # It was the session's from the beginning: that this is known only now makes it no newer.
-        return self._succeed(workspace, item, old, replace(old, session=session), at=item.created_at)
+        return self._supersede(workspace, item, old, replace(old, session=session), at=item.created_at)
 
     # Reading
 
@@ -193,21 +197,21 @@ class Experiences:
         """The open experience of a session; without a session, the newest open one of the workspace."""
         return next(iter(self.list(workspace, status=OPEN, session=session, limit=1)), None)
 
-    def awaiting(
+    def open_for_run(
         self, workspace: str, session: str | None, at: datetime | None = None
     ) -> builtins.list[Experience]:
-        """The open experiences of which a run may speak: the session's own, then those of no session.
+        """The open experiences that a run may be about: the session's own, then those of no session.
 
-        The newest first; with `at`, only what had begun, or changed last, by that moment.
+        The newest first; with `at`, only those that had begun, and last changed, by that moment.
         """
-        every = self._standing(named(workspace), fitting(status=OPEN))
-        begun = [experience for item, experience in every if at is None or item.created_at <= at]
-        own = [experience for experience in begun if session and experience.session == session]
-        return own + [experience for experience in begun if experience.session is None]
+        every = self._current(named(workspace), _filters(status=OPEN))
+        candidates = [experience for item, experience in every if at is None or item.created_at <= at]
+        own = [experience for experience in candidates if session and experience.session == session]
+        return own + [experience for experience in candidates if experience.session is None]
 
     def get(self, workspace: str, experience_id: str) -> Experience | None:
-        """An experience as it stands now, by its own id or that of any of its versions."""
-        found = self._found(workspace, experience_id)
+        """The newest version of an experience, by its own id or that of any of its versions."""
+        found = self._find_newest(workspace, experience_id)
         return found[1] if found else None
 
     def list(
@@ -221,13 +225,13 @@ class Experiences:
         session: str | None = None,
         limit: int = 50,
     ) -> builtins.list[Experience]:
-        """The experiences that fit, as they stand now, the newest first."""
+        """The newest versions of the experiences that pass the filters, the newest first."""
         whole("limit", limit, 1, MAX_LIMIT)
-        level = None if tier is None else one_of("tier", tier, TIERS)
-        filters = replace(fitting(domain, strategy, status), session=session)
+        wanted_tier = None if tier is None else check_choice("tier", tier, TIERS)
+        filters = replace(_filters(domain, strategy, status), session=session)
         found: builtins.list[Experience] = []
-        for _, experience in self._standing(named(workspace), filters):
-            if level is None or experience.tier == level:
+        for _, experience in self._current(named(workspace), filters):
+            if wanted_tier is None or experience.tier == wanted_tier:
                 found.append(experience)
             if len(found) == limit:
                 break
@@ -236,13 +240,13 @@ class Experiences:
     def unexplained(
         self, workspace: str, session: str | None = None, limit: int = 5
     ) -> builtins.list[Experience]:
-        """What runs have falsified and nobody has explained yet, the newest first."""
+        """The experiences that runs have falsified and nobody has explained yet, the newest first."""
         found = self.list(workspace, status="falsified", tier="gold", session=session, limit=MAX_LIMIT)
         return [experience for experience in found if experience.lacks][:limit]
 
-    def resolved(self, workspace: str) -> Iterator[tuple[Item, Experience]]:
+    def iterate_resolved(self, workspace: str) -> Iterator[tuple[Item, Experience]]:
         """Every experience that has an outcome, with the item that holds it, the newest first."""
-        every = self._standing(named(workspace), fitting())
+        every = self._current(named(workspace), _filters())
         return ((item, experience) for item, experience in every if experience.outcome is not None)
 
     def search_axis(
@@ -256,89 +260,131 @@ class Experiences:
         outcome: str | None = None,
         limit: int = 10,
     ) -> builtins.list[SearchResult]:
-        """The resolved experiences nearest to a question on an axis, best first; `precedents` says how."""
-        wanted = precedents.Wanted(
+        """The resolved experiences nearest to a question on an axis, best first."""
+        asked = AxisQuery(
             named(workspace),
-            said("query", query, 100_000, empty=True),
-            one_of("axis", axis, axes.AXES),
-            fitting(domain, strategy, outcome, resolved=True),
+            check_text("query", query, _MAX_QUERY_CHARACTERS, may_be_empty=True),
+            check_choice("axis", axis, AXES),
+            _filters(domain, strategy, outcome, only_resolved=True),
             whole("limit", limit, 1, MAX_LIMIT),
-            narrowed=any((domain, strategy, outcome)),
+            filters_suffice=any((domain, strategy, outcome)),
         )
-        return precedents.search(self._engine, wanted)
+        return search_axis(self._engine, asked)
 
     # Inside
 
-    def _ended(
-        self, old: Experience, status: Status, result: str, at: datetime, *, auto_captured: bool
-    ) -> Outcome:
-        """How it ended, with regard to what is known of that already."""
-        before = old.outcome
-        if before is None:
-            return Outcome(status, said("result", result), at, auto_captured)
-        told = said("result", result, empty=True) or before.result
-        if before.status == status:
-            return replace(before, result=told)
-        if auto_captured or not before.auto_captured:
-            raise ValidationError(f"{old.id!r} is {before.status} already; start another experience instead")
-        return Outcome(status, told, at)
-
-    def _newest(self, workspace: str, experience_id: str) -> tuple[Item, Experience]:
-        found = self._found(workspace, experience_id)
+    def _read_newest(self, workspace: str, experience_id: str) -> tuple[Item, Experience]:
+        found = self._find_newest(workspace, experience_id)
         if found is None:
             raise ValidationError(
                 f"no experience of {workspace!r} has the id {experience_id!r}; list them to see their ids"
             )
         return found
 
-    def _found(self, workspace: str, item_id: str) -> tuple[Item, Experience] | None:
-        """Follow the versions of an experience to the last."""
-        seen = {said("id", item_id, 200)}
+    def _find_newest(self, workspace: str, item_id: str) -> tuple[Item, Experience] | None:
+        """The newest version of an experience, from the id of any of them; None when there is none."""
+        seen = {check_text("id", item_id, _MAX_ID_CHARACTERS)}
         item = self._engine.store.get(named(workspace), item_id)[0]
         while item is not None and item.superseded_by and item.superseded_by not in seen:
             seen.add(item.superseded_by)
             item = self._engine.store.get(workspace, item.superseded_by)[0]
-        experience = experience_of(item) if item is not None else None
+        experience = read_experience(item) if item is not None else None
         return (item, experience) if item is not None and experience is not None else None
 
-    def _standing(self, workspace: str, filters: Filters) -> Iterator[tuple[Item, Experience]]:
-        """What stands, newest first, read in growing pages; should two versions stand, the newer counts."""
-        known: set[str] = set()
-        page = _PAGE
+    def _current(self, workspace: str, filters: Filters) -> Iterator[tuple[Item, Experience]]:
+        """The versions that are not superseded, newest first and one an experience, in growing pages."""
+        seen: set[str] = set()
+        page = _FIRST_PAGE_ITEMS
         while True:
             items = self._engine.store.recent(workspace, filters, page)
             for item in items:
-                experience = experience_of(item) if item.superseded_by is None else None
-                if experience is not None and experience.id not in known:
-                    known.add(experience.id)
+                experience = read_experience(item) if item.superseded_by is None else None
+                if experience is not None and experience.id not in seen:
+                    seen.add(experience.id)
                     yield item, experience
             if len(items) < page:
                 return
-            page *= 8
+            page *= _PAGE_GROWTH
 
-    def _succeed(
+    def _supersede(
         self, workspace: str, item: Item, old: Experience, new: Experience, at: datetime | None = None
     ) -> Experience:
-        """Keep a new version, and let the old one step behind it."""
+        """Keep a new version, and mark the old one as superseded by it; nothing when they are equal."""
         if new == old:
             return old
-        # No version is as old as the last.
+        # Each version is newer than the one before it.
         at = max(at or self._engine.clock(), item.created_at + _INSTANT)
-        version = replace(item_of(new, workspace, at, item.source), id=token_hex(8))
-        held = {**version.metadata, **beside(item, item.id)}
-        linked = {**item.metadata, **beside(item, *item.metadata.get("turns", ()), version.id)}
-        behind = Amend(workspace, item.id, superseded_by=version.id, metadata=linked)
-        return _read(self._engine.remember_all([replace(version, metadata=held)], workspace, [behind])[0])
+        version = replace(_to_item(new, workspace, at, item.source), id=token_hex(8))
+        version = replace(version, metadata={**version.metadata, **_links(item, item.id)})
+        linked = {**item.metadata, **_links(item, *item.metadata.get("turns", ()), version.id)}
+        change = Amend(workspace, item.id, superseded_by=version.id, metadata=linked)
+        return _read_kept(self._engine.remember_all([version], workspace, [change])[0])
 
 
-def _read(item: Item) -> Experience:
+def _filters(
+    domain: str | None = None,
+    strategy: str | None = None,
+    status: str | None = None,
+    *,
+    only_resolved: bool = False,
+) -> Filters:
+    """The filters for these experiences; without any condition, open ones pass whatever `only_resolved`."""
+    if domain is strategy is status is None:
+        return Filters(kinds=("experience",))
+    every = STATUSES if only_resolved else (OPEN, *STATUSES)
+    parts = (
+        DOMAINS if domain is None else (check_choice("domain", domain, DOMAINS),),
+        STRATEGIES if strategy is None else (check_choice("strategy", strategy, STRATEGIES),),
+        every if status is None else (check_choice("outcome", status, every),),
+    )
+    return Filters(kinds=("experience",), types=tuple(map("/".join, product(*parts))))
+
+
+def _to_item(experience: Experience, workspace: str, at: datetime, source: Source) -> Item:
+    """The item that holds a version of an experience, not yet stored."""
+    return Item(
+        text=describe_whole(experience),
+        workspace=workspace,
+        kind="experience",
+        type=f"{experience.domain}/{experience.strategy}/{experience.status}",
+        created_at=at,
+        session=experience.session,
+        confidence=experience.weight,
+        source=source,
+        metadata=to_metadata(experience),
+    )
+
+
+def _links(item: Item, *ids: str) -> dict[str, list[str]]:
+    """The metadata by which a version is forgotten together with these others."""
+    return {"derived_from": [item.source.name], "turns": [*ids]}
+
+
+def _outcome(
+    experience: Experience, status: Status, result: str, at: datetime, *, auto_captured: bool
+) -> Outcome:
+    """The outcome, given the one that the experience has; ValidationError when that one may not change."""
+    before = experience.outcome
+    if before is None:
+        return Outcome(status, check_text("result", result), at, auto_captured)
+    text = check_text("result", result, may_be_empty=True) or before.result
+    if before.status == status:
+        return replace(before, result=text)
+    if auto_captured or not before.auto_captured:
+        raise ValidationError(
+            f"{experience.id!r} is {before.status} already; start another experience instead"
+        )
+    return Outcome(status, text, at)
+
+
+def _read_kept(item: Item) -> Experience:
     """The experience as it was kept: without what is secret."""
-    experience = experience_of(item)
+    experience = read_experience(item)
     if experience is None:
         raise ValidationError("nothing is left of the experience once what is private is gone")
     return experience
 
 
-def _noted(notes: tuple[str, ...], note: str) -> tuple[str, ...]:
-    text = said("note", note, MOST_NOTE, empty=True)
-    return (*notes, text)[-MOST_NOTES:] if text else notes
+def _add_note(notes: tuple[str, ...], note: str) -> tuple[str, ...]:
+    text = check_text("note", note, MAX_NOTE_CHARACTERS, may_be_empty=True)
+    return (*notes, text)[-MAX_NOTES:] if text else notes

@@ -1,30 +1,135 @@
 """Who is called what: every name that an entity has had, and whom a name may mean.
 
-Keeps entities as they grow, and finds them by name, by the parts of a name, and under the ids of those that
-were merged into them. Which of several is meant is for the caller's `rank` to say.
+Finds entities by name, by a part of it, by a short form, an acronym, or the address that is made of it. Which
+of several is meant, the caller's `rank` decides.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from foreword.knowledge.aliases import address_of, bare, half_of, is_short_for, keys, same_person
-from foreword.text.words import STOPWORDS, fold
+from foreword.text.words import STOPWORDS, fold, words
 from foreword.types import Entity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from foreword.knowledge.claims import Named
+    from foreword.knowledge.claims import MentionLike
     from foreword.types import EntityType
 
     Rank = Callable[["Record"], Any]
 
-
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_NICKNAMES = (
+    "abby=abigail al=albert al=alan al=alfred alex=alexander alex=alexandra andy=andrew annie=anna "
+    "becky=rebecca ben=benjamin beth=elizabeth betty=elizabeth bill=william bob=robert cathy=catherine "
+    "charlie=charles chris=christopher chris=christine dave=david deb=deborah debbie=deborah dick=richard "
+    "ed=edward eddie=edward gabe=gabriel greg=gregory hank=henry harry=henry jack=john jake=jacob "
+    "jen=jennifer jenny=jennifer jim=james jimmy=james joe=joseph joey=joseph johnny=john josh=joshua "
+    "kate=katherine kate=catherine kathy=katherine katie=katherine ken=kenneth larry=lawrence liz=elizabeth "
+    "lizzie=elizabeth maggie=margaret matt=matthew mel=melanie mel=melissa meg=margaret mike=michael "
+    "nate=nathan nick=nicholas peggy=margaret pete=peter ray=raymond rich=richard rick=richard rob=robert "
+    "ron=ronald sam=samantha sam=samuel sasha=alexander sasha=alexandra steph=stephanie steve=stephen "
+    "steve=steven sue=susan ted=edward ted=theodore tim=timothy tom=thomas tony=anthony vicky=victoria "
+    "vince=vincent will=william zach=zachary"
+)
+_PAIRS = frozenset(tuple(pair.split("=")) for pair in _NICKNAMES.split())
+_LEGAL_FORMS = frozenset(
+    {"ab", "ag", "bv", "co", "company", "corp", "corporation", "gmbh", "group", "holding", "holdings", "inc"}
+    | {"incorporated", "kg", "limited", "llc", "llp", "ltd", "nv", "oy", "plc", "pty", "sa", "se", "srl"}
+)
+_FULL_NAME = re.compile(
+    r"[^\W\d_a-z][^\W\d_]+(?:-[^\W\d_]+)?"
+    r"(?:[ ](?:[^\W\d_A-Z]{1,3}[ ]){0,3}[^\W\d_a-z][^\W\d_]*(?:['’-][^\W\d_]+)?){1,2}"
+)
+_HOUSES = frozenset({"bar", "cafe", "camp", "casa", "club", "hotel", "option", "pension", "project", "villa"})
+_SMALL_WORDS = frozenset({"of", "the", "and", "for", "de"})
 _FIRM: tuple[EntityType, ...] = ("organisation", "thing")
+_MIN_PREFIX, _MIN_LETTERS_CUT = 3, 3  # `jon` may be jonathan, but `dan` is not dana
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_NUMBER = re.compile(r"\d+")
+
+
+# Two names that may mean one
+
+
+def is_short_for(short: str, full: str) -> bool:
+    """Whether a given name is another or is short for it, both folded: `jon` for `jonathan`."""
+    cut = len(short) >= _MIN_PREFIX and len(full) >= len(short) + _MIN_LETTERS_CUT
+    return short == full or (short, full) in _PAIRS or (cut and full.startswith(short))
+
+
+def can_be_same_person(one: str, other: str) -> bool:
+    """Whether two names can be one person's: neither contradicts the other."""
+    shorter, longer = sorted((_name_parts(one), _name_parts(other)), key=len)
+    if not shorter:
+        return False
+    if len(shorter) == 1 and shorter[0] == longer[-1]:
+        return True
+    given, full = sorted((shorter[0], longer[0]), key=len)
+    agree = full[0] == given if len(given) == 1 else is_short_for(given, full)
+    return agree and (len(shorter) == 1 or shorter[-1] == longer[-1])
+
+
+def looks_like_full_name(name: str) -> bool:
+    """Whether a name is written as people's are: two or three capitalised words, `van der` between them."""
+    return bool(_FULL_NAME.fullmatch(name)) and fold(name.partition(" ")[0]) not in _HOUSES
+
+
+def is_half_of(part: str, name: str) -> bool:
+    """Whether a word is the first or the last of what looks like somebody's full name."""
+    parts = _name_parts(name)
+    return looks_like_full_name(name) and fold(part) in (parts[0], parts[-1])
+
+
+def is_address_of(email: str, name: str) -> bool:
+    """Whether an address is made of a person's name: `anna.weber@`, `aweber@` or `anna@` for Anna Weber."""
+    parts, spoken = _name_parts(name), _address_words(email)
+    if not parts:
+        return False
+    first, last = parts[0], parts[-1]
+    return spoken in ([first, last], [last, first], [first], [last], [first[0] + last], [first[0], last])
+
+
+def acronym(name: str) -> str:
+    """The first letters of a name of several words, folded; empty when there is nothing to shorten."""
+    parts = [part for part in words(name) if part.isalpha() and part not in _SMALL_WORDS | _LEGAL_FORMS]
+    return "".join(part[0] for part in parts) if len(parts) > 1 else ""
+
+
+def without_legal_form(name: str) -> str:
+    """An organisation's name without its legal form: `Acme` for `Acme Corp`."""
+    parts = name.replace(",", " ").split()
+    while len(parts) > 1 and fold(parts[-1]).rstrip(".") in _LEGAL_FORMS:
+        parts.pop()
+    return " ".join(parts)
+
+
+def name_keys(name: str, kind: EntityType) -> frozenset[str]:
+    """The keys under which a name is filed; two names that may mean one share a key."""
+    if kind == "person":
+        parts = _name_parts(name)
+        forms = [other for pair in _PAIRS if parts and parts[0] in pair for other in pair]
+        return frozenset({*parts, *(part[:_MIN_PREFIX] for part in parts[:1]), *forms})
+    if kind in _FIRM:
+        halves = [part for part in _name_parts(name) if kind == "thing" and is_half_of(part, name)]
+        return frozenset({fold(name), fold(without_legal_form(name)), acronym(name), *halves}) - {""}
+    return frozenset(_address_words(name)) if kind == "email" else frozenset()
+
+
+def _address_words(email: str) -> list[str]:
+    """The words in an address before the @."""
+    local = fold(email.partition("@")[0].partition("+")[0])
+    return [part for part in re.split(r"[._\-\d]+", local) if part]
+
+
+def _name_parts(name: str) -> list[str]:
+    """The words of a name, folded; a name with a hyphen is one word."""
+    return [part for part in re.split(r"[\s.]+", fold(name)) if part]
+
+
+# The book
 
 
 @dataclass(slots=True)
@@ -43,22 +148,24 @@ class Record:
     attributes: dict[str, str] = field(default_factory=dict)
     relations: list[tuple[str, str]] = field(default_factory=list)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name it has had, its own first."""
+        return (self.name, *self.aliases)
+
     def entity(self) -> Entity:
         """The entity as it is now."""
-        return Entity(
-            self.id,
-            self.name,
-            self.kind,
-            tuple(self.aliases),
-            dict(self.attributes),
-            self.first,
-            self.last,
-            self.mentions,
-        )
+        counts = (self.first, self.last, self.mentions)
+        return Entity(self.id, self.name, self.kind, tuple(self.aliases), dict(self.attributes), *counts)
+
+    def copy(self) -> Record:
+        """The same record, with containers of its own."""
+        aliases, attributes, relations = [*self.aliases], {**self.attributes}, [*self.relations]
+        return replace(self, aliases=aliases, attributes=attributes, relations=relations)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownName:
     """A known name that stands in a text where nothing else was found."""
 
     text: str
@@ -73,44 +180,42 @@ class NameBook:
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
-        self.merged: dict[str, str] = {}
-        self.made = 0
         self._by_name: dict[str, list[str]] = {}
         self._by_key: dict[str, list[str]] = {}
-        self._spelled: dict[str, str] = {}
-        self._parts: dict[str, None] = {}
+        self._by_spelling: dict[str, str] = {}
 
-    def get(self, entity_id: str) -> Record | None:
-        """The record of an id, or of the one it was merged into; None when it is unknown."""
-        while entity_id in self.merged:
-            entity_id = self.merged[entity_id]
-        return self.records.get(entity_id)
+    def copy(self) -> NameBook:
+        """The same book, with containers of its own: what happens to one does not happen to the other."""
+        book = NameBook()
+        book.records = {one: record.copy() for one, record in self.records.items()}
+        book._by_name = {name: [*ids] for name, ids in self._by_name.items()}
+        book._by_key = {key: [*ids] for key, ids in self._by_key.items()}
+        book._by_spelling = dict(self._by_spelling)
+        return book
 
     def add(self, name: str, kind: EntityType, now: int) -> Record:
         """A new entity with a name."""
-        self.made += 1
-        record = Record(f"{kind}-{self.made}", name, kind, now, now)
+        record = Record(f"{kind}-{len(self.records) + 1}", name, kind, now, now)
         self.records[record.id] = record
-        self.call(record, name)
+        self.add_name(record, name)
         return record
 
-    def call(self, record: Record, name: str) -> None:
+    def add_name(self, record: Record, name: str) -> None:
         """One more name for an entity; the fullest becomes its own."""
-        if not _enter(self._by_name, fold(name), record.id):
+        if not _file(self._by_name, fold(name), record.id):
             return
-        for key in keys(name, "email" if "@" in name else record.kind):
-            _enter(self._by_key, key, record.id)
+        for key in name_keys(name, record.kind):
+            _file(self._by_key, key, record.id)
         if record.kind == "person" and "@" in name:
             record.attributes["email"] = name
-        elif name != record.name and name not in record.aliases:
+        elif name not in record.names:
             _rename(record, name)
         parts = name.split() if record.kind == "person" else [name]
-        self._parts.update(dict.fromkeys(map(fold, parts)))
-        for part in (*parts, bare(name, fold_case=False)):
+        for part in (*parts, without_legal_form(name)):
             if part[:1].isupper() and " " not in part and fold(part) not in STOPWORDS:
-                self._spelled[part] = record.id
+                self._by_spelling[part] = record.id
 
-    def standing(self, text: str, found: Sequence[Named]) -> Iterator[Known]:
+    def known_names(self, text: str, found: Sequence[MentionLike]) -> Iterator[KnownName]:
         """Known names that stand in a text as they are spelled, where nothing of what was found stands."""
         place = 0
         for match in _WORD.finditer(text):
@@ -119,75 +224,54 @@ class NameBook:
             if place < len(found) and found[place].start < match.end():
                 continue
             name = match.group().removesuffix("'s").removesuffix("’s")
-            record = self.get(self._spelled.get(name, ""))
+            record = self.records.get(self._by_spelling.get(name, ""))
             if record is not None:
-                yield Known(name, record.kind, match.start(), match.start() + len(name))
+                yield KnownName(name, record.kind, match.start(), match.start() + len(name))
 
-    def called(self, name: str, kind: EntityType | None = None) -> list[Record]:
+    def with_name(self, name: str, kind: EntityType | None = None) -> list[Record]:
         """Those who are called so; a `thing` may turn out to be of any kind."""
-        found = self._those(self._by_name.get(fold(name), ()))
+        found = [self.records[one] for one in self._by_name.get(fold(name), ())]
         return [one for one in found if kind in (None, "thing", one.kind) or one.kind == "thing"]
 
-    def meant(self, name: str, kind: EntityType, rank: Rank, gender: str = "") -> Record | None:
+    def best_match(self, name: str, kind: EntityType, rank: Rank, gender: str = "") -> Record | None:
         """Whom a mention means, if that is known: who is called so, else who may also be; then by rank."""
-        found = self.called(name, kind)
+        found = self.with_name(name, kind)
         if kind == "person" or not found:
-            found += self._akin(name, kind, gender)
+            found += self._possible(name, kind, gender)
         if not found and kind == "person" and not gender:
-            found = self.called(name) or self._akin(name, "thing", "")  # a name in no list may be anything
+            found = self.with_name(name) or self._possible(
+                name, "thing", ""
+            )  # a name in no list may be anything
         return min(found, key=lambda record: (_distance(record, fold(name)), rank(record)), default=None)
 
-    def _akin(self, name: str, kind: EntityType, gender: str) -> list[Record]:
+    def _possible(self, name: str, kind: EntityType, gender: str) -> list[Record]:
         """Those who are not called so yet, but may be."""
-        filed = self._those(one for key in keys(name, kind) for one in self._by_key.get(key, ()))
+        ids = {one: None for key in name_keys(name, kind) for one in self._by_key.get(key, ())}
         return [
             record
-            for record in filed
-            if _may_be(record, name, kind) and not (gender and record.gender and gender != record.gender)
+            for record in map(self.records.__getitem__, ids)
+            if _may_mean(name, kind, record) and {gender, record.gender} != {"female", "male"}
         ]
 
-    def addresses(self, person: Record) -> list[Record]:
-        """Addresses that are made of a person's name, and belong to nobody yet."""
-        filed = [one for key in keys(person.name, "person") for one in self._by_key.get(key, ())]
-        return [
-            one for one in self._those(filed) if one.kind == "email" and address_of(one.name, person.name)
-        ]
 
-    def merge(self, kept: Record, other: Record) -> None:
-        """What is known of one goes to another, who answers to its names from now on."""
-        self.merged[other.id] = kept.id
-        del self.records[other.id]
-        for name in (*other.aliases, other.name):
-            self.call(kept, name)
-        kept.attributes = {**other.attributes, **kept.attributes}
-        kept.relations = [
-            relation
-            for relation in dict.fromkeys((*kept.relations, *other.relations))
-            if self.get(relation[1]) is not kept
-        ]
-        later = max(kept, other, key=lambda record: (record.last, record.strength))
-        kept.last, kept.strength = later.last, later.strength
-        kept.first = min(kept.first, other.first)
-        kept.mentions += other.mentions
-        kept.gender = kept.gender or other.gender
-        self.records = dict(sorted(self.records.items(), key=lambda filed: filed[1].last))
-
-    def restore(self, record: Record) -> None:
-        """A record that was written down, under the names it had."""
-        name, aliases, attributes = record.name, list(record.aliases), dict(record.attributes)
-        self.records[record.id] = record
-        for known in (name, *aliases, *filter(None, [attributes.get("email")])):
-            self.call(record, known)
-        record.name, record.aliases, record.attributes = name, aliases, attributes
-
-    def names(self) -> list[str]:
-        """Every name there is, and every part of a person's, folded."""
-        return list(self._by_name | self._parts)
-
-    def _those(self, ids: Iterable[str]) -> list[Record]:
-        """The records of ids, each once."""
-        found = {record.id: record for one in ids if (record := self.get(one)) is not None}
-        return list(found.values())
+def _may_mean(name: str, kind: EntityType, record: Record) -> bool:
+    """Whether a name of a kind may mean an entity that is not called so yet."""
+    if record.kind == "person":
+        if kind == "email":
+            return is_address_of(name, record.name)
+        if kind == "thing":
+            return fold(name) in fold(record.name).split() or is_half_of(record.name, name)
+        return kind == "person" and any(can_be_same_person(known, name) for known in record.names)
+    if record.kind == "thing" and is_half_of(name, record.name):
+        return kind in ("person", "thing")
+    if not (kind in _FIRM and record.kind in _FIRM):
+        return False
+    filed = (
+        name_keys(known, "organisation")
+        for known in record.names
+        if _NUMBER.findall(known) == _NUMBER.findall(name)
+    )
+    return not name_keys(name, "organisation").isdisjoint(frozenset().union(*filed))
 
 
 def _distance(record: Record, name: str) -> int:
@@ -200,29 +284,7 @@ def _distance(record: Record, name: str) -> int:
     return 2 if name in own.split() else 3
 
 
-def _may_be(record: Record, name: str, kind: EntityType) -> bool:
-    """Whether a name of a kind may mean an entity that is not called so yet."""
-    if record.kind == "person":
-        return _may_be_person(record, name, kind)
-    if record.kind == "thing" and half_of(name, record.name):
-        return kind in ("person", "thing")
-    return kind in _FIRM and record.kind in _FIRM and not keys(name, _FIRM[0]).isdisjoint(_filed(record))
-
-
-def _may_be_person(record: Record, name: str, kind: EntityType) -> bool:
-    if kind == "email":
-        return address_of(name, record.name)
-    if kind == "thing":
-        return fold(name) in fold(record.name).split() or half_of(record.name, name)
-    return kind == "person" and any(same_person(known, name) for known in (record.name, *record.aliases))
-
-
-def _filed(record: Record) -> frozenset[str]:
-    """Under what an organisation is filed for the whole of its names."""
-    return frozenset().union(*(keys(name, _FIRM[0]) for name in (record.name, *record.aliases)))
-
-
-def _enter(index: dict[str, list[str]], key: str, entity_id: str) -> bool:
+def _file(index: dict[str, list[str]], key: str, entity_id: str) -> bool:
     """File an id under a key; whether it was not there yet."""
     ids = index.setdefault(key, [])
     if entity_id in ids:
@@ -233,14 +295,10 @@ def _enter(index: dict[str, list[str]], key: str, entity_id: str) -> bool:
 
 def _rename(record: Record, name: str) -> None:
     """Another name: the fuller one of a person or an organisation is its own, the other an alias."""
-    ours, theirs = record.name.split(), name.split()
-    fuller = record.kind in ("person", "organisation") and len(theirs) > len(ours)
-    if record.kind == "person" and len(ours) == len(theirs) == 1:
+    own, other = record.name.split(), name.split()
+    fuller = record.kind in ("person", "organisation") and len(other) > len(own)
+    if record.kind == "person" and len(own) == len(other) == 1:
         fuller = len(name) > len(record.name) and is_short_for(fold(record.name), fold(name))
-    if "@" in record.name and record.kind == "person":
+    record.aliases.append(record.name if fuller else name)
+    if fuller:
         record.name = name
-    elif fuller:
-        record.aliases.append(record.name)
-        record.name = name
-    else:
-        record.aliases.append(name)

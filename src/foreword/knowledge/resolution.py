@@ -1,57 +1,139 @@
-"""Whom does a question mean? Names, short names and slips, pronouns, "the second one", "the CTO".
+"""Whom does a question mean? Names, short names and typing errors, pronouns, "the second one", "the CTO".
 
 Decides by what the registry knows: kinds, genders of given names, titles, and what was mentioned when. Every
-answer has a confidence, and where nothing fits there is none: silence beats a guess.
+answer has a confidence; where nothing fits there is no answer.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from foreword.knowledge.aliases import may_name_somebody
-from foreword.knowledge.referring import references
+from foreword.knowledge.claims import KIN, ROLE
+from foreword.knowledge.name_book import looks_like_full_name
 from foreword.text.words import STOPWORDS, fold
 from foreword.types import ResolvedEntity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from foreword.knowledge.referring import Reference
     from foreword.knowledge.registry import EntityRegistry
-    from foreword.types import DialogueState, Entity, EntityRelationship, EntityType
+    from foreword.types import DialogueState, Entity, EntityType
 
     Choice = tuple[Entity, float]
 
-EXACT, AKIN, SLIP = 0.95, 0.85, 0.65
-"""How sure a name makes: as it is known, as a form of it, with a typing error."""
+Way = Literal["he", "she", "they", "it", "there", "me", "ordinal", "role", "kind"]
 
-_ALONE, _AMONG = 0.8, 0.55
-"""How sure a description makes when one fits, and when it is the nearest of several."""
+EXACT, FORM, TYPING_ERROR = 0.95, 0.85, 0.65
+"""Confidence in a name: as it is known, as a form of it, with a typing error."""
 
-_JOINT = 0.7
-_GENDERED = {"he": "male", "she": "female"}
-_NOUN_GENDERS = {
-    "man": "male",
-    "guy": "male",
-    "boy": "male",
-    "woman": "female",
-    "girl": "female",
-    "lady": "female",
-}
-_KIN_FORMS = {"mom": "mother", "mum": "mother", "dad": "father", "kitten": "cat", "puppy": "dog"}
-_PLAIN_LETTERS = str.maketrans("łøđıðæœ", "lodidao")
+_ONLY_ONE, _NEAREST, _TOGETHER = 0.8, 0.55, 0.7
+"""Confidence in a description: one fits, it is the nearest of several, all of a group are meant."""
+
+_MAX_CHARACTERS_READ = 4_000
+_MAX_REFERENCES = 100
+_RECENT_TURNS = 6
+_LATEST_TURNS = 3
+_MIN_LETTERS_ONE_ERROR, _MIN_LETTERS_TWO_ERRORS = 5, 8
+_NEVER_IT: tuple[EntityType, ...] = ("person", "date", "email", "place")
+_NEVER_LISTED: tuple[EntityType, ...] = ("date", "version", "email")
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_TYPED_WITHOUT = str.maketrans("łøđıðæœ", "lodidao")
 """Letters that folding keeps, as they are typed by those who lack them."""
 
-_READ = 4_000
-"""How many characters of a question are read; a longer one is mostly something else."""
+_PRONOUNS: dict[str, Way] = {
+    **dict.fromkeys(("he", "him", "his", "himself"), "he"),
+    **dict.fromkeys(("she", "her", "hers", "herself"), "she"),
+    **dict.fromkeys(("they", "them", "their", "theirs", "themselves"), "they"),
+    **dict.fromkeys(("it", "its", "itself"), "it"),
+    **dict.fromkeys(("i", "me", "my", "mine", "myself"), "me"),
+    "there": "there",
+}
+_GENDERS = {
+    **dict.fromkeys(("he", "man", "guy", "boy"), "male"),
+    **dict.fromkeys(("she", "woman", "girl", "lady"), "female"),
+}
+_FIRM: tuple[EntityType, ...] = ("organisation", "thing")
+_TOOL: tuple[EntityType, ...] = ("thing", "code")
+_KINDS: dict[str, tuple[EntityType, ...]] = {
+    **dict.fromkeys(("file", "script", "document", "module"), ("file",)),
+    **dict.fromkeys(("ticket", "issue", "bug", "pr", "vulnerability"), ("ticket",)),
+    **dict.fromkeys(("link", "url", "page", "site", "website"), ("url",)),
+    **dict.fromkeys(("version", "release"), ("version",)),
+    **dict.fromkeys(("function", "method", "class", "variable", "constant", "option", "commit"), ("code",)),
+    **dict.fromkeys(("company", "firm", "organisation", "organization", "startup", "vendor"), _FIRM),
+    **dict.fromkeys(("university", "school", "bank", "college", "hospital", "agency", "institute"), _FIRM),
+    **dict.fromkeys(("city", "country", "place", "town", "island"), ("place",)),
+    **dict.fromkeys(("person", "man", "woman", "guy", "girl", "lady", "boy"), ("person",)),
+    **dict.fromkeys(("email", "e-mail", "address"), ("email",)),
+    **dict.fromkeys(("tool", "library", "framework", "database", "service", "product", "language"), _TOOL),
+    **dict.fromkeys(("project", "package"), ("thing",)),
+}
+_PLACES_IN_LIST = {
+    **dict.fromkeys(("first", "1st", "former"), 0),
+    **dict.fromkeys(("second", "2nd"), 1),
+    **dict.fromkeys(("third", "3rd"), 2),
+    **dict.fromkeys(("fourth", "4th"), 3),
+    **dict.fromkeys(("fifth", "5th"), 4),
+    **dict.fromkeys(("last", "latter", "final"), -1),
+}
+_ANY_KIND = ("one", "option", "choice", "candidate", "item", "thing", "alternative", "suggestion")
+_SAME_KIN = {"mom": "mother", "mum": "mother", "dad": "father", "kitten": "cat", "puppy": "dog"}
+_NOUN = "|".join(sorted({*_KINDS, *_ANY_KIND}, key=len, reverse=True))
 
-_NEAR_TURNS = 6
-_PLURAL_TURNS = 3
-_LEAST_SLIP, _LEAST_TWO_SLIPS = 5, 8
-_NEVER_IT: tuple[EntityType, ...] = ("person", "date", "email", "place")
-_UNLISTED: tuple[EntityType, ...] = ("date", "version", "email")
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_ORDINAL = re.compile(
+    rf"\bthe\s+(?P<order>{'|'.join(_PLACES_IN_LIST)})"
+    rf"(?:\s+(?P<noun>{_NOUN})\b|(?<=former)\b|(?<=latter)\b|(?=\s*(?:[.,;:?!)]|$|or\b|and\b)))",
+    re.IGNORECASE,
+)
+_KIND = re.compile(rf"\b(?:the|that|this)\s+(?P<noun>{_NOUN})\b(?!\s+of\b)", re.IGNORECASE)
+_ROLE = re.compile(
+    rf"""\b(?:the|our|my|your|that|this)\s+(?P<noun>{ROLE})
+      | \b(?:my|our)\s+(?:[a-z]{{3,10}}\s+)?(?P<kin>{KIN})\b(?!,?\s+(?-i:[A-Z]))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_PRONOUN = re.compile(rf"(?<![\w'’])(?:{'|'.join(_PRONOUNS)})(?![\w])(?!['’](?!s))", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A stretch of a question that refers to something said before, and what its words say of that."""
+
+    way: Way
+    text: str
+    start: int
+    end: int
+    noun: str = ""
+    place: int = 0
+    """Which of a list, from 0; negative from its end."""
+
+    @property
+    def kinds(self) -> tuple[EntityType, ...]:
+        """The kinds that its noun allows; empty for any."""
+        return () if self.noun in _ANY_KIND else _KINDS.get(self.noun, ())
+
+
+def find_references(query: str) -> list[Reference]:
+    """What refers in a question, in order, none inside another."""
+    found: list[Reference] = []
+    for one in _candidates(query):
+        if len(found) < _MAX_REFERENCES and not any(_overlap(one, other) for other in found):
+            found.append(one)
+    return sorted(found, key=lambda reference: reference.start)
+
+
+def _candidates(query: str) -> Iterator[Reference]:
+    for match in _ORDINAL.finditer(query):
+        place = _PLACES_IN_LIST[match["order"].lower()]
+        yield Reference("ordinal", match.group(), *match.span(), (match["noun"] or "").lower(), place)
+    for match in _ROLE.finditer(query):
+        yield Reference("role", match.group(), *match.span(), (match["noun"] or match["kin"]).lower())
+    for match in _KIND.finditer(query):
+        if match["noun"].lower() in _KINDS:
+            yield Reference("kind", match.group(), *match.span(), match["noun"].lower())
+    for match in _PRONOUN.finditer(query):
+        yield Reference(_PRONOUNS[match.group().lower()], match.group(), *match.span())
 
 
 class EntityResolver:
@@ -59,184 +141,143 @@ class EntityResolver:
 
     def __init__(self, registry: EntityRegistry) -> None:
         self._registry = registry
-        self._ways: dict[str, Callable[[Reference, Sequence[Entity]], list[Choice]]] = {
-            "he": self._person,
-            "she": self._person,
-            "they": self._several,
-            "it": self._object,
-            "there": self._place,
-            "ordinal": self._ordinal,
-            "role": self._role,
-            "kind": self._of_kind,
-        }
 
     def resolve(self, query: str, dialogue_state: DialogueState) -> list[ResolvedEntity]:
         """Whom and what a question means, in the order of its words; nothing for what nothing fits."""
-        query = query[:_READ]
-        found = self._names(query)
-        for reference in references(query):
-            if any(reference.start < one.end and one.start < reference.end for one in found):
+        query = query[:_MAX_CHARACTERS_READ]
+        found = self._resolve_names(query)
+        for reference in find_references(query):
+            if any(_overlap(reference, one) for one in found):
                 continue
             before = [self._registry.get(one.entity_id) for one in found if one.end <= reference.start]
-            named = [entity for entity in before if entity is not None]
-            if reference.way == "me":
-                chosen = self._speaker(dialogue_state)
-            elif reference.way == "kin":
-                chosen = self._kin(reference, dialogue_state)
-            else:
-                chosen = self._ways[reference.way](reference, named)
+            chosen = self._choose(reference, [one for one in before if one is not None], dialogue_state)
             found += [_resolved(entity, sure, reference.text, reference.start) for entity, sure in chosen]
         return sorted(found, key=lambda one: (one.start, one.end))
 
-    # Names ----------------------------------------------------------------------------------------------
+    def _choose(self, reference: Reference, before: Sequence[Entity], state: DialogueState) -> list[Choice]:
+        """Whom a reference means; `before` are those whom the question names before it."""
+        way = reference.way
+        if way == "me":
+            return self._speaker(state)
+        if way in _GENDERS:
+            return self._person(_GENDERS[way], [one for one in before if one.entity_type == "person"])
+        if way == "they":
+            return self._several([one for one in before if one.entity_type == "person"])
+        if way == "it":
+            return self._object([one for one in before if one.entity_type not in _NEVER_IT])
+        if way == "there":
+            places = [one for one in reversed(before) if one.entity_type == "place"]
+            return _nearest(places or self._recent(("place",)))
+        if way == "ordinal":
+            return self._ordinal(reference)
+        return self._role(reference.noun) if way == "role" else self._of_kind(reference)
 
-    def _names(self, query: str) -> list[ResolvedEntity]:
-        found = [
-            one for recognised in self._registry.recognise(query) for one in self._recognised(*recognised)
-        ]
+    # Names
+
+    def _resolve_names(self, query: str) -> list[ResolvedEntity]:
+        found = []
+        for text, start, entity in self._registry.recognise(query):
+            known = fold(text) in {fold(name) for name in (entity.canonical_name, *entity.aliases)}
+            found.append(_resolved(entity, EXACT if known else FORM, text, start))
         covered = bytearray(len(query))
         for one in found:
             covered[one.start : one.end] = b"1" * len(one.mention)
+        spellings = self._registry.spellings()
         for match in _WORD.finditer(query):
-            if not any(covered[match.start() : match.end()]):
-                word = match.group().removesuffix("'s").removesuffix("’s")
-                entity = self._slip(word, shouted=not query.islower())
-                if entity is not None:
-                    found.append(_resolved(entity, SLIP, word, match.start()))
+            if any(covered[match.start() : match.end()]):
+                continue
+            word = match.group().removesuffix("'s").removesuffix("’s")
+            if word.islower() and not query.islower():
+                continue  # a name without its capital, beside words that have theirs
+            meant = self._mistyped(fold(word), spellings)
+            if meant is not None:
+                found.append(_resolved(meant, TYPING_ERROR, word, match.start()))
         return found
 
-    def _recognised(self, text: str, start: int, entity: Entity) -> list[ResolvedEntity]:
-        """The one who is meant by a name; all who are called so, where they were last named together."""
-        word = fold(text)
-        if entity.entity_type == "person" and word != fold(entity.canonical_name):
-            people = [one for one in self._recent(("person",)) if word in fold(one.canonical_name).split()]
-            if len(people) > 1:
-                together = [one for one in people if one.last_mention == entity.last_mention]
-                return [_resolved(one, _AMONG, text, start) for one in together or [entity]]
-        return [_resolved(entity, EXACT if word in _names_of(entity) else AKIN, text, start)]
-
-    def _slip(self, word: str, *, shouted: bool) -> Entity | None:
-        """The one entity whose name is nearly this word; a word without a capital must lack it everywhere."""
+    def _mistyped(self, word: str, spellings: dict[str, str]) -> Entity | None:
+        """The one entity whose name is nearly this folded word."""
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
 
-        folded = fold(word)
-        if len(folded) < _LEAST_SLIP or folded in STOPWORDS or (shouted and word.islower()):
+        if len(word) < _MIN_LETTERS_ONE_ERROR or word in STOPWORDS:
             return None
-        most = 2 if len(folded) >= _LEAST_TWO_SLIPS else 1
-        near = process.extract(
-            folded, self._registry.names(), scorer=OSA.distance, score_cutoff=most, limit=2
-        )
+        most = 2 if len(word) >= _MIN_LETTERS_TWO_ERRORS else 1
+        near = process.extract(word, list(spellings), scorer=OSA.distance, score_cutoff=most, limit=2)
         if not near or (len(near) > 1 and near[0][1] == near[1][1]):
             return None
         name = near[0][0]
-        if name[:1].translate(_PLAIN_LETTERS) != folded[0].translate(_PLAIN_LETTERS):
-            return None
-        called = self._registry.named(name)
-        return called[0] if called else self._by_part(name)
+        same_start = name[:1].translate(_TYPED_WITHOUT) == word[0].translate(_TYPED_WITHOUT)
+        return self._registry.get(spellings[name]) if same_start else None
 
-    def _by_part(self, name: str) -> Entity | None:
-        """The latest person with such a word in their name."""
-        people = (one for one in reversed(self._registry.entities()) if one.entity_type == "person")
-        return next((one for one in people if name in fold(one.canonical_name).split()), None)
-
-    # Pronouns -------------------------------------------------------------------------------------------
+    # Pronouns
 
     def _speaker(self, state: DialogueState) -> list[Choice]:
         """The user, when there is one of them and the name is known."""
         names = {turn.name for turn in state.turns if turn.role == "user"}
         known = self._registry.speaker(names.pop() or "user") if len(names) == 1 else None
-        return [(known, _ALONE)] if known else []
+        return [(known, _ONLY_ONE)] if known else []
 
-    def _person(self, reference: Reference, named: Sequence[Entity]) -> list[Choice]:
-        wanted = _GENDERED[reference.way]
-        return self._nearest_person(wanted, [one for one in named if one.entity_type == "person"])
-
-    def _nearest_person(self, wanted: str, named: Sequence[Entity]) -> list[Choice]:
+    def _person(self, gender: str, before: Sequence[Entity]) -> list[Choice]:
         """The nearest whose given name says so; else the nearest of whom nothing is known."""
-        inside = [one for one in named if self._registry.gender(one.id) in (wanted, "")]
+        inside = [one for one in before if self._registry.gender(one.id) in (gender, "")]
         if inside:
-            return [(inside[-1], _ALONE)]
+            return [(inside[-1], _ONLY_ONE)]
         people = self._recent(("person",))
-        for gender, sure in ((wanted, _ALONE), ("", _AMONG)):
-            fitting = [one for one in people if self._registry.gender(one.id) == gender]
+        for wanted, sure in ((gender, _ONLY_ONE), ("", _NEAREST)):
+            fitting = [one for one in people if self._registry.gender(one.id) == wanted]
             if fitting:
-                return [(fitting[0], sure if len(fitting) == 1 else _AMONG)]
-        unlisted = [one for one in self._recent(("thing",)) if may_name_somebody(one.canonical_name)]
-        return [(unlisted[0], _AMONG)] if len(unlisted) == 1 else []
+                return [(fitting[0], sure if len(fitting) == 1 else _NEAREST)]
+        unlisted = [one for one in self._recent(("thing",)) if looks_like_full_name(one.canonical_name)]
+        return [(unlisted[0], _NEAREST)] if len(unlisted) == 1 else []
 
-    def _several(self, _: Reference, named: Sequence[Entity]) -> list[Choice]:
+    def _several(self, before: Sequence[Entity]) -> list[Choice]:
         """Those who were named together last; else the nearest organisation; else one person."""
-        people = [one for one in named if one.entity_type == "person"]
-        firms = self._recent(("organisation",), _PLURAL_TURNS)
-        for group in [people, *self._groups(("person",), _PLURAL_TURNS)]:
+        for group in [before, *self._groups(("person",), _LATEST_TURNS)]:
             if len(group) > 1:
-                return [(one, _JOINT) for one in group]
+                return [(one, _TOGETHER) for one in group]
+        firms = self._recent(("organisation",), _LATEST_TURNS)
         if firms:
-            return [(firms[0], _ALONE if len(firms) == 1 else _AMONG)]
-        alone = people or self._recent(("person",), _PLURAL_TURNS)
-        return [(alone[0], _AMONG)] if len(alone) == 1 else []
+            return _nearest(firms)
+        people = before or self._recent(("person",), _LATEST_TURNS)
+        return [(people[0], _NEAREST)] if len(people) == 1 else []
 
-    def _object(self, _: Reference, named: Sequence[Entity]) -> list[Choice]:
-        inside = [one for one in named if one.entity_type not in _NEVER_IT]
-        if inside:
-            return [(inside[-1], _JOINT)]
-        return _nearest([one for one in self._recent((), _PLURAL_TURNS) if one.entity_type not in _NEVER_IT])
+    def _object(self, before: Sequence[Entity]) -> list[Choice]:
+        if before:
+            return [(before[-1], _TOGETHER)]
+        recent = self._recent((), _LATEST_TURNS)
+        return _nearest(one for one in recent if one.entity_type not in _NEVER_IT)
 
-    def _place(self, _: Reference, named: Sequence[Entity]) -> list[Choice]:
-        inside = [one for one in named if one.entity_type == "place"]
-        return _nearest(inside[::-1] or self._recent(("place",)))
+    # Descriptions
 
-    # Descriptions ---------------------------------------------------------------------------------------
-
-    def _ordinal(self, reference: Reference, named: Sequence[Entity]) -> list[Choice]:
+    def _ordinal(self, reference: Reference) -> list[Choice]:
         """One of those that were named together last, by its place among them."""
-        del named
         needed = reference.place + 1 if reference.place >= 0 else 2
-        for group in self._groups(reference.kinds, _NEAR_TURNS):
+        for group in self._groups(reference.kinds, _RECENT_TURNS):
             if len(group) >= max(2, needed):
-                return [(group[reference.place], _ALONE)]
-        only = self._recent(reference.kinds) if reference.kinds and reference.place == -1 else []
-        return _nearest(only)
+                return [(group[reference.place], _ONLY_ONE)]
+        return _nearest(self._recent(reference.kinds)) if reference.kinds and reference.place == -1 else []
 
-    def _role(self, reference: Reference, named: Sequence[Entity]) -> list[Choice]:
-        del named
-        fitting = [
-            one
-            for one in reversed(self._registry.entities())
-            if one.entity_type == "person" and fold(one.attributes.get("title", "")) == fold(reference.noun)
-        ]
-        return _nearest(fitting)
+    def _role(self, noun: str) -> list[Choice]:
+        """Somebody by their title, or by what they are to the speaker; of several relatives, none."""
+        noun = _SAME_KIN.get(fold(noun), fold(noun))
+        people = list(reversed(self._registry.entities()))
+        titled = [one for one in people if fold(one.attributes.get("title", "")) == noun]
+        kin = [one for one in people if _kin_of(one) == noun]
+        return _nearest(titled) if titled or len(kin) != 1 else _nearest(kin)
 
-    def _kin(self, reference: Reference, state: DialogueState) -> list[Choice]:
-        """Whom somebody called so; theirs who asks, where that is told, and nobody's where it is not."""
-        noun = _kin_form(reference.noun)
-        owners = {
-            one.id: {told.target_id for told in self._registry.relationships(one.id) if _is_kin(told, noun)}
-            for one in self._registry.entities()
-            if _kin_form(one.attributes.get("relation", "")) == noun
-        }
-        asking = {entity.id for entity, _ in self._speaker(state)}
-        theirs = [one for one, whose in owners.items() if whose & asking]
-        if not theirs and len(set().union(*owners.values())) > 1:
-            return []
-        found = (self._registry.get(one) for one in reversed(theirs or list(owners)))
-        return _nearest(one for one in found if one is not None)
-
-    def _of_kind(self, reference: Reference, named: Sequence[Entity]) -> list[Choice]:
+    def _of_kind(self, reference: Reference) -> list[Choice]:
         """The nearest of a kind, first one whose name has the noun in it; of several mere things, none."""
-        del named
-        if reference.noun in _NOUN_GENDERS:
-            return self._nearest_person(_NOUN_GENDERS[reference.noun], ())
+        if reference.noun in _GENDERS:
+            return self._person(_GENDERS[reference.noun], ())
         recent = self._recent(reference.kinds)
-        said = [one for one in recent if reference.noun in fold(one.canonical_name)]
-        fitting = said or [one for one in recent if one.entity_type == reference.kinds[0]] or recent
-        vague = "thing" in reference.kinds and not said and len(fitting) > 1
+        with_noun = [one for one in recent if reference.noun in fold(one.canonical_name)]
+        fitting = with_noun or [one for one in recent if one.entity_type == reference.kinds[0]] or recent
+        vague = "thing" in reference.kinds and not with_noun and len(fitting) > 1
         return [] if vague else _nearest(fitting)
 
-    # What was mentioned ---------------------------------------------------------------------------------
+    # What was mentioned
 
-    def _recent(self, kinds: Sequence[EntityType], turns: int = _NEAR_TURNS) -> list[Entity]:
+    def _recent(self, kinds: Sequence[EntityType], turns: int = _RECENT_TURNS) -> list[Entity]:
         """What the last turns mention, the latest first, each once; with `kinds`, only of these."""
         trail = self._registry.trail()
         latest = trail[-1].turn if trail else 0
@@ -250,29 +291,25 @@ class EntityResolver:
         recent = {entity.id: entity for entity in self._recent(kinds, turns)}
         for seen in self._registry.trail():
             entity = recent.get(seen.entity_id)
-            if entity is not None and entity.entity_type not in _UNLISTED:
+            if entity is not None and entity.entity_type not in _NEVER_LISTED:
                 groups.setdefault((-seen.turn, entity.entity_type), {})[entity.id] = entity
         ordered = sorted(groups.items(), key=lambda item: (item[0][0], -len(item[1])))
         return [list(group.values()) for _, group in ordered]
 
 
+def _overlap(one: Reference, other: Reference | ResolvedEntity) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
 def _nearest(fitting: Iterable[Entity]) -> list[Choice]:
-    """The first, surer when it is the only one; nothing when there is none."""
+    """The first, with more confidence when it is the only one; nothing when there is none."""
     found = list(fitting)
-    return [(found[0], _ALONE if len(found) == 1 else _AMONG)] if found else []
+    return [(found[0], _ONLY_ONE if len(found) == 1 else _NEAREST)] if found else []
 
 
-def _kin_form(noun: str) -> str:
-    folded = fold(noun)
-    return _KIN_FORMS.get(folded, folded)
-
-
-def _is_kin(told: EntityRelationship, noun: str) -> bool:
-    return _kin_form(told.relation.removesuffix(" of")) == noun
-
-
-def _names_of(entity: Entity) -> set[str]:
-    return {fold(name) for name in (entity.canonical_name, *entity.aliases)}
+def _kin_of(entity: Entity) -> str:
+    relation = entity.attributes.get("relation", "")
+    return _SAME_KIN.get(relation, relation)
 
 
 def _resolved(entity: Entity, sure: float, text: str, start: int) -> ResolvedEntity:

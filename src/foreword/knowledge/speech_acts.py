@@ -1,7 +1,7 @@
-"""What a turn does: asks, promises, agrees, thanks… told by its cues and its form.
+"""What a turn does: asks, promises, agrees, thanks… by the wording and the form of its beginning.
 
-Knows English wordings; the first that fits decides, from the telling to the plain. Irony and hints are not
-heard. Reads the beginning of a long turn only.
+English only. The acts are tried in order, from the most specific wording to the plainest, and the first that
+fits decides. Irony and hints are not understood.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from foreword.types import SpeechAct
 
-_READ = 400
-_FEW_WORDS = 4
+_MAX_CHARACTERS_READ = 400
+_MAX_WORDS_OF_A_YES = 3
 _FLAGS = re.IGNORECASE | re.VERBOSE
 
 _IMPERATIVE = (
@@ -67,7 +67,7 @@ _CUES: Mapping[SpeechAct, str] = {
         | ^(?:works\ for\ me|makes\ sense|deal|fine\ (?:by|with)\ me|lgtm|good\ idea|of\ course|exactly
             |absolutely|definitely|certainly|indeed|perfect)\b""",
 }
-_ORDER = tuple((act, re.compile(cue, _FLAGS)) for act, cue in _CUES.items())
+_PATTERNS = tuple((act, re.compile(cue, _FLAGS)) for act, cue in _CUES.items())
 _GREETING = re.compile(
     r"(?:hello|hi|hey|howdy|greetings|good\ (?:morning|afternoon|evening|day)|welcome(?:\ back)?)\b"
     r"(?:\ (?:there|everyone|everybody|all|again|team|folks|guys))?"
@@ -84,23 +84,7 @@ _ASKS = re.compile(
             |anyone|someone)\b""",
     _FLAGS,
 )
-_ORDERED = re.compile(r"\b(?:please|pls|plz)\b|\b(?:can|could|would|will)\ you\b(?!\ like)", _FLAGS)
-
-_TOLD: Mapping[SpeechAct, str] = {
-    "statement": "says",
-    "question": "asks",
-    "answer": "answers",
-    "request": "asks for",
-    "suggestion": "suggests",
-    "decision": "decides",
-    "promise": "promises",
-    "agreement": "agrees",
-    "refusal": "declines",
-    "correction": "corrects",
-    "greeting": "greets",
-    "thanks": "gives thanks",
-    "apology": "apologises",
-}
+_ASKS_FOR_ACTION = re.compile(r"\b(?:please|pls|plz)\b|\b(?:can|could|would|will)\ you\b(?!\ like)", _FLAGS)
 
 
 def speech_act(text: str, after: SpeechAct | None = None) -> SpeechAct | None:
@@ -108,16 +92,11 @@ def speech_act(text: str, after: SpeechAct | None = None) -> SpeechAct | None:
 
     `after` is what the turn before it did: what is merely stated or affirmed after a question is an answer.
     """
-    said = " ".join(text[:_READ].split())
+    said = " ".join(text[:_MAX_CHARACTERS_READ].split())
     if not any(map(str.isalnum, said)):
         return None
     act = _act(said)
     return "answer" if after == "question" and act in ("statement", "agreement") else act
-
-
-def short_description(act: SpeechAct) -> str:
-    """A verb for a summary: `asks`, `promises`, `gives thanks`."""
-    return _TOLD[act]
 
 
 def _act(said: str) -> SpeechAct:
@@ -127,25 +106,25 @@ def _act(said: str) -> SpeechAct:
         return _act(rest) if any(map(str.isalnum, rest)) and not _GREETING.match(rest) else "greeting"
     affirmed = _YES.match(said)
     if affirmed and affirmed.end() < len(said) and not _is_question(said):
-        return _affirmed(said[affirmed.end() :])
+        return _act_after_yes(said[affirmed.end() :])
     if affirmed and affirmed.end() == len(said):
         return "agreement"
-    for act, cue in _ORDER:
-        if cue.search(said) and not (act in ("promise", "request", "refusal") and _merely_asks(said)):
+    for act, cue in _PATTERNS:
+        if cue.search(said) and not (act in ("promise", "request", "refusal") and _only_asks(said)):
             return act
     return "question" if _is_question(said) else "statement"
 
 
-def _affirmed(rest: str) -> SpeechAct:
+def _act_after_yes(rest: str) -> SpeechAct:
     """What a turn does that begins with yes: what the rest does, if that is more than to go on saying yes."""
     act = _act(rest)
-    return "agreement" if act == "statement" or len(rest.split()) <= _FEW_WORDS - 1 else act
+    return "agreement" if act == "statement" or len(rest.split()) <= _MAX_WORDS_OF_A_YES else act
 
 
 def _is_question(said: str) -> bool:
     return said.rstrip(")\"'”").endswith("?") or bool(_ASKS.match(said))
 
 
-def _merely_asks(said: str) -> bool:
+def _only_asks(said: str) -> bool:
     """Whether what looks like an order or a promise is put as a question, and asks for nothing to be done."""
-    return _is_question(said) and not _ORDERED.search(said)
+    return _is_question(said) and not _ASKS_FOR_ACTION.search(said)

@@ -1,7 +1,7 @@
 """What a workspace is about: the names and terms that come back, session after session.
 
-Counts, and does not cluster: a term that several sessions share, lately, is a topic. Knows files, code names,
-proper names and short runs of plain words; takes the longest name that the same items share.
+Counts, and does not cluster: a term that several recent sessions share is a topic. Knows files, code names,
+proper names and short runs of plain words; of the names that the same items share it takes the longest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from foreword.knowledge.sentences import SMALL_TALK
+from foreword.knowledge.sentence_weights import SMALL_TALK
 from foreword.text.words import STOPWORDS, fold
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from foreword.types import Item
 
-MOST_TOPICS = 5
+MAX_TOPICS = 5
 _HALF_LIFE_DAYS = 30.0
-_READ = 1_000
-_MOST_OCCURRENCES = 60
-_SAME_ITEMS = 0.6
-_FEW_ITEMS, _USUAL_SHARE = 5, 0.03
-_SHAPE_WORTH = (0.6, 1.2, 1.5, 1.5)
-"""A plain word says least; then a name, a file or a piece of code; then two words, then three."""
+_MAX_ITEM_CHARACTERS = 1_000
+_MAX_TOPIC_ITEMS = 60
+_SAME_TOPIC_SHARE = 0.6
+_USUAL_ITEMS, _USUAL_SHARE = 5, 0.03
+_SIZE_WEIGHTS = (0.6, 1.2, 1.5, 1.5)
+"""Weights by size: a plain word; a name, a file or a piece of code; two words; three words."""
 
 _TOKEN = re.compile(
     r"""(?P<skip>https?://\S+ | (?<![\w.+-])[\w.+-]{1,64}@[\w.-]+ | \[redacted:[^\]]*\]
@@ -42,7 +42,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_PLAIN_WORDS = (
+_COMMON_WORDS = (
     "abandoned action confirmed falsified goal hypothesis lesson outcome prediction surprise "
     "able absolutely add added adding adds agent agreed allow already always amazing another anything april "
     "args around ask asked asking assistant async august await away awesome back bad bash beautiful begin "
@@ -70,7 +70,7 @@ _PLAIN_WORDS = (
     "usually value values var version via wait wants warning wednesday week weeks whole without wonderful "
     "work working works wow write wrong wrote year years yesterday yet"
 )
-_PLAIN = frozenset(_PLAIN_WORDS.split())
+_COMMON = frozenset(_COMMON_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Topic:
 
 @dataclass(slots=True)
 class _Term:
-    """Where a term was met: its spellings, its items by place, and the sessions they belong to."""
+    """A term: its spellings, the places of its items, and its sessions with how recent each is (0 to 1)."""
 
     size: int
     spellings: Counter[str] = field(default_factory=Counter)
@@ -94,36 +94,36 @@ class _Term:
     score: float = 0.0
 
 
-def topics(items: Sequence[Item], now: datetime, most: int = MOST_TOPICS) -> tuple[Topic, ...]:
-    """The topics of these items, surest first.
+def find_topics(items: Sequence[Item], now: datetime, max_topics: int = MAX_TOPICS) -> tuple[Topic, ...]:
+    """At most `max_topics` topics of these items, surest first.
 
     A topic stands in at least two sessions; where there is only one session, in at least three items. A
-    session that is long ago counts for less. What the web said is not counted: a page could name a topic.
+    session counts for less the longer it is ago. What the web said is not counted: a page could name a topic.
     """
     items = [item for item in items if item.superseded_by is None and item.source.trust != "web"]
-    terms = _terms(items, now)
+    terms = _count_terms(items, now)
     sessions = {_session(item) for item in items}
     for term in terms.values():
         term.score = _score(term, len(items), len(sessions))
     ranked = sorted(
         (term for term in terms.values() if term.score > 0), key=lambda t: (-t.score, -t.size, _name(t))
     )
-    return tuple(_topic(term, items) for term in _distinct(ranked, most))
+    return tuple(_topic(term, items) for term in _drop_overlapping(ranked, max_topics))
 
 
-def _terms(items: Sequence[Item], now: datetime) -> dict[str, _Term]:
+def _count_terms(items: Sequence[Item], now: datetime) -> dict[str, _Term]:
     terms: dict[str, _Term] = {}
     for place, item in enumerate(items):
-        freshness = 0.5 ** (max(0.0, (now - item.created_at).total_seconds()) / 86_400 / _HALF_LIFE_DAYS)
+        recency = 0.5 ** (max(0.0, (now - item.created_at).total_seconds()) / 86_400 / _HALF_LIFE_DAYS)
         about = f"{item.metadata.get('file', '')}\n" if item.metadata.get("file") else ""
-        for key, spelling, size in _named(f"{about}{item.text[:_READ]}"):
+        for key, spelling, size in _find_terms(f"{about}{item.text[:_MAX_ITEM_CHARACTERS]}"):
             term = terms.setdefault(key, _Term(size))
             term.size = max(size, term.size)
             term.spellings[spelling] += 1
             if not term.places or term.places[-1] != place:
                 term.places.append(place)
             session = _session(item)
-            term.sessions[session] = max(freshness, term.sessions.get(session, 0.0))
+            term.sessions[session] = max(recency, term.sessions.get(session, 0.0))
     return terms
 
 
@@ -132,39 +132,39 @@ def _session(item: Item) -> str:
     return item.session or f"day {item.created_at.date()}"
 
 
-def _named(text: str) -> Iterator[tuple[str, str, int]]:
+def _find_terms(text: str) -> Iterator[tuple[str, str, int]]:
     """The terms of a text: key, spelling, and how many words it has; 0 words for a plain one.
 
-    The capital at the beginning of a sentence tells nothing, so it goes.
+    A capital at the beginning of a sentence says nothing and is dropped.
     """
     run: list[str] = []
-    begins, fresh = True, True  # whether the run begins a sentence, and whether the next word does
+    run_starts, next_starts = True, True  # whether the run, and the next word, begin a sentence
     for match in _TOKEN.finditer(text):
         shape = match.lastgroup or ""
         value = match.group(shape)
-        if shape == "word" and _says_something(value):
-            begins = begins if run else fresh
+        if shape == "word" and _is_content_word(value):
+            run_starts = run_starts if run else next_starts
             run.append(value)
-            fresh = False
+            next_starts = False
             continue
-        yield from _runs(run, begins=begins)
-        run, fresh = [], shape == "stop" and value[0] in ".!?\n#"
+        yield from _phrases(run, starts_sentence=run_starts)
+        run, next_starts = [], shape == "stop" and value[0] in ".!?\n#"
         if shape == "file":
             name = "/".join(value.strip("/~").split("/")[-2:])
             yield fold(name), name, 1
         elif shape == "code":
             yield fold(value), value, 1
-    yield from _runs(run, begins=begins)
+    yield from _phrases(run, starts_sentence=run_starts)
 
 
-def _says_something(word: str) -> bool:
+def _is_content_word(word: str) -> bool:
     plain = fold(word)
-    return len(plain) > 2 and plain not in STOPWORDS and plain not in SMALL_TALK and plain not in _PLAIN
+    return len(plain) > 2 and plain not in STOPWORDS and plain not in SMALL_TALK and plain not in _COMMON
 
 
-def _runs(run: list[str], *, begins: bool) -> Iterator[tuple[str, str, int]]:
-    """Every stretch of one to three words in a run of telling words that could be the name of something."""
-    if begins and run and run[0].istitle() and not (len(run) > 1 and run[1].istitle()):
+def _phrases(run: list[str], *, starts_sentence: bool) -> Iterator[tuple[str, str, int]]:
+    """Every one to three words in a row, of a run of content words, that could be the name of something."""
+    if starts_sentence and run and run[0].istitle() and not (len(run) > 1 and run[1].istitle()):
         run = [run[0].lower(), *run[1:]]
     for size in (1, 2, 3):
         for start in range(len(run) - size + 1):
@@ -179,40 +179,39 @@ def _singular(word: str) -> str:
     """A word without the s of its plural, so that `retry` and `retries` are one term."""
     if word.endswith("ies") and len(word) > 5:
         return f"{word[:-3]}y"
-    return (
-        word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 4 else word
-    )
+    is_plural = word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 4
+    return word[:-1] if is_plural else word
 
 
 def _score(term: _Term, items: int, sessions: int) -> float:
-    """How good a topic a term is: surely met again, and not what everything here is about anyway."""
+    """How good a topic a term is: it comes back, and is not what everything here is about; 0 when none."""
     single = sessions < 2
     if len(term.places) < (3 if single else 2) or (not single and len(term.sessions) < 2):
         return 0.0
-    usual = max(_FEW_ITEMS, items * _USUAL_SHARE)
+    usual = max(_USUAL_ITEMS, items * _USUAL_SHARE)
     special = min(1.0, math.sqrt(usual / len(term.places)))
-    return _confidence(term) * special * _SHAPE_WORTH[term.size]
+    return _confidence(term) * special * _SIZE_WEIGHTS[term.size]
 
 
 def _confidence(term: _Term) -> float:
-    """From 0 to 1: how many sessions, as far as they are fresh, and a little for how many items."""
+    """From 0 to 1: how many sessions, the recent ones more, and a little for how many items."""
     evidence = sum(term.sessions.values()) + 0.05 * min(len(term.places), 10)
     return evidence / (evidence + 1)
 
 
-def _distinct(ranked: list[_Term], most: int) -> Iterable[_Term]:
+def _drop_overlapping(ranked: list[_Term], max_terms: int) -> Iterable[_Term]:
     """The best terms, none of which is part of another or stands in the same items under another name."""
     chosen: list[_Term] = []
     for term in ranked:
-        if len(chosen) == most:
+        if len(chosen) == max_terms:
             break
-        if not any(_same(term, other) for other in chosen):
-            chosen.append(_fuller(term, ranked))
+        if not any(_is_same_topic(term, other) for other in chosen):
+            chosen.append(_longest_name(term, ranked))
     return chosen
 
 
-def _fuller(term: _Term, ranked: list[_Term]) -> _Term:
-    """The longest name that nearly all of the term's items share."""
+def _longest_name(term: _Term, ranked: list[_Term]) -> _Term:
+    """The longer term that nearly all of a term's items share; the term itself when there is none."""
     words = set(fold(_name(term)).split())
     for other in sorted(ranked, key=lambda other: -other.size):
         longer = other.size > term.size and words < set(fold(_name(other)).split())
@@ -221,15 +220,15 @@ def _fuller(term: _Term, ranked: list[_Term]) -> _Term:
     return term
 
 
-def _same(term: _Term, other: _Term) -> bool:
+def _is_same_topic(term: _Term, other: _Term) -> bool:
     one, two = set(fold(_name(term)).split()), set(fold(_name(other)).split())
     shared = len(set(term.places) & set(other.places))
     small = min(len(term.places), len(other.places))
-    return bool(one & two) or (shared >= _SAME_ITEMS * small and min(term.size, other.size) < 2)
+    return bool(one & two) or (shared >= _SAME_TOPIC_SHARE * small and min(term.size, other.size) < 2)
 
 
 def _name(term: _Term) -> str:
-    """The spelling met most often."""
+    """The most frequent spelling."""
     return min(term.spellings, key=lambda spelling: (-term.spellings[spelling], spelling))
 
 
@@ -240,6 +239,6 @@ def _topic(term: _Term, items: Sequence[Item]) -> Topic:
     return Topic(
         name=_name(term),
         confidence=round(_confidence(term), 3),
-        items=tuple(item.id for item in mentioned[:_MOST_OCCURRENCES]),
+        items=tuple(item.id for item in mentioned[:_MAX_TOPIC_ITEMS]),
         last_seen=mentioned[0].created_at,
     )

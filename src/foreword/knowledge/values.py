@@ -1,9 +1,10 @@
-"""Values: what many experiences have in common, in the words of whoever saw it.
+"""Values: what many experiences have in common, in the words of whoever proposes it.
 
 Experiences that are alike on an axis form clusters. A value is a sentence somebody proposes for a cluster; it
-is kept if it lies as near to the middle of what the members say there as they usually do themselves: in
-cosine distance, the mean and half a deviation at most. Sentences are compared with sentences, since a maxim
-is far from every whole story. Clusters are worked out when asked for and kept nowhere.
+is kept if it is as near to the middle of the members' own sentences as they usually are themselves: in cosine
+distance, at most the mean and half a deviation. Sentences are compared with sentences, since a maxim is far
+from every whole story. Clusters are worked out when asked for and not stored. The only module that knows
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -15,11 +16,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from foreword.errors import EmbeddingError, MissingExtra, ValidationError
-from foreword.knowledge import axes, clusters
-from foreword.knowledge.experience import one_of, said
+from foreword.knowledge.axes import AXES, axis_text, gist
+from foreword.knowledge.experience import check_choice, check_text
 from foreword.knowledge.experiences import Experiences
-from foreword.knowledge.topics import MOST_TOPICS, Topic, topics
-from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, named, whole
 from foreword.store.base import KnownVectors
 from foreword.types import Filters, Item, Source
@@ -28,23 +27,30 @@ if TYPE_CHECKING:
     import builtins
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
     from foreword.knowledge.experience import Experience
     from foreword.spaces.base import VectorSpace
 
-_log = get_logger("foreword.values")
+MIN_EXPERIENCES = 20
+"""At least this many experiences on an axis are clustered; what fewer have in common may be chance."""
 
-FEWEST = 20
-"""With fewer experiences than this on an axis, what they seem to have in common is chance."""
+MIN_CLUSTER_SIZE = 5
+"""At least this many experiences form a cluster."""
 
-MOST = 4_000
-"""So many are compared with each other, the newest; that takes a second, and a third of a gigabyte."""
+_MAX_EXPERIENCES = 4_000
+"""At most this many, the newest, are compared; that takes a second, and a third of a gigabyte."""
 
-_MOST_TEXT = 2_000
-_MOST_VALUES = 10_000
-_MOST_COMPARED = 64
-_MOST_KNOWN = 16
+_MIN_SAMPLES = 3
+_MAX_DEVIATIONS = 0.5
+_MAX_VALUE_CHARACTERS = 2_000
+_MAX_CLUSTER_ID_CHARACTERS = 200
+_MAX_VALUES = 10_000
+_MAX_COMPARED_MEMBERS = 64
+_MAX_CACHED_CLUSTERINGS = 16
 _ROUNDING = 0.001
 _AGENT = Source("agent", "agent")
 
@@ -56,18 +62,18 @@ class Cluster:
     id: str
     axis: Axis
     members: tuple[str, ...]
-    centre: clusters.Centre
+    centre: Centre
     confidence: float
 
     @property
     def size(self) -> int:
-        """How many experiences are alike."""
+        """How many experiences it has."""
         return len(self.members)
 
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """What the experiences of a workspace have in common on an axis; without clusters when they are few."""
+    """The clusters of a workspace on an axis, none when its experiences there are few."""
 
     axis: Axis
     experiences: int
@@ -75,13 +81,13 @@ class Clustering:
 
     @property
     def enough(self) -> bool:
-        """Whether there are experiences enough to look for clusters."""
-        return self.experiences >= FEWEST
+        """Whether there are enough experiences to look for clusters."""
+        return self.experiences >= MIN_EXPERIENCES
 
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """An experience where it lies on an axis."""
+    """An experience and its vector on an axis."""
 
     item: Item
     experience: Experience
@@ -89,29 +95,29 @@ class _Point:
 
 
 @dataclass(frozen=True, slots=True)
-class _Grouped:
-    """A clustering, and the points of each of its clusters, the most typical first."""
+class _ClusteringWithPoints:
+    """A clustering, and the points of each of its clusters by id, the most typical first."""
 
     clustering: Clustering
     points: Mapping[str, Sequence[_Point]]
 
 
 class Values:
-    """Finds clusters, and keeps what is said of them. Safe to share between threads."""
+    """Finds clusters, and keeps the values that are proposed for them. Safe to share between threads."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._experiences = Experiences(engine)
-        self._known: OrderedDict[tuple[str, str], tuple[object, _Grouped]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], tuple[object, _ClusteringWithPoints]] = OrderedDict()
         self._lock = threading.Lock()
 
     def clusters(self, workspace: str, axis: str = "full") -> Clustering:
         """The clusters of an axis, numbered by their oldest members; worked out anew after a change."""
-        return self._grouped(workspace, one_of("axis", axis, axes.AXES)).clustering
+        return self._cluster(workspace, check_choice("axis", axis, AXES)).clustering
 
     def members(self, workspace: str, cluster_id: str) -> builtins.list[Experience]:
         """The experiences of a cluster, the most typical first."""
-        return [point.experience for point in self._points(workspace, cluster_id)[1]]
+        return [point.experience for point in self._find_cluster(workspace, cluster_id)[1]]
 
     def propose(
         self,
@@ -121,10 +127,10 @@ class Values:
         by: Source = _AGENT,
         session: str | None = None,
     ) -> Item:
-        """Keep a value for a cluster, if it speaks for it; else the error says by how much it does not."""
-        text = said("the value", text, _MOST_TEXT)
-        cluster, points = self._points(workspace, cluster_id)
-        away = self._distance(text, cluster, points)
+        """Keep a value for a cluster; ValidationError, with the distances, when it is too far from it."""
+        text = check_text("the value", text, _MAX_VALUE_CHARACTERS)
+        cluster, points = self._find_cluster(workspace, cluster_id)
+        distance = self._check_distance(text, cluster, points)
         item = Item(
             text=text,
             workspace=workspace,
@@ -137,104 +143,84 @@ class Values:
                 "axis": cluster.axis,
                 "cluster_id": cluster.id,
                 "cluster_size": cluster.size,
-                "similarity_to_centroid": round(1.0 - away, 4),
+                "similarity_to_centroid": round(1.0 - distance, 4),
                 "members": list(cluster.members),
                 "derived_from": sorted({point.item.source.name for point in points}),
             },
         )
         return self._engine.remember_all([item], workspace)[0]
 
-    def _distance(self, text: str, cluster: Cluster, points: Sequence[_Point]) -> float:
-        """How far a text is from what the members of a cluster say; an error when that is too far."""
-        typical = points[:_MOST_COMPARED]
-        said_there = [axes.gist(cluster.axis, point.experience) for point in typical]
-        vectors = self._encoder().embed_items([Item(one, "") for one in (text, *said_there)])
-        middle = clusters.centre(vectors[1:], [point.experience.weight for point in typical])
-        away = clusters.distance(vectors[0], middle.vector)
-        if away > middle.reach + _ROUNDING:
+    def _check_distance(self, text: str, cluster: Cluster, points: Sequence[_Point]) -> float:
+        """The distance of a text from the middle of the members' gists; ValidationError if it is too far."""
+        typical = points[:_MAX_COMPARED_MEMBERS]
+        gists = [gist(cluster.axis, point.experience) for point in typical]
+        vectors = self._encoder().embed_items([Item(one, "") for one in (text, *gists)])
+        centre = find_centre(vectors[1:], [point.experience.weight for point in typical])
+        distance = cosine_distance(vectors[0], centre.vector)
+        if distance > centre.max_distance + _ROUNDING:
             raise ValidationError(
-                f"the value is too far from {cluster.id}: its distance to the middle is {away:.3f}, and the "
-                f"most is {middle.reach:.3f} (the members' mean {middle.mean:.3f} and half of their "
-                f"deviation {middle.deviation:.3f}); say it as they do: {said_there[0][:120]!r}"
+                f"the value is too far from {cluster.id}: its distance to the middle is {distance:.3f}, and "
+                f"the most is {centre.max_distance:.3f} (the members' mean {centre.mean:.3f} and half of "
+                f"their deviation {centre.deviation:.3f}); say it as they do: {gists[0][:120]!r}"
             )
-        return away
+        return distance
 
     def list(self, workspace: str, axis: str | None = None, limit: int = 50) -> builtins.list[Item]:
-        """The values that stand, the newest first."""
+        """The values that are not superseded, the newest first."""
         whole("limit", limit, 1, MAX_LIMIT)
-        chosen = None if axis is None else one_of("axis", axis, axes.AXES)
-        every = self._engine.store.recent(named(workspace), Filters(kinds=("value",)), _MOST_VALUES)
-        standing = (item for item in every if item.superseded_by is None)
-        return [item for item in standing if chosen in (None, item.metadata.get("axis"))][:limit]
+        chosen = None if axis is None else check_choice("axis", axis, AXES)
+        every = self._engine.store.recent(named(workspace), Filters(kinds=("value",)), _MAX_VALUES)
+        current = (item for item in every if item.superseded_by is None)
+        return [item for item in current if chosen in (None, item.metadata.get("axis"))][:limit]
 
-    def topics(self, workspace: str, most: int = MOST_TOPICS) -> tuple[Topic, ...]:
-        """What the clusters are about, surest first; none while experiences are few or cannot be compared."""
-        if self._engine.kit.encoder is None:
-            return ()
-        try:
-            grouped = [self._grouped(workspace, axis) for axis in axes.AXES]
-        except MissingExtra as error:
-            _log.warning("no topics of experiences", problem=str(error))
-            return ()
-        every = [
-            self._topic(cluster, one.points[cluster.id])
-            for one in grouped
-            for cluster in one.clustering.clusters
-        ]
-        surest = sorted(filter(None, every), key=lambda topic: (-topic.confidence, topic.name))
-        kept: dict[str, Topic] = {}
-        for topic in surest:
-            kept.setdefault(topic.name, topic)
-        return tuple(kept.values())[:most]
-
-    def _topic(self, cluster: Cluster, points: Sequence[_Point]) -> Topic | None:
-        """What a cluster is about: the term that most of its members share."""
-        told = [replace(point.item, text=_in_its_own_words(point.experience)) for point in points]
-        named = next(iter(topics(told, self._engine.clock(), 1)), None)
-        return named and replace(named, confidence=cluster.confidence)
-
-    def _points(self, workspace: str, cluster_id: str) -> tuple[Cluster, Sequence[_Point]]:
-        asked = said("cluster", cluster_id, 200)
-        axis = next((one for one in axes.AXES if one == asked.rpartition("_")[0]), None)
+    def _find_cluster(self, workspace: str, cluster_id: str) -> tuple[Cluster, Sequence[_Point]]:
+        """A cluster and its points; ValidationError when there is none of that name."""
+        name = check_text("cluster", cluster_id, _MAX_CLUSTER_ID_CHARACTERS)
+        axis = next((one for one in AXES if one == name.rpartition("_")[0]), None)
         if axis is None:
             raise ValidationError(
-                f"no cluster named {asked!r}; a cluster is named by its axis and a number, such as full_0, "
-                f"and the axes are: {', '.join(axes.AXES)}"
+                f"no cluster named {name!r}; a cluster is named by its axis and a number, such as full_0, "
+                f"and the axes are: {', '.join(AXES)}"
             )
-        grouped = self._grouped(workspace, axis)
-        for cluster in grouped.clustering.clusters:
+        found = self._cluster(workspace, axis)
+        for cluster in found.clustering.clusters:
             if cluster.id == cluster_id:
-                return cluster, grouped.points[cluster_id]
-        there = ", ".join(cluster.id for cluster in grouped.clustering.clusters) or "none yet"
-        raise ValidationError(f"no cluster named {cluster_id!r} on the axis {axis}; there are: {there}")
+                return cluster, found.points[cluster_id]
+        known = ", ".join(cluster.id for cluster in found.clustering.clusters) or "none yet"
+        raise ValidationError(f"no cluster named {cluster_id!r} on the axis {axis}; there are: {known}")
 
-    def _grouped(self, workspace: str, axis: Axis) -> _Grouped:
-        points = self._located(named(workspace), axis)
+    def _cluster(self, workspace: str, axis: Axis) -> _ClusteringWithPoints:
+        """The clustering of an axis, worked out anew only if its experiences have changed."""
+        points = self._read_points(named(workspace), axis)
         state = (self._encoder().digest, *(point.item.id for point in points))
         with self._lock:
-            before, known = self._known.get((workspace, axis), (None, None))
-        if known is not None and before == state:
-            return known
-        grouped = _group(axis, points)
+            cached_state, cached = self._cache.get((workspace, axis), (None, None))
+        if cached is not None and cached_state == state:
+            return cached
+        clustering = _cluster_points(axis, points)
         with self._lock:
-            self._known[workspace, axis] = (state, grouped)
-            self._known.move_to_end((workspace, axis))
-            if len(self._known) > _MOST_KNOWN:
-                self._known.popitem(last=False)
-        return grouped
+            self._cache[workspace, axis] = (state, clustering)
+            self._cache.move_to_end((workspace, axis))
+            if len(self._cache) > _MAX_CACHED_CLUSTERINGS:
+                self._cache.popitem(last=False)
+        return clustering
 
-    def _located(self, workspace: str, axis: Axis) -> builtins.list[_Point]:
-        """The newest experiences that have a vector on an axis, and where they lie."""
+    def _read_points(self, workspace: str, axis: Axis) -> builtins.list[_Point]:
+        """The newest experiences that have a vector on an axis, the oldest of them first."""
         encoder = self._encoder()
-        shown = [
+        with_text = [
             (encoder.view_hash(replace(item, about="", text=text)), item, experience)
-            for item, experience in islice(self._experiences.resolved(workspace), MOST)
-            if (text := axes.text(axis, item))
+            for item, experience in islice(self._experiences.iterate_resolved(workspace), _MAX_EXPERIENCES)
+            if (text := axis_text(axis, item))
         ]
-        op = KnownVectors(workspace, encoder.digest, tuple({name for name, _, _ in shown}))
+        op = KnownVectors(workspace, encoder.digest, tuple({view_hash for view_hash, _, _ in with_text}))
         known = cast("dict[str, tuple[float, ...]]", self._engine.store.batch([op])[0])
         # The oldest first: a cluster keeps its number while others come after it.
-        return [_Point(item, told, known[name]) for name, item, told in reversed(shown) if name in known]
+        return [
+            _Point(item, experience, known[view_hash])
+            for view_hash, item, experience in reversed(with_text)
+            if view_hash in known
+        ]
 
     def _encoder(self) -> VectorSpace:
         encoder = self._engine.kit.encoder
@@ -243,26 +229,105 @@ class Values:
         return encoder
 
 
-def _group(axis: Axis, points: builtins.list[_Point]) -> _Grouped:
-    if len(points) < FEWEST:
-        return _Grouped(Clustering(axis, len(points)), {})
+def _cluster_points(axis: Axis, points: builtins.list[_Point]) -> _ClusteringWithPoints:
+    if len(points) < MIN_EXPERIENCES:
+        return _ClusteringWithPoints(Clustering(axis, len(points)), {})
     found: builtins.list[Cluster] = []
     members: dict[str, Sequence[_Point]] = {}
-    for label, group in enumerate(clusters.groups([point.vector for point in points])):
-        inside = [points[place] for place in group.places]
-        weights = [point.experience.weight for point in inside]
-        centre = clusters.centre([point.vector for point in inside], weights)
-        order = sorted(range(len(inside)), key=lambda place: centre.distances[place])
-        sure = sum(weight * sure for weight, sure in zip(weights, group.sureness, strict=True))
+    for label, group in enumerate(_group_vectors([point.vector for point in points])):
+        grouped = [points[place] for place in group.places]
+        weights = [point.experience.weight for point in grouped]
+        centre = find_centre([point.vector for point in grouped], weights)
+        order = sorted(range(len(grouped)), key=lambda place: centre.distances[place])
+        sureness = sum(weight * sure for weight, sure in zip(weights, group.probabilities, strict=True))
         name = f"{axis}_{label}"
-        members[name] = [inside[place] for place in order]
+        members[name] = [grouped[place] for place in order]
         ids = tuple(point.experience.id for point in members[name])
-        found.append(Cluster(name, axis, ids, centre, round(sure / len(inside), 3)))
-    return _Grouped(Clustering(axis, len(points), tuple(found)), members)
+        found.append(Cluster(name, axis, ids, centre, round(sureness / len(grouped), 3)))
+    return _ClusteringWithPoints(Clustering(axis, len(points), tuple(found)), members)
 
 
-def _in_its_own_words(experience: Experience) -> str:
-    """What was said of an experience, without the names of its parts."""
-    root, learnt = experience.root_cause, experience.lesson
-    parts = [experience.goal, experience.hypothesis, root.description if root else ""]
-    return "\n".join([*parts, learnt.what_worked if learnt else ""])
+# Groups of vectors ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Vectors that lie close together: their places among those given, and how surely each belongs."""
+
+    places: tuple[int, ...]
+    probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Centre:
+    """The middle of a group, and the cosine distance of each of its vectors from there.
+
+    `mean` and `deviation` are of the distances of each vector from the middle of the others: without its own
+    pull a member stands there as a stranger does, and the two can be compared.
+    """
+
+    vector: tuple[float, ...]
+    distances: tuple[float, ...]
+    mean: float
+    deviation: float
+
+    @property
+    def max_distance(self) -> float:
+        """At most this far from the middle may a text be that speaks for the group."""
+        return self.mean + _MAX_DEVIATIONS * self.deviation
+
+
+def _group_vectors(vectors: Sequence[Sequence[float]]) -> list[_Group]:
+    """The groups among these vectors, in the order of their first members.
+
+    Groups are found by density (HDBSCAN): their number is not given, and what belongs to none is left out.
+    On vectors of length one the euclidean distance orders pairs as the cosine does.
+    """
+    import numpy as np
+
+    try:
+        from sklearn.cluster import HDBSCAN
+    except ImportError as error:
+        raise MissingExtra("scikit-learn", "learn") from error
+    found = HDBSCAN(
+        min_cluster_size=MIN_CLUSTER_SIZE,
+        min_samples=_MIN_SAMPLES,
+        metric="euclidean",
+        algorithm="brute",  # in hundreds of dimensions a tree compares everything too, and more slowly
+        cluster_selection_method="eom",
+        copy=True,
+    ).fit(_unit_vectors(vectors))
+    labels, probabilities = found.labels_.tolist(), found.probabilities_.tolist()
+    in_order = [label for label in dict.fromkeys(labels) if label >= 0]
+    members = [np.flatnonzero(found.labels_ == label).tolist() for label in in_order]
+    return [_Group(tuple(places), tuple(probabilities[at] for at in places)) for places in members]
+
+
+def find_centre(vectors: Sequence[Sequence[float]], weights: Sequence[float]) -> Centre:
+    """The middle of these vectors, to which each pulls by its weight."""
+    import numpy as np
+
+    units, pull = _unit_vectors(vectors), np.asarray(weights, np.float64)[:, None]
+    total = (units * pull).sum(axis=0)
+    middle = _unit_vectors(total[None])[0]
+    from_others = 1.0 - (units * _unit_vectors(total - units * pull)).sum(axis=1)
+    return Centre(
+        tuple(middle.tolist()),
+        tuple((1.0 - units @ middle).tolist()),
+        float(from_others.mean()),
+        float(from_others.std()),
+    )
+
+
+def cosine_distance(one: Sequence[float], other: Sequence[float]) -> float:
+    """The cosine distance of two vectors: 0 when they point the same way, at most 2."""
+    units = _unit_vectors([one, other])
+    return float(1.0 - units[0] @ units[1])
+
+
+def _unit_vectors(vectors: Sequence[Sequence[float]] | NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    values = np.asarray(vectors, np.float64)
+    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    return np.asarray(values / np.maximum(lengths, 1e-12))

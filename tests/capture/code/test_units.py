@@ -10,19 +10,20 @@ from hypothesis import strategies as st
 from foreword.capture.code import grammars
 from foreword.capture.code.grammars import LANGUAGES
 from foreword.capture.code.languages import language_of
-from foreword.capture.code.outline import NESTED_LINES, SHOWN
-from foreword.capture.code.units import OVERLAP, REFERENCES, WINDOW, units
-from foreword.capture.folder.decode import bytes_hash, decoded
+from foreword.capture.code.outline import MAX_SHOWN_CHARACTERS, MIN_NESTED_LINES
+from foreword.capture.code.units import MAX_REFERENCES, WINDOW_LINES, WINDOW_OVERLAP_LINES, code_items
+from foreword.capture.folder.storable import bytes_hash, decode_text
 from foreword.capture.statement import sound_item
 from foreword.errors import MissingExtra
 from foreword.types import Source
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-TAIL = "\n" * (WINDOW + 10)  # a file of fewer lines would be one item
+TAIL = "\n" * (WINDOW_LINES + 10)  # a file of fewer lines would be one item
 
 
 def read(text, path="shop/cart.py", language=None):
-    return units(path, text, language or language_of(path), "shop", NOW)
+    text = decode_text(text) if isinstance(text, bytes) else text
+    return code_items(path, text, language or language_of(path), "shop", NOW)
 
 
 def by_name(text, path="shop/cart.py"):
@@ -473,7 +474,7 @@ def test_a_function_in_a_function_belongs_to_it():
 
 
 def test_a_long_function_in_a_function_stands_on_its_own():
-    body = "".join(f"        step_{number}()\n" for number in range(NESTED_LINES))
+    body = "".join(f"        step_{number}()\n" for number in range(MIN_NESTED_LINES))
     text = f"def outer():\n    def inner():\n{body}    return inner\n"
     found = by_name(text)
     assert set(found) == {"outer", "outer.inner"}
@@ -487,7 +488,7 @@ def test_the_rest_of_a_function_too_long_to_be_shown_is_in_windows_of_its_name()
     )
     items = read(f"def long(total):\n    '''Adds.'''\n{body}    return total\n")
     function, *windows = items
-    assert len(function.text) <= SHOWN
+    assert len(function.text) <= MAX_SHOWN_CHARACTERS
     assert function.metadata["end_line"] == 403
     assert {item.metadata["unit"] for item in windows} == {"window"}
     assert {item.about for item in windows} == {"shop/cart.py › long"}
@@ -514,7 +515,7 @@ def test_the_line_that_names_the_interpreter_is_no_comment():
 def test_what_a_function_calls_is_bounded_and_sorted():
     calls = "\n".join(f"    name_{number:03}()" for number in range(200))
     references = by_name(f"def all():\n{calls}\n")["all"].metadata["references"]
-    assert references == [f"name_{number:03}" for number in range(REFERENCES)]
+    assert references == [f"name_{number:03}" for number in range(MAX_REFERENCES)]
 
 
 def test_old_javascript_has_names_too():
@@ -552,8 +553,12 @@ def test_text_of_no_known_language_is_cut_into_windows_that_overlap():
     lines = [f"setting_{number} = {number}" for number in range(100)]
     items = read("\n".join(lines), "settings.toml")
     ranges = [(item.metadata["start_line"], item.metadata["end_line"]) for item in items]
-    assert ranges == [(1, WINDOW), (1 + WINDOW - OVERLAP, 2 * WINDOW - OVERLAP), (61, 100)]
-    assert items[0].text == "\n".join(lines[:WINDOW])
+    assert ranges == [
+        (1, WINDOW_LINES),
+        (1 + WINDOW_LINES - WINDOW_OVERLAP_LINES, 2 * WINDOW_LINES - WINDOW_OVERLAP_LINES),
+        (61, 100),
+    ]
+    assert items[0].text == "\n".join(lines[:WINDOW_LINES])
 
 
 def test_constants_between_functions_are_kept_and_imports_alone_are_not():
@@ -603,8 +608,8 @@ def test_a_path_that_no_field_could_hold_is_shown_by_its_end():
 
 
 def test_a_file_that_takes_too_long_is_cut_into_windows(monkeypatch, caplog):
-    monkeypatch.setattr(grammars, "PATIENCE", 0.000_1)
-    monkeypatch.setattr(grammars, "_readers", type(grammars._readers)())
+    monkeypatch.setattr(grammars, "PARSE_SECONDS", 0.000_1)
+    monkeypatch.setattr(grammars, "_thread_readers", type(grammars._thread_readers)())
     items = read("".join(f"value_{number} = f({number})\n" for number in range(20_000)))
     assert {item.metadata["unit"] for item in items} == {"window"}
     assert "windows" in caplog.text
@@ -623,21 +628,21 @@ def test_a_file_that_takes_too_long_is_cut_into_windows(monkeypatch, caplog):
 )
 def test_what_nobody_writes_is_not_parsed(text, caplog):
     """A parser takes gigabytes for some of these."""
-    units("odd.js", text, "javascript", "shop", NOW)
+    code_items("odd.js", text, "javascript", "shop", NOW)
     assert "is cut into windows" in caplog.text
 
 
 def test_what_people_write_is_parsed(monkeypatch):
-    monkeypatch.setattr(grammars, "PATIENCE", 60.0)  # a busy machine is not what is asked about
-    monkeypatch.setattr(grammars, "_readers", type(grammars._readers)())
+    monkeypatch.setattr(grammars, "PARSE_SECONDS", 60.0)  # a busy machine is not what is asked about
+    monkeypatch.setattr(grammars, "_thread_readers", type(grammars._thread_readers)())
     rows = [f"    if (count_{number} < most && lines[{number}] > 0) {{ go(); }}" for number in range(3_000)]
     text = "function all() {\n" + "\n".join(rows) + "\n}\n"
     assert read(text, "long.js")[0].metadata["unit"] == "function"
 
 
 def test_without_the_grammars_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr(grammars, "_readers", type(grammars._readers)())
-    monkeypatch.setitem(grammars._GRAMMARS, "python", ("tree_sitter_of_nobody", "language", ""))
+    monkeypatch.setattr(grammars, "_thread_readers", type(grammars._thread_readers)())
+    monkeypatch.setitem(grammars._GRAMMARS, "python", ("tree_sitter_of_nobody", "language"))
     with pytest.raises(MissingExtra, match=r"foreword\[code\]"):
         read("x = 1\n")
 
@@ -664,7 +669,7 @@ def test_several_threads_read_at_once():
     expected = {path: read(SAMPLES[path] * 3, path) for path in SAMPLES}
     with ThreadPoolExecutor(4) as threads:
         for _ in range(5):
-            found = threads.map(lambda path: (path, read(SAMPLES[path] * 3, path)), SAMPLES)
+            found = threads.map(lambda path: (path, read(SAMPLES[path] * 3, path)), SAMPLES, timeout=120)
             assert dict(found) == expected
 
 
@@ -672,39 +677,9 @@ def test_several_threads_read_at_once():
 
 WORDS = st.sampled_from(
     [
-        *(
-            "def f(",
-            "):",
-            "class A",
-            "{",
-            "}",
-            "(",
-            ")",
-            "function",
-            "=>",
-            "return",
-            "impl",
-            "fn x",
-            "@d",
-            "end",
-        ),
-        *(
-            "#",
-            "//",
-            "/*",
-            "*/",
-            '"',
-            "'",
-            "`",
-            "$(",
-            "<?php",
-            ";",
-            "template<",
-            "import a",
-            "struct",
-            "x = 1",
-        ),
-        *("é", "😀", "\n", "\n    ", "\t", "\0", "\r\n", "\r"),
+        *("def f(", "):", "class A", "{", "}", "(", ")", "function", "=>", "return", "impl", "fn x", "@d"),
+        *("end", "#", "//", "/*", "*/", '"', "'", "`", "$(", "<?php", ";", "template<", "import a", "struct"),
+        *("x = 1", "é", "😀", "\n", "\n    ", "\t", "\0", "\r\n", "\r"),
     ]
 )
 TEXTS = st.lists(WORDS, max_size=150).map(" ".join) | st.text(max_size=300)
@@ -731,9 +706,10 @@ def test_damaged_code_gives_items_whose_lines_and_text_are_the_files(path, data)
 
 
 def check(data, language):
-    items = units("any/file", data, language, "shop", NOW)
-    assert items == units("any/file", data, language, "shop", NOW)
-    lines = decoded(data).split("\n")
+    text = decode_text(data)
+    items = code_items("any/file", text, language, "shop", NOW)
+    assert items == code_items("any/file", text, language, "shop", NOW)
+    lines = text.split("\n")
     for item in items:
         sound_item(item)
         first, last = item.metadata["start_line"], item.metadata["end_line"]
@@ -750,5 +726,5 @@ def is_cut_from(text, there):
 
 @given(st.text(max_size=200), st.text(max_size=40))
 def test_any_path_and_any_text_can_be_kept(text, path):
-    for item in units(path, text, "python", "shop", NOW):
+    for item in code_items(path, text, "python", "shop", NOW):
         sound_item(item)

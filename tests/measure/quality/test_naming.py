@@ -11,7 +11,7 @@ import pytest
 
 from foreword.capture.names.entities import find_entities
 from foreword.errors import ValidationError
-from foreword_measure.quality.naming import HALVES, SET, Tally, marked, measure_naming, read
+from foreword_measure.quality.naming import HALVES, SET, Tally, measure_naming, read_set, split_marks
 
 NAMES = {"kind": "names", "half": "tuned", "text": "⟦person|Anna⟧ lives in ⟦place|Rome⟧."}
 TALK = {
@@ -36,7 +36,7 @@ def report():
 
 
 def test_the_set_is_large_enough_to_tell():
-    kinds = [(line["kind"], line["half"]) for line in read(SET)]
+    kinds = [(line["kind"], line["half"]) for line in read_set(SET)]
     assert [sum(kind == one for kind, _ in kinds) for one in ("names", "talk", "act")] >= [200, 80, 80]
     assert all(
         abs(kinds.count((one, "tuned")) - kinds.count((one, "held"))) <= 1 for one in ("names", "talk")
@@ -66,7 +66,7 @@ def test_a_report_is_tables_and_plain_json(report):
 
 
 def test_marks_become_spans_of_the_plain_text():
-    assert marked(NAMES["text"]) == ("Anna lives in Rome.", {(0, 4, "person"), (14, 18, "place")})
+    assert split_marks(NAMES["text"]) == ("Anna lives in Rome.", {(0, 4, "person"), (14, 18, "place")})
 
 
 def test_another_set_and_another_finder_can_be_measured(tmp_path):
@@ -98,17 +98,17 @@ def test_a_wrong_kind_and_a_wrong_end_are_both_wrong():
 )
 def test_a_line_that_is_wrong_is_named(tmp_path, line, complaint):
     with pytest.raises(ValidationError, match=complaint):
-        read(written(tmp_path, NAMES, line))
+        read_set(written(tmp_path, NAMES, line))
 
 
 def test_a_set_that_cannot_be_read_is_refused(tmp_path):
     with pytest.raises(ValidationError, match="cannot read"):
-        read(tmp_path / "nowhere.jsonl")
+        read_set(tmp_path / "nowhere.jsonl")
     with pytest.raises(ValidationError, match="is empty"):
-        read(written(tmp_path, ""))
+        read_set(written(tmp_path, ""))
     (tmp_path / "set.jsonl").write_bytes(b"\xff")
     with pytest.raises(ValidationError, match="not UTF-8"):
-        read(tmp_path / "set.jsonl")
+        read_set(tmp_path / "set.jsonl")
 
 
 def test_speakers_are_found_in_conversations_of_others():

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from foreword.errors import ForewordError
-from foreword.knowledge.experience import experience_of
+from foreword.knowledge.experience import read_experience
 from foreword_measure.speed import assemble, assemble_child, bench
 
 SIZE = 150
@@ -58,7 +58,7 @@ class TestAssemble:
 def test_the_made_up_experiences_can_be_read_as_such():
     items = [assemble_child._item(at) for at in range(10)]
     assert [item.kind for item in items[:5]] == ["memory", "code", "experience", "value", "commit"]
-    lived = experience_of(items[2])
+    lived = read_experience(items[2])
     assert lived is not None
     assert items[2].type == f"{lived.domain}/{lived.strategy}/{lived.status}"
 

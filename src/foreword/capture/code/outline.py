@@ -1,8 +1,8 @@
 """What a source file defines: functions and classes with their names, places, comments and references.
 
-A definition stands on its own when a reader would look for it: a function, a method, a class. One inside a
-function belongs to that function, unless it is long or the function is too long to be shown. Broken code has
-definitions as far as it can be read.
+A definition is a unit, with an item of its own, when a reader would look for it: a function, a method, a
+class. One inside a function belongs to that function, unless it is long or the function is too long to be
+shown. Broken code has definitions as far as it can be parsed.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from foreword.capture.code.grammars import LANGUAGES, reader
-from foreword.capture.code.naming import name_of
-from foreword.capture.code.parsable import is_parsable
+from foreword.capture.code.grammars import LANGUAGES, is_parsable, reader_for
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -24,40 +22,34 @@ if TYPE_CHECKING:
 
 _log = get_logger(__name__)
 
-SHOWN = 6_000
-"""How much of a definition is shown, in characters; what is beyond is cut into windows."""
+MAX_SHOWN_CHARACTERS = 6_000
+"""At most how much of a definition is shown; what is beyond is cut into windows."""
 
-NESTED_LINES = 30
-"""A definition inside a function is one of its own from this many lines on."""
+MIN_NESTED_LINES = 30
+"""A definition inside a function is a unit when it has at least this many lines."""
 
-_VALUE_LINES = 3
-_LEAD_LINES = 80
-_DEEPEST = 50
-"""How many definitions may stand in one another; what is deeper is part of the last."""
+_MIN_VALUE_LINES = 3
+_MAX_COMMENT_LINES = 80
+_MAX_NESTING = 50
+"""At most how many definitions may stand in one another; what is deeper is part of the last."""
 
-_DEEPEST_INDENT = 400
-_LONGEST_QUALIFIED = 600
+_MAX_INDENT = 400
+_MAX_NAME = 200
+_MAX_QUALIFIED_NAME = 600
 _WRAPPERS = frozenset(
-    [
-        "decorated_definition",
-        "export_statement",
-        "template_declaration",
-        "expression_statement",
-        "ambient_declaration",
-        "lexical_declaration",
-        "variable_declaration",
-        "type_declaration",
+    {
+        *("decorated_definition", "export_statement", "template_declaration", "expression_statement"),
+        *("ambient_declaration", "lexical_declaration", "variable_declaration", "type_declaration"),
         "type_definition",
-    ]
+    }
 )
-_SHARED = frozenset({"lexical_declaration", "variable_declaration", "type_declaration"})
-"""Wrappers that may hold several definitions; then they are nobody's."""
+_SHARED_WRAPPERS = frozenset({"lexical_declaration", "variable_declaration", "type_declaration"})
+"""Wrappers that may hold several definitions; then they belong to none of them."""
 
-_HELD_BY = ("value", "right")
 _NEWLINE = re.compile(rb"\n")
 _HASH = (b"#",)
 _SLASHES = (b"//",)
-_COMMENTS: dict[str, tuple[bytes, ...]] = {
+_COMMENT_MARKS: dict[str, tuple[bytes, ...]] = {
     "python": _HASH,
     "ruby": _HASH,
     "bash": _HASH,
@@ -70,124 +62,122 @@ _COMMENTS: dict[str, tuple[bytes, ...]] = {
 """What a line above a definition begins with when it belongs to it: a comment, or a mark of the language."""
 
 Kind = Literal["function", "class", "scope"]
+_KINDS: dict[str, Kind] = {"function": "function", "class": "class", "scope": "scope", "value": "function"}
 
 
 @dataclass(slots=True, eq=False)
 class Definition:
     """Something that has a name and a place, in bytes.
 
-    `start` is where its comment begins, `head` where its decorators do, `written` where it does itself.
-    `within` is the definition around it, `parts` are those in it that stand on their own.
+    `start` is where its comment begins, `head` where its decorators do, `signature` where its own words do.
+    `parent` is the definition around it, `units` are the units directly inside it.
     """
 
     kind: Kind
     name: str
     start: int
     head: int
-    written: int
+    signature: int
     end: int
     body: tuple[int, int] | None
-    within: Definition | None
-    qualified: str
-    method: bool = False
-    stands: bool = False
-    parts: list[Definition] = field(default_factory=list)
+    parent: Definition | None
+    qualified_name: str
+    is_method: bool = False
+    is_unit: bool = False
+    units: list[Definition] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The definitions of a source that stand on their own, in order, its lines, and what it refers to.
-
-    `rows` are the lines themselves, `lines` the bytes at which they begin.
-    """
+    """The units of a source in order, its lines and the bytes at which they begin, and what it refers to."""
 
     source: bytes
-    rows: list[bytes]
-    lines: list[int]
-    definitions: tuple[Definition, ...] = ()
+    lines: list[bytes]
+    line_starts: list[int]
+    units: tuple[Definition, ...] = ()
     imports: tuple[tuple[int, int], ...] = ()
-    places: tuple[int, ...] = ()
-    names: tuple[str, ...] = ()
+    reference_starts: tuple[int, ...] = ()
+    reference_names: tuple[str, ...] = ()
 
-    def row(self, at: int) -> int:
+    def line_at(self, place: int) -> int:
         """The line, from 0, of a byte."""
-        return bisect_right(self.lines, at) - 1
+        return bisect_right(self.line_starts, place) - 1
 
     def references(self, start: int, end: int) -> tuple[str, ...]:
-        """The names referred to between two bytes, as they come."""
-        return self.names[bisect_left(self.places, start) : bisect_left(self.places, end)]
+        """The names referred to between two bytes, in order."""
+        places = self.reference_starts
+        return self.reference_names[bisect_left(places, start) : bisect_left(places, end)]
 
-    def around(self, at: int) -> Definition | None:
-        """The innermost definition at a byte that stands on its own."""
-        found = bisect_right(self.definitions, at, key=lambda definition: definition.start) - 1
-        here = self.definitions[found] if found >= 0 else None
-        while here is not None and (here.end <= at or not here.stands):
-            here = here.within
-        return here
+    def unit_at(self, place: int) -> Definition | None:
+        """The innermost unit at a byte."""
+        found = bisect_right(self.units, place, key=lambda definition: definition.start) - 1
+        unit = self.units[found] if found >= 0 else None
+        while unit is not None and (unit.end <= place or not unit.is_unit):
+            unit = unit.parent
+        return unit
 
 
 def outline(source: bytes, language: str) -> Outline:
-    """The outline of a source; no definitions where the language is unknown or reading takes too long."""
-    rows = source.split(b"\n")
-    lines = [0, *(newline.end() for newline in _NEWLINE.finditer(source))]
+    """The outline of a source; no units where the language is unknown or parsing takes too long."""
+    lines = source.split(b"\n")
+    line_starts = [0, *(newline.end() for newline in _NEWLINE.finditer(source))]
     if language not in LANGUAGES:
-        return Outline(source, rows, lines)
-    read = reader(language).read(source) if is_parsable(source, rows, language) else None
-    if read is None:
+        return Outline(source, lines, line_starts)
+    parsed = reader_for(language).read(source) if is_parsable(source, lines, language) else None
+    if parsed is None:
         _log.warning("a file is no code that can be read; it is cut into windows", language=language)
-        return Outline(source, rows, lines)
-    _tree, found = read
-    places = sorted((node.start_byte, node.end_byte) for node in found.get("reference", ()))
+        return Outline(source, lines, line_starts)
+    _tree, nodes = parsed
+    places = sorted((node.start_byte, node.end_byte) for node in nodes.get("reference", ()))
     return Outline(
         source,
-        rows,
         lines,
-        tuple(_Builder(source, rows, lines, language).definitions(found)),
-        tuple((node.start_byte, node.end_byte) for node in found.get("import", ())),
+        line_starts,
+        tuple(_Builder(source, lines, line_starts, language).units(nodes)),
+        tuple((node.start_byte, node.end_byte) for node in nodes.get("import", ())),
         tuple(start for start, _ in places),
         tuple(source[start:end].decode(errors="replace").strip("<>\"'") for start, end in places),
     )
 
 
 class _Builder:
-    """Puts the nodes of one file into each other."""
+    """Finds which definitions of one file stand in which."""
 
-    def __init__(self, source: bytes, rows: list[bytes], lines: list[int], language: str) -> None:
+    def __init__(self, source: bytes, lines: list[bytes], line_starts: list[int], language: str) -> None:
         self._source = source
-        self._rows = rows
         self._lines = lines
-        self._marks = _COMMENTS.get(language, _SLASHES)
-        self._blocks = self._marks != _HASH
+        self._line_starts = line_starts
+        self._comment_marks = _COMMENT_MARKS.get(language, _SLASHES)
         self._language = language
 
-    def definitions(self, found: dict[str, list[Node]]) -> list[Definition]:
-        """Those that stand on their own, in the order of the file."""
-        nodes: list[tuple[int, int, Kind, Node]] = [
+    def units(self, nodes: dict[str, list[Node]]) -> list[Definition]:
+        """The units, in the order of the file."""
+        spans: list[tuple[int, int, Kind, Node]] = [
             (node.start_byte, -node.end_byte, kind, node)
             for capture, kind in _KINDS.items()
-            for node in found.get(capture, ())
-            if capture != "value" or self._height(node.start_byte, node.end_byte) >= _VALUE_LINES
+            for node in nodes.get(capture, ())
+            if capture != "value" or self._count_lines(node.start_byte, node.end_byte) >= _MIN_VALUE_LINES
         ]
-        nodes += self._rests(found.get("rest", []))
-        nodes.sort(key=lambda known: known[:3])
-        open_ones: list[Definition] = []
-        standing: list[Definition] = []
-        for start, end, kind, node in nodes:
-            while open_ones and open_ones[-1].end <= start:
-                open_ones.pop()
-            if len(open_ones) >= _DEEPEST:
+        spans += self._open_scopes(nodes.get("rest", []))
+        spans.sort(key=lambda span: span[:3])
+        enclosing: list[Definition] = []
+        units: list[Definition] = []
+        for start, end, kind, node in spans:
+            while enclosing and enclosing[-1].end <= start:
+                enclosing.pop()
+            if len(enclosing) >= _MAX_NESTING:
                 continue
-            made = self._definition(kind, node, open_ones[-1] if open_ones else None)
-            if made is None:
+            definition = self._define(kind, node, enclosing[-1] if enclosing else None)
+            if definition is None:
                 continue
-            made.end = max(made.end, -end)
-            open_ones.append(made)
-            if made.stands:
-                standing.append(made)
-                self._tell_parent(made)
-        return standing
+            definition.end = max(definition.end, -end)
+            enclosing.append(definition)
+            if definition.is_unit:
+                units.append(definition)
+                _add_to_parent(definition)
+        return units
 
-    def _rests(self, nodes: list[Node]) -> Iterator[tuple[int, int, Kind, Node]]:
+    def _open_scopes(self, nodes: list[Node]) -> Iterator[tuple[int, int, Kind, Node]]:
         """Namespaces without braces; each reaches to the next."""
         starts = sorted(node.start_byte for node in nodes)
         for node in nodes:
@@ -195,109 +185,169 @@ class _Builder:
             end = starts[after] if after < len(starts) else len(self._source)
             yield node.start_byte, -end, "scope", node
 
-    def _definition(self, kind: Kind, node: Node, within: Definition | None) -> Definition | None:
-        outer = _outer(node)
-        name = name_of(node, outer, self._source, self._language)
+    def _define(self, kind: Kind, node: Node, parent: Definition | None) -> Definition | None:
+        """The definition that a node is; None when it has no name."""
+        outer = _with_wrappers(node)
+        name = _definition_name(node, outer, self._source, self._language)
         if not name:
             return None
-        start, head = self._beginning(outer.start_byte)
-        body = _body(node) or (self._fields(node) if self._language == "go" else None)
-        owner = _owner(within)
-        made = Definition(
+        start, head = self._find_start(outer.start_byte)
+        owner = _owner(parent)
+        definition = Definition(
             kind=kind,
             name=name.rpartition(".")[2],
             start=start,
             head=head,
-            written=_written(outer, node),
+            # Python's decorators are wrapped around a definition; they are no part of its signature.
+            signature=(node if outer.type == "decorated_definition" else outer).start_byte,
             end=outer.end_byte,
-            body=body,
-            within=within,
-            qualified=f"{within.qualified}.{name}"[-_LONGEST_QUALIFIED:] if within else name,
-            method=kind == "function" and ("." in name or (owner is not None and owner.kind == "class")),
+            body=_find_body(node) or (self._find_go_fields(node) if self._language == "go" else None),
+            parent=parent,
+            qualified_name=f"{parent.qualified_name}.{name}"[-_MAX_QUALIFIED_NAME:] if parent else name,
+            is_method=kind == "function" and ("." in name or (owner is not None and owner.kind == "class")),
         )
-        made.stands = self._stands(made, owner)
-        return made
+        definition.is_unit = self._is_unit(definition, owner)
+        return definition
 
-    def _stands(self, made: Definition, owner: Definition | None) -> bool:
-        if made.kind == "scope" or (made.kind == "function" and self._only_declared(made)):
+    def _is_unit(self, definition: Definition, owner: Definition | None) -> bool:
+        only_declared = definition.body is None and self._source.endswith(b";", 0, definition.end)
+        if definition.kind == "scope" or (definition.kind == "function" and only_declared):
             return False
-        if owner is None or (owner.kind == "class" and owner.stands):
+        if owner is None or (owner.kind == "class" and owner.is_unit):
             return True
-        return owner.end - owner.start > SHOWN or self._height(made.head, made.end) >= NESTED_LINES
+        is_long = self._count_lines(definition.head, definition.end) >= MIN_NESTED_LINES
+        return is_long or owner.end - owner.start > MAX_SHOWN_CHARACTERS
 
-    def _only_declared(self, made: Definition) -> bool:
-        return made.body is None and self._source[made.end - 1 : made.end] == b";"
-
-    def _height(self, start: int, end: int) -> int:
+    def _count_lines(self, start: int, end: int) -> int:
         return self._source.count(b"\n", start, end) + 1
 
-    @staticmethod
-    def _tell_parent(made: Definition) -> None:
-        parent = made.within
-        while parent is not None and not parent.stands:
-            parent = parent.within
-        if parent is not None:
-            parent.parts.append(made)
-
-    def _fields(self, node: Node) -> tuple[int, int] | None:
+    def _find_go_fields(self, node: Node) -> tuple[int, int] | None:
         """What Go writes between the braces of a type."""
         held = node.child_by_field_name("type")
         if held is None or held.type not in ("struct_type", "interface_type"):
             return None
-        at = self._source.find(b"{", held.start_byte, held.end_byte)
-        return (at, held.end_byte) if at >= 0 else None
+        brace = self._source.find(b"{", held.start_byte, held.end_byte)
+        return (brace, held.end_byte) if brace >= 0 else None
 
-    def _beginning(self, at: int) -> tuple[int, int]:
-        """Where the text of a definition begins, with its comments and without; both with its indentation."""
-        row = bisect_right(self._lines, at) - 1
-        if at - self._lines[row] > _DEEPEST_INDENT or self._source[self._lines[row] : at].strip():
-            return at, at  # something else stands before it on its line
+    def _find_start(self, place: int) -> tuple[int, int]:
+        """Where a definition begins, with its comments and without; both with its indentation."""
+        row = bisect_right(self._line_starts, place) - 1
+        line_start = self._line_starts[row]
+        if place - line_start > _MAX_INDENT or self._source[line_start:place].strip():
+            return place, place  # something else stands before it on its line
         first = row
-        lowest = max(0, row - _LEAD_LINES)
-        while first > lowest and (above := self._above(first, lowest)) is not None:
+        lowest = max(0, row - _MAX_COMMENT_LINES)
+        while first > lowest and (above := self._comment_above(first, lowest)) is not None:
             first = above
-        return self._lines[first], self._lines[row]
+        return self._line_starts[first], line_start
 
-    def _above(self, row: int, lowest: int) -> int | None:
-        """The row where the comment begins that ends above a row, if one does."""
-        line = self._rows[row - 1].strip()
-        if line.startswith(self._marks) and not line.startswith(b"#!"):
+    def _comment_above(self, row: int, lowest: int) -> int | None:
+        """The row where the comment begins that ends just above a row; None when there is none."""
+        line = self._lines[row - 1].strip()
+        if line.startswith(self._comment_marks) and not line.startswith(b"#!"):
             return row - 1
-        if not self._blocks or not line.endswith(b"*/"):
+        if self._comment_marks == _HASH or not line.endswith(b"*/"):
             return None
         for first in range(row - 1, lowest - 1, -1):
-            if b"/*" in self._rows[first]:
-                return first if self._rows[first].lstrip().startswith(b"/*") else None
+            if b"/*" in self._lines[first]:
+                return first if self._lines[first].lstrip().startswith(b"/*") else None
         return None
 
 
-_KINDS: dict[str, Kind] = {"function": "function", "class": "class", "scope": "scope", "value": "function"}
+def _add_to_parent(unit: Definition) -> None:
+    """Enter a unit with the nearest unit around it."""
+    parent = unit.parent
+    while parent is not None and not parent.is_unit:
+        parent = parent.parent
+    if parent is not None:
+        parent.units.append(unit)
 
 
-def _outer(node: Node) -> Node:
+def _with_wrappers(node: Node) -> Node:
     """A definition with what is written around it: its decorators, `export`, `const`, `template <…>`."""
     while (parent := node.parent) is not None and parent.type in _WRAPPERS:
-        if parent.type in _SHARED and parent.named_child_count > 1:
+        if parent.type in _SHARED_WRAPPERS and parent.named_child_count > 1:
             break
         node = parent
     return node
 
 
-def _written(outer: Node, node: Node) -> int:
-    """Where a definition begins without the decorators that stand before it."""
-    return node.start_byte if outer.type == "decorated_definition" else outer.start_byte
+def _find_body(node: Node) -> tuple[int, int] | None:
+    """Where the body of a definition is, or of the function that its value is."""
+    body = node.child_by_field_name("body")
+    for name in ("value", "right"):
+        if body is None and (held := node.child_by_field_name(name)) is not None:
+            body = held.child_by_field_name("body")
+    return (body.start_byte, body.end_byte) if body is not None else None
 
 
-def _body(node: Node) -> tuple[int, int] | None:
-    found = node.child_by_field_name("body")
-    for by in _HELD_BY:
-        if found is None and (held := node.child_by_field_name(by)) is not None:
-            found = held.child_by_field_name("body")
-    return (found.start_byte, found.end_byte) if found is not None else None
-
-
-def _owner(within: Definition | None) -> Definition | None:
+def _owner(parent: Definition | None) -> Definition | None:
     """The function or class around something; a scope only lends its name."""
-    while within is not None and within.kind == "scope":
-        within = within.within
-    return within
+    while parent is not None and parent.kind == "scope":
+        parent = parent.parent
+    return parent
+
+
+# What a definition is called: its parts joined by dots, without parameters and places
+
+_NAME_FIELDS = ("name", "declarator", "left", "key", "property", "type")
+_PARAMETERS = re.compile(r"<[^<>]*>|[\[(].*|[\s&*'\"]", re.DOTALL)
+_SEPARATORS = re.compile(r"(?:::|\\|\.|->)+")
+_PLACES = re.compile(r"^(?:module\.)?(?:exports|this|self)\.|\bprototype\.")
+"""What JavaScript writes before a name to say where it is put, not what it is called."""
+
+_OPERATOR = re.compile(r"\boperator\s*([^\w\s]{1,3})$")
+_TEST_MACRO = re.compile(r"(?:[A-Z0-9]+_)*TEST(?:_[A-Z0-9]+)*")
+_ARGUMENT = re.compile(r"[A-Za-z_]\w*")
+_RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
+
+
+def _definition_name(node: Node, outer: Node, source: bytes, language: str) -> str:
+    """The name of a definition, which may stand in what is written around it; "" when it has none."""
+    name = _node_name(node, source) or _node_name(outer, source)
+    if not name:
+        return "default" if outer.type == "export_statement" else ""
+    if language == "go":
+        receiver = _RECEIVER.search(_field_text(node, "receiver", source)[-_MAX_NAME:])
+        return f"{receiver[1]}.{name}" if receiver else name
+    if language == "cpp" and _TEST_MACRO.fullmatch(name):
+        # A macro defines the test: it is called by the names that the macro is given.
+        declarator = node.child_by_field_name("declarator")
+        arguments = _field_text(declarator, "parameters", source) if declarator is not None else ""
+        return ".".join(_ARGUMENT.findall(arguments))[:_MAX_NAME] or name
+    return name
+
+
+def _node_name(node: Node, source: bytes) -> str:
+    for field_name in _NAME_FIELDS:
+        found = node.child_by_field_name(field_name)
+        # C writes the name inside pointers, parameters and parentheses.
+        while found is not None and found.type.endswith("_declarator"):
+            inner = found.child_by_field_name("declarator") or found.named_child(0)
+            if inner is None:
+                break
+            found = inner
+        if found is not None:
+            text = _node_text(found, source)
+            return _plain_name(text) or (text if found.type == "operator" else "")
+    return ""
+
+
+def _plain_name(text: str) -> str:
+    """A name without its parameters and places, its parts joined by dots."""
+    if text.isidentifier():
+        return text[:_MAX_NAME]
+    text = text[: 10 * _MAX_NAME]
+    if sign := _OPERATOR.search(text):
+        return f"{_plain_name(text[: sign.start()])}.operator{sign[1]}".lstrip(".")
+    plain = _PARAMETERS.sub("", _PARAMETERS.sub("", text))
+    return _PLACES.sub("", _SEPARATORS.sub(".", plain)).strip(".")[:_MAX_NAME]
+
+
+def _field_text(node: Node, name: str, source: bytes) -> str:
+    found = node.child_by_field_name(name)
+    return _node_text(found, source) if found is not None else ""
+
+
+def _node_text(node: Node, source: bytes) -> str:
+    return source[node.start_byte : node.end_byte].decode(errors="replace")

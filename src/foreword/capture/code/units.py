@@ -11,234 +11,292 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from foreword.capture.code.docstring import comment_text, first_line, string_text, without_comments
-from foreword.capture.code.outline import SHOWN, Definition, Outline, outline
-from foreword.capture.folder.decode import bytes_hash, decoded, file_source, place, sound_text
+from foreword.capture.code.outline import MAX_SHOWN_CHARACTERS, Definition, outline
+from foreword.capture.folder.storable import bytes_hash, display_path, file_source, storable_text
 from foreword.types import Item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-WINDOW = 40
-OVERLAP = 10
-SMALL = 2_000
-"""A file of at most WINDOW lines and this many characters is one item."""
+WINDOW_LINES = 40
+WINDOW_OVERLAP_LINES = 10
+MAX_SMALL_FILE_CHARACTERS = 2_000
+"""A file of at most this many characters and WINDOW_LINES lines is one item."""
 
-REFERENCES = 50
+MAX_REFERENCES = 50
 
-_DOCSTRING = 1_000
-_SIGNATURE = 400
-_ABOUT = 1_500
-_GAPS = re.compile(rb"\0+")
-_OPENERS = re.compile(r"(?:\s|\{|:|=>?)+$")
+_MAX_DOCSTRING = 1_000
+_MAX_SIGNATURE = 400
+_MAX_ABOUT = 1_500
+_MAX_SUMMARY = 240
+_MIN_COMMENT_LINES = 3
+_UNCOVERED = re.compile(rb"\0+")
+_SIGNATURE_END = re.compile(r"(?:\s|\{|:|=>?)+$")
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]{2}")
-_HOLLOW = re.compile(
+_EMPTY_CODE = re.compile(
     rb"\s*(?:else|end|endif|fi|done|esac|try|finally|pass|public|private|protected|default|then|begin)\W*$|"
     rb"\s*#\s*(?:endif|else|ifndef|pragma)\b|"
     rb"\s*if __name__ == |\s*(?:sys\.exit\(|unittest\.)?main\(\)"
 )
 _NOTHING, _COMMENT, _CODE = range(3)
-_COMMENT_MARKS = (b"#", b"//", b"/*", b"*")
-_SOME_COMMENT = 3
-_NAMED = re.compile(rb"[\w\])]\s?[:=]|#\s?define\s")
-_OPEN = (b"(", b"[", b"{", b",", b"=", b":")
+_COMMENT_STARTS = (b"#", b"//", b"/*", b"*")
+_ASSIGNMENT = re.compile(rb"[\w\])]\s?[:=]|#\s?define\s")
+_UNFINISHED = (b"(", b"[", b"{", b",", b"=", b":")
 
 
-def units(path: str, text: str | bytes, language: str, workspace: str, created_at: datetime) -> list[Item]:
+def code_items(path: str, text: str, language: str, workspace: str, created_at: datetime) -> list[Item]:
     """The items of a file. The path is from the workspace's folder; the language is `language_of` it."""
-    data = text if isinstance(text, bytes) else sound_text(text).encode()
-    shown = decoded(data) if isinstance(text, bytes) else sound_text(text)
-    if not shown.strip():
-        return []
-    return list(_File(path, shown, language, workspace, created_at, bytes_hash(data)).items())
+    text = storable_text(text)
+    return list(_File(path, text, language, workspace, created_at).items()) if text.strip() else []
 
 
 class _File:
-    """One file on its way into items."""
+    """One file while it is cut into items."""
 
-    def __init__(
-        self, path: str, text: str, language: str, workspace: str, created_at: datetime, digest: str
-    ) -> None:
+    def __init__(self, path: str, text: str, language: str, workspace: str, created_at: datetime) -> None:
         source = text.encode()
         self._text = text if len(text) == len(source) else None  # in ASCII, bytes and characters are the same
-        self._place = place(path)
+        self._path = display_path(path)
         self._language = language
-        self._outline: Outline = outline(source, language)
-        self._doc = string_text(source, 0) if language == "python" else ""
+        self._outline = outline(source, language)
+        self._docstring = _string_at(source, 0) if language == "python" else ""
         self._covered = bytearray(len(self._outline.lines))
-        self._common = {"path": sound_text(path), "language": language, "hash": digest}
+        self._facts = {"path": storable_text(path), "language": language, "hash": bytes_hash(source)}
         self._workspace = workspace
         self._created_at = created_at
         self._source = file_source(path)
 
     def items(self) -> Iterator[Item]:
-        """The whole file when it is small; else its definitions, then windows over what they do not show."""
-        source, rows = self._outline.source, len(self._covered)
-        if len(source) <= SMALL and rows <= WINDOW:
-            yield self._loose("module", "", self._slice(0, len(source)).rstrip(), (0, len(source)))
+        """The whole file when it is small; else its units, then windows over what they do not show."""
+        size = len(self._outline.source)
+        if size <= MAX_SMALL_FILE_CHARACTERS and len(self._covered) <= WINDOW_LINES:
+            yield self._loose_item("module", "", self._slice(0, size).rstrip(), (0, size))
             return
-        for definition in self._outline.definitions:
-            yield self._unit(definition)
+        for unit in self._outline.units:
+            yield self._unit_item(unit)
         for first, last in self._windows():
-            yield self._window(first, last)
+            yield self._window_item(first, last)
 
     def _slice(self, start: int, end: int) -> str:
         if self._text is not None:
             return self._text[start:end]
         return self._outline.source[start:end].decode(errors="replace")
 
-    # Definitions
+    def _cover(self, first: int, last: int) -> None:
+        self._covered[first : last + 1] = b"\1" * (last + 1 - first)
 
-    def _unit(self, definition: Definition) -> Item:
-        pieces = _pieces(definition)
-        doc = self._docstring(definition)
+    # Units
+
+    def _unit_item(self, unit: Definition) -> Item:
+        parts = _shown_parts(unit)
+        docstring = self._unit_docstring(unit)
         facts = {
-            "unit": "method" if definition.method else definition.kind,
-            "name": definition.name,
-            "qualified_name": definition.qualified,
-            "signature": self._signature(definition),
-            "docstring": doc[:_DOCSTRING],
-            "references": self._references(pieces, definition.name),
+            "unit": "method" if unit.is_method else unit.kind,
+            "name": unit.name,
+            "qualified_name": unit.qualified_name,
+            "signature": self._signature(unit),
+            "docstring": docstring[:_MAX_DOCSTRING],
+            "references": self._references(parts, unit.name),
         }
-        row = self._outline.row
-        first, last = row(definition.start), row(definition.end - 1)
-        if len(pieces) == 1 and definition.end - definition.start <= SHOWN:
-            text = self._slice(definition.start, definition.end).rstrip()
-            self._covered[first : last + 1] = b"\1" * (last + 1 - first)
+        first, last = self._outline.line_at(unit.start), self._outline.line_at(unit.end - 1)
+        if len(parts) == 1 and unit.end - unit.start <= MAX_SHOWN_CHARACTERS:
+            text = self._slice(unit.start, unit.end).rstrip()
+            self._cover(first, last)
         else:
-            text = self._shown(pieces)
-        # Its own name stands in its text; said twice, it drowns what the docstring says.
-        return self._item(text, definition.qualified.rpartition(".")[0], doc, first, last, facts)
+            text = self._join_parts(parts)
+        # Its own name stands in its text; repeated here, it drowns what the docstring says.
+        return self._item(text, unit.qualified_name.rpartition(".")[0], docstring, first, last, facts)
 
-    def _shown(self, pieces: list[tuple[int, int]]) -> str:
-        """The pieces of a definition, as far as they are shown; the lines they show are covered."""
-        told: list[str] = []
-        left = SHOWN
-        for start, end in pieces:
+    def _join_parts(self, parts: list[tuple[int, int]]) -> str:
+        """The text of a unit's parts, as far as it is shown; the lines it shows are covered."""
+        texts: list[str] = []
+        room = MAX_SHOWN_CHARACTERS
+        for start, end in parts:
             part = self._slice(start, end)
-            whole = len(part) <= left
-            if not whole:
-                part = part[: part.rfind("\n", 0, left) + 1 or left]
-            told.append(part)
-            left -= len(part)
-            first = self._outline.row(start)
-            last = self._outline.row(max(start, start + len(part.encode()) - 1))
-            self._covered[first : last + 1] = b"\1" * (last + 1 - first)
-            if not whole:
+            fits = len(part) <= room
+            if not fits:
+                part = part[: part.rfind("\n", 0, room) + 1 or room]
+            texts.append(part)
+            room -= len(part)
+            self._cover(
+                self._outline.line_at(start),
+                self._outline.line_at(max(start, start + len(part.encode()) - 1)),
+            )
+            if not fits:
                 break
-        text = "".join(told).rstrip()
-        if len(pieces) == 1:
+        text = "".join(texts).rstrip()
+        if len(parts) == 1:
             return text
         return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
 
-    def _signature(self, definition: Definition) -> str:
-        """How a definition is written, without its body, on one line."""
-        end = definition.body[0] if definition.body else definition.end
-        said = self._slice(definition.written, min(end, definition.written + 2 * _SIGNATURE))
-        return _OPENERS.sub("", " ".join(without_comments(said, self._language).split()))[:_SIGNATURE]
+    def _signature(self, unit: Definition) -> str:
+        """How a unit is written, without its body, on one line."""
+        end = unit.body[0] if unit.body else unit.end
+        head = self._slice(unit.signature, min(end, unit.signature + 2 * _MAX_SIGNATURE))
+        line = " ".join(_remove_comments(head, self._language).split())
+        return _SIGNATURE_END.sub("", line)[:_MAX_SIGNATURE]
 
-    def _docstring(self, definition: Definition) -> str:
-        if self._language == "python" and definition.body:
-            doc = string_text(self._outline.source, definition.body[0])
-            if doc:
-                return doc
-        if definition.start == definition.head:
-            return ""
-        return comment_text(self._slice(definition.start, definition.head))
+    def _unit_docstring(self, unit: Definition) -> str:
+        """Python's docstring, or the comment above a unit, without its marks."""
+        if self._language == "python" and unit.body:
+            docstring = _string_at(self._outline.source, unit.body[0])
+            if docstring:
+                return docstring
+        return _comment_text(self._slice(unit.start, unit.head)) if unit.start != unit.head else ""
 
-    def _references(self, pieces: list[tuple[int, int]], own: str = "") -> list[str]:
-        found = self._outline.references
-        names = dict.fromkeys(chain.from_iterable(found(start, end) for start, end in pieces))
-        names.pop(own, None)
-        return sorted(list(names)[:REFERENCES])
+    def _references(self, parts: list[tuple[int, int]], own_name: str = "") -> list[str]:
+        references = self._outline.references
+        names = dict.fromkeys(chain.from_iterable(references(start, end) for start, end in parts))
+        names.pop(own_name, None)
+        return sorted(list(names)[:MAX_REFERENCES])
 
     # Windows
 
     def _windows(self) -> Iterator[tuple[int, int]]:
-        """The lines, first and last, that no definition shows, in windows that overlap."""
-        imported = self._imported()
-        for gap in _GAPS.finditer(self._covered):
+        """The lines, first and last, that no unit shows, in windows that overlap."""
+        line_at = self._outline.line_at
+        imported = {
+            line
+            for start, end in self._outline.imports
+            for line in range(line_at(start), line_at(max(start, end - 1)) + 1)
+        }
+        for gap in _UNCOVERED.finditer(self._covered):
             first, end = gap.span()
-            told = [0 if row in imported else _worth(self._outline.rows[row]) for row in range(first, end)]
-            while told and not told[-1]:
-                told.pop()
-            skipped = next((at for at, worth in enumerate(told) if worth), len(told))
-            for start in range(skipped, max(skipped + 1, len(told) - OVERLAP), WINDOW - OVERLAP):
-                window = told[start : start + WINDOW]
-                if self._says(window, first + start):
+            classes = [
+                _NOTHING if line in imported else _line_class(self._outline.lines[line])
+                for line in range(first, end)
+            ]
+            while classes and not classes[-1]:
+                classes.pop()
+            skipped = next((at for at, line_class in enumerate(classes) if line_class), len(classes))
+            last_start = max(skipped + 1, len(classes) - WINDOW_OVERLAP_LINES)
+            for start in range(skipped, last_start, WINDOW_LINES - WINDOW_OVERLAP_LINES):
+                window = classes[start : start + WINDOW_LINES]
+                if self._is_worth_an_item(window, first + start):
                     yield first + start, first + start + len(window) - 1
 
-    def _says(self, window: list[int], first: int) -> bool:
-        """Whether lines are worth an item: some code, a longer comment, or a single value with a name."""
+    def _is_worth_an_item(self, window: list[int], first: int) -> bool:
+        """Whether lines hold some code, a longer comment, or a single value with a name."""
         code = window.count(_CODE)
         if code == 1:
-            return _is_value(self._outline.rows[first + window.index(_CODE)])
-        return code > 1 or window.count(_COMMENT) >= _SOME_COMMENT
+            return _is_value(self._outline.lines[first + window.index(_CODE)])
+        return code > 1 or window.count(_COMMENT) >= _MIN_COMMENT_LINES
 
-    def _imported(self) -> set[int]:
-        """The lines that only bring names."""
-        row = self._outline.row
-        spans = self._outline.imports
-        return {line for start, end in spans for line in range(row(start), row(max(start, end - 1)) + 1)}
+    def _window_item(self, first: int, last: int) -> Item:
+        starts = self._outline.line_starts
+        start = starts[first]
+        end = starts[last + 1] - 1 if last + 1 < len(starts) else len(self._outline.source)
+        unit = self._outline.unit_at(start)
+        name = unit.qualified_name if unit else ""
+        return self._loose_item("window", name, self._slice(start, end)[:MAX_SHOWN_CHARACTERS], (start, end))
 
-    def _window(self, first: int, last: int) -> Item:
-        lines, source = self._outline.lines, self._outline.source
-        start = lines[first]
-        end = lines[last + 1] - 1 if last + 1 < len(lines) else len(source)
-        around = self._outline.around(start)
-        name = around.qualified if around else ""
-        return self._loose("window", name, self._slice(start, end)[:SHOWN], (start, end))
-
-    def _loose(self, unit: str, name: str, text: str, span: tuple[int, int]) -> Item:
-        """An item of lines that are no definition."""
+    def _loose_item(self, unit: str, name: str, text: str, span: tuple[int, int]) -> Item:
+        """An item of lines that are no definition; `name` is that of the unit around them."""
+        docstring = "" if name else self._docstring
         facts = {
             "unit": unit,
             "name": name.rpartition(".")[2],
             "qualified_name": name,
             "signature": "",
-            "docstring": "" if name else self._doc[:_DOCSTRING],
+            "docstring": docstring[:_MAX_DOCSTRING],
             "references": self._references([span]),
         }
-        first, last = self._outline.row(span[0]), self._outline.row(max(span[0], span[1] - 1))
-        return self._item(text, name, "" if name else self._doc, first, last, facts)
+        first, last = self._outline.line_at(span[0]), self._outline.line_at(max(span[0], span[1] - 1))
+        return self._item(text, name, docstring, first, last, facts)
 
-    def _item(self, text: str, around: str, doc: str, first: int, last: int, facts: dict[str, Any]) -> Item:
-        about = f"{self._place} › {around}" if around else self._place
-        said = first_line(doc)
+    def _item(
+        self, text: str, around: str, docstring: str, first: int, last: int, facts: dict[str, Any]
+    ) -> Item:
+        about = f"{self._path} › {around}" if around else self._path
+        summary = _first_line(docstring)
         return Item(
             text=text,
             workspace=self._workspace,
             kind="code",
-            about=f"{about} — {said}"[:_ABOUT] if said else about,
+            about=f"{about} — {summary}"[:_MAX_ABOUT] if summary else about,
             created_at=self._created_at,
             source=self._source,
-            metadata={**self._common, **facts, "start_line": first + 1, "end_line": last + 1},
+            metadata={**self._facts, **facts, "start_line": first + 1, "end_line": last + 1},
         )
 
 
-def _worth(line: bytes) -> int:
-    if not _WORD.search(line) or _HOLLOW.match(line):
+def _line_class(line: bytes) -> int:
+    if not _WORD.search(line) or _EMPTY_CODE.match(line):
         return _NOTHING
-    return _COMMENT if line.lstrip().startswith(_COMMENT_MARKS) else _CODE
+    return _COMMENT if line.lstrip().startswith(_COMMENT_STARTS) else _CODE
 
 
 def _is_value(line: bytes) -> bool:
-    """Whether a line that stands alone gives something a name, or says something in quotes."""
-    said = line.strip()
-    return said.endswith((b'"', b"'")) or (not said.endswith(_OPEN) and bool(_NAMED.search(said[:200])))
+    """Whether a single line gives something a name, or says something in quotes."""
+    line = line.strip()
+    if line.endswith((b'"', b"'")):
+        return True
+    return not line.endswith(_UNFINISHED) and bool(_ASSIGNMENT.search(line[:200]))
 
 
-def _pieces(definition: Definition) -> list[tuple[int, int]]:
-    """What is shown of a definition: all but the bodies and comments of what stands on its own in it."""
-    pieces = []
-    at = definition.start
-    for part in definition.parts:
-        for start, end in ((part.start, part.head), part.body or (part.head, part.head)):
+def _shown_parts(unit: Definition) -> list[tuple[int, int]]:
+    """What is shown of a unit: all but the bodies and comments of the units in it."""
+    parts = []
+    at = unit.start
+    for inner in unit.units:
+        for start, end in ((inner.start, inner.head), inner.body or (inner.head, inner.head)):
             if at < start < end:
-                pieces.append((at, start))
+                parts.append((at, start))
                 at = end
             elif start < end:
                 at = max(at, end)
-    pieces.append((at, definition.end))
-    return pieces
+    parts.append((at, unit.end))
+    return parts
+
+
+# Docstrings and comments
+
+_STRING_START = re.compile(rb"(?:#[^\n]*+\n|\s++|\\\n)*+[rRuUbB]{0,2}(\"\"\"|'''|\"|')")
+_COMMENT_MARKS = re.compile(
+    r"^[ \t]*(?:/\*+!?|\*+/|\*+(?=\s|$)|//+!?|#+(?![\[!]))[ \t]?|[ \t]*\*+/[ \t]*$", re.MULTILINE
+)
+_TAGS = re.compile(r"</?[a-zA-Z][^<>\n]{0,80}>")
+_ATTRIBUTES = re.compile(r"^[ \t]*(?:#\[|@\w+(?:\(|$)).*$", re.MULTILINE)
+_RULE = re.compile(r"^[\W_]*$")
+_STRING = r"(\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
+_STRING_OR_HASH_COMMENT = re.compile(rf"{_STRING}|#[^\n]*")
+_STRING_OR_SLASH_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+
+
+def _string_at(source: bytes, place: int) -> str:
+    """The string that stands at a place, without quotes and indentation; "" when something else does."""
+    opening = _STRING_START.match(source, place)
+    if not opening:
+        return ""
+    quote = opening[1]
+    end = source.find(quote, opening.end())
+    if end < 0 or (len(quote) == 1 and b"\n" in source[opening.end() : end]):
+        return ""
+    return _strip_lines(source[opening.end() : end].decode(errors="replace"))
+
+
+def _comment_text(comment: str) -> str:
+    """A comment without its marks, its tags and the attributes that stand among its lines."""
+    return _strip_lines(_TAGS.sub("", _COMMENT_MARKS.sub("", _ATTRIBUTES.sub("", comment))))
+
+
+def _remove_comments(head: str, language: str) -> str:
+    """The head of a definition without the comments in it, or between it and the body."""
+    if language in ("python", "ruby", "bash"):
+        pattern, marks = _STRING_OR_HASH_COMMENT, ["#"]
+    else:
+        pattern, marks = _STRING_OR_SLASH_COMMENT, ["//", "/*"]
+    if not any(mark in head for mark in marks):
+        return head
+    return pattern.sub(lambda found: found[1] or " ", head)
+
+
+def _first_line(docstring: str) -> str:
+    """The first line of a docstring that is more than punctuation."""
+    lines = (line for line in docstring.split("\n") if not _RULE.match(line))
+    return next(lines, "")[:_MAX_SUMMARY]
+
+
+def _strip_lines(text: str) -> str:
+    return "\n".join(line.strip() for line in text.split("\n")).strip()

@@ -1,45 +1,66 @@
-"""A document becomes chunks of so many tokens at most, each of which can be read alone.
+"""A document is cut into chunks, each of which can be read alone; the chunks of a file become items.
 
 Cut where the author cut: at headings, then between paragraphs and blocks of code, then, where a paragraph is
-too long, between sentences or lines; inside a word only where nothing else is left. A chunk that is large
-enough also ends where the next paragraph shares hardly a word with it: there the subject changes. Where the
-room was what ended it, the next chunk begins with its last sentence. A chunk is a stretch of the document as
-it stands, and knows its place.
+too long, between sentences, and code between lines; inside a word only where nothing else is left. Where a
+chunk ended because it was full, the next begins with its last sentence, so that "it" and "this" keep their
+meaning. A chunk is a stretch of the document as it stands, and knows its place.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
-from foreword.capture.documents.sections import Section, front_matter, markdown, sections
-from foreword.capture.documents.split import blocks, last_sentence, sentence_ends
-from foreword.text.tokens import cut
+from foreword.capture.code.languages import language_of
+from foreword.capture.documents.html_text import read_page
+from foreword.capture.documents.pdf import UnreadablePdf, read_pages
+from foreword.capture.documents.sections import Section, has_words, is_fenced, read_sections
+from foreword.capture.folder.storable import bytes_hash, decode_text, display_path, file_source, storable_text
+from foreword.text.tokens import CharacterTokenizer, cut
 from foreword.text.words import STOPWORDS, words
+from foreword.types import Item
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from foreword.text.tokens import Tokenizer
 
-SIZE = 320
-"""How many tokens a chunk has at most, unless said otherwise."""
+CHUNK_TOKENS = 320
+"""At most how many tokens a chunk has, unless its caller says otherwise."""
 
-_OVERLAP = 0.15
-"""The share of its tokens that a chunk may repeat from the one before."""
+MAX_FILE_CHUNK_CHARACTERS = 1_800
+MAX_FILE_CODE_CHARACTERS = 6_000
+"""At most how many characters a block of code in a file may have and stay whole."""
 
-_LARGE_ENOUGH = 0.4
-"""From this share of its size on, a chunk may end because the subject changes."""
+_MAX_OVERLAP_CHARACTERS = 300
+_MAX_OVERLAP_SHARE = 0.15
+"""At most how much of its tokens a chunk may repeat from the one before."""
 
-_APART = 0.1
-"""A paragraph of which a smaller share of words was used in the chunk before it is about something else."""
+_MIN_TOPIC_SHARE = 0.4
+"""A chunk must have at least this share of its size to end because the subject changes."""
 
-_LONGEST_TOKEN = 16
-"""No text has so many characters a token that a longer stretch could fit."""
+_MIN_SHARED_WORDS = 0.1
+"""A paragraph that shares fewer of its words than this with the chunk before it is about something else."""
 
-_FEWEST_WORDS = 8
+_MIN_TOPIC_WORDS = 8
 """Fewer words say nothing about a subject."""
+
+_LATE_SHARE = 2 / 3
+"""A line that ends after this share of a piece is a better place to cut than a later word."""
+
+_MAX_TOKEN_CHARACTERS = 16
+"""A stretch with more characters than this for each token of room is not even counted."""
+
+_MAX_CHUNKS = 2_000
+"""At most how many chunks one file may have."""
+
+_MAX_ABOUT = 1_500
+_EMBEDDED_DATA = re.compile(r"data:[\w/+.;=-]{1,80}base64,[A-Za-z0-9+/=]{64,}")
+_SENTENCE_END = re.compile(r"[.!?…。！？]['\")\]]?\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,145 +73,275 @@ class Chunk:
     end: int
     first_line: int
     last_line: int
-    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """How large a chunk may be, and a block of code, and what a chunk repeats, as `counter` counts.
+
+    With `split_topics`, a chunk that is large enough also ends where the subject changes.
+    """
+
+    counter: Tokenizer
+    size: int
+    code_size: int
+    overlap: int
+    split_topics: bool
+
+
+class _Characters(CharacterTokenizer):
+    """Counts characters."""
+
+    def count(self, text: str) -> int:
+        """How many characters the text has."""
+        return len(text)
+
+
+_FILE_LIMITS = _Limits(
+    _Characters(),
+    MAX_FILE_CHUNK_CHARACTERS,
+    MAX_FILE_CODE_CHARACTERS,
+    _MAX_OVERLAP_CHARACTERS,
+    split_topics=False,
+)
+
+
+def chunk_text(text: str, counter: Tokenizer, size: int = CHUNK_TOKENS) -> list[Chunk]:
+    """The chunks of a text, Markdown or plain, in order; none when it holds nothing but blanks."""
+    limits = _Limits(counter, size, size, int(_MAX_OVERLAP_SHARE * size), split_topics=True)
+    lines = text.split("\n")
+    line_starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    _, sections = read_sections(lines, "markdown", under_title=False)
+    return [chunk for section in sections for chunk in _chunks(section, limits, line_starts[section.first])]
+
+
+def document_items(
+    path: str, data: bytes, workspace: str, created_at: datetime, skipped: Counter[Any] | None = None
+) -> list[Item]:
+    """The items of a file that is a document, read as its name says; none raise.
+
+    Markdown and reStructuredText are read by their headings, a web page by its own, a PDF page by page and
+    plain text by its paragraphs. `skipped` counts a PDF that gives no text, by reason.
+    """
+    language = language_of(path)
+    title, sections = "", []
+    if language == "pdf":
+        try:
+            sections = _read_pdf(path, data)
+        except UnreadablePdf as reason:
+            if skipped is not None:
+                skipped[str(reason)] += 1
+    else:
+        title, sections = _read_text(decode_text(data), language)
+    found = [
+        (section, chunk)
+        for section in sections
+        for chunk in _chunks(section, _FILE_LIMITS)
+        if has_words(chunk.text)
+    ][:_MAX_CHUNKS]
+    shown_path, source = display_path(path), file_source(path)
+    common = {"path": storable_text(path), "language": language or "text", "hash": bytes_hash(data)}
+    if title:
+        common["title"] = title
+    return [
+        Item(
+            text=chunk.text,
+            workspace=workspace,
+            kind="document",
+            about=" › ".join((shown_path, *chunk.headings))[:_MAX_ABOUT],
+            created_at=created_at,
+            source=source,
+            metadata={
+                **common,
+                "headings": list(chunk.headings),
+                "chunk": number,
+                "chunks": len(found),
+                **_place(section, chunk, language),
+            },
+        )
+        for number, (section, chunk) in enumerate(found, 1)
+    ]
+
+
+def _place(section: Section, chunk: Chunk, language: str) -> dict[str, int]:
+    """Where in its file a chunk is: on a page, or on lines; a web page as it is read has neither."""
+    if section.page:
+        return {"page": section.page}
+    if language == "html":
+        return {}
+    return {"start_line": chunk.first_line, "end_line": chunk.last_line}
+
+
+def _read_text(text: str, language: str) -> tuple[str, list[Section]]:
+    """The title and the sections of a text."""
+    if language == "html":
+        title, sections = read_page(text)
+        return title, [section.under(title) for section in sections]
+    lines = _EMBEDDED_DATA.sub("data:…", text).split("\n")
+    if language not in ("markdown", "rst"):
+        return "", [Section((), 0, lines)]
+    return read_sections(lines, language, under_title=True)
+
+
+def _read_pdf(path: str, data: bytes) -> list[Section]:
+    texts = enumerate(read_pages(display_path(path), data), 1)
+    return [Section((f"page {number}",), 0, text.split("\n"), number) for number, text in texts]
+
+
+def _chunks(section: Section, limits: _Limits, offset: int = 0) -> Iterator[Chunk]:
+    """The chunks of a section that begins `offset` characters into its document."""
+    text = "\n".join(section.lines)
+    line, counted = section.first + 1, 0
+    for start, end in _Cutter(text, limits).spans(section.lines):
+        line += text.count("\n", counted, start)
+        counted = start
+        last_line = line + text.count("\n", start, end)
+        yield Chunk(text[start:end], section.headings, offset + start, offset + end, line, last_line)
 
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """What is not cut any further: a paragraph, a sentence of a long one, a block or a line of code."""
+    """What is not cut any further: a paragraph, a sentence of a long one, a block of code or a part of it."""
 
     start: int
     end: int
-    tokens: int
-    code: bool
-    opens: bool
-    """Whether a paragraph or a block begins here."""
-
-
-def chunked(text: str, counter: Tokenizer, size: int = SIZE) -> list[Chunk]:
-    """The chunks of a text, Markdown or plain, in order; none when it holds nothing but blanks."""
-    lines = text.split("\n")
-    begins = [0]
-    for line in lines:
-        begins.append(begins[-1] + len(line) + 1)
-    cutter = _Cutter(text, counter, size)
-    found: list[Chunk] = []
-    for section in _sections(lines):
-        for start, end in cutter.stretches(section.lines, begins[section.first]):
-            first, last = bisect_right(begins, start), bisect_right(begins, end - 1)
-            told = text[start:end]
-            found.append(Chunk(told, section.headings, start, end, first, last, counter.count(told)))
-    return found
-
-
-def _sections(lines: list[str]) -> list[Section]:
-    front = front_matter(lines)
-    found = [Section((), 1, lines[1 : front.lines - 1])] if front.lines else []
-    found += sections(lines, markdown, front.lines)
-    if any(line.strip() for section in found for line in section.lines):
-        return found
-    return [Section((), 0, lines)]  # nothing but headings: they are what it says
+    size: int
+    is_code: bool
+    begins_block: bool
 
 
 class _Cutter:
-    """Cuts the sections of one text. Places are in characters of the whole text."""
+    """Cuts one section. Places are in characters of its text."""
 
-    def __init__(self, text: str, counter: Tokenizer, size: int) -> None:
+    def __init__(self, text: str, limits: _Limits) -> None:
         self._text = text
-        self._counter = counter
-        self._size = size
+        self._limits = limits
 
-    def stretches(self, lines: list[str], base: int) -> Iterator[tuple[int, int]]:
-        """Where the chunks of a section begin and end."""
-        units = list(self._units(lines, base))
+    def spans(self, lines: list[str]) -> Iterator[tuple[int, int]]:
+        """Where the chunks begin and end."""
+        units = list(self._units(lines))
         at, start = 0, units[0].start if units else 0
         while at < len(units):
-            after, full = self._reach(units, at, start)
+            after, is_full = self._fill(units, at, start)
             yield start, units[after - 1].end
             if after < len(units):
-                start = self._again(units, at, after) if full else units[after].start
+                start = self._overlap_start(units, at, after) if is_full else units[after].start
             at = after
 
-    def _units(self, lines: list[str], base: int) -> Iterator[_Unit]:
-        for first, last, code in blocks(lines):
-            opens = True
-            for start, end in self._cut(base + first, base + last, code=code):
-                stripped = self._stripped(start, end, code=code)
-                if stripped is not None:
-                    yield _Unit(*stripped, self._count(*stripped), code, opens)
-                    opens = False
+    def _units(self, lines: list[str]) -> Iterator[_Unit]:
+        for block_start, block_end, is_code in _blocks(lines):
+            begins_block = True
+            for part in self._cut_block(block_start, block_end, is_code=is_code):
+                start, end = self._strip(*part)
+                if start < end:
+                    yield _Unit(start, end, self._count(start, end), is_code, begins_block)
+                    begins_block = False
 
-    def _cut(self, start: int, end: int, *, code: bool) -> Iterator[tuple[int, int]]:
-        """A block as it is, if it fits; else its lines or sentences, and of one too long its pieces."""
-        if self._fits(start, end):
-            yield start, end
-            return
-        ends = self._line_ends(start, end) if code else sentence_ends(self._text, start, end)
-        for one in (*ends, end):
-            while not self._fits(start, one):
-                kept = self._beginning(start, one)
-                yield start, kept
-                start = kept
-            yield start, one
-            start = one
+    def _cut_block(self, start: int, end: int, *, is_code: bool) -> Iterator[tuple[int, int]]:
+        """A block as it is, if it fits; else its sentences, and parts of what is still too long."""
+        size = self._limits.code_size if is_code else self._limits.size
+        ends = [] if is_code or self._fits(start, end, size) else _sentence_ends(self._text, start, end)
+        for sentence_end in (*ends, end):
+            while not self._fits(start, sentence_end, size):
+                part_end = self._part_end(start, sentence_end, size, is_code=is_code)
+                yield start, part_end
+                start = part_end
+            yield start, sentence_end
+            start = sentence_end
 
-    def _fits(self, start: int, end: int) -> bool:
-        """Whether a stretch is small enough; one that is far too long is not even counted."""
-        return end - start <= _LONGEST_TOKEN * self._size and self._count(start, end) <= self._size
+    def _fits(self, start: int, end: int, size: int) -> bool:
+        return end - start <= _MAX_TOKEN_CHARACTERS * size and self._count(start, end) <= size
 
-    def _line_ends(self, start: int, end: int) -> list[int]:
-        return [at + 1 for at in range(start, end) if self._text[at] == "\n"]
+    def _part_end(self, start: int, end: int, size: int, *, is_code: bool) -> int:
+        """Where the longest beginning that fits ends: after a line, a word, or a character if need be."""
+        text = self._text[start : min(end, start + _MAX_TOKEN_CHARACTERS * size)]
+        part = cut(text, size - 1, self._limits.counter) or text[0]
+        newline = part.rfind("\n")
+        if newline > (0 if is_code else _LATE_SHARE * len(part)):
+            return start + newline + 1
+        blank = max(part.rfind(" "), newline)
+        return start + (blank + 1 if blank > 0 else len(part))
 
-    def _beginning(self, start: int, end: int) -> int:
-        """The end of the longest beginning that fits: after a word, or after a character if need be."""
-        told = self._text[start : min(end, start + _LONGEST_TOKEN * self._size)]
-        kept = cut(told, self._size - 1, self._counter) or told[0]
-        blank = max(kept.rfind(" "), kept.rfind("\n"))
-        return start + (blank + 1 if blank > 0 else len(kept))
+    def _strip(self, start: int, end: int) -> tuple[int, int]:
+        """A stretch without the blanks around it, empty if it has no more; its first line stays indented."""
+        text = self._text[start:end]
+        blank = len(text) - len(text.lstrip())
+        newline = text.rfind("\n", 0, blank)
+        if newline >= 0 or start == 0 or self._text[start - 1] == "\n":
+            blank = newline + 1
+        return start + blank, start + len(text.rstrip())
 
-    def _stripped(self, start: int, end: int, *, code: bool) -> tuple[int, int] | None:
-        """A stretch without the blanks around it, or None; the indentation of code stays."""
-        told = self._text[start:end]
-        end = start + len(told.rstrip())
-        start += len(told) - len(told.lstrip("\n" if code else None))
-        return (start, end) if end > start else None
-
-    def _reach(self, units: Sequence[_Unit], at: int, start: int) -> tuple[int, bool]:
-        """The unit after the last that belongs to this chunk, and whether only the room ended it."""
+    def _fill(self, units: Sequence[_Unit], at: int, start: int) -> tuple[int, bool]:
+        """The unit after the last that belongs to this chunk, and whether the chunk is full."""
+        limits = self._limits
         after, total = at + 1, self._count(start, units[at].end)
-        full = False
+        is_full = False
         while after < len(units):
-            full = total + units[after].tokens > self._size
-            if full or (total >= _LARGE_ENOUGH * self._size and self._apart(units, at, after)):
+            is_full = total + units[after].size > limits.size
+            if is_full or (
+                limits.split_topics
+                and total >= _MIN_TOPIC_SHARE * limits.size
+                and self._changes_topic(units, at, after)
+            ):
                 break
-            total += units[after].tokens
+            total += units[after].size
             after += 1
-        while after - at > 1 and self._count(start, units[after - 1].end) > self._size:
-            after, full = after - 1, True  # tokens do not add up exactly
-        return after, full
+        while after - at > 1 and self._count(start, units[after - 1].end) > limits.size:
+            after, is_full = after - 1, True  # tokens do not add up exactly
+        return after, is_full
 
-    def _apart(self, units: Sequence[_Unit], at: int, after: int) -> bool:
+    def _changes_topic(self, units: Sequence[_Unit], at: int, after: int) -> bool:
         """Whether a paragraph begins here that shares hardly a word with the chunk before it."""
-        if not units[after].opens or units[after].code:
+        if not units[after].begins_block or units[after].is_code:
             return False
-        before = self._telling(units[at].start, units[after - 1].end)
-        coming = self._telling(units[after].start, units[after].end)
-        enough = min(len(before), len(coming)) >= _FEWEST_WORDS
-        return enough and len(before & coming) < _APART * len(coming)
+        before = self._content_words(units[at].start, units[after - 1].end)
+        coming = self._content_words(units[after].start, units[after].end)
+        if min(len(before), len(coming)) < _MIN_TOPIC_WORDS:
+            return False
+        return len(before & coming) < _MIN_SHARED_WORDS * len(coming)
 
-    def _again(self, units: Sequence[_Unit], at: int, after: int) -> int:
-        """Where the next chunk begins: at the last sentence of this one, if both are prose and it fits."""
+    def _overlap_start(self, units: Sequence[_Unit], at: int, after: int) -> int:
+        """Where the next chunk begins: at the last sentence of this one, if that is prose and it fits."""
         last, coming = units[after - 1], units[after]
-        if last.code or coming.code:
+        if last.is_code:
             return coming.start
-        start = last_sentence(self._text, units[at].start, last.end)
-        repeated = self._count(start, coming.start)
-        if repeated > _OVERLAP * self._size or self._count(start, coming.end) > self._size:
+        start, _ = self._strip(_last_sentence(self._text, units[at].start, last.end), coming.end)
+        if self._count(start, coming.start) > self._limits.overlap:
             return coming.start
-        return start
+        return start if self._count(start, coming.end) <= self._limits.size else coming.start
 
-    def _telling(self, start: int, end: int) -> set[str]:
+    def _content_words(self, start: int, end: int) -> set[str]:
         return {word for word in words(self._text[start:end]) if word not in STOPWORDS}
 
     def _count(self, start: int, end: int) -> int:
-        return self._counter.count(self._text[start:end])
+        return self._limits.counter.count(self._text[start:end])
+
+
+def _blocks(lines: list[str]) -> Iterator[tuple[int, int, bool]]:
+    """Stretches that belong together: paragraphs with what is indented under them, and fences (True)."""
+    place = start = 0
+    in_block = is_code = after_blank = False
+    for line, fenced in zip(lines, is_fenced(lines), strict=True):
+        has_text = bool(line.strip())
+        begins = has_text and after_blank and not line[0].isspace()
+        if in_block and (fenced != is_code or (begins and not fenced)):
+            yield start, place, is_code
+            in_block = False
+        if not in_block and (has_text or fenced):
+            start, is_code, in_block = place, fenced, True
+        after_blank = not has_text
+        place += len(line) + 1
+    if in_block:
+        yield start, place - 1, is_code
+
+
+def _last_sentence(text: str, start: int, end: int) -> int:
+    """Where the last sentence of a stretch begins; its end, when that sentence is long."""
+    last = start + len(text[start:end].rstrip())
+    ends = _sentence_ends(text, max(start + 1, last - _MAX_OVERLAP_CHARACTERS), last - 1)
+    return ends[-1] if ends else end
+
+
+def _sentence_ends(text: str, start: int, end: int) -> list[int]:
+    """Where the sentences that end between two places are over, the blank after each included."""
+    return [match.end() for match in _SENTENCE_END.finditer(text, start, end)]

@@ -1,9 +1,9 @@
 """The history of a repository becomes items: one for each commit, newest first.
 
-One `git log` is read as it is printed. What is new since a known commit is all that is read, unless history
-was rewritten; then it is read again. Messages in any encoding, paths with newlines, empty and bare
-repositories are read as they are. Where a history was cut short (a shallow clone), its oldest commit would
-seem to add every file; there, and where files were never fetched, a commit has its message alone.
+One `git log` is read as it is printed. Only what is new since a known commit is read, unless history was
+rewritten; then it is read again. Messages in any encoding, paths with newlines, empty and bare repositories
+are read as they are. Where a history was cut short (a shallow clone), its oldest commit would seem to add
+every file; there, and where files were never fetched, a commit has its message alone.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 from foreword.capture.code.languages import DOCUMENTS, language_of
 from foreword.capture.excerpt import both_ends
-from foreword.capture.folder.decode import sound_text
-from foreword.capture.folder.git import GitFailed, ask, fields
-from foreword.capture.folder.moments import moment
+from foreword.capture.folder.git import GitFailed, ask_git, git_fields
+from foreword.capture.folder.storable import storable_text, storable_time
 from foreword.errors import ValidationError
 from foreword.types import Item, Source
 
@@ -25,34 +24,34 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-MESSAGE = 6_000
-"""How much of a message is kept, in characters: its beginning and its end."""
+MAX_MESSAGE_CHARACTERS = 6_000
+"""At most how much of a message is kept: its beginning and its end."""
 
-FILES = 15
-"""How many changed files are named, behind the message: code rather than tests, tests rather than the rest.
-On eight histories NDCG@10 is .749 so, .740 with eight files, .728 with the files before the message and .692
-without them."""
+MAX_FILES_IN_TEXT = 15
+"""At most how many changed files are named behind the message: code rather than tests, tests rather than the
+rest. On eight histories NDCG@10 is .749 so, .740 with eight files, .728 with the files before the message and
+.692 without them."""
 
-_FILES_KEPT = 50
-_RENAMES = 50
-_LONGEST_NAME = 200
-_LONGEST_NAMES = 2_000
+_MAX_FILES = 50
+_MAX_RENAMES = 50
+_MAX_NAME = 200
+_MAX_NAMES = 2_000
 _HEADER = ("%H", "%P", "%aN", "%aE", "%ct", "%B")
-_PRINTED = ("log", "-z", "--no-color", "--encoding=UTF-8", f"--format=tformat:{'%x00'.join(_HEADER)}")
-_COUNTED = ("--numstat", "-M", "--no-ext-diff", "--no-textconv", "--no-relative")
-_NUMBERS = re.compile(rb"\n?(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
+_LOG = ("log", "-z", "--no-color", "--encoding=UTF-8", f"--format=tformat:{'%x00'.join(_HEADER)}")
+_WITH_FILES = ("--numstat", "-M", "--no-ext-diff", "--no-textconv", "--no-relative")
+_LINE_COUNTS = re.compile(rb"\n?(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
 _TEST = re.compile(r"(?:^|[/_.-])(?:tests?|spec)(?:[/_.-]|$)", re.IGNORECASE)
 
 
 @dataclass(slots=True)
 class _Commit:
-    """One commit as git tells it."""
+    """One commit as git prints it."""
 
     sha: str
     parents: int
     author: str
     email: str
-    at: datetime
+    committed_at: datetime
     message: str
     files: list[str] = field(default_factory=list)
     renames: list[list[str]] = field(default_factory=list)
@@ -60,46 +59,53 @@ class _Commit:
     deletions: int = 0
 
 
-def head(root: Path) -> str:
+def newest_commit(root: Path) -> str:
     """The newest commit's name, or "" where nothing was committed yet."""
     try:
-        return ask(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        return ask_git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     except GitFailed as failed:
         if failed.reason:
             raise
         return ""  # there is a repository; it has no commits
 
 
-def commits(root: Path, workspace: str, since_sha: str = "", limit: int | None = None) -> Iterator[Item]:
+def commit_items(root: Path, workspace: str, since_sha: str = "") -> Iterator[Item]:
     """The commits behind HEAD, newest first; only those since `since_sha`, where that is still behind it."""
-    if limit is not None and limit < 1:
-        raise ValidationError(f"limit must be 1 or more, not {limit}")
-    newest = head(root)
+    newest = newest_commit(root)
     if not newest:
         return
-    new = f"{since_sha}..{newest}" if since_sha and _is_behind(root, since_sha, newest) else newest
-    few = () if limit is None else (f"--max-count={limit}",)
-    counted = () if _is_partial(root) else _COUNTED
-    cut_short = _cut_short(root)
-    for commit in _commits(fields(root, *_PRINTED, *counted, *few, new, "--")):
-        yield _item(commit, workspace, counted=bool(counted) and commit.sha not in cut_short)
+    commits = f"{since_sha}..{newest}" if since_sha and _is_behind(root, since_sha, newest) else newest
+    with_files = () if _is_partial(root) else _WITH_FILES
+    without_parents = _commits_without_parents(root)
+    for commit in _parse_commits(git_fields(root, *_LOG, *with_files, commits, "--")):
+        yield _commit_item(
+            commit, workspace, with_files=bool(with_files) and commit.sha not in without_parents
+        )
 
 
-def told(message: str, files: Sequence[str]) -> str:
+def commit_text(message: str, files: Sequence[str]) -> str:
     """The text of a commit: its message, then the files it changed, on one line; of many the most telling."""
     if not files:
         return message
-    telling = set(sorted(files, key=_weight)[:FILES])
-    names = ", ".join(" ".join(name.split()) for name in files if name in telling)[:_LONGEST_NAMES]
-    more = f" and {len(files) - FILES} more" if len(files) > FILES else ""
+    named = set(sorted(files, key=_file_order)[:MAX_FILES_IN_TEXT])
+    names = ", ".join(" ".join(name.split()) for name in files if name in named)[:_MAX_NAMES]
+    more = f" and {len(files) - MAX_FILES_IN_TEXT} more" if len(files) > MAX_FILES_IN_TEXT else ""
     return f"{message}\n\nfiles: {names}{more}"
+
+
+def _file_order(path: str) -> int:
+    """0 for code, 1 for what tests it, 2 for the rest."""
+    language = language_of(path)
+    if not language or language in DOCUMENTS:
+        return 2
+    return 1 if _TEST.search(path) else 0
 
 
 def _is_behind(root: Path, sha: str, newest: str) -> bool:
     if not re.fullmatch(r"[0-9a-fA-F]{4,64}", sha):
         raise ValidationError(f"since_sha must be a commit's name in hexadecimal, not {sha[:80]!r}")
     try:
-        ask(root, "merge-base", "--is-ancestor", sha, newest)
+        ask_git(root, "merge-base", "--is-ancestor", sha, newest)
     except GitFailed:
         return False  # rewritten, or never heard of: everything is new
     return True
@@ -108,92 +114,81 @@ def _is_behind(root: Path, sha: str, newest: str) -> bool:
 def _is_partial(root: Path) -> bool:
     """Whether files were left out when the repository was cloned: counting lines would fetch each of them."""
     try:
-        return bool(ask(root, "config", "--get-regexp", r"^remote\..*\.promisor$"))
+        return bool(ask_git(root, "config", "--get-regexp", r"^remote\..*\.promisor$"))
     except GitFailed:
         return False
 
 
-def _cut_short(root: Path) -> frozenset[str]:
+def _commits_without_parents(root: Path) -> frozenset[str]:
     """The commits whose parents were not fetched."""
-    if ask(root, "rev-parse", "--is-shallow-repository") != "true":
+    if ask_git(root, "rev-parse", "--is-shallow-repository") != "true":
         return frozenset()
-    listed = root / ask(root, "rev-parse", "--git-path", "shallow")
+    listed = root / ask_git(root, "rev-parse", "--git-path", "shallow")
     return frozenset(listed.read_text(encoding="ascii", errors="replace").split())
 
 
-def _commits(printed: Iterator[bytes]) -> Iterator[_Commit]:
+def _parse_commits(fields: Iterator[bytes]) -> Iterator[_Commit]:
     """Commits out of git's fields: six of a header, then one for each changed file, or three when renamed."""
-    current: _Commit | None = None
-    for word in printed:
-        numbers = _NUMBERS.fullmatch(word)
-        if numbers and current:
-            _count(current, numbers, printed)
-        elif word.strip():
-            if current:
-                yield current
-            current = _header(word, printed)
-    if current:
-        yield current
+    commit: _Commit | None = None
+    for field_ in fields:
+        counts = _LINE_COUNTS.fullmatch(field_)
+        if counts and commit:
+            _add_file(commit, counts, fields)
+        elif field_.strip():
+            if commit:
+                yield commit
+            commit = _parse_header(field_, fields)
+    if commit:
+        yield commit
 
 
-def _header(sha: bytes, printed: Iterator[bytes]) -> _Commit:
-    parents, author, email, at, message = (_text(next(printed, b"")) for _ in _HEADER[1:])
-    return _Commit(_text(sha).strip(), len(parents.split()), author, email, _moment(at), message.strip())
+def _parse_header(sha: bytes, fields: Iterator[bytes]) -> _Commit:
+    parents, author, email, seconds, message = (_decode(next(fields, b"")) for _ in _HEADER[1:])
+    try:
+        committed_at = storable_time(int(seconds))
+    except ValueError:
+        committed_at = storable_time(0)
+    return _Commit(_decode(sha).strip(), len(parents.split()), author, email, committed_at, message.strip())
 
 
-def _count(commit: _Commit, numbers: re.Match[bytes], printed: Iterator[bytes]) -> None:
-    added, deleted, path = numbers.groups()
-    name = _text(path)
+def _add_file(commit: _Commit, counts: re.Match[bytes], fields: Iterator[bytes]) -> None:
+    added, deleted, path = counts.groups()
+    name = _decode(path)
     if not path:
-        old, name = _text(next(printed, b"")), _text(next(printed, b""))
+        old, name = _decode(next(fields, b"")), _decode(next(fields, b""))
         commit.renames.append([old, name])
     commit.files.append(name)
     commit.insertions += int(added) if added != b"-" else 0
     commit.deletions += int(deleted) if deleted != b"-" else 0
 
 
-def _text(word: bytes) -> str:
-    return sound_text(word.decode(errors="replace"))
+def _decode(field_: bytes) -> str:
+    return storable_text(field_.decode(errors="replace"))
 
 
-def _moment(seconds: str) -> datetime:
-    try:
-        return moment(int(seconds))
-    except ValueError:
-        return moment(0)
-
-
-def _item(commit: _Commit, workspace: str, *, counted: bool) -> Item:
-    author = " ".join(commit.author.split())[:_LONGEST_NAME] or "unknown"
-    message = both_ends(commit.message, MESSAGE)
+def _commit_item(commit: _Commit, workspace: str, *, with_files: bool) -> Item:
+    author = " ".join(commit.author.split())[:_MAX_NAME] or "unknown"
+    message = both_ends(commit.message, MAX_MESSAGE_CHARACTERS)
     facts: dict[str, object] = {
         "sha": commit.sha,
         "author": author,
-        "author_email": commit.email[:_LONGEST_NAME],
+        "author_email": commit.email[:_MAX_NAME],
         "parents": commit.parents,
         "message": message,
     }
-    if counted:
+    if with_files:
         facts |= {
-            "files": commit.files[:_FILES_KEPT],
+            "files": commit.files[:_MAX_FILES],
             "files_changed": len(commit.files),
             "insertions": commit.insertions,
             "deletions": commit.deletions,
-            "renames": commit.renames[:_RENAMES],
+            "renames": commit.renames[:_MAX_RENAMES],
         }
     return Item(
-        text=told(message or f"(no message) {commit.sha[:12]}", commit.files if counted else ()),
+        text=commit_text(message or f"(no message) {commit.sha[:12]}", commit.files if with_files else ()),
         workspace=workspace,
         kind="commit",
-        created_at=commit.at,
+        created_at=commit.committed_at,
         source=Source(f"git:{author}", "user"),
         metadata=facts,
     )
-
-
-def _weight(path: str) -> int:
-    """Where a file stands among those that tell most: code first, then what tests it, then the rest."""
-    language = language_of(path)
-    if not language or language in DOCUMENTS:
-        return 2
-    return 1 if _TEST.search(path) else 0

@@ -1,39 +1,53 @@
 """Which files of a folder are worth reading, and what each holds.
 
-In a repository git tells them; elsewhere the folder is walked. Nothing outside the folder is read: a link is
-never followed. Whatever is left out is counted, by reason.
+In a repository git lists them; elsewhere the folder is walked, without what its `.gitignore` files name.
+Nothing outside the folder is read: a link is never followed. Left out and counted, by reason, is what people
+do not mean by "my project": what was built, bundled, locked or copied in, what is not text, what is too
+large, and what may hold a secret.
 
-`files` looks at names and sizes alone, so that what did not change costs nothing; `read` looks inside.
+`find_files` looks at names and sizes alone, so that what did not change costs nothing; `read_file` looks
+inside.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from foreword.capture.code.languages import language_of
-from foreword.capture.folder.decode import bytes_hash, path_text
-from foreword.capture.folder.git import GitFailed, fields
-from foreword.capture.folder.ignored import listed
-from foreword.capture.folder.worth import Limits, by_content, by_name
-from foreword.errors import ValidationError
+from foreword.capture.code.languages import DOCUMENTS, language_of
+from foreword.capture.folder.git import GitFailed, git_fields
+from foreword.capture.folder.storable import byte_order_mark, bytes_hash, storable_path
+from foreword.errors import MissingExtra, ValidationError
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.capture.folder.worth import Reason, Skipped
+    from pathspec import GitIgnoreSpec
+
+    IgnoreFiles = tuple[tuple[str, GitIgnoreSpec], ...]
+    """The ignore files that hold for a folder, each with the folder it is in, the nearest first."""
 
 _log = get_logger(__name__)
+
+Reason = Literal[
+    "ignored", "binary", "generated", "minified", "huge",
+    "link", "link out", "private", "unreadable", "repository",
+]  # fmt: skip
+"""Why a file is left out. `link` leads to another file of the folder, which is read there; `repository` is
+another project inside this one."""
+
+Skipped = Counter[Reason]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file worth reading: `path` from the folder, with slashes; `language` as far as its name tells it."""
+    """A file worth reading: `path` from the folder, with slashes; `language` as far as its name says it."""
 
     path: str
     absolute: Path
@@ -50,14 +64,15 @@ class Content:
     hash: str
 
 
-_DEFAULT = Limits()
+_MAX_BYTES = 1_000_000
+_MAX_PDF_BYTES = 20_000_000
 _NO_REPOSITORY = ("not a git repository", "not installed", "run in a work tree")
-_ALWAYS_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_LIST_FILES = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+_LIST_IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-def files(
-    root: Path, limits: Limits = _DEFAULT, skipped: Skipped | None = None, apart: Path | None = None
-) -> Iterator[SourceFile]:
+def find_files(root: Path, skipped: Skipped | None = None, apart: Path | None = None) -> Iterator[SourceFile]:
     """The files of a folder that are worth reading, in the order of their names; the rest is counted.
 
     What is in the folder `apart`, if that is in this one, is left out like what is ignored.
@@ -66,33 +81,38 @@ def files(
     real = Path(os.path.realpath(root))
     if not real.is_dir():
         raise ValidationError(f"{root} is not a folder; give the folder of a project")
-    inside: dict[str, bool] = {}
-    other = _prefix(real, apart)
-    for name in sorted(_names(real, counted)):
-        if reason := by_name(name) or _leading(real, name, inside) or _in(name, other):
+    other = Path(os.path.realpath(apart)) if apart is not None else real
+    is_inside = other != real and other.is_relative_to(real)
+    left_out = f"{other.relative_to(real).as_posix()}/" if is_inside else ""
+    real_folders: dict[str, bool] = {}
+    for name in sorted(_list_names(real, counted)):
+        reason = reason_by_name(name) or _link_reason(real, name, real_folders)
+        if reason is None and left_out and name.startswith(left_out):
+            reason = "ignored"
+        if reason:
             counted[reason] += 1
             continue
-        file = _looked_at(real, name, limits, counted)
+        file = _stat_file(real, name, counted)
         if file:
             yield file
 
 
-def is_gone(root: Path, path: str, seen: dict[PurePosixPath, bool]) -> bool:
-    """Whether a file that was there, and that `files` does not tell now, is there no more, or not to be read.
+def is_gone(root: Path, path: str, visible: dict[PurePosixPath, bool]) -> bool:
+    """Whether a known file that `find_files` does not give now is there no more, or not to be read.
 
-    It is not gone if it, or a folder above it, cannot be looked at. What was looked at is `seen`.
+    It is not gone if it, or a folder above it, cannot be looked at; `visible` keeps which can.
     """
     here = PurePosixPath(path)
     for place in (*reversed(here.parents), here):
-        if place not in seen:
-            seen[place] = _can_be_seen(root / place)
-        if not seen[place]:
+        if place not in visible:
+            visible[place] = _can_look_at(root / place)
+        if not visible[place]:
             return False
     return True
 
 
-def _can_be_seen(place: Path) -> bool:
-    """Whether one can look at a place, and into it if it is a folder; where nothing is, there is nothing."""
+def _can_look_at(place: Path) -> bool:
+    """Whether one can look at a place, and into it if it is a folder; also where nothing is."""
     try:
         if stat.S_ISDIR(place.lstat().st_mode):
             os.scandir(place).close()
@@ -104,94 +124,248 @@ def _can_be_seen(place: Path) -> bool:
     return True
 
 
-def read(file: SourceFile, limits: Limits = _DEFAULT, skipped: Skipped | None = None) -> Content | None:
-    """What a file holds; None, and counted, when that is nothing to read."""
+def read_file(file: SourceFile, skipped: Skipped | None = None) -> Content | None:
+    """What a file holds; None, and counted, when it cannot be read or is not worth reading."""
     counted = Counter() if skipped is None else skipped
-    most = limits.of(file.language)
+    max_bytes = _max_bytes(file.language)
     try:
-        data = _bytes(file.absolute, most + 1)
+        # It was no link when its name was read; if it has become one, opening fails.
+        with open(os.open(file.absolute, _OPEN_FLAGS), "rb") as opened:  # noqa: PTH123  (flags)
+            data = opened.read(max_bytes + 1)
     except OSError as error:
-        _log.warning("a file cannot be read", path=file.path, problem=error.strerror or str(error))
-        counted["unreadable"] += 1
+        _count_unreadable(file.path, error, counted)
         return None
-    reason = "huge" if len(data) > most else by_content(data, file.language, limits)
+    reason = "huge" if len(data) > max_bytes else reason_by_content(data, file.language)
     if reason:
         counted[reason] += 1
         return None
     return Content(data, bytes_hash(data))
 
 
-def _names(root: Path, counted: Skipped) -> Iterator[str]:
+def _max_bytes(language: str) -> int:
+    return _MAX_PDF_BYTES if language == "pdf" else _MAX_BYTES
+
+
+def _count_unreadable(path: str, error: OSError, counted: Skipped) -> None:
+    _log.warning("a file cannot be read", path=path, problem=error.strerror or str(error))
+    counted["unreadable"] += 1
+
+
+def _list_names(root: Path, counted: Skipped) -> Iterator[str]:
     """The paths in a folder that git would see, or that its ignore files leave over."""
     try:
-        known = set(fields(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"))
+        known = set(git_fields(root, *_LIST_FILES))
     except GitFailed as failed:
         known = set()
-        if not any(said in failed.reason for said in _NO_REPOSITORY):
+        if not any(text in failed.reason for text in _NO_REPOSITORY):
             _log.warning("git cannot list a folder; it is walked", folder=str(root), problem=failed.reason)
-    if known:  # a folder that git ignores as a whole, or does not know, is walked instead
-        counted.update({"ignored": count} if (count := _ignored(root)) else {})
-        yield from (os.fsdecode(name) for name in known)
-    else:
-        yield from listed(root, counted)
-
-
-def _prefix(root: Path, apart: Path | None) -> str:
-    """How the paths begin that are in another folder; "" when that is not in this one."""
-    there = Path(os.path.realpath(apart)) if apart is not None else root
-    return f"{there.relative_to(root).as_posix()}/" if there != root and there.is_relative_to(root) else ""
-
-
-def _in(name: str, prefix: str) -> Reason | None:
-    return "ignored" if prefix and name.startswith(prefix) else None
-
-
-def _ignored(root: Path) -> int:
-    """How much git ignores in a folder; a folder in it counts once."""
-    listing = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    if not known:  # a folder that git ignores as a whole, or does not know, is walked instead
+        yield from walk_folder(root, counted)
+        return
     try:
-        return sum(1 for _ in fields(root, *listing))
+        if ignored := sum(1 for _ in git_fields(root, *_LIST_IGNORED)):  # a folder counts once
+            counted["ignored"] += ignored
     except GitFailed:
-        return 0  # some versions of git stumble here; the number is all that is lost
+        pass  # some versions of git stumble here; the number is all that is lost
+    yield from (os.fsdecode(name) for name in known)
 
 
-def _leading(root: Path, name: str, inside: dict[str, bool]) -> Reason | None:
-    """Why a path is left out by where it leads; folders are asked once."""
+def _link_reason(root: Path, name: str, real_folders: dict[str, bool]) -> Reason | None:
+    """Why a path is left out because it, or a folder above it, is a link; folders are looked at once."""
     folder = os.path.dirname(name)  # noqa: PTH120  (a path with odd bytes stays as it is)
-    if folder not in inside:
+    if folder not in real_folders:
         there = os.path.join(root, folder)  # noqa: PTH118
-        inside[folder] = not folder or os.path.realpath(there) == there
-    if not inside[folder]:
-        return _led(root, name)
-    return _led(root, name) if os.path.islink(os.path.join(root, name)) else None  # noqa: PTH114, PTH118
+        real_folders[folder] = not folder or os.path.realpath(there) == there
+    place = os.path.join(root, name)  # noqa: PTH118
+    if real_folders[folder] and not os.path.islink(place):  # noqa: PTH114
+        return None
+    is_inside = f"{os.path.realpath(place)}{os.sep}".startswith(f"{root}{os.sep}")
+    return "link" if is_inside else "link out"
 
 
-def _led(root: Path, name: str) -> Reason:
-    there = os.path.realpath(os.path.join(root, name))  # noqa: PTH118
-    return "link" if f"{there}{os.sep}".startswith(f"{root}{os.sep}") else "link out"
-
-
-def _looked_at(root: Path, name: str, limits: Limits, counted: Skipped) -> SourceFile | None:
+def _stat_file(root: Path, name: str, counted: Skipped) -> SourceFile | None:
     absolute = root / name
     try:
         found = absolute.lstat()
     except FileNotFoundError:
         return None  # git still knows it, but it was deleted
     except OSError as error:
-        _log.warning("a file cannot be read", path=path_text(name), problem=error.strerror or str(error))
-        counted["unreadable"] += 1
-        return None
-    if not stat.S_ISREG(found.st_mode):
-        counted["repository" if stat.S_ISDIR(found.st_mode) else "binary"] += 1
+        _count_unreadable(storable_path(name), error, counted)
         return None
     language = language_of(name)
-    if found.st_size > limits.of(language):
+    if not stat.S_ISREG(found.st_mode):
+        counted["repository" if stat.S_ISDIR(found.st_mode) else "binary"] += 1
+    elif found.st_size > _max_bytes(language):
         counted["huge"] += 1
+    else:
+        return SourceFile(storable_path(name), absolute, found.st_size, found.st_mtime_ns, language)
+    return None
+
+
+# Folders that git does not know
+
+_VERSION_CONTROL_FOLDERS = frozenset({".git", ".hg", ".svn", ".jj", "CVS", ".bzr"})
+_BARE_REPOSITORY = frozenset({("HEAD", False), ("objects", True), ("refs", True)})
+"""What a repository without files of its own, as servers keep them, always holds."""
+
+_MAX_IGNORE_FILE_CHARACTERS = 100_000
+
+
+def walk_folder(root: Path, counted: Skipped) -> Iterator[str]:
+    """The paths below a folder, with slashes, that no ignore file names. Links are listed, never entered.
+
+    An ignore file holds for its own folder and those below; the nearest one that names a path decides.
+    """
+    waiting: list[tuple[str, IgnoreFiles]] = [("", ())]
+    while waiting:
+        folder, above = waiting.pop()
+        ignore_files = _with_own_ignore_file(root, folder, above)
+        entries = list(_list_entries(root, folder, counted))
+        if _BARE_REPOSITORY.issubset((name.removeprefix(folder), is_folder) for name, is_folder in entries):
+            counted["repository"] += 1
+            continue
+        for name, is_folder in entries:
+            if _is_ignored(f"{name}/" if is_folder else name, ignore_files):
+                counted["ignored"] += 1
+            elif is_folder and name.rpartition("/")[2] in _BUILT_FOLDERS:
+                counted["generated"] += 1
+            elif is_folder:
+                waiting.append((f"{name}/", ignore_files))
+            else:
+                yield name
+
+
+def _list_entries(root: Path, folder: str, counted: Skipped) -> Iterator[tuple[str, bool]]:
+    """The paths in one folder, and whether each is a folder."""
+    try:
+        with os.scandir(root / folder) as entries:
+            for entry in entries:
+                if entry.name not in _VERSION_CONTROL_FOLDERS:
+                    yield folder + entry.name, entry.is_dir(follow_symlinks=False)
+    except OSError as error:
+        _log.warning(
+            "a folder cannot be read", path=storable_path(folder), problem=error.strerror or str(error)
+        )
+        counted["unreadable"] += 1
+
+
+def _with_own_ignore_file(root: Path, folder: str, above: IgnoreFiles) -> IgnoreFiles:
+    own = root / folder / ".gitignore"
+    try:
+        if own.is_symlink() or not own.is_file():
+            return above
+        with own.open(encoding="utf-8", errors="replace") as file:
+            lines = file.read(_MAX_IGNORE_FILE_CHARACTERS).splitlines()
+    except OSError as error:
+        _log.warning("an ignore file cannot be read", path=storable_path(folder), problem=str(error.strerror))
+        return above
+    return ((folder, _parse_ignore_file(lines, folder)), *above)
+
+
+def _parse_ignore_file(lines: list[str], folder: str) -> GitIgnoreSpec:
+    try:
+        from pathspec import GitIgnoreSpec
+    except ImportError as error:
+        raise MissingExtra("pathspec", "code") from error
+
+    def is_pattern(line: str) -> bool:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:
+            return False
+        return True
+
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError:
+        _log.warning("an ignore file has lines that are no patterns", path=storable_path(folder))
+        return GitIgnoreSpec.from_lines(filter(is_pattern, lines))
+
+
+def _is_ignored(name: str, ignore_files: IgnoreFiles) -> bool:
+    for folder, spec in ignore_files:
+        is_included = spec.check_file(name.removeprefix(folder)).include
+        if is_included is not None:
+            return is_included
+    return False
+
+
+# What is not worth reading, by a file's name and by its bytes
+
+_BUILT_FOLDERS = frozenset(
+    {
+        *("node_modules", "bower_components", "jspm_packages", "vendor", "vendors", "site-packages", "Pods"),
+        *("third_party", "thirdparty", "3rdparty", "dist", "htmlcov", "DerivedData", ".terraform", ".gradle"),
+        *("__pycache__", ".venv", "venv", ".tox", ".nox", ".eggs", ".mypy_cache", ".ruff_cache"),
+        *(".pytest_cache", ".hypothesis", ".next", ".nuxt"),
+    }
+)
+_BUILT_NAMES = re.compile(
+    r"""(?ix) ^(?:
+        (?:package-lock|npm-shrinkwrap)\.json | pnpm-lock\.yaml | go\.sum | .+\.lockb?
+      | .+[.-]min\.(?:js|css|mjs) | .+\.(?:js|css|mjs|ts)\.map | .+\.bundle\.js
+      | .+_pb2(?:_grpc)?\.pyi? | .+\.pb\.(?:go|cc|h) | .+\.g(?:enerated)?\.(?:cs|dart|ts|go)
+      | .+\.designer\.cs
+    )$"""
+)
+_PRIVATE_NAMES = re.compile(
+    r"""(?ix) ^(?:
+        \.env(?:\.(?!example$|sample$|template$|dist$).+)? | .+\.(?:pem|key|p12|pfx|jks|keystore|kdbx|asc|gpg)
+      | id_(?:rsa|dsa|ecdsa|ed25519).* | \.netrc | \.pgpass | \.htpasswd | credentials | \.git-credentials
+    )$"""
+)
+_GENERATED = re.compile(
+    rb"""(?x)
+        @generated\b | \bDO\ NOT\ (?:EDIT|MODIFY)\b
+      | ^\W*(?:Code\ g|File\ g|G|Auto-?g|Automatically\ g)enerated\ (?:by|from)\b
+      | (?i:\bthis\ file\ (?:is|was|has\ been)\ (?:auto(?:matically)?[ -]?)?generated\b)
+    """,
+    re.MULTILINE,
+)
+_NOTICE_BYTES = 1_500
+_BINARY_SAMPLE_BYTES = 8_192
+_CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]")
+_MAX_CONTROL_SHARE = 0.02
+_MAX_MEAN_LINE_BYTES = 300
+_MAX_LINE_BYTES = 5_000
+
+
+def reason_by_name(name: str) -> Reason | None:
+    """Why a file is left out by its path alone."""
+    *folders, last = name.split("/")
+    if not last:
+        return "repository"
+    if _PRIVATE_NAMES.match(last):
+        return "private"
+    if _BUILT_NAMES.match(last) or not _BUILT_FOLDERS.isdisjoint(folders):
+        return "generated"
+    return None
+
+
+def reason_by_content(data: bytes, language: str) -> Reason | None:
+    """Why a file is left out by what it holds."""
+    if language == "pdf":
         return None
-    return SourceFile(path_text(name), absolute, found.st_size, found.st_mtime_ns, language)
+    if _is_binary(data):
+        return "binary"
+    if language in DOCUMENTS:
+        return None
+    if _GENERATED.search(data, 0, _NOTICE_BYTES):
+        return "generated"
+    return "minified" if _is_minified(data) else None
 
 
-def _bytes(path: Path, most: int) -> bytes:
-    """The first bytes of a file, which is no link: it was none when its name was read."""
-    with open(os.open(path, _ALWAYS_OPEN), "rb") as file:  # noqa: PTH123  (flags)
-        return file.read(most)
+def _is_binary(data: bytes) -> bool:
+    """Whether bytes are no text: a NUL without a mark that explains it, or many control characters."""
+    if byte_order_mark(data):
+        return False
+    sample = data[:_BINARY_SAMPLE_BYTES]
+    return b"\0" in data or len(_CONTROL.findall(sample)) > _MAX_CONTROL_SHARE * len(sample)
+
+
+def _is_minified(data: bytes) -> bool:
+    """Whether lines are longer than anybody writes."""
+    lines = data.count(b"\n") + 1
+    if len(data) > _NOTICE_BYTES and len(data) / lines > _MAX_MEAN_LINE_BYTES:
+        return True
+    return len(data) > _MAX_LINE_BYTES and max(map(len, data.split(b"\n"))) > _MAX_LINE_BYTES

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from foreword.capture.names.given import GENDERS
 from foreword.capture.names.shapes import Mention
+from foreword.capture.names.word_lists import GENDERS
 from foreword.text.words import fold
 
 if TYPE_CHECKING:

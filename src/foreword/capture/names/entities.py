@@ -1,37 +1,44 @@
 """Who and what a text names: people, organisations, places, addresses, files, versions, tickets, dates, code.
 
-Offline, by shape and by short lists: what has an unmistakable shape is taken first, then dates, then names in
-what is left. Linear in the text. Knows no world: a name that is in no list and has no cue is a `thing`.
+Offline, by shape and by short lists: first what has an unmistakable shape, then dates, then names in what is
+left.
+The cost grows linearly with the text. A name that is in no list and has no cue beside it is a `thing`.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from foreword.capture.names.dates import dates
-from foreword.capture.names.proper import names
-from foreword.capture.names.shapes import Mention, shapes
+from foreword.capture.names.proper import find_names
+from foreword.capture.names.shapes import UNITS, Mention, find_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["Mention", "find_entities"]
 
-MOST_READ = 1_000_000
-"""How many characters of a text are read; what comes after is not looked at."""
+MAX_CHARACTERS_READ = 1_000_000
+"""At most so much of a text is read."""
 
 _COVER = "|"
-"""Stands for every character of what has been found, so that no name reaches across it."""
+"""Replaces every character of what has been found, so that no name reaches across it."""
+
+_MODEL_NUMBER = re.compile(r"[ -]\d{1,4}[A-Za-z]{0,2}+(?![\w%°€$£:/]|[.,]\d)")
 
 
 def find_entities(text: str) -> tuple[Mention, ...]:
     """What a text names, in order; no two mentions overlap, and of two that would, the longer stays."""
-    text = text[:MOST_READ]
-    found = apart([*shapes(text), *dates(text)])
-    return tuple(sorted((*found, *names(_covered(text, found))), key=lambda mention: mention.start))
+    text = text[:MAX_CHARACTERS_READ]
+    shaped = drop_overlaps([*find_shapes(text), *dates(text)])
+    covered = _cover(text, shaped)
+    found = sorted((*shaped, *find_names(covered)), key=lambda mention: mention.start)
+    return tuple(_with_model_number(mention, covered) for mention in found)
 
 
-def apart(mentions: Iterable[Mention]) -> list[Mention]:
+def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
     """Mentions without those that overlap a longer one, in order; of two as long, the first stays."""
     kept: list[Mention] = []
     for mention in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
@@ -42,10 +49,21 @@ def apart(mentions: Iterable[Mention]) -> list[Mention]:
     return kept
 
 
-def _covered(text: str, mentions: Iterable[Mention]) -> str:
+def _cover(text: str, mentions: Iterable[Mention]) -> str:
     """The text with every mention covered; every character keeps its place."""
     parts, end = [], 0
     for mention in mentions:
         parts += [text[end : mention.start], _COVER * (mention.end - mention.start)]
         end = mention.end
     return "".join((*parts, text[end:]))
+
+
+def _with_model_number(mention: Mention, covered: str) -> Mention:
+    """A product with the number behind its name (`AirHub 200`), which tells it from its neighbours."""
+    product = mention.entity_type == "thing" or (
+        mention.entity_type == "code" and mention.text.isalpha() and mention.text[0].isupper()
+    )
+    number = _MODEL_NUMBER.match(covered, mention.end) if product else None
+    if number is None or UNITS.match(covered, number.end()):
+        return mention
+    return replace(mention, text=mention.text + number.group(), entity_type="thing", end=number.end())

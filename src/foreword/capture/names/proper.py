@@ -1,281 +1,300 @@
-"""Whose name is it? Capitalised runs, and listed names in any case, become people, organisations and places.
+"""Names of people, organisations, places and things: by capitals, by lists and by the words beside them.
 
-Knows the lists of `gazetteer` and `given` and the `cues`. A capital at the beginning of a
-sentence tells nothing, nor does one where everything is capitalised: there, only listed names count.
+A capital at the beginning of a sentence says nothing, nor does one where everything is capitalised: there
+only listed names count. A capitalised run that no list knows is a `thing`, unless the words beside it say
+what it is.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.capture.names import cues
-from foreword.capture.names.company import in_company
-from foreword.capture.names.gazetteer import (
-    ALSO_FAMILIES,
-    ALSO_PLAIN,
-    DEMONYMS,
-    ORGANISATION_ENDINGS,
-    ORGANISATION_HEADS,
-    ORGANISATIONS,
-    PLACE_BEGINNINGS,
-    PLACE_ENDINGS,
-    PLACES,
-    THINGS,
-)
-from foreword.capture.names.given import ALSO_WORDS, FAMILY_NAMES, GENDERS, TITLES, is_family_name
+from foreword.capture.names import word_lists as lists
 from foreword.capture.names.shapes import Mention
-from foreword.capture.names.surroundings import Surroundings
-from foreword.capture.names.words import is_common, is_plain, split
-from foreword.text.words import STOPWORDS
+from foreword.text.words import STOPWORDS, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from foreword.types import EntityType
 
-_BETWEEN_PEOPLE = frozenset({"bin", "ibn", "ter", "van"})
-_LINKS = (["von", "der"], ["von", "den"], ["von", "dem"])
-_FULL = 2
-_LONGEST_LISTED = 4
-_LONGEST_PERSON = 4
-_LONGEST_ACTOR = 3
-_LONGEST_RUN = 8
+_WORD = re.compile(r"[^\W\d_]++(?:['’&-][^\W\d_]++)*+")
+_SENTENCE_START = re.compile(r"[.!?:;\n\"“”(\[•*>|…—]|\s[-–]\s|@")
+_ABBREVIATIONS = frozenset({"mr", "mrs", "ms", "dr", "prof", "st", "mt", "jr", "sr"})
+_NO_NAMES_ALONE = lists.ORGANISATION_ENDINGS | lists.PLACE_ENDINGS | lists.TITLES.keys() | lists.KIN_AND_ROLES
 _ARTICLES = ("the", "a", "an", "this", "that")
-_AT_PLACES = cues.BEFORE_PLACE | cues.ALONG
-_TOWARDS = cues.BEFORE_PLACE | {"from", "to"}
-_GOING_ON = STOPWORDS - {"is", "has", "was", "or"}
-_FAMILY_ONLY = FAMILY_NAMES - ALSO_WORDS
+_TOWARDS = lists.BEFORE_PLACE | {"from", "to"}
 _LISTS: tuple[tuple[EntityType, frozenset[str]], ...] = (
-    ("place", PLACES),
-    ("organisation", ORGANISATIONS),
-    ("thing", THINGS),
+    ("place", lists.PLACES),
+    ("organisation", lists.ORGANISATIONS),
+    ("thing", lists.THINGS),
 )
+_AFTER_CALL = ("!", "?", ".", ",", "")
+_MAX_WORDS_IN_NAME = 4
+_MAX_WORDS_IN_RUN = 8
+_MAX_WORDS_CUED_AS_PERSON = 2
+_WORDS_LOOKED_BACK = 4
+_HEADLINE_SHARE = 0.7
 
 
-def names(text: str) -> Iterator[Mention]:
+def find_names(text: str) -> Iterator[Mention]:
     """The names in a text, in order; `text` is without what has a shape of its own."""
-    words = split(text)
-    found: list[Mention] = []
+    words = split_words(text)
     first = 0
     for at in range(1, len(words) + 1):
         if at == len(words) or words[at].opens:
-            found += _Sentence(text, words, first, at).names()
+            yield from _Sentence(text, words, first, at).names()
             first = at
-    return in_company(text, found)
 
 
-class _Sentence(Surroundings):
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word where it stands; `opens` says that a sentence, a quotation or a list item begins here."""
+
+    text: str
+    folded: str
+    start: int
+    end: int
+    opens: bool
+    capital: bool
+    glued: bool
+    """Whether only a space, or the dot of an abbreviation, parts it from the word before."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its capital says nothing: a small word, or one that often begins sentences."""
+        stem, _, rest = self.folded.replace("’", "'").partition("'")
+        if rest and self.text[-len(rest)].isupper():
+            return False  # `O'Neill`
+        plain = stem in STOPWORDS or f"{stem}'{rest}".rstrip("'") in lists.CAPITALISED_AT_START
+        return plain and (self.folded not in lists.GENDERS or self.folded in STOPWORDS)
+
+    @property
+    def is_common(self) -> bool:
+        """Whether the capitalised word alone names nothing: a people, a language, an office, a letter."""
+        stem = self.folded.partition("-")[0]
+        people = stem in lists.DEMONYMS or stem.removesuffix("s") in lists.DEMONYMS
+        return len(stem) == 1 or people or self.folded in _NO_NAMES_ALONE
+
+
+def split_words(text: str) -> list[Word]:
+    """The words of a text, in order; the `'s` of an owner is not part of a name."""
+    found: list[Word] = []
+    end = 0
+    for match in _WORD.finditer(text):
+        value, gap = match.group(), text[end : match.start()]
+        name = value[:-2] if value.endswith(("'s", "’s")) else value
+        abbreviated = bool(found) and gap == ". " and _is_abbreviated(found[-1])
+        opens = not found or (not abbreviated and bool(_SENTENCE_START.search(gap)))
+        glued = bool(found) and found[-1].end == end and (gap in (" ", " & ") or abbreviated)
+        capital = name[0].isupper() or name[:3] in ("al-", "el-")
+        start = match.start()
+        found.append(Word(name, fold(name), start, start + len(name), opens, capital, glued))
+        end = match.end()
+    return found
+
+
+def _is_abbreviated(word: Word) -> bool:
+    return word.folded in _ABBREVIATIONS or (len(word.text) == 1 and word.capital and word.text != "I")
+
+
+class _Sentence:
     """One sentence, and the names in it."""
+
+    def __init__(self, text: str, words: Sequence[Word], first: int, last: int) -> None:
+        self.text = text
+        self.words = words
+        self.first = first
+        self.last = last
+        self.caseless = self._is_caseless()
+
+    def _is_caseless(self) -> bool:
+        """Whether capitals say nothing here: it is shouted, or written like a headline."""
+        long = [word for word in self.words[self.first : self.last] if len(word.text) > 1]
+        if len(long) > 1 and all(word.text.isupper() for word in long):
+            return True
+        small = any(word.capital and word.folded in STOPWORDS for word in long[1:])
+        return small and len(long) > 3 and sum(word.capital for word in long) > _HEADLINE_SHARE * len(long)
 
     def names(self) -> Iterator[Mention]:
         """The names of the sentence, in order."""
         at = self.first
         while at < self.last:
-            end, found = self._capitals(at) if self._begins_run(at) else self._listed(at)
-            yield from found
-            at = end
+            word = self.words[at]
+            if word.capital and not self.caseless and not word.is_plain:
+                end = self._run_end(at)
+                while at < end:
+                    size, kind = self._first_name(at, end)
+                    if kind is not None:
+                        yield self._mention(at, at + size, kind)
+                    at += size
+            else:
+                size, kind = self._listed_in_any_case(at)
+                if kind is not None:
+                    yield self._mention(at, at + size, kind)
+                at += size
 
-    def _begins_run(self, at: int) -> bool:
-        word = self.words[at]
-        return word.capital and not self.caseless and not is_plain(word)
-
-    # Names by their capitals ----------------------------------------------------------------------------
-
-    def _capitals(self, at: int) -> tuple[int, list[Mention]]:
-        """The run of capitalised words from here, as names, and where it ends."""
-        end = self._run_end(at)
-        found = []
-        while at < end:
-            size, kind = self._segment(at, end)
-            if kind is not None:
-                found.append(self._mention(at, at + size, kind))
-            at += size
-        return end, found
+    # A run of capitalised words
 
     def _run_end(self, at: int) -> int:
-        end = at + 1
-        most = min(self.last, at + _LONGEST_RUN)
+        end, most = at + 1, min(self.last, at + _MAX_WORDS_IN_RUN)
         while end < most:
-            bridge = self._bridge(end, most)
-            if bridge is None:
+            following = self._next_of_run(end, most)
+            if following is None:
                 break
-            end = bridge + 1
+            end = following + 1
         return end
 
-    def _bridge(self, at: int, most: int) -> int | None:
-        """Where the next capitalised word of the run stands: here, or behind `de`, `van`, `of the`."""
-        word = self.words[at]
+    def _next_of_run(self, at: int, most: int) -> int | None:
+        """Where the next capitalised word of the run stands: here, or behind `de`, `van der`, `of the`."""
+        word, after = self.words[at], at
         if not word.glued:
             return None
-        if word.capital and not is_plain(word):
+        if word.capital and not word.is_plain:
             return at
-        heads = self.words[at - 1].folded in ORGANISATION_HEADS
-        if word.folded == "of" and heads:
-            after = at + 2 if at + 1 < most and self.words[at + 1].folded == "the" else at + 1
-        elif self.is_particle(at):
-            after = self.after_particles(at, most)
+        if word.folded == "of" and self.words[at - 1].folded in lists.ORGANISATION_HEADS:
+            after += 2 if at + 1 < most and self.words[at + 1].folded == "the" else 1
         else:
-            return None
-        return after if after < most and self.words[after].capital and self.words[after].glued else None
+            while after < min(most, at + 3) and self._is_particle(after):
+                after += 1
+        reached = at < after < most and self.words[after].capital and self.words[after].glued
+        return after if reached else None
 
-    def _segment(self, at: int, end: int) -> tuple[int, EntityType | None]:
-        """How many words from here are one name, and of what; None for none."""
+    def _first_name(self, at: int, end: int) -> tuple[int, EntityType | None]:
+        """How many words from here are one name, and of what; None for words that name nothing."""
         word = self.words[at]
-        if word.folded in TITLES and end - at > 1:
-            return 1, None  # the title is told by the name after it
-        if self.titled(at):
-            return self.at_most(at, end, _LONGEST_PERSON), "person"
-        listed, ending = self._longest_listed(at, end), self._ending(at, end)
+        if word.folded in lists.TITLES and end - at > 1:
+            return 1, None  # kept with the name after it
+        if self._has_title(at):
+            return self._name_size(at, end), "person"
+        listed, ending = self._longest_listed(at, end), self._by_ending(at, end)
         if ending is not None and (listed is None or ending[0] > listed[0]):
             return ending
-        if word.folded in GENDERS and self._is_person(at, end):
-            return self._person_size(at, end), "person"
-        if listed is not None:
-            return listed
-        last = self.words[end - 1].folded
-        if self._is_linked(at, end) or (end - at > 1 and is_family_name(last) and last not in DEMONYMS):
-            return self.at_most(at, end, _LONGEST_PERSON), "person"
-        return self._unlisted(at, end)
+        if word.folded in lists.GENDERS and self._is_person(at, end):
+            return self._name_size(at, end), "person"
+        return listed or self._by_cue(at, end)
 
-    def _ending(self, at: int, end: int) -> tuple[int, EntityType] | None:
+    def _name_size(self, at: int, end: int) -> int:
+        """How many words from here a person's name has; particles do not count towards the most."""
+        size = counted = 0
+        while at + size < end and counted < _MAX_WORDS_IN_NAME:
+            counted += not self._is_particle(at + size)
+            size += 1
+        return size
+
+    def _by_ending(self, at: int, end: int) -> tuple[int, EntityType] | None:
         """A run that ends like an organisation or a place, or begins like one."""
         folded = [word.folded for word in self.words[at:end]]
-        if len(folded) > 2 and folded[0] in ORGANISATION_HEADS and folded[1] == "of":
+        if len(folded) > 2 and folded[0] in lists.ORGANISATION_HEADS and folded[1] == "of":
             return len(folded), "organisation"
         if "&" in self.text[self.words[at].start : self.words[end - 1].end]:
             return len(folded), "organisation"
+        given = folded[0] in lists.GENDERS and folded[0] not in lists.ALSO_WORDS
         for size in range(len(folded), 1, -1):
             last = folded[size - 1]
-            if last in ORGANISATION_ENDINGS:
+            if last in lists.ORGANISATION_ENDINGS:
                 return size, "organisation"
-            if last in PLACE_ENDINGS and not self._is_family(at, at + size):
+            if last in lists.PLACE_ENDINGS and not (given and last in lists.ALSO_FAMILIES):
                 return size, "place"
-        if folded[0] in PLACE_BEGINNINGS and len(folded) > 1:
+        if len(folded) > 1 and folded[0] in lists.PLACE_BEGINNINGS:
             return 2, "place"
-        if folded[0] == "project" and len(folded) > 1:
-            return 2, "thing"
-        return None
-
-    def _is_family(self, at: int, end: int) -> bool:
-        """Whether a word that ends places is somebody's family name here: `Christopher Lane is on leave`."""
-        first, last = self.words[at].folded, self.words[end - 1].folded
-        if first in GENDERS and last in FAMILY_NAMES:
-            return True
-        if last not in ALSO_FAMILIES or self.before(at) in _AT_PLACES:
-            return False
-        return (first in GENDERS and first not in ALSO_WORDS) or (end - at == 2 and self.acts(end))
+        return (2, "thing") if len(folded) > 1 and folded[0] == "project" else None
 
     def _is_person(self, at: int, end: int) -> bool:
         """Whether a given name is one here: it may be a word or a place as well."""
         word = self.words[at]
-        if end - at > 1 and self.words[at + 1].folded not in ORGANISATIONS:
-            return " ".join((word.folded, self.words[at + 1].folded)) not in PLACES
-        if word.folded in PLACES and self.before(at) in _TOWARDS:
+        if end - at > 1:
+            return f"{word.folded} {self.words[at + 1].folded}" not in lists.PLACES
+        if word.folded in lists.PLACES and self._before(at) in _TOWARDS:
             return False
-        if word.opens and word.folded in ALSO_WORDS:
-            return self.after(end) in cues.AFTER_PERSON or self._alone(at, end)
-        return True
-
-    def _alone(self, at: int, end: int) -> bool:
-        """Whether a name is all there is, as in a list of names or under a letter."""
-        return self.first == at and self.last == end and at > 0
-
-    def _person_size(self, at: int, end: int) -> int:
-        """How many words belong to the person: up to the next listed organisation, place or thing."""
-        size = 1
-        while size < self.at_most(at, end, _LONGEST_PERSON):
-            folded = self.words[at + size].folded
-            listed = folded in ORGANISATIONS or folded in PLACES or folded in THINGS
-            if listed and folded not in FAMILY_NAMES and folded not in GENDERS:
-                break
-            size += 1
-        return size
+        return not (word.opens and word.folded in lists.ALSO_WORDS) or self._acts(end)
 
     def _longest_listed(self, at: int, end: int) -> tuple[int, EntityType] | None:
-        for size in range(min(end - at, _LONGEST_LISTED), 0, -1):
+        for size in range(min(end - at, _MAX_WORDS_IN_NAME), 0, -1):
             phrase = " ".join(word.folded for word in self.words[at : at + size])
             for kind, entries in _LISTS:
-                if phrase in entries and not self._merely_opens(at, phrase):
+                if phrase in entries and (phrase != "us" or self.words[at].text == "US"):
                     return size, kind
         return None
 
-    def _merely_opens(self, at: int, phrase: str) -> bool:
-        """Whether a listed name that is a plain word, too, has its capital from the sentence."""
-        word = self.words[at]
-        if phrase == "us":
-            return word.text != "US"
-        return word.opens and phrase in ALSO_PLAIN and self.after(at + 1) in _GOING_ON
-
-    def _unlisted(self, at: int, end: int) -> tuple[int, EntityType | None]:
-        """What surroundings tell of a run that no list knows."""
+    def _by_cue(self, at: int, end: int) -> tuple[int, EntityType | None]:
+        """What the words beside it say of a run that no list knows."""
         word, size = self.words[at], end - at
-        if size > 1 and (word.folded in DEMONYMS or self.stands_before_name(at)):
+        if size > 1 and word.folded in lists.DEMONYMS:
             return 1, None
-        if size == _FULL and self._is_full_name(at):
-            return size, "person"
-        if size == 1 and is_common(word):
+        if size == 1 and (word.is_common or word.opens):
             return size, None
-        if word.opens and size == 1:
-            return 1, "person" if self.surely_acts(at) else None
-        kind = self._by_cue(at, size, self.before(at))
-        if kind is None and not (size == 1 and word.text.isupper()):
-            kind = "thing"
-        return size, kind
-
-    def _is_full_name(self, at: int) -> bool:
-        """Whether a listed given name is the family name of somebody here."""
-        word = self.words[at]
-        usual = len(word.text) > _FULL and not word.text.isupper() and word.folded not in cues.BEFORE_PERSON
-        return usual and self.words[at + 1].folded in GENDERS and self.before(at) not in _AT_PLACES
-
-    def _is_linked(self, at: int, end: int) -> bool:
-        """Whether `van`, `bin` or `von der` stands between two names; a German `der` alone tells nothing."""
-        small = [word.folded for word in self.words[at:end] if not word.capital]
-        return any(word in _BETWEEN_PEOPLE for word in small) or small[:2] in _LINKS
-
-    def _by_cue(self, at: int, size: int, before: str) -> EntityType | None:
-        shouted = self.words[at].text.isupper()
-        working = before in ("for", "by", "of") and self.near(at, cues.WORKING)
-        if working or before in cues.BEFORE_ORGANISATION:
-            return "organisation"
+        before, shouted = self._before(at), len(word.text) > 1 and word.text.isupper()
+        working = before in ("for", "by", "of") and self._is_near(at, lists.WORKING)
+        if working or before in lists.BEFORE_ORGANISATION:
+            return size, "organisation"
         if shouted:
-            return None
-        cued = before in cues.BEFORE_PERSON or self.acts(at + size) or self.is_called(at)
-        addressed = before == "to" and self.near(at, cues.TALKING)
-        named = before == "is" and self.before(at - 1) == "name"
-        if (cued or addressed or named) and size < _LONGEST_ACTOR and before not in _ARTICLES:
-            return "person"
-        moving = before in ("to", "from") and self.near(at, cues.MOVING)
-        return "place" if moving or before in cues.BEFORE_PLACE else None
+            return size, None if size == 1 else "thing"
+        named = before == "is" and self._before(at - 1) == "name"
+        cued = named or before in lists.BEFORE_PERSON or self._acts(end) or self._is_called(at)
+        counted = sum(not self._is_particle(one) for one in range(at, end))
+        if cued and counted <= _MAX_WORDS_CUED_AS_PERSON and before not in _ARTICLES:
+            return size, "person"
+        moving = before in ("to", "from") and self._is_near(at, lists.MOVING)
+        return size, "place" if moving or before in lists.BEFORE_PLACE else "thing"
 
-    # Names in any case ----------------------------------------------------------------------------------
+    # Listed names in any case
 
-    def _listed(self, at: int) -> tuple[int, list[Mention]]:
-        """The listed name that begins here, whatever its case, and where it ends."""
+    def _listed_in_any_case(self, at: int) -> tuple[int, EntityType | None]:
+        """The listed name that begins here, whatever its case: how many words, and of what."""
         word = self.words[at]
-        if self.before(at) == "me" and self.near(at, ("call",)) and word.folded in GENDERS:
-            return at + 1, [self._mention(at, at + 1, "person")]
+        given = word.folded in lists.GENDERS
+        if given and self._before(at) == "me" and self._is_near(at, ("call",)):
+            return 1, "person"
         if len(word.folded) < 3 or (word.capital and not self.caseless):
-            return at + 1, []
+            return 1, None
         end = at + 1
-        while end < min(self.last, at + _LONGEST_LISTED) and self.words[end].glued:
+        while end < min(self.last, at + _MAX_WORDS_IN_NAME) and self.words[end].glued:
             end += 1
         listed = self._longest_listed(at, end)
-        if listed and " ".join(word.folded for word in self.words[at : at + listed[0]]) not in ALSO_PLAIN:
-            return at + listed[0], [self._mention(at, at + listed[0], listed[1])]
-        if word.folded in GENDERS and word.folded not in ALSO_WORDS and word.folded not in ALSO_PLAIN:
-            size = 2 if end - at > 1 and self.words[at + 1].folded in _FAMILY_ONLY else 1
-            return at + size, [self._mention(at, at + size, "person")]
-        return at + 1, []
+        if listed and " ".join(one.folded for one in self.words[at : at + listed[0]]) not in lists.ALSO_PLAIN:
+            return listed
+        if given and word.folded not in lists.ALSO_WORDS and word.folded not in lists.ALSO_PLAIN:
+            return 1, "person"
+        return 1, None
+
+    # The words beside
+
+    def _before(self, at: int) -> str:
+        """The word before, if it belongs to the sentence; else nothing."""
+        return self.words[at - 1].folded if at > self.first else ""
+
+    def _is_near(self, at: int, wanted: Container[str]) -> bool:
+        """Whether one of the few words before is wanted."""
+        start = max(self.first, at - _WORDS_LOOKED_BACK)
+        return any(word.folded in wanted for word in self.words[start:at])
+
+    def _acts(self, end: int) -> bool:
+        """Whether the word after the name is what people do."""
+        return end < self.last and self.words[end].folded in lists.AFTER_PERSON
+
+    def _has_title(self, at: int) -> bool:
+        return at > 0 and self.words[at].glued and self.words[at - 1].folded in lists.TITLES
+
+    def _is_called(self, at: int) -> bool:
+        """Whether somebody is spoken to: a comma before the name, and nothing but a mark after it."""
+        word, before = self.words[at], self.words[at - 1]
+        if at == self.first or (before.capital and not before.is_plain):
+            return False
+        return (
+            self.text[before.end : word.start] == ", " and self.text[word.end : word.end + 1] in _AFTER_CALL
+        )
+
+    def _is_particle(self, at: int) -> bool:
+        """Whether a small word here may join the parts of a name."""
+        word = self.words[at]
+        return word.folded in lists.PARTICLES and not word.capital and word.glued
 
     def _mention(self, at: int, end: int, kind: EntityType) -> Mention:
         start, stop = self.words[at].start, self.words[end - 1].end
-        told = self._told(at) if kind == "person" else {}
-        return Mention(self.text[start:stop], kind, start, stop, told)
-
-    def _told(self, at: int) -> dict[str, str]:
-        """What title and given name tell: how one is addressed, and whom the name mostly names."""
-        title = self.words[at - 1] if self.titled(at) else None
-        gender = (TITLES[title.folded] if title else "") or GENDERS.get(self.words[at].folded, "")
-        told = {"address": title.text} if title else {}
-        return {**told, "gender": gender} if gender else told
+        title = lists.TITLES[self.words[at - 1].folded] if self._has_title(at) else ""
+        gender = title or lists.GENDERS.get(self.words[at].folded, "")
+        attributes = {"gender": gender} if gender and kind == "person" else {}
+        return Mention(self.text[start:stop], kind, start, stop, attributes)

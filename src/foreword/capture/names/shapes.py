@@ -1,7 +1,7 @@
-"""What is known by its shape alone: addresses, files, versions, tickets, names in code.
+"""Finds what is recognised by its shape alone: addresses, files, versions, tickets, names in code.
 
-Knows alphabets and marks, not the world. Every quantifier is possessive or bounded, so that a megabyte of
-hostile text costs what a megabyte of prose costs.
+Every quantifier is possessive or bounded, so that a megabyte of hostile text costs what a megabyte of prose
+costs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from foreword.capture.names.gazetteer import ORGANISATION_ENDINGS, ORGANISATIONS, THINGS
+from foreword.capture.names.word_lists import ORGANISATION_ENDINGS, ORGANISATIONS, THINGS
 from foreword.text.words import STOPWORDS, fold
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A stretch of a text that names something; `attributes` is what the naming itself tells."""
+    """A stretch of a text that names something; `attributes` is what the way of naming says, as a gender."""
 
     text: str
     entity_type: EntityType
@@ -50,7 +50,7 @@ _NOT_TICKETS = frozenset(
 _NAMES_IN_MIXED_CASE = ("Mc", "Mac", "De", "Di", "Du", "La", "Le", "Van", "Von", "Fitz", "St")
 _BARE_FILES = "Dockerfile|Makefile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile"
 
-# Every shape begins outside a word and with one of a few characters: told first, so that prose costs little.
+# Every shape begins outside a word and with one of a few characters; checked first, so prose costs little.
 _SHAPES = re.compile(
     rf"""(?<!\w)(?=[\w`\#/\\.~])(?:
         (?P<url>\b(?:https?|ftp|wss?)://[^\s<>"'`]++ | \bwww\.[^\s<>"'`]++)
@@ -80,7 +80,7 @@ _HIDDEN_FILES = frozenset(
     {".bashrc", ".dockerignore", ".editorconfig", ".env", ".eslintrc", ".gitattributes", ".gitignore"}
     | {".github", ".htaccess", ".npmrc", ".prettierrc", ".profile", ".vimrc", ".vscode", ".zshrc"}
 )
-_UNITS = re.compile(
+UNITS = re.compile(
     r"\s?(?:percent|per cent|million|billion|thousand|hours?|minutes?|seconds?|days?|weeks?|months?|years?"
     r"|times|points?|stars?|miles?|k?m|kg|cm|mm|gb|mb|kb|tb|ghz|mhz|ms|usd|eur|dollars?|euros?|degrees?"
     r"|lit(?:re|er)s?|am|pm)\b",
@@ -88,26 +88,26 @@ _UNITS = re.compile(
 )
 _BEFORE_VERSION = re.compile(r"([A-Za-z][\w.+#-]{0,40})[ ]$")
 _VERSION_WORDS = ("version", "versions", "release", "releases", "ver")
-_NEAR = 44
+_CHARACTERS_BEFORE = 44
 
 
-def shapes(text: str) -> Iterator[Mention]:
-    """The shaped things of a text, in order, none inside another."""
-    versions = False
+def find_shapes(text: str) -> Iterator[Mention]:
+    """What has a shape of its own in a text, in order, none inside another."""
+    seen_version = False
     for match in _SHAPES.finditer(text):
         shape, value, start = match.lastgroup or "", match.group(), match.start()
         if shape == "backticked":
             value, start = value[1:-1], start + 1
         value = value.rstrip(_TRAILING) if shape in ("url", "path", "dotted", "rooted") else value
-        kind = _kind(shape, value)
+        kind = _kind_of_shape(shape, value)
         if shape == "decimal":
-            kind = "version" if _is_version(text, match, versions=versions) else None
-        versions = versions or kind == "version"
+            kind = "version" if _is_version(text, match, seen_version=seen_version) else None
+        seen_version = seen_version or kind == "version"
         if kind is not None and value:
             yield Mention(value, kind, start, start + len(value))
 
 
-def _kind(shape: str, value: str) -> EntityType | None:
+def _kind_of_shape(shape: str, value: str) -> EntityType | None:
     """What a matched shape is; None for what only looks like it."""
     if shape in ("url", "email", "version"):
         return shape  # type: ignore[return-value]
@@ -116,11 +116,11 @@ def _kind(shape: str, value: str) -> EntityType | None:
     if shape in ("bare", "hidden"):
         return "file" if shape == "bare" or value in _HIDDEN_FILES else None
     if shape in ("path", "rooted"):
-        return "file" if _is_path(value) else _dotted(value)
+        return "file" if _is_path(value) else _kind_of_dotted(value)
     if shape == "dotted":
-        return _dotted(value)
+        return _kind_of_dotted(value)
     if shape == "backticked":
-        return _quoted(value)
+        return _kind_of_quoted(value)
     return "code" if shape == "hash" or _is_code(value) else None
 
 
@@ -133,7 +133,7 @@ def _is_path(value: str) -> bool:
     return (rooted and any(map(str.isalpha, value))) or bool(re.match(r"(?:src|lib|tests?|docs?)/", value))
 
 
-def _dotted(value: str) -> EntityType | None:
+def _kind_of_dotted(value: str) -> EntityType | None:
     host, _, rest = value.partition("/")
     last = host.rpartition(".")[2]
     if fold(value) in THINGS:
@@ -145,28 +145,27 @@ def _dotted(value: str) -> EntityType | None:
     return "code" if not rest and _IN_CODE.search(host) else None
 
 
-def _quoted(value: str) -> EntityType | None:
+def _kind_of_quoted(value: str) -> EntityType | None:
     """What stands between backticks: code, unless it has a shape of its own."""
-    whole = _SHAPES.fullmatch(value)
-    kind = _kind(whole.lastgroup or "", value) if whole and whole.lastgroup != "backticked" else None
+    match = _SHAPES.fullmatch(value)
+    kind = _kind_of_shape(match.lastgroup or "", value) if match and match.lastgroup != "backticked" else None
     return kind or ("code" if value.strip() else None)
 
 
 def _is_code(value: str) -> bool:
-    """Whether a word with odd capitals or marks is a name in code, and not one of the world's."""
+    """Whether a word with odd capitals or marks is a name in code, and not a listed product or firm."""
     folded = fold(value)
     if any(folded in known for known in (THINGS, ORGANISATIONS, ORGANISATION_ENDINGS, STOPWORDS)):
         return False
     return not (value.startswith(_NAMES_IN_MIXED_CASE) and value.isalpha() and value[-1].islower())
 
 
-def _is_version(text: str, match: re.Match[str], *, versions: bool) -> bool:
+def _is_version(text: str, match: re.Match[str], *, seen_version: bool) -> bool:
     """Whether a decimal is a version: it follows a name or `version`, or another version, and has no unit."""
-    if _UNITS.match(text, match.end()):
+    if UNITS.match(text, match.end()):
         return False
-    before = _BEFORE_VERSION.search(text, max(0, match.start() - _NEAR), match.start())
+    before = _BEFORE_VERSION.search(text, max(0, match.start() - _CHARACTERS_BEFORE), match.start())
     word = before.group(1) if before else ""
-    named = fold(word) in THINGS or (word[:1].isupper() and fold(word) not in STOPWORDS)
-    return (
-        named or word.lower() in _VERSION_WORDS or (versions and word in ("to", "than", "from", "and", "or"))
-    )
+    after_name = fold(word) in THINGS or (word[:1].isupper() and fold(word) not in STOPWORDS)
+    goes_on = seen_version and word in ("to", "than", "from", "and", "or")
+    return after_name or goes_on or word.lower() in _VERSION_WORDS

@@ -111,7 +111,7 @@ def start(
             note=note,
             source=_USER,
         )
-        unowned = len(experiences.awaiting(call.workspace, None))
+        unowned = len(experiences.open_for_run(call.workspace, None))
     _answer(call, begun)
     if session is None and unowned > 1:
         again = f"foreword experience list --status {OPEN}{call.again}"

@@ -52,7 +52,7 @@ def _origin(item: Item) -> str:
 @click.option("--axis", type=click.Choice(AXES), default="full", show_default=True, help="Alike in what.")
 def clusters(call: Call, axis: str) -> int:
     """Show which experiences are alike on an axis, so that a value can be proposed for them."""
-    from foreword.knowledge.values import FEWEST, Values
+    from foreword.knowledge.values import MIN_EXPERIENCES, Values
 
     workspace = call.workspace
     with opened() as engine:
@@ -63,7 +63,9 @@ def clusters(call: Call, axis: str) -> int:
     if call.as_json:
         emit(_clusters_json(found))
     elif not found.enough:
-        tell(f"{counted(found.experiences, 'experience')} on the axis {axis}; clusters need {FEWEST}")
+        tell(
+            f"{counted(found.experiences, 'experience')} on the axis {axis}; clusters need {MIN_EXPERIENCES}"
+        )
     elif not found.clusters:
         tell(f"nothing in common on the axis {axis} among {counted(found.experiences, 'experience')}")
     for one in () if call.as_json else found.clusters:

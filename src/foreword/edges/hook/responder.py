@@ -81,9 +81,9 @@ def _summariser(settings: Settings) -> Summariser | None:
     """The model that words summaries, if the user named one; without it they are made of what was said."""
     if not settings.summary_url:
         return None
-    from foreword.knowledge.remote_summary import RemoteSummariser
+    from foreword.knowledge.remote_summary import connect_summariser
 
-    return RemoteSummariser(settings.summary_url, settings.summary_key or None, settings.summary_model)
+    return connect_summariser(settings.summary_url, settings.summary_key or None, settings.summary_model)
 
 
 def _ended_late(home: str, at: datetime, payload: bytes, kept: Future[None]) -> None:

@@ -25,18 +25,18 @@ from foreword.edges.mcp.tools import Workspace
 from foreword.errors import ValidationError
 from foreword.knowledge.axes import Axis
 from foreword.knowledge.experience import (
+    AnyStatus,
     Cause,
     Domain,
     Experience,
     Lesson,
     RootCause,
-    Standing,
     Status,
     Strategy,
-    experience_of,
+    read_experience,
 )
 from foreword.knowledge.experiences import Experiences
-from foreword.knowledge.values import FEWEST, Values
+from foreword.knowledge.values import MIN_EXPERIENCES, Values
 from foreword.text.frame import contained, without_frames
 from foreword.types import Source
 
@@ -149,7 +149,7 @@ class ExperienceTools:
 
     def experience_list(
         self,
-        status: Annotated[Standing | None, Field(description="Only those that stand so.")] = None,
+        status: Annotated[AnyStatus | None, Field(description="Only those that stand so.")] = None,
         domain: Domain | None = None,
         strategy: Strategy | None = None,
         session: Annotated[str, Field(max_length=1000, description="Only of this session.")] = "",
@@ -188,7 +188,7 @@ class ExperienceTools:
         found = self._experiences().search_axis(
             where, query, axis, domain=domain, strategy=strategy, outcome=outcome, limit=limit
         )
-        told = [(result.score, experience_of(result.memory)) for result in found]
+        told = [(result.score, read_experience(result.memory)) for result in found]
         return Precedents(
             workspace=where,
             experiences=[
@@ -205,7 +205,7 @@ class ExperienceTools:
         """
         where, values = self._tools.workspace(workspace), Values(self._tools.engine())
         found = values.clusters(where, axis)
-        few = f"{found.experiences} experiences on this axis; clusters need {FEWEST}"
+        few = f"{found.experiences} experiences on this axis; clusters need {MIN_EXPERIENCES}"
         return Alikes(
             workspace=where,
             axis=axis,
@@ -256,7 +256,7 @@ def _others(experiences: Experiences, workspace: str, begun: Experience) -> str:
     """What to say to somebody who names no session: which others are open that may be theirs."""
     if begun.session is not None:
         return ""
-    every = [one for one in experiences.awaiting(workspace, None) if one.id != begun.id]
+    every = [one for one in experiences.open_for_run(workspace, None) if one.id != begun.id]
     named = ", ".join(f"{one.id} ({contained(one.goal)[:60]})" for one in every[:_SHOWN_OPEN])
     more = f" and {len(every) - _SHOWN_OPEN} more" if len(every) > _SHOWN_OPEN else ""
     return f"open without a session, too: {named}{more}; resolve what is yours and over" if every else ""

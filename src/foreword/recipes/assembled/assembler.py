@@ -24,7 +24,7 @@ from foreword.compose.assembled import (
 )
 from foreword.compose.assembly import Layout
 from foreword.errors import InvalidContextTypeError, StorageError, ValidationError
-from foreword.knowledge.experience import DOMAINS, STRATEGIES, one_of
+from foreword.knowledge.experience import DOMAINS, STRATEGIES, check_choice
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, MAX_NAME, share, whole
 from foreword.pipeline import FLOOR, run_async
@@ -119,9 +119,9 @@ class ContextAssembler:
         for each section; `max_tokens` is never exceeded. What the session was shown is said again: a warning
         belongs where something has just failed.
         """
-        one_of("domain", domain, DOMAINS)
+        check_choice("domain", domain, DOMAINS)
         if strategy is not None:
-            one_of("strategy", strategy, STRATEGIES)
+            check_choice("strategy", strategy, STRATEGIES)
         _check_limits(limit, max_tokens, session_id)
         title = premortem_title(domain, strategy)
         query = title.removeprefix("# ")

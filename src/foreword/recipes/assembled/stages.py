@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from foreword.compose.assembled import ContextItem, Findings
 from foreword.compose.assembly import Piece, fit_document
 from foreword.compose.fit import FittedText
-from foreword.knowledge.experience import UNWEIGHED, WEIGHTS
+from foreword.knowledge.experience import OPEN_WEIGHT, TIER_WEIGHTS
 from foreword.log import get_logger
 from foreword.pipeline import Draft, drop_shown
 from foreword.recall.alike import find_twins
@@ -291,7 +291,7 @@ def weight(item: ContextItem, now: datetime) -> float:
     """Relevance, by how sure an outcome is, by importance, and a little by recency."""
     value, facts = item.relevance, item.metadata
     if item.source == "experience":
-        value *= cast("Mapping[object, float]", WEIGHTS).get(facts.get("confidence_tier"), UNWEIGHED)
+        value *= cast("Mapping[object, float]", TIER_WEIGHTS).get(facts.get("confidence_tier"), OPEN_WEIGHT)
     if item.source == "memory":
         importance = facts.get("importance")
         value *= 1 + IMPORTANCE * (float(importance) - 0.5) if isinstance(importance, int | float) else 1.0

@@ -160,17 +160,17 @@ class Companion:
         run = _run(event)
         if run is None:
             return
-        for attempt in self.experiences.awaiting(workspace, event.session, event.at):
+        for attempt in self.experiences.open_for_run(workspace, event.session, event.at):
             told = judge(run, attempt)
             if told.status is not None:
-                self.experiences.captured(workspace, attempt.id, told.status, told.result, event.at)
+                self.experiences.record_run(workspace, attempt.id, told.status, told.result, event.at)
                 return
 
     def _adopt(self, event: AgentEvent, workspace: str) -> None:
         """What a session's agent has begun without naming the session is that session's."""
         if not event.session or not _begins_one(event):
             return
-        for attempt in self.experiences.awaiting(workspace, None):
+        for attempt in self.experiences.open_for_run(workspace, None):
             if attempt.id in event.tool_output:
                 self.experiences.adopt(workspace, attempt.id, event.session)
 
@@ -183,7 +183,7 @@ class Companion:
         self._failing.note(workspace, event.session, told.failures)
         if not told.premortem:
             return ""
-        attempt = next(iter(self.experiences.awaiting(workspace, event.session, event.at)), None)
+        attempt = next(iter(self.experiences.open_for_run(workspace, event.session, event.at)), None)
         assembler = ContextAssembler(Searcher(self._engine, workspace, self.experiences))
         domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_FAILING_IS, None)
         asked = assembler.get_premortem_context(

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from foreword import pipeline
-from foreword.compose.knowledge_chunk import knowledge_chunk, knowledge_text
+from foreword.compose.knowledge_chunk import document_source, knowledge_chunk, knowledge_text
 from foreword.errors import ContextError, ValidationError
-from foreword.indexing.knowledge_base import source_of
 from foreword.log import get_logger
 from foreword.options import MAX_DEADLINE_MS, MAX_LIMIT, SearchOptions, named, share, whole
 from foreword.recall.dedupe import split_repeats
@@ -126,7 +125,7 @@ class RAGSystem:
         room = most
         for one in relevant:
             item, sure = one.memory, min(1.0, one.score)  # boosts may lift it above
-            chunk = knowledge_chunk(item.id, source_of(item), item.text, sure, counter)
+            chunk = knowledge_chunk(item.id, document_source(item), item.text, sure, counter)
             cost = chunk.token_count + (between if chosen else 0)
             if cost <= room:
                 chosen.append(chunk)
@@ -177,7 +176,7 @@ def _best_first(results: Iterable[SearchResult]) -> list[SearchResult]:
 
 def _freshness(item: Item, now: datetime) -> float:
     """1 for what is of today, a third after a year; 0 when nobody knows the date."""
-    date = source_of(item).date
+    date = document_source(item).date
     if date is None:
         return 0.0
     return math.exp(-max(0.0, (now - date).total_seconds() / 86_400) / _YEAR)

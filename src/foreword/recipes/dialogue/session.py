@@ -25,8 +25,8 @@ from foreword.compose.entity_context import EntityContextConfig, EntityContextFo
 from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig
 from foreword.compose.system_prompt import AgentPersonality, Helpful, SystemPromptBuilder, UserPreferences
 from foreword.errors import ValidationError
+from foreword.knowledge.remote_summary import choose_summarizer
 from foreword.knowledge.resolution import EntityResolver
-from foreword.knowledge.running_summary import summarizer
 from foreword.options import MAX_LIMIT, MAX_NAME, Lane, SearchOptions, named
 from foreword.recipes.dialogue.parts import RecalledTurns, RetrievedChunks, Wording
 from foreword.recipes.dialogue.prompt import RECALL
@@ -87,7 +87,7 @@ class Session:
         self._engine = engine
         self._lane = _check_lane(lane)
         self._rag = RAGSystem(engine, workspace, _check_type(RAGConfig, "rag", rag))
-        summarizer_used = _check_summarizer(dialogue_summarizer) or summarizer(
+        summarizer_used = _check_summarizer(dialogue_summarizer) or choose_summarizer(
             engine.settings, engine.tokenizer
         )
         history_config = HistoryFormatterConfig() if history is None else history

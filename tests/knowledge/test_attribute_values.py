@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.knowledge.settling import settled_by
+from foreword.knowledge.attribute_values import read_attribute_value
 from foreword.types import KINDS, Item, Source
 
 REPLACED = (
@@ -183,7 +183,7 @@ BOTH_UNSEEN = (
 )
 
 
-OVER = (
+REVOKED = (
     ("The staging database is Postgres 16.", "The staging database is no longer Postgres 16."),
     ("The staging database is Postgres 16.", "The staging database is no longer Postgres."),
     ("The staging database is Postgres 16.", "The staging database isn't Postgres 16 anymore."),
@@ -196,7 +196,7 @@ OVER = (
 )
 """The newer one ends the older, or begins it again."""
 
-NOT_OVER = (
+NOT_REVOKED = (
     ("The staging database is Postgres 14.", "The staging database is no longer Postgres 16."),
     ("The staging database is Postgres.", "The staging database is no longer Postgres 16."),
     ("The staging database is Postgres 16.", "The production database is no longer Postgres 16."),
@@ -210,22 +210,22 @@ NOT_OVER = (
 )
 
 
-def settles(text, **given):
-    return settled_by(Item(text, "shop", **given))
+def stated(text, **given):
+    return read_attribute_value(Item(text, "shop", **given))
 
 
 def replaces(older, newer):
-    """Whether the newer of two texts settles something else about what the older settles."""
-    one, other = settles(older), settles(newer)
-    return one is not None and other is not None and one.key == other.key and other.differs(one)
+    """Whether the newer of two texts states another value of the attribute that the older is about."""
+    one, other = stated(older), stated(newer)
+    return one is not None and other is not None and one.key == other.key and other.contradicts(one)
 
 
-@pytest.mark.parametrize("pair", OVER, ids=" / ".join)
+@pytest.mark.parametrize("pair", REVOKED, ids=" / ".join)
 def test_what_ends_the_older_or_begins_it_again_replaces_it(pair):
     assert replaces(*pair)
 
 
-@pytest.mark.parametrize("pair", [*BOTH, *BOTH_UNSEEN, *NOT_OVER], ids=" / ".join)
+@pytest.mark.parametrize("pair", [*BOTH, *BOTH_UNSEEN, *NOT_REVOKED], ids=" / ".join)
 def test_what_may_hold_beside_the_older_does_not_replace_it(pair):
     assert not replaces(*pair)
 
@@ -237,31 +237,31 @@ def test_most_of_what_replaces_the_older_is_seen(pairs, least):
     assert sum(replaces(*pair) for pair in pairs) / len(pairs) >= least
 
 
-@pytest.mark.parametrize("text", dict.fromkeys(text for pair in (*REPLACED, *BOTH, *OVER) for text in pair))
+@pytest.mark.parametrize(
+    "text", dict.fromkeys(text for pair in (*REPLACED, *BOTH, *REVOKED) for text in pair)
+)
 def test_a_statement_does_not_replace_itself(text):
     assert not replaces(text, text)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "memory"])
 def test_only_memories_settle_anything(kind):
-    assert (
-        settles("The port is 5432.", kind=kind, metadata={"subject": "port", "attribute": "number"}) is None
-    )
+    assert stated("The port is 5432.", kind=kind, metadata={"subject": "port", "attribute": "number"}) is None
 
 
 class TestMetadata:
     def test_it_is_taken_at_its_word(self):
-        one = settles("Bo has it.", metadata={"subject": "The Parser", "attribute": "owner", "value": "Bo"})
-        other = settles(
+        one = stated("Bo has it.", metadata={"subject": "The Parser", "attribute": "owner", "value": "Bo"})
+        other = stated(
             "Ana might have it?", metadata={"subject": "parser", "attribute": "Owner", "value": "Ana"}
         )
         assert one.key == other.key
-        assert other.differs(one)
+        assert other.contradicts(one)
 
     def test_without_a_value_the_text_is_one(self):
         said = {"subject": "parser", "attribute": "owner"}
-        assert settles("Bo has it.", metadata=said).differs(settles("Ana has it.", metadata=said))
-        assert not settles("Bo has it!", metadata=said).differs(settles("Bo has it.", metadata=said))
+        assert stated("Bo has it.", metadata=said).contradicts(stated("Ana has it.", metadata=said))
+        assert not stated("Bo has it!", metadata=said).contradicts(stated("Bo has it.", metadata=said))
 
     @pytest.mark.parametrize(
         "said",
@@ -274,20 +274,20 @@ class TestMetadata:
         ],
     )
     def test_what_is_not_whole_is_as_if_it_were_not_there(self, said):
-        assert settles("Bo has it.", metadata=said) is None
+        assert stated("Bo has it.", metadata=said) is None
 
 
 def test_surroundings_are_part_of_what_is_spoken_of():
-    assert settles("The port is 5432.", about="staging").key != settles("The port is 5432.", about="live").key
+    assert stated("The port is 5432.", about="staging").key != stated("The port is 5432.", about="live").key
 
 
 def test_mine_is_not_yours():
-    ana, bo = (settles("My editor is Vim.", source=Source(name)) for name in ("ana", "bo"))
+    ana, bo = (stated("My editor is Vim.", source=Source(name)) for name in ("ana", "bo"))
     assert ana.key != bo.key
 
 
 def test_a_key_looks_like_no_named_thing():
-    assert all(name.startswith("\x1f") for name in settles("The port is 5432.").names)
+    assert all(name.startswith("\x1f") for name in stated("The port is 5432.").lookup_keys)
 
 
 _COMMON = "the our port is now = : from to we use for moved in , . ? Postgres 14 've 're on set no longer not"
@@ -297,10 +297,10 @@ _WORDS = st.lists(st.sampled_from(_COMMON.split(" ")) | st.text(max_size=8), max
 @settings(max_examples=1000)
 @given(_WORDS | st.text(max_size=400))
 def test_any_text_can_be_asked(text):
-    found = settles(text)
-    assert found is None or (found.key and found.value and not found.differs(found))
+    found = stated(text)
+    assert found is None or (found.key and found.value and not found.contradicts(found))
 
 
 def test_a_long_text_costs_nothing():
-    assert settles("the port is " * 100_000) is None
-    assert settles(("a " * 119) + "is b") is None
+    assert stated("the port is " * 100_000) is None
+    assert stated(("a " * 119) + "is b") is None

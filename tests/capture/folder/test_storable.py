@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.folder.moments import moment
+from foreword.capture.folder.storable import storable_time
 
 
 @given(st.integers() | st.floats(allow_nan=False))
 def test_any_number_is_a_time_that_every_zone_can_show(seconds):
-    told = moment(seconds)
+    told = storable_time(seconds)
     for hours in (-14, 14):
         told.astimezone(timezone(timedelta(hours=hours)))
 
@@ -26,4 +26,4 @@ def test_any_number_is_a_time_that_every_zone_can_show(seconds):
     ],
 )
 def test_a_time_beyond_the_calendar_is_the_nearest_in_it(seconds, told):
-    assert moment(seconds) == told
+    assert storable_time(seconds) == told

@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.documents.pieces import chunks
-from foreword.capture.documents.sections import markdown, rst
-from foreword.capture.documents.split import LARGEST, LARGEST_CODE
-from foreword.capture.folder.decode import bytes_hash, decoded
+from foreword.capture.documents.chunking import (
+    MAX_FILE_CHUNK_CHARACTERS,
+    MAX_FILE_CODE_CHARACTERS,
+    document_items,
+)
+from foreword.capture.documents.sections import markdown_headings, rst_headings
+from foreword.capture.folder.storable import bytes_hash, decode_text
 from foreword.capture.statement import sound_item
 from foreword.errors import MissingExtra
 from foreword.types import Source
@@ -23,7 +26,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 def read(text, path="docs/guide.md", skipped=None):
     data = text if isinstance(text, bytes) else text.encode()
-    return chunks(path, data, "shop", NOW, skipped)
+    return document_items(path, data, "shop", NOW, skipped)
 
 
 def told(text, path="docs/guide.md"):
@@ -107,7 +110,7 @@ def test_an_item_tells_its_place():
     ],
 )
 def test_a_heading_of_markdown(line, expected):
-    found = [(level, title) for _, _, level, title in markdown([line])]
+    found = [(level, title) for _, _, level, title in markdown_headings([line])]
     assert found == ([expected] if expected else [])
 
 
@@ -124,7 +127,7 @@ def test_a_heading_of_markdown(line, expected):
     ],
 )
 def test_what_only_looks_like_a_heading_is_none(text):
-    assert list(markdown(text.split("\n"))) == []
+    assert list(markdown_headings(text.split("\n"))) == []
 
 
 def test_a_fence_that_nobody_closed_reaches_to_the_end():
@@ -182,7 +185,7 @@ def test_a_long_section_is_cut_at_paragraphs_with_a_sentence_of_overlap():
     ]
     items = read("# Long\n\n" + "\n\n".join(paragraphs))
     assert len(items) > 2
-    assert all(len(item.text) <= LARGEST for item in items)
+    assert all(len(item.text) <= MAX_FILE_CHUNK_CHARACTERS for item in items)
     for before, after in pairwise(items):
         last = before.text.rsplit(". ", 1)[1]
         assert after.text.startswith(last)
@@ -194,7 +197,7 @@ def test_a_long_section_is_cut_at_paragraphs_with_a_sentence_of_overlap():
 def test_a_paragraph_without_a_break_is_cut_at_a_sentence():
     items = read("# Long\n\n" + "A sentence of some length that ends here. " * 200)
     assert all(item.text.endswith("here.") for item in items)
-    assert all(len(item.text) <= LARGEST for item in items)
+    assert all(len(item.text) <= MAX_FILE_CHUNK_CHARACTERS for item in items)
 
 
 def test_a_line_without_a_space_is_cut_somewhere():
@@ -204,7 +207,7 @@ def test_a_line_without_a_space_is_cut_somewhere():
 
 def test_a_block_of_code_is_never_cut_while_it_can_be_shown():
     code = "```python\n" + "\n\n".join(f"value_{number} = {number}" for number in range(180)) + "\n```"
-    assert LARGEST < len(code) < LARGEST_CODE
+    assert MAX_FILE_CHUNK_CHARACTERS < len(code) < MAX_FILE_CODE_CHARACTERS
     items = read(f"# Code\n\nSome words before it.\n\n{code}\n\nAnd after.\n")
     assert code in [item.text for item in items]
 
@@ -212,7 +215,7 @@ def test_a_block_of_code_is_never_cut_while_it_can_be_shown():
 def test_a_block_of_code_without_end_is_cut_at_lines():
     lines = [f"value_{number} = {number}" for number in range(2_000)]
     items = read("```\n" + "\n".join(lines) + "\n```\n")
-    assert all(len(item.text) <= LARGEST_CODE for item in items)
+    assert all(len(item.text) <= MAX_FILE_CODE_CHARACTERS for item in items)
     assert all(line in "\n".join(item.text for item in items) for line in lines)
 
 
@@ -264,7 +267,7 @@ def test_headings_of_restructuredtext_nest_in_the_order_of_their_styles():
     "text", ["==== ====\na    b\n==== ====", "words\n\n----\n\nmore", "Title\n==", "====\n===="]
 )
 def test_tables_and_rules_are_no_headings(text):
-    assert list(rst(text.split("\n"))) == []
+    assert list(rst_headings(text.split("\n"))) == []
 
 
 # Plain text
@@ -317,17 +320,8 @@ def test_a_page_that_says_its_title_in_a_heading_says_it_once():
 @pytest.mark.parametrize(
     "part",
     [
-        "<div>",
-        "<!--",
-        "<p><b id=1>",
-        '<a href="',
-        "<",
-        "<script>",
-        "<div hidden>",
-        "&",
-        "<a '",
-        "<a =\"'>",
-        "</p>",
+        *("<div>", "<!--", "<p><b id=1>", '<a href="', "<", "<script>", "<div hidden>", "&", "<a '"),
+        *("<a =\"'>", "</p>"),
     ],
 )
 def test_no_page_takes_longer_than_its_length_tells(part):
@@ -406,38 +400,9 @@ def test_without_pypdf_the_extra_is_named(monkeypatch):
 
 PIECES = st.sampled_from(
     [
-        *(
-            "# ",
-            "## x",
-            "---",
-            "===",
-            "```",
-            "~~~",
-            "\n",
-            "\n\n",
-            "    ",
-            "\t",
-            "- ",
-            "words. ",
-            "A b! ",
-            "x" * 500,
-        ),
-        *(
-            "<p>",
-            "</p>",
-            "<h1>",
-            "<div hidden>",
-            "<!--",
-            "-->",
-            "<script",
-            ">",
-            '"',
-            "&amp;",
-            "\0",
-            "é",
-            "😀",
-        ),
-        *("\r\n", ".. note::", "title\n=====\n", "::", "+++\n"),
+        *("# ", "## x", "---", "===", "```", "~~~", "\n", "\n\n", "    ", "\t", "- ", "words. ", "A b! "),
+        *("x" * 500, "<p>", "</p>", "<h1>", "<div hidden>", "<!--", "-->", "<script", ">", '"', "&amp;"),
+        *("\0", "é", "😀", "\r\n", ".. note::", "title\n=====\n", "::", "+++\n"),
     ]
 )
 PATHS = st.sampled_from(["a.md", "a.rst", "a.txt", "a.html", "a.pdf", "a"])
@@ -447,7 +412,7 @@ PATHS = st.sampled_from(["a.md", "a.rst", "a.txt", "a.html", "a.pdf", "a"])
 def test_any_bytes_give_items_that_can_be_kept_and_are_the_documents(data, path):
     items = read(data, path)
     assert items == read(data, path)
-    lines = decoded(data).split("\n")
+    lines = decode_text(data).split("\n")
     for number, item in enumerate(items, 1):
         sound_item(item)
         assert (item.metadata["chunk"], item.metadata["chunks"]) == (number, len(items))

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from foreword.capture.folder.roots import Root
+from foreword.indexing.indexer import Root
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_paths_are_told_from_the_workspace_or_from_the_root(
     (tmp_path / "shop/src").mkdir(parents=True)
     (tmp_path / "link").symlink_to("shop")
     root = Root.of(tmp_path / folder, workspace.format(here=tmp_path))
-    assert (root.shown, root.marked) == (shown, marked.format(here=tmp_path))
+    assert (root.shown_prefix, root.mark_prefix) == (shown, marked.format(here=tmp_path))
     assert root.outside == outside.format(here=tmp_path)
 
 
@@ -32,11 +32,11 @@ def test_a_root_holds_the_marks_of_its_own_files_alone(tmp_path):
     own, inner, other = (
         Root.of(tmp_path / name, str(tmp_path / "shop")) for name in ("shop", "shop/src", "lib")
     )
-    assert own.holds("src/a.py")
-    assert inner.holds("src/a.py")
-    assert not inner.holds("srcs/a.py")
-    assert other.holds(f"{tmp_path}/lib/a.py")
-    assert not own.holds(f"{tmp_path}/lib/a.py")
+    assert own.has_mark("src/a.py")
+    assert inner.has_mark("src/a.py")
+    assert not inner.has_mark("srcs/a.py")
+    assert other.has_mark(f"{tmp_path}/lib/a.py")
+    assert not own.has_mark(f"{tmp_path}/lib/a.py")
 
 
 def test_a_folder_is_known_from_another_of_its_name(tmp_path):
@@ -52,4 +52,4 @@ def test_a_folder_is_known_from_another_of_its_name(tmp_path):
 
 def test_a_name_that_is_no_text_is_spelled_out(tmp_path):
     root = Root.of(tmp_path / os.fsdecode(b"caf\xe9"), "w")
-    assert (root.shown, root.outside) == ("caf\\xe9/", f"{tmp_path}/caf\\xe9")
+    assert (root.shown_prefix, root.outside) == ("caf\\xe9/", f"{tmp_path}/caf\\xe9")

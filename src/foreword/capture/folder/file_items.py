@@ -1,0 +1,239 @@
+"""The items of a file: what is cut from it now, and what became of those that were cut before.
+
+An item of a file bears a stamp: the size, the time and the hash of the file when it was read. As long as the
+file has the first two, nothing is read, and as long as it has the third, nothing is cut. Looks only at files
+below the folder that the workspace is named after, or that the item names; follows no link, and cuts only a
+few files again, because somebody waits for the answer: the rest is marked as changed. So is what is from a
+folder that only the item names: whoever wrote the item may have made that up, and no file is shown for it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from foreword.capture.code.languages import DOCUMENTS, language_of
+from foreword.capture.code.units import code_items
+from foreword.capture.documents.chunking import document_items
+from foreword.capture.folder.storable import decode_text, storable_path, storable_time
+from foreword.capture.folder.walk import SourceFile, read_file
+from foreword.capture.purge import are_clean, redact_keys
+from foreword.capture.redact import marks_private
+from foreword.capture.statement import without_secrets
+from foreword.errors import ValidationError
+from foreword.log import get_logger
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable, Sequence
+
+    from foreword.capture.folder.walk import Content
+    from foreword.types import Item
+
+    Changes = dict[str, tuple[Item | None, str]]
+    """What became of items, by id: the item as it is to be shown, or None, and what to say of that."""
+
+_log = get_logger("foreword.capture")
+
+STAMP, ROOT = "stamp", "root"
+GONE = "what its file holds now"
+NO_FILE = "nothing; its file is gone"
+RENEWED = "told as its file is now"
+CHANGED = "told as it was; its file has changed since"
+MARK = "(file changed since indexed)"
+
+_MAX_FILES = 50
+_MAX_FILES_CUT = 4
+_CUT_SECONDS = 0.03
+_MAX_BYTES_CUT = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileItems:
+    """The items of a file. `verbatim`: their texts stand word for word in a file without secrets."""
+
+    items: list[Item]
+    verbatim: bool = False
+
+
+def cut_file(
+    file: SourceFile, data: bytes, path: str, workspace: str, skipped: Counter[Any] | None = None
+) -> FileItems:
+    """The items of a file, under the path to show; without its keys, but each is still to be checked."""
+    created_at = storable_time(file.mtime_ns / 1e9)
+    language = language_of(file.path, data)
+    if language == "pdf":
+        return FileItems(document_items(path, data, workspace, created_at, skipped))
+    text = decode_text(data)
+    redacted = redact_keys(text)
+    if language in DOCUMENTS:
+        return FileItems(document_items(path, redacted.encode(), workspace, created_at, skipped))
+    items = code_items(path, redacted, language, workspace, created_at)
+    return FileItems(items, verbatim=redacted is text and not marks_private(text))
+
+
+def file_stamp(file: SourceFile, digest: str, root: str = "") -> dict[str, str]:
+    """The metadata that items need for `find_changes`; none if the file's name is no text.
+
+    `root` is the folder that was read, where that is not the workspace's own.
+    """
+    name = str(file.absolute)
+    if storable_path(name) != name:
+        return {}
+    return {STAMP: f"{_size_and_time(file)}{digest}"} | ({ROOT: root} if root else {})
+
+
+def _size_and_time(file: SourceFile) -> str:
+    return f"{file.size}-{file.mtime_ns}-"
+
+
+def find_changes(items: Sequence[Item], expires: float | None = None) -> Changes:
+    """What became of items of files since they were read: what is to be shown, and what to say of that.
+
+    None where there is no such item any more; items that have not changed are left out. After the instant
+    `expires` nothing is looked at.
+    """
+    changes: Changes = {}
+    cut_until = time.monotonic() + _CUT_SECONDS
+    budget = _Budget(cut_until if expires is None else min(expires, cut_until))
+    by_file = _group_by_file(items)
+    present = {folder for folder in {folder for folder, _ in by_file} if folder.is_there()}
+    for (folder, path), held in [one for one in by_file.items() if one[0][0] in present][:_MAX_FILES]:
+        if expires is not None and time.monotonic() > expires:
+            break
+        try:
+            file = folder.find_file(path)
+        except OSError as error:
+            _log.warning("a file cannot be looked at", path=path, problem=error.strerror or str(error))
+            continue
+        if file is None:
+            changes |= {item.id: (None, NO_FILE) for item in held}
+        else:
+            changes |= _changes_in_file(file, folder, held, budget)
+    return changes
+
+
+@dataclass(slots=True)
+class _Budget:
+    """Until when, and how often, files may be cut again."""
+
+    until: float
+    files_left: int = _MAX_FILES_CUT
+
+    def take(self) -> bool:
+        """Whether one more file may be cut; if so, it is counted."""
+        self.files_left -= 1
+        return self.files_left >= 0 and time.monotonic() < self.until
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """Where the files of a workspace are: in the folder it is named after, or in one that items name."""
+
+    workspace: str
+    from_items: str = ""
+
+    def is_there(self) -> bool:
+        """Whether there is such a folder here; if not, nobody can say what became of its files."""
+        folder = Path(self.from_items or self.workspace)
+        is_there = folder.is_absolute() and folder.is_dir()
+        if not is_there:
+            _log.warning("a folder cannot be looked into; its files are told as they were", path=str(folder))
+        return is_there
+
+    def find_file(self, path: str) -> SourceFile | None:
+        """A file as it is now; None when there is none. Raises OSError for a path that leads elsewhere."""
+        root, parts = self._base(path), PurePosixPath(path)
+        if parts.is_absolute() or ".." in parts.parts:
+            raise OSError(f"{path!r} is not a path below a workspace's folder")
+        absolute = Path(root, *parts.parts)
+        if os.path.realpath(absolute.parent) != str(absolute.parent):
+            raise OSError("it is behind a link")
+        try:
+            found = absolute.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError("it is a file no more")
+        return SourceFile(path, absolute, found.st_size, found.st_mtime_ns, language_of(path))
+
+    def _base(self, path: str) -> str:
+        """The folder that a path begins in. A path in another folder begins with that folder's name."""
+        folder = Path(self.from_items or self.workspace)
+        if not self.from_items or not folder.name:
+            return os.path.realpath(folder)
+        if PurePosixPath(path).parts[:1] != (folder.name,) or os.path.realpath(folder) != str(folder):
+            raise OSError(f"{path!r} is not a path below {self.from_items}")
+        return str(folder.parent)
+
+
+def _group_by_file(items: Iterable[Item]) -> dict[tuple[_Folder, str], list[Item]]:
+    """Stamped items by folder and path."""
+    files: dict[tuple[_Folder, str], list[Item]] = {}
+    for item in items:
+        path, root = item.metadata.get("path"), item.metadata.get(ROOT, "")
+        if isinstance(path, str) and isinstance(root, str) and isinstance(item.metadata.get(STAMP), str):
+            files.setdefault((_Folder(item.workspace, root), path), []).append(item)
+    return files
+
+
+def _changes_in_file(file: SourceFile, folder: _Folder, held: Sequence[Item], budget: _Budget) -> Changes:
+    """What became of the items of a file that is there."""
+    size_and_time = _size_and_time(file)
+    if all(item.metadata[STAMP].startswith(size_and_time) for item in held):
+        return {}
+    content = read_file(file) if file.size <= _MAX_BYTES_CUT else None
+    changed = [item for item in held if content is None or not item.metadata[STAMP].endswith(content.hash)]
+    now = None
+    may_be_cut = not folder.from_items and file.language != "pdf"
+    if changed and content is not None and may_be_cut and budget.take():
+        now = _cut_again(file, content, folder.workspace)
+    return {item.id: change for item in changed if (change := _change(item, now)) is not None}
+
+
+def _cut_again(file: SourceFile, content: Content, workspace: str) -> list[Item] | None:
+    """The items of a file as it is now; None when a part of it may not be shown."""
+    cut = cut_file(file, content.data, file.path, workspace)
+    stamp = file_stamp(file, content.hash)
+    clean = are_clean(cut.items, texts=not cut.verbatim)
+    try:
+        items = cut.items if clean else [without_secrets(item) for item in cut.items]
+    except ValidationError:
+        return None
+    return [replace(item, metadata={**item.metadata, **stamp}) for item in items]
+
+
+def _change(item: Item, now: list[Item] | None) -> tuple[Item | None, str] | None:
+    """What an item of a file that changed is now; None when it is the same, wherever it stands."""
+    if now is None:
+        return _mark_changed(item), CHANGED
+    same = next((one for one in now if (one.text, one.about) == (item.text, item.about)), None)
+    if same is not None:
+        return (replace(item, metadata=same.metadata), "") if same.metadata != item.metadata else None
+    successors = [one for one in now if _identity(one) == _identity(item)]
+    is_window = item.metadata.get("unit") == "window"
+    if not successors and item.metadata.get("qualified_name") and not is_window:
+        return None, GONE
+    if len(successors) != 1 or is_window:
+        return _mark_changed(item), CHANGED
+    new = successors[0]
+    renewed = replace(item, text=new.text, about=new.about, metadata=new.metadata, created_at=new.created_at)
+    return renewed, RENEWED
+
+
+def _identity(item: Item) -> tuple[object, ...]:
+    """By what a part of a file is known: its name, or the headings above it."""
+    facts = item.metadata
+    return item.kind, facts.get("unit"), facts.get("qualified_name"), tuple(facts.get("headings") or ())
+
+
+def _mark_changed(item: Item) -> Item:
+    """The item with a mark that it may not be true any more, in whichever form it is shown."""
+    metadata = dict(item.metadata)
+    if metadata.get("signature"):
+        metadata["docstring"] = f"{MARK} {metadata.get('docstring') or ''}".rstrip()
+    return replace(item, text=f"{MARK} {item.text}", metadata=metadata)

@@ -1,0 +1,77 @@
+"""What the system says of files (bytes, paths, times) as values that can be stored and shown.
+
+Whatever it says, there is a value. Whether a file is worth reading is decided in `walk`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import os
+import re
+from datetime import UTC, datetime
+
+from foreword.types import Source
+
+_MAX_DISPLAY_PATH = 1_000
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins like the next, so it is tried first
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# A day from either end of the calendar, so that every time zone can show them.
+_FIRST_SECOND = datetime(1, 1, 2, tzinfo=UTC).timestamp()
+_LAST_SECOND = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+
+
+def byte_order_mark(data: bytes) -> tuple[bytes, str] | None:
+    """The byte order mark that data begin with, and the encoding it stands for."""
+    return next(((mark, encoding) for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), None)
+
+
+def decode_text(data: bytes) -> str:
+    """The text of a file: by its byte order mark, else as UTF-8, else as the Latin of old files."""
+    mark = byte_order_mark(data)
+    if mark:
+        return storable_text(data[len(mark[0]) :].decode(mark[1], errors="replace"))
+    try:
+        return storable_text(data.decode())
+    except UnicodeDecodeError:
+        return storable_text(data.decode("latin-1"))
+
+
+def storable_text(text: str) -> str:
+    """A text whose lines end with a newline alone, without NUL and half characters."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    return text if text.isascii() else text.encode("utf-8", errors="replace").decode()
+
+
+def bytes_hash(data: bytes) -> str:
+    """Name a file by its content; the tag says by which algorithm."""
+    return "b2:" + hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def storable_path(path: str) -> str:
+    """A path that the system gave, as text: bytes that are no characters are spelled out."""
+    return path if path.isascii() else os.fsencode(path).decode(errors="backslashreplace")
+
+
+def display_path(path: str) -> str:
+    """A path as it can be shown: on one line, and of a very long one its end."""
+    line = _UNPRINTABLE.sub(" ", storable_text(path))
+    return line if len(line) <= _MAX_DISPLAY_PATH else "…" + line[-_MAX_DISPLAY_PATH:]
+
+
+def file_source(path: str) -> Source:
+    """The source of a file's items: the file, which the user put there."""
+    return Source(f"file:{display_path(path)}", "user")
+
+
+def storable_time(seconds: float) -> datetime:
+    """The time this many seconds after 1970, or the nearest one that the calendar has."""
+    return datetime.fromtimestamp(min(max(seconds, _FIRST_SECOND), _LAST_SECOND), UTC)

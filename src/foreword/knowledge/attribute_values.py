@@ -1,0 +1,349 @@
+"""Which value of which attribute a memory states, where its words leave no doubt.
+
+    The staging database is now Postgres 16.      staging database · is a name · postgres 16
+    Deploy target: fly.io                         deploy target · is · fly.io
+    We use Redis for caching.                     caching · is a name · redis
+    We no longer use Redis for caching.           the same, revoked
+
+Knows a few plain English forms in which a thing has one value at a time, and refuses the rest: questions,
+other denials, guesses, conditions, lists, states ("is slow"), kinds ("is a library"), what was or will be.
+Metadata overrides this: `subject` and `attribute`, and `value` or else the text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from foreword.text.words import words
+
+if TYPE_CHECKING:
+    from foreword.types import Item
+
+_MAX_SENTENCE_CHARACTERS = 240
+_MAX_SUBJECT_WORDS, _MAX_VALUE_WORDS = 9, 5
+_KEY_MARK = "\x1f"
+"""What a key begins with, and no name in a text does."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeValue:
+    """That an attribute of a subject has a value, or that it has it no longer (`is_revoked`).
+
+    `key` is the same for everything that is said about the attribute of the subject.
+    """
+
+    key: str
+    value: tuple[str, ...]
+    is_revoked: bool = False
+
+    @property
+    def lookup_keys(self) -> tuple[str, str]:
+        """What it is found by: its key, and its key with its value."""
+        return self.key, f"{self.key}={' '.join(self.value)}"
+
+    def contradicts(self, older: AttributeValue) -> bool:
+        """Whether this says something else than an older one of the same key; to say less is not that.
+
+        A revocation contradicts the value that it revokes, and any value contradicts a revocation.
+        """
+        if older.is_revoked:
+            return not self.is_revoked
+        return self.is_revoked == (set(self.value) <= set(older.value))
+
+
+def read_attribute_value(item: Item) -> AttributeValue | None:
+    """What a memory states; None for other kinds, and where that is not plain."""
+    if item.kind != "memory":
+        return None
+    subject, attribute = (item.metadata.get(name) for name in ("subject", "attribute"))
+    if isinstance(subject, str) and isinstance(attribute, str) and words(subject) and words(attribute):
+        value = str(item.metadata.get("value") or item.text)
+        return _attribute_value(subject, attribute, value, item.about)
+    sentence, is_revoked = _plain_sentence(item.text)
+    parts = _match_forms(sentence) if sentence else None
+    if parts is None:
+        return None
+    subject, attribute, value = parts
+    owner = item.source.name if "my" in words(subject) else ""
+    return _attribute_value(subject, attribute, value, f"{item.about} {owner}", is_revoked=is_revoked)
+
+
+def _attribute_value(
+    subject: str, attribute: str, value: str, scope: str, *, is_revoked: bool = False
+) -> AttributeValue:
+    parts = (" ".join(part) for part in (words(scope), _subject_words(subject), words(attribute)))
+    return AttributeValue(_KEY_MARK + "|".join(parts), tuple(words(value)) or (value,), is_revoked)
+
+
+# Sentences -----------------------------------------------------------------------------------------------
+
+
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_DOUBT_WORDS = _word_set(
+    "additional ago also although and another any apparently aren't asked been believe both but can't "
+    "cannot consider considering could doesn't don't e.g either eventually example except formerly "
+    "generally guess hope hopefully ideally if isn't kind likely many maybe might most mostly neither "
+    "never no nor not often or other perhaps plan planning plans possibly presumably previously probably "
+    "propose proposed said says seem seems several should some someday sometimes soon sort suggest "
+    "suggested suppose supposedly think though too typically unless until used usually versus vs wants "
+    "was wasn't were when whenever while wish without won't would"
+)
+"""Words that make a sentence a guess, a denial, a condition, a list, or a report about another time."""
+
+_INTRODUCTION = re.compile(
+    r"(?:(?:update|correction|fyi|note|decision|reminder|fact):\s*|"
+    r"(?:actually|now|currently|from now on|as of (?:now|today)|today|remember that|remember),?\s+)+",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"(?:\s+(?:because|since|so that|instead of|rather than|over|in order to)\b|"
+    r"\s*(?:\(|—|\u2013|,\s*(?:which|as|so)\b)|\s-\s).*$",
+    re.IGNORECASE,
+)
+_NO_LONGER = re.compile(r"\bno longer\s+", re.IGNORECASE)
+_NOT_ANY_MORE = re.compile(r"(.+?\s(?:is|are))(?:n't|\s+not)(\s.+)\sany\s?more", re.IGNORECASE)
+_SCOPE = re.compile(r"(?:in|on|for|at)\s+(?P<scope>[^,:]{1,40}),\s+(?P<rest>.+)", re.IGNORECASE)
+_SECOND_SENTENCE_OR_QUESTION = re.compile(r"[.!;]\s+\S|\n\s*\S|\?")
+_LOWER_CASE_DOUBT = frozenset(("may", "will"))  # May is a month, Will is a name
+_TOKEN = re.compile(r"[\w'.-]*[\w']")
+
+
+def _plain_sentence(text: str) -> tuple[str, bool]:
+    """A text that is one plain sentence, and whether it revokes what it says; "" for other texts.
+
+    The sentence comes without its introduction and its reason.
+    """
+    text = text.strip()
+    if len(text) > _MAX_SENTENCE_CHARACTERS or _SECOND_SENTENCE_OR_QUESTION.search(text):
+        return "", False
+    sentence = " ".join(text.replace("\u2019", "'").split()).rstrip(".! ")
+    introduction = _INTRODUCTION.match(sentence)
+    sentence = _REASON.sub("", sentence[introduction.end() if introduction else 0 :])
+    sentence, is_revoked = _drop_revocation(sentence)
+    tokens = _TOKEN.findall(sentence)
+    doubtful = _LOWER_CASE_DOUBT.intersection(tokens) or _DOUBT_WORDS.intersection(map(str.lower, tokens))
+    return ("" if doubtful else sentence), is_revoked
+
+
+def _drop_revocation(sentence: str) -> tuple[str, bool]:
+    """A sentence without its `no longer` or `not … any more`, and whether it had one."""
+    if match := _NOT_ANY_MORE.fullmatch(sentence):
+        return match[1] + match[2], True
+    plain, count = _NO_LONGER.subn("", sentence, count=1)
+    return plain, bool(count)
+
+
+# Forms ---------------------------------------------------------------------------------------------------
+
+_ATTRIBUTES = _word_set(
+    "address birthday budget capital ceo chair count cto date deadline depth email endpoint height host "
+    "hostname interval lead limit maintainer manager maximum minimum owner port price quota region size "
+    "threshold timeout timezone ttl uri url version width zone"
+)
+"""What a thing has one of, if the value is a name or a number: not in `the deadline is tight`."""
+
+_ANY_WORD_ATTRIBUTES = _word_set(
+    "branch bucket channel charset color colour convention currency domain editor encoding extension "
+    "format indentation language licence license locale name namespace nickname os path platform prefix "
+    "schedule shell style suffix target theme title username"
+)
+"""What a thing has one of, and any word may be the value: the default branch is trunk."""
+
+_NAMED_THINGS = _word_set(
+    "api backend broker bundler cache cdn ci cloud cluster compiler database datastore db encoder engine "
+    "environment formatter framework frontend gateway host hosting image interpreter library linter model "
+    "monorepo orm protocol provider proxy queue registry repo repository runner runtime scheduler server "
+    "stack storage store tokenizer tool tracker wiki"
+)
+"""Things that are fully told by a name: the database is Postgres."""
+
+_TALKING_POINTS = _word_set(
+    "advantage advice alternative answer approach benefit bug candidate cause caveat challenge change "
+    "concern conclusion difference error example fact feature fix goal hint idea issue lesson message "
+    "news note option plan point problem proposal question reason requirement rest result risk rule "
+    "solution status step story suggestion summary task thing tip todo trick truth warning way workaround"
+)
+"""Subjects of discussion, which have no lasting value: the problem is Postgres."""
+
+_PURPOSES = _word_set(
+    "clarity compatibility consistency convenience debugging everything fun it now performance reasons "
+    "reliability safety simplicity speed that them this"
+)
+"""Purposes that several things may serve: we use Redis for speed."""
+
+_NOW = r"(?:now\s+|currently\s+)?"
+_THEY = r"(?:we|i|they)(?:'ve|\s+have)?\s+(?:just\s+|now\s+)?"
+_CHANGED = r"(?P<change>moved|switched|migrated|changed|upgraded|downgraded|bumped)"
+_VERSION_CHANGE = re.compile(r"upgraded|downgraded|bumped", re.IGNORECASE)
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        # The API listens on port 8080.
+        rf"(?P<port>[^:,=]+?)\s+(?:is\s+)?{_NOW}(?:listens|runs|listening|running)\s+on\s+port\s+"
+        r"(?P<value>\d+)",
+        # The service is deployed to Fly.
+        rf"(?P<subject>[^:,=]+?)\s+(?:is|are)\s+{_NOW}(?P<how>hosted\s+(?:on|at|by)|deployed\s+(?:to|on)|"
+        r"(?:owned|maintained|led)\s+by|written\s+in|pinned\s+(?:to|at)|stored\s+(?:in|on|at)|called|named)\s+"
+        r"(?P<value>.+)",
+        # We moved the deploy target from Heroku to Fly.
+        rf"{_THEY}{_CHANGED}\s+(?P<subject>.+?)\s+from\s+(?P<old>.+?)\s+to\s+(?P<value>.+)",
+        # We switched from Jest to Vitest for the unit tests.
+        rf"{_THEY}{_CHANGED}\s+from\s+(?P<old>.+?)\s+to\s+(?P<value>.+?)\s+for\s+(?P<subject>.+)",
+        # The API moved from REST to GraphQL.
+        rf"(?P<subject>[^:,=]+?)\s+(?:has\s+)?(?:just\s+|now\s+)?{_CHANGED}\s+"
+        r"from\s+(?P<old>.+?)\s+to\s+(?P<value>.+)",
+        # We use Redis for caching.
+        rf"(?:(?:we|i|the\s+team)(?:'re|'m|\s+are|\s+am|\s+is)?\s+)?(?:{_NOW}|always\s+)(?:use|using|uses)\s+"
+        r"(?P<used>.+?)\s+(?:for|as\s+(?:our|the))\s+(?P<subject>.+)",
+        # Deploy target: fly.io
+        r"(?P<label>[^:,=]{2,60}?)\s*(?::\s+|\s=\s|=)(?P<value>.+)",
+        # The staging database is Postgres 14.
+        rf"(?P<subject>[^:,=]+?)\s+is\s+{_NOW}(?:set\s+to\s+)?(?P<value>.+)",
+    )
+)
+
+
+def _match_forms(sentence: str) -> tuple[str, str, str] | None:
+    """The subject, the attribute and the value that a sentence names, in the first form that it has."""
+    scope = ""
+    if match := _SCOPE.fullmatch(sentence):
+        scope, sentence = match["scope"], match["rest"]
+    for form in _FORMS:
+        if match := form.fullmatch(sentence):
+            return _read_groups(match.groupdict(), scope)
+    return None
+
+
+def _read_groups(groups: dict[str, str | None], scope: str) -> tuple[str, str, str] | None:
+    """What a form matched, if it is a subject that has one value at a time, and a value."""
+    value, value_scope = _read_value(groups.get("value") or groups.get("used") or "")
+    subject = _read_subject(groups.get("port") or groups.get("label") or groups.get("subject") or "")
+    if not value or not subject:
+        return None
+    shape = _value_shape(value)
+    if groups.get("port"):
+        subject = f"{subject} port"
+    elif shape == "number" and _VERSION_CHANGE.fullmatch(groups.get("change") or ""):
+        subject = f"{subject} version"
+    attribute = _attribute_name(subject, shape, groups)
+    return (f"{subject} {scope} {value_scope}", attribute, value) if attribute else None
+
+
+def _attribute_name(subject: str, shape: str, groups: dict[str, str | None]) -> str:
+    """Which attribute of a subject a value of this shape belongs to; "" when there may be several."""
+    noun = _main_noun(subject)
+    if groups.get("how"):
+        return str(groups["how"]).partition(" ")[0].lower()
+    if noun in _TALKING_POINTS or (groups.get("used") and noun in _PURPOSES):
+        return ""
+    if noun in _ANY_WORD_ATTRIBUTES or (groups.get("label") and _CONSTANT.fullmatch(subject)):
+        return "is"
+    if noun in _ATTRIBUTES:
+        return "" if shape == "word" else "is"
+    if groups.get("used"):
+        return "is a name"
+    is_definite = not groups.get("label") and _DEFINITE.match(subject)
+    known = groups.get("change") or noun in _NAMED_THINGS or is_definite
+    return f"is a {shape}" if known and shape != "word" else ""
+
+
+# Subjects ------------------------------------------------------------------------------------------------
+
+_CLAUSE_WORDS = _word_set("that which who whose where is are has have had we i you be do does")
+"""Words that make a subject a clause of its own."""
+
+_LINKING_WORDS = _word_set("of in on for at from with to under by")
+"""Words between a noun and what belongs to it."""
+
+_UNSPECIFIC_WORDS = _word_set("the our your s")
+"""Words that do not distinguish one subject from another."""
+
+_INDEFINITE = re.compile(
+    r"(?:an?|one|another|this|that|these|those|its?|their|his|her|he|she|they|there|here|what|which|who|how|"
+    r"why|where|all|each|every|everything|nothing|someone|everyone|something|we|i|you)\b",
+    re.IGNORECASE,
+)
+_DEFINITE = re.compile(r"(?:the|our|my|your)\s|.*\w's\s", re.IGNORECASE)
+
+
+def _read_subject(text: str) -> str:
+    """A subject as it was written, if it is one definite thing; else ""."""
+    text = text.strip(" \"'`*-")
+    distinct = _subject_words(text)
+    if not 0 < len(distinct) <= _MAX_SUBJECT_WORDS or _INDEFINITE.match(text):
+        return ""
+    return "" if _CLAUSE_WORDS.intersection(distinct) or len("".join(distinct)) < 2 else text
+
+
+def _subject_words(subject: str) -> list[str]:
+    """The words that distinguish a subject from others."""
+    return [word for word in words(subject) if word not in _UNSPECIFIC_WORDS]
+
+
+def _main_noun(subject: str) -> str:
+    """The noun that says what a subject is: the last before `of`, `in` and the like."""
+    distinct = _subject_words(subject)
+    end = next((at for at, word in enumerate(distinct) if word in _LINKING_WORDS and at), len(distinct))
+    return distinct[end - 1]
+
+
+# Values --------------------------------------------------------------------------------------------------
+
+_DESCRIPTION_STARTS = _word_set(
+    "a about an as at because being between by done down for from getting going her here his how in it "
+    "its just less like more my off on only our out over per quite ready really so still that the their "
+    "there these this those to too under up very we what where why with within your"
+)
+"""First words of a description, which is not a value."""
+
+_STATES = _word_set(
+    "bad best better big blocked broken clean close closed consistent correct critical deprecated dirty "
+    "down early easy empty enough essential false far fast fine fixed flaky flexible full good great hard "
+    "high huge important inconsistent incorrect large late long low mandatory missing near new nice "
+    "obvious odd ok okay old open optional outdated private public ready required right safe short slow "
+    "small stable strange strict tight tiny true ugly unclear unknown unsafe unstable up weird worse "
+    "worst wrong"
+)
+"""States, which a thing may have beside any value: the database is slow."""
+
+_WITHIN = re.compile(
+    r"(?P<value>.+?)\s+(?:in|on|for|at|within|under)\s+(?P<within>[\w .'-]{2,40})", re.IGNORECASE
+)
+_TAIL = re.compile(r"(?:,?\s+(?:now|again|instead|today|these days|anymore|as of .*))+$", re.IGNORECASE)
+_LIST = re.compile(r",|\s[&+]\s|\s/\s")
+_STATE_WORD = re.compile(r"[a-z-]+(?:ing|ed|able|ible|ful|ous|less|ly)|[A-Za-z-]+i[sz]ed")
+_NUMBER = re.compile(r"[v~$€£]?\d", re.IGNORECASE)
+_NAME = re.compile(r"[^\sA-Z]*[A-Z]|\S*\w[._/:@-]\w|\S*\d")
+
+
+def _read_value(text: str) -> tuple[str, str]:
+    """A value and where it holds; "" when it is not a single thing."""
+    text, scope = _TAIL.sub("", text.strip()), ""
+    if match := _WITHIN.fullmatch(text):
+        text, scope = match["value"], match["within"]
+    text = text.strip(" \"'`*")
+    parts = text.split()
+    if not 0 < len(parts) <= _MAX_VALUE_WORDS or _LIST.search(text):
+        return "", ""
+    return (text, scope) if _is_thing(parts) else ("", "")
+
+
+def _is_thing(parts: list[str]) -> bool:
+    """Whether words name something, rather than describe it."""
+    first = parts[0].lower()
+    if first in _DESCRIPTION_STARTS or first in _STATES or any("'s" in word for word in parts):
+        return False
+    return _NUMBER.match(first) is not None or not _STATE_WORD.fullmatch(parts[0])
+
+
+def _value_shape(value: str) -> str:
+    """What a value looks like: a number, a name, or a plain word."""
+    if _NUMBER.match(value):
+        return "number"
+    return "name" if _NAME.match(value) else "word"

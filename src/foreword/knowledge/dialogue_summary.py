@@ -1,0 +1,270 @@
+"""A conversation in a given number of tokens, updated with every turn at the cost of that turn.
+
+Extractive: the sentences that name things, decide matters or are left open, in reported speech (`I need it`
+said by Ann becomes `Ann needs it`), and nothing that nobody said. Reported speech knows English only, and
+only pronouns and the commonest verbs. What tools and systems said is left out if anybody else spoke: it
+would read as if people had said it.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from foreword.knowledge.sentence_weights import (
+    ConversationWeights,
+    choose_sentences,
+    drop_covered,
+    read_turn,
+)
+from foreword.text.tokens import cut
+from foreword.text.words import STOPWORDS, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from foreword.knowledge.sentence_weights import Sentence, Weighed
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import Turn
+
+_MAX_CACHED_TEXTS = 4_096
+_MAX_CONVERSATIONS = 8
+_MAX_TURN_CHARACTERS = 1_000
+_LANGUAGE_TURNS, _LANGUAGE_CHARACTERS = 20, 300
+_MIN_TOKENS = 4
+_IMPORTANT_SHARE = 0.5
+"""How much of the room is kept for the important sentences of a long conversation."""
+
+_MAX_MISFITS = 12
+"""After this many sentences that do not fit, the summary is full."""
+
+
+class ExtractiveSummarizer:
+    """Summarises a conversation by its best sentences. Safe to share between threads and conversations.
+
+    The sentences of a turn are cached by its text, and the weights of the last few conversations are kept,
+    so that one turn more does not mean reading everything again.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._read = lru_cache(_MAX_CACHED_TEXTS)(_read_text)
+        self._conversations: OrderedDict[tuple[str, str, str], ConversationWeights] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def summarize(self, turns: Sequence[Turn], max_tokens: int) -> str:
+        """The turns in at most `max_tokens` tokens, always the same for the same turns."""
+        spoken = spoken_turns(turns)
+        if not spoken or max_tokens < 1:
+            return ""
+        with self._lock:
+            return _Draft(self._conversation(spoken), self._tokenizer, max_tokens).write()
+
+    def _conversation(self, spoken: list[Turn]) -> ConversationWeights:
+        """The weights of the conversation that begins with the same turn, brought up to date."""
+        first = spoken[0]
+        name = (first.turn_id, first.speaker, first.text)
+        conversation = self._conversations.setdefault(name, ConversationWeights(self._read))
+        self._conversations.move_to_end(name)
+        if len(self._conversations) > _MAX_CONVERSATIONS:
+            self._conversations.popitem(last=False)
+        conversation.update(spoken)
+        return conversation
+
+
+def spoken_turns(turns: Sequence[Turn]) -> list[Turn]:
+    """What people and the assistant said; all turns, when they said nothing."""
+    return [turn for turn in turns if turn.role in ("user", "assistant")] or list(turns)
+
+
+def _read_text(text: str) -> tuple[Sentence, ...]:
+    return tuple(read_turn(text, 0, _MAX_TURN_CHARACTERS))
+
+
+class _Draft:
+    """One summary in the making: the wording of each chosen sentence, and the room that is left."""
+
+    def __init__(self, conversation: ConversationWeights, tokenizer: Tokenizer, max_tokens: int) -> None:
+        self._conversation = conversation
+        self._turns = conversation.turns
+        self._speakers = conversation.speakers
+        self._is_english = is_english(
+            " ".join(turn.text[:_LANGUAGE_CHARACTERS] for turn in self._turns[:_LANGUAGE_TURNS])
+        )
+        self._tokenizer = tokenizer
+        self._max_tokens = self._room = max_tokens
+        self._wording: dict[Sentence, str] = {}
+        self._misfits = 0
+
+    def write(self) -> str:
+        """The best of the sentences, as many as fit; the beginning of the best one when none fits."""
+        weighed = self._conversation.weigh()
+        chosen = self._choose(weighed)
+        while chosen and self._tokenizer.count(self._word(chosen)) > self._max_tokens:
+            chosen.pop()  # tokens do not add up exactly
+        if chosen:
+            return self._word(chosen)
+        with_content = (pair for pair in weighed if pair[0].content_words)
+        best = max(with_content, key=lambda pair: pair[1], default=None)
+        return self._word_beginning(best[0]) if best else ""
+
+    def _choose(self, weighed: list[Weighed]) -> list[Sentence]:
+        """Important sentences in their share of the room, then the heaviest, then whatever still fits."""
+        important = self._conversation.important()
+        kept_back = int(self._max_tokens * (1 - _IMPORTANT_SHARE)) if important else 0
+        self._room -= kept_back
+        chosen = self._choose_beside([], important)
+        self._room += kept_back
+        chosen += self._choose_beside(chosen, weighed)
+        chosen += self._choose_beside(chosen, important)
+        if self._room >= _MIN_TOKENS:
+            chosen += self._choose_beside(chosen, self._conversation.unusual())
+        return chosen
+
+    def _choose_beside(self, chosen: list[Sentence], weighed: list[Weighed]) -> list[Sentence]:
+        """The best sentences that fit and say something the chosen ones do not."""
+        if self._room < _MIN_TOKENS:
+            return []
+        self._misfits = 0
+        return choose_sentences(drop_covered(weighed, chosen), self._fits)
+
+    def _fits(self, sentence: Sentence) -> bool:
+        """Whether a sentence fits into the room; if so, the room is taken."""
+        if self._room < _MIN_TOKENS or self._misfits >= _MAX_MISFITS:
+            return False
+        text = self._report(sentence)
+        cost = self._tokenizer.count(f" {join_by_speaker([(self._speaker(sentence), text)])[0]}")
+        if cost > self._room:
+            self._misfits += 1
+            return False
+        self._room -= cost
+        self._wording[sentence] = text
+        return True
+
+    def _report(self, sentence: Sentence) -> str:
+        if not self._is_english:
+            return sentence.text
+        return report_sentence(sentence.text, self._speaker(sentence), self._speakers)
+
+    def _speaker(self, sentence: Sentence) -> str:
+        return self._turns[sentence.turn].speaker
+
+    def _word(self, chosen: list[Sentence]) -> str:
+        ordered = sorted(chosen, key=lambda sentence: sentence.position)
+        return "\n".join(join_by_speaker((self._speaker(one), self._wording[one]) for one in ordered))
+
+    def _word_beginning(self, sentence: Sentence) -> str:
+        """As much of a sentence as fits, with an ellipsis; empty when that is less than two words."""
+        line = join_by_speaker([(self._speaker(sentence), self._report(sentence))])[0]
+        kept = cut(line, self._max_tokens, self._tokenizer)
+        while kept and (kept == line or self._tokenizer.count(f"{kept}…") > self._max_tokens):
+            kept = kept.rpartition(" ")[0]
+        return f"{kept}…" if " " in kept else ""
+
+
+# Reported speech -----------------------------------------------------------------------------------------
+
+_OPENERS = re.compile(
+    r"(?:(?:well|oh|ok|okay|yes|yeah|no|sure|hey|hi|hello|right|alright|actually|of course|you know|i see|ah"
+    r"|um|uh|great|good|thanks|thank you|sorry|excuse me|then|now)[,.!]\s+"
+    r"|(?:so|and|but|well|oh|i think|i guess|i mean)\b,?\s+(?!that\b))+",
+    re.IGNORECASE,
+)
+_MIN_WORDS = 3
+_MIN_STOPWORD_SHARE = 0.25
+
+_REGULAR_VERBS = (
+    "need want think like know love see hope believe feel hear mean say get make take work live prefer plan "
+    "expect wish agree understand remember guess suppose enjoy hate keep look use wonder suggest recommend "
+    "appreciate find come ask"
+)
+_THIRD_PERSON = {verb: f"{verb}{'es' if verb == 'wish' else 's'}" for verb in _REGULAR_VERBS.split()}
+_THIRD_PERSON |= {
+    "go": "goes",
+    "try": "tries",
+    "have": "has",
+    "do": "does",
+    "am": "is",
+    "are": "is",
+    "were": "was",
+}
+_THIRD_PERSON |= {"don't": "doesn't", "haven't": "hasn't", "aren't": "isn't"}
+_VERB = "|".join(sorted(map(re.escape, _THIRD_PERSON), key=len, reverse=True))
+_ADVERB = r"(?:really|just|also|still|always|never|usually|often|already|only|even|actually)"
+_CONTRACTIONS = {"'m": "is", "'re": "is", "'ve": "has", "'ll": "will", "'d": "would"}
+_PRONOUN = r"(?P<who>I|[Yy]ou)"
+_SUBJECT = re.compile(
+    rf"\b{_PRONOUN}(?:(?P<short>'(?:m|re|ve|ll|d))|(?P<adverb>\s+{_ADVERB})?\s+(?P<verb>{_VERB}))?\b(?!')"
+)
+_QUESTION = re.compile(rf"\b(?P<verb>[Dd]o|[Aa]re|[Ww]ere|[Hh]ave|[Dd]on't|[Aa]m)\s+{_PRONOUN}\b")
+_OTHER_PRONOUNS = re.compile(r"\b(?P<who>[Mm]y|[Yy]our|[Mm]ine|[Yy]ours|me|[Mm]yself|[Yy]ourself)\b")
+_FIRST_PERSON = frozenset({"i", "my", "mine", "me", "myself"})
+_POSSESSIVE = frozenset({"my", "your", "mine", "yours"})
+
+
+def is_english(text: str) -> bool:
+    """Whether enough of the words are those that hold English sentences together."""
+    every = words(text)
+    return bool(every) and sum(word in STOPWORDS for word in every) / len(every) >= _MIN_STOPWORD_SHARE
+
+
+def drop_openers(text: str) -> str:
+    """The sentence without the `Well, yes, I think` before it, if a sentence is left."""
+    rest = _OPENERS.sub("", text, count=1) if _OPENERS.match(text) else text
+    return rest[:1].upper() + rest[1:] if len(rest.split()) >= _MIN_WORDS else text
+
+
+def name_pronouns(text: str, speaker: str, listener: str = "") -> str:
+    """The sentence with names for `I` and, where the listener is known, for `you`."""
+
+    def name(pronoun: str) -> str:
+        return speaker if pronoun.lower() in _FIRST_PERSON else listener
+
+    def replace_subject(match: re.Match[str]) -> str:
+        who, verb = name(match["who"]), match["verb"]
+        if not who:
+            return match.group()
+        if match["short"]:
+            return f"{who} {_CONTRACTIONS[match['short']]}"
+        return f"{who}{match['adverb'] or ''} {_THIRD_PERSON[verb]}" if verb else who
+
+    def replace_question(match: re.Match[str]) -> str:
+        who, verb = name(match["who"]), match["verb"]
+        if not who:
+            return match.group()
+        inflected = _THIRD_PERSON[verb.lower()]
+        return f"{inflected.capitalize() if verb[0].isupper() else inflected} {who}"
+
+    def replace_other(match: re.Match[str]) -> str:
+        who = name(match["who"])
+        if not who:
+            return match.group()
+        return f"{who}'s" if match["who"].lower() in _POSSESSIVE else who
+
+    text = _SUBJECT.sub(replace_subject, _QUESTION.sub(replace_question, text))
+    return _OTHER_PRONOUNS.sub(replace_other, text)
+
+
+def report_sentence(text: str, speaker: str, speakers: Sequence[str]) -> str:
+    """A sentence in reported speech; `you` is named only where there are two speakers."""
+    text = drop_openers(text)
+    if not speaker:
+        return text
+    others = [name for name in speakers if name != speaker]
+    return name_pronouns(text, speaker, others[0] if len(others) == 1 else "")
+
+
+def join_by_speaker(texts: Iterable[tuple[str, str]]) -> list[str]:
+    """A line for each run of texts by one speaker, who is named unless the text begins with the name."""
+    lines: list[str] = []
+    before = None
+    for speaker, text in texts:
+        if speaker == before and lines:
+            lines[-1] += f" {text}"
+        else:
+            lines.append(f"{speaker}: {text}" if speaker and not text.startswith(speaker) else text)
+        before = speaker
+    return lines

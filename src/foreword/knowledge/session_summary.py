@@ -1,0 +1,295 @@
+"""A session in a few lines, in its own words.
+
+Extractive, offline and always the same for the same turns. A session with an agent is told under six
+headings: asked, decided, done, noted, open, and the files it changed. A conversation between people is told
+in reported speech. What the web said is not quoted beside what the people and the agent said, so that a
+summary cannot make foreign words look like theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from foreword.knowledge.dialogue_summary import is_english, join_by_speaker, report_sentence
+from foreword.knowledge.sentence_weights import choose_sentences, read_sentences, weigh_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from foreword.knowledge.sentence_weights import Sentence
+    from foreword.types import Item
+
+SUMMARY_WORDS = 120
+"""How many words the summary of a session has at most, unless the caller says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A summary, and the indices of the turns whose words are in it."""
+
+    text: str
+    quoted_turns: tuple[int, ...]
+
+
+def summarise_session(turns: Sequence[Item], max_words: int = SUMMARY_WORDS) -> SessionSummary:
+    """The turns in at most `max_words` words; without text when there is nothing to tell."""
+    quotable = [at for at, turn in enumerate(turns) if turn.source.trust != "web"] or list(range(len(turns)))
+    if any(turns[at].source.trust in ("agent", "tool") for at in quotable):
+        return _summarise_work(turns, quotable, max_words)
+    return _summarise_conversation(turns, quotable, max_words)
+
+
+def _cut_words(text: str, max_words: int) -> str:
+    """A text of at most this many words; one that was cut ends in an ellipsis."""
+    every = text.split()
+    if len(every) <= max_words:
+        return text
+    return " ".join([*every[: max_words - 1], "…"]) if max_words > 0 else ""
+
+
+def _cut_lines(lines: list[str], max_words: int) -> str:
+    """As many lines as fit, and the beginning of the first that does not."""
+    kept: list[str] = []
+    for line in lines:
+        room = max_words - sum(len(one.split()) for one in kept)
+        if room < 1:
+            break
+        kept.append(_cut_words(line, room))
+    return "\n".join(kept)
+
+
+# A conversation between people ---------------------------------------------------------------------------
+
+_MAX_NAME_CHARACTERS = 40
+_MIN_ROOM_WORDS = 3
+_LANGUAGE_TURNS, _LANGUAGE_CHARACTERS = 50, 500
+
+
+def _summarise_conversation(turns: Sequence[Item], quotable: list[int], max_words: int) -> SessionSummary:
+    """The conversation in reported speech."""
+    speakers = list(dict.fromkeys(filter(None, (_speaker(turns[at]) for at in quotable))))
+    sample = " ".join(turns[at].text[:_LANGUAGE_CHARACTERS] for at in quotable[:_LANGUAGE_TURNS])
+    english = is_english(sample)
+    wording: dict[Sentence, str] = {}
+    room = max_words
+
+    def fits(sentence: Sentence) -> bool:
+        nonlocal room
+        if room < _MIN_ROOM_WORDS:
+            return False
+        speaker = _speaker(turns[sentence.turn])
+        text = report_sentence(sentence.text, speaker, speakers) if english else sentence.text
+        cost = len(text.split()) + 1  # a word more, for the speaker's name
+        if cost > room:
+            return False
+        room -= cost
+        wording[sentence] = text
+        return True
+
+    sentences = read_sentences({at: turns[at].text for at in quotable})
+    chosen = choose_sentences(weigh_sentences(sentences).items(), fits)
+    chosen.sort(key=lambda sentence: sentence.position)
+    lines = join_by_speaker((_speaker(turns[one.turn]), wording[one]) for one in chosen)
+    return SessionSummary(_cut_lines(lines, max_words), tuple(sorted({one.turn for one in chosen})))
+
+
+def _speaker(turn: Item) -> str:
+    name = turn.about.strip(" #:")
+    return name if len(name) <= _MAX_NAME_CHARACTERS else ""
+
+
+# Work with an agent --------------------------------------------------------------------------------------
+
+_ASKED, _DECIDED, _DONE, _NOTED, _OPEN, _FILES = "Asked", "Decided", "Done", "Noted", "Open", "Files"
+_HEADINGS = (_ASKED, _DECIDED, _DONE, _NOTED, _OPEN, _FILES)
+
+_MAX_SHARED_WORDS = 0.6
+_MAX_FILES = 6
+_MAX_OPEN_LINES = 3
+_LATE_TURNS = 2
+_MIN_NOTE_WORDS = 4
+_GOAL_WEIGHT = 2.0
+_USER_WEIGHTS = {_DECIDED: 0.25, _ASKED: 0.1}
+_AGENT_WEIGHTS = {_OPEN: 0.2, _DECIDED: 0.15, _DONE: 0.15, _NOTED: 0.0}
+
+_DECISION = re.compile(
+    r"\b(?:decid(?:e|ed|ing)|decision|let'?s (?:go|use|keep|not|stick|switch|drop)|go(?:ing)? with|went with"
+    r"|(?:we|i)(?:'ll| will| should) (?:use|keep|go with|not)|chose|chosen|settled on|stick (?:to|with)"
+    r"|switch(?:ed)? to|agreed|must(?:n't)?|never|always|from now on|prefer\w*|rather than|instead|no longer"
+    r"|policy|convention)\b"
+    r"|^(?:no,? )?(?:please )?(?:use|keep|avoid|don'?t|do not|stop|only)\b|^(?:no|not)[,:]? \w",
+    re.IGNORECASE,
+)
+_ACHIEVEMENT = re.compile(
+    r"\b(?:fixed|added|implemented|updated|removed|renamed|moved|created|wrote|changed|refactored|capped|done"
+    r"|completed?|pass(?:es|ing|ed)?|works? now|merged|deployed|released|committed|resolved|replaced|rewrote"
+    r"|installed|configured|migrated|split|extracted|now (?:uses?|returns?|handles?|runs?|supports?))\b",
+    re.IGNORECASE,
+)
+_UNFINISHED = re.compile(
+    r"\b(?:todo|to-do|still (?:fail|open|need|miss|broken|flak|to|not)\w*|not yet|remain(?:s|ing)?|left to do"
+    r"|next steps?|follow[- ]ups?|unresolved|blocked|pending|unclear|waiting for|haven'?t|couldn'?t|could not"
+    r"|unable to)\b",
+    re.IGNORECASE,
+)
+_TEST_RESULT = re.compile(
+    r"\b\d+ (?:passed|failed|errors?|failing|passing|tests?)\b|^test result:", re.IGNORECASE
+)
+_BAD_TEST_RESULT = re.compile(r"\b[1-9]\d* (?:failed|errors?|failing)\b|FAILED", re.IGNORECASE)
+_TEST_RUNNER = re.compile(
+    r"\b(?:pytest|jest|vitest|mocha|rspec|phpunit|ctest|tox|nox|unittest|(?:cargo|go|npm|yarn|pnpm) test)\b"
+)
+_COMMIT = re.compile(r"^\[[^\]\n]{1,80} [0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of the summary: its heading and text, where it comes from, and how much it says."""
+
+    heading: str
+    text: str
+    turn: int
+    place: int
+    content_words: frozenset[str]
+    weight: float
+    other_turns: tuple[int, ...] = ()
+
+
+def _summarise_work(turns: Sequence[Item], quotable: list[int], max_words: int) -> SessionSummary:
+    """The session under its headings."""
+    sentences = read_sentences({at: turns[at].text for at in quotable if not _is_tool(turns[at])})
+    weights = weigh_sentences(sentences)
+    lines = [*_user_lines(turns, weights), *_agent_lines(turns, weights), *_command_lines(turns, quotable)]
+    files = _files_line(turns, quotable)
+    room = max_words - (len(files.text.split()) + 1 if files else 0)
+    if files and room < max_words // 2:
+        files, room = None, max_words
+    chosen = _choose_lines(lines, room, max_line_words=max(6, max_words // 3))
+    return _write([*chosen, files] if files else chosen, max_words)
+
+
+def _is_tool(turn: Item) -> bool:
+    return turn.source.trust in ("tool", "web")
+
+
+def _user_lines(turns: Sequence[Item], weights: Mapping[Sentence, float]) -> Iterable[_Line]:
+    """The user's goals and decisions. The first and the last goal weigh more than everything else."""
+    sentences = [sentence for sentence in weights if turns[sentence.turn].source.trust == "user"]
+    openings = [sentence for sentence in sentences if sentence.place < 2]
+    ends = {sentence.turn for sentence in (*openings[:1], *openings[-1:])}
+    goals = {max((one for one in openings if one.turn == turn), key=weights.__getitem__) for turn in ends}
+    for sentence in sentences:
+        heading = _DECIDED if _DECISION.search(sentence.text) else _ASKED
+        extra = _GOAL_WEIGHT if sentence in goals else _USER_WEIGHTS[heading]
+        yield _line(heading, sentence, weights[sentence] + extra)
+
+
+def _agent_lines(turns: Sequence[Item], weights: Mapping[Sentence, float]) -> Iterable[_Line]:
+    """What the agent decided and did and, from its last turns, what it left open."""
+    sentences = [sentence for sentence in weights if turns[sentence.turn].source.trust == "agent"]
+    speaking = list(dict.fromkeys(sentence.turn for sentence in sentences))
+    late = set(speaking[-_LATE_TURNS:])
+    for sentence in sentences:
+        last = sentence.turn == speaking[-1]
+        unanswered = last and all(turn.source.trust != "user" for turn in turns[sentence.turn :])
+        heading = _agent_heading(sentence.text, late=sentence.turn in late, unanswered=unanswered)
+        if heading != _NOTED or sentence.word_count >= _MIN_NOTE_WORDS:
+            yield _line(heading, sentence, weights[sentence] + _AGENT_WEIGHTS[heading] + 0.2 * last)
+
+
+def _agent_heading(text: str, *, late: bool, unanswered: bool) -> str:
+    """The heading of a sentence by the agent; what was unfinished early may since have been finished."""
+    if unanswered if text.endswith("?") else late and _UNFINISHED.search(text):
+        return _OPEN
+    if _DECISION.search(text):
+        return _DECIDED
+    return _DONE if _ACHIEVEMENT.search(text) else _NOTED
+
+
+def _command_lines(turns: Sequence[Item], quotable: list[int]) -> Iterable[_Line]:
+    """What commands reported: the last result of each test runner, and what was committed."""
+    last_run: dict[str, _Line] = {}
+    for at in quotable:
+        turn = turns[at]
+        if not _is_tool(turn) or not turn.text.startswith("$ "):
+            continue
+        command = turn.text.partition("\n")[0][2:]
+        results = [line.strip(" =\t") for line in turn.text.split("\n")[1:] if _TEST_RESULT.search(line)]
+        if results:
+            heading = _OPEN if _BAD_TEST_RESULT.search(results[-1]) else _DONE
+            text = f"{_shorten_command(command)}: {results[-1]}"
+            runner = _test_runner(command)
+            last_run[runner] = _Line(heading, text, at, 0, frozenset({f"$ {runner}"}), 0.6)
+        for place, message in enumerate(_COMMIT.findall(turn.text)):
+            content = frozenset(message.lower().split())
+            yield _Line(_DONE, f"committed “{message.strip()}”", at, place, content, 0.4)
+    yield from last_run.values()
+
+
+def _test_runner(command: str) -> str:
+    """The name of what ran the tests, so that a later run takes the place of an earlier one."""
+    known = _TEST_RUNNER.search(command)
+    return known.group() if known else " ".join(_shorten_command(command).split()[:2])
+
+
+def _shorten_command(command: str) -> str:
+    """The last step of a command, without what follows a pipe, in at most eight words."""
+    step = re.split(r"\s*(?:&&|;)\s*", command)[-1] or command
+    return " ".join(step.partition(" | ")[0].replace("2>&1", "").split()[:8])
+
+
+def _files_line(turns: Sequence[Item], quotable: list[int]) -> _Line | None:
+    """The files that were changed, the most often changed first; None when there are none."""
+    changes: Counter[str] = Counter()
+    changing: list[int] = []
+    for at in quotable:
+        path = turns[at].metadata.get("file")
+        if isinstance(path, str) and path:
+            changes[path] += 1
+            changing.append(at)
+    if not changes:
+        return None
+    names = [name for name, _ in changes.most_common(_MAX_FILES)]
+    more = f" and {len(changes) - len(names)} more" if len(changes) > len(names) else ""
+    return _Line(_FILES, ", ".join(names) + more, changing[0], 0, frozenset(), 1.0, tuple(changing))
+
+
+def _line(heading: str, sentence: Sentence, weight: float) -> _Line:
+    return _Line(heading, sentence.text, sentence.turn, sentence.place, sentence.content_words, weight)
+
+
+def _choose_lines(lines: Iterable[_Line], room: int, max_line_words: int) -> list[_Line]:
+    """The heaviest lines that fit into the room, without near repeats."""
+    chosen: list[_Line] = []
+    headings: Counter[str] = Counter()
+    for line in sorted(lines, key=lambda line: (-line.weight, line.turn, line.place)):
+        if (headings[line.heading] >= _MAX_OPEN_LINES and line.heading == _OPEN) or not line.content_words:
+            continue
+        text = _cut_words(line.text, max_line_words)
+        cost = len(text.split()) + (0 if headings[line.heading] else 1)
+        if cost > room or any(_is_repeat(line.content_words, other.content_words) for other in chosen):
+            continue
+        room -= cost
+        headings[line.heading] += 1
+        chosen.append(replace(line, text=text))
+    return chosen
+
+
+def _is_repeat(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether most content words of the shorter line are in the longer one."""
+    return len(one & other) >= _MAX_SHARED_WORDS * min(len(one), len(other))
+
+
+def _write(lines: list[_Line], max_words: int) -> SessionSummary:
+    """The lines under their headings, each heading's in the order in which they were said."""
+    written: list[str] = []
+    for heading in _HEADINGS:
+        under = [line for line in lines if line.heading == heading]
+        under.sort(key=lambda line: (line.turn, line.place))
+        if under:
+            written.append(f"{heading}: {'; '.join(line.text.rstrip(' .;:') for line in under)}")
+    quoted = {turn for line in lines for turn in (line.turn, *line.other_turns)}
+    return SessionSummary(_cut_lines(written, max_words), tuple(sorted(quoted)))

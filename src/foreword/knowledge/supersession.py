@@ -1,0 +1,152 @@
+"""Which older memories a newer one supersedes: those that state another value of the same attribute.
+
+Knows when statements were made and by whom; `attribute_values` reads what each states. Of those about one
+attribute the newest stands, unless it only says less. What the user said is superseded by the user alone,
+what an agent said by an agent or the user, and so on down. An old statement said again stands again.
+
+Returns changes and makes none, so that the caller can make them in the transaction that keeps the
+statements. Two processes that say different things at the same instant both stand, until somebody says more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from foreword.knowledge.attribute_values import read_attribute_value
+from foreword.log import get_logger
+from foreword.store.base import Amend, Search
+from foreword.types import TRUSTS, EntitiesProbe, Filters, content_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from foreword.knowledge.attribute_values import AttributeValue
+    from foreword.store.base import Store
+    from foreword.types import Item
+
+_log = get_logger(__name__)
+
+_NOBODY = ""
+"""The successor of a statement that stands."""
+
+_MIN_CONFIDENCE = 0.5
+"""A statement with less confidence than this supersedes nothing."""
+
+_MAX_STATEMENTS = 64
+"""At most this many statements about an attribute are read: those that say the same, then the newest."""
+
+_MAX_STEPS = 8
+"""At most this many steps are followed from a statement to its successors, where they were not read."""
+
+_MEMORIES = Filters(kinds=("memory",))
+
+
+@dataclass(slots=True)
+class _Statement:
+    """A memory, kept or about to be: what it states, since when, how far it is trusted, its successor."""
+
+    id: str
+    states: AttributeValue
+    moment: datetime
+    trust_rank: int
+    successor: str
+
+    def yields_to(self, other: _Statement) -> bool:
+        """Whether another, as new or newer and trusted as much, says something else."""
+        if self.moment > other.moment or other.trust_rank > self.trust_rank:
+            return False
+        return other.states.contradicts(self.states)
+
+
+def lookup_keys(item: Item) -> tuple[str, ...]:
+    """The keys by which later statements about the same attribute find an item; none for most items."""
+    value = read_attribute_value(item)
+    return value.lookup_keys if value else ()
+
+
+def find_superseded(
+    store: Store, workspace: str, items: Sequence[Item]
+) -> tuple[tuple[Item, ...], list[Amend]]:
+    """The items, with ids where changes refer to them, and the changes to make once they are kept."""
+    values = [read_attribute_value(item) for item in items]
+    if not any(values):
+        return tuple(items), []
+    identified = tuple(
+        item if value is None or item.id else replace(item, id=token_hex(8))
+        for item, value in zip(items, values, strict=True)
+    )
+    new = [(item, value) for item, value in zip(identified, values, strict=True) if value is not None]
+    statements = _Statements(_read_kept(store, workspace, [value for _, value in new]))
+    for item, value in sorted(new, key=lambda pair: _moment(pair[0])):
+        statements.add(item, value)
+    changes = statements.changes.items()
+    return identified, [Amend(workspace, changed, superseded_by=heir) for changed, heir in changes]
+
+
+class _Statements:
+    """Which statements stand, attribute by attribute, as they are added from the oldest to the newest."""
+
+    def __init__(self, kept: Iterable[Item]) -> None:
+        self.changes: dict[str, str] = {}
+        self._by_key: dict[str, dict[str, _Statement]] = {}
+        items = sorted(kept, key=_moment)
+        last = {item.superseded_by: _moment(item) for item in items if item.superseded_by}
+        for item in items:
+            value = read_attribute_value(item)
+            if value is not None:
+                statement = _statement(item, value)
+                # What superseded another was said after it, even if for the first time long before.
+                statement.moment = max(statement.moment, last.get(item.id, statement.moment))
+                self._by_key.setdefault(value.key, {})[item.hash] = statement
+
+    def add(self, item: Item, value: AttributeValue) -> None:
+        """Put a statement among those about the same attribute, and note who is superseded by whom."""
+        name, others = content_hash(item), self._by_key.setdefault(value.key, {})
+        before = others.get(name)
+        if before is not None and _moment(item) <= before.moment:
+            return  # it was counted then
+        new = _statement(item, value) if before is None else replace(before, moment=_moment(item))
+        others[name] = new
+        if item.superseded_by or item.confidence < _MIN_CONFIDENCE:
+            return
+        standing = [other for other in others.values() if other is not new and other.successor == _NOBODY]
+        later = [other for other in standing if other.moment > new.moment and new.yields_to(other)]
+        self._change(new, min(later, key=lambda other: other.moment).id if later else _NOBODY)
+        for other in standing:
+            if other.yields_to(new):
+                self._change(other, name)
+
+    def _change(self, statement: _Statement, successor: str) -> None:
+        """Note a successor, or that there is none any more; one that is there already is not replaced."""
+        if statement.successor != successor and not (statement.successor and successor):
+            statement.successor = self.changes[statement.id] = successor
+
+
+def _statement(item: Item, value: AttributeValue) -> _Statement:
+    rank = TRUSTS.index(item.source.trust)
+    return _Statement(item.id, value, _moment(item), rank, item.superseded_by or _NOBODY)
+
+
+def _moment(item: Item) -> datetime:
+    return item.valid_from or item.created_at
+
+
+def _read_kept(store: Store, workspace: str, values: Sequence[AttributeValue]) -> Iterable[Item]:
+    """The kept statements about the same attributes, with their successors."""
+    keys = tuple(dict.fromkeys(key for value in values for key in value.lookup_keys))
+    probe = EntitiesProbe("settled", keys)
+    found = store.search(Search(workspace, (probe,), _MEMORIES, _MAX_STATEMENTS * len(values)))
+    for note in found.notes:
+        _log.warning("what was said before is not looked at", workspace=workspace, problem=note.message)
+    items: dict[str, Item | None] = dict(found.items)
+    for _ in range(_MAX_STEPS):
+        missing = {
+            item.superseded_by for item in items.values() if item and item.superseded_by
+        } - items.keys()
+        if not missing:
+            break
+        items |= dict(zip(missing, store.get(workspace, *missing), strict=True))
+    return [item for item in items.values() if item is not None]
