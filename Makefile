@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo example test lint check fuzz coverage agents agents-cache bench eval clean
+.PHONY: demo example test lint check faults fuzz coverage agents agents-cache bench eval clean
 
 # The real agents that `make agents` tests against, each of a known version.
 FOREWORD_AGENTS_CACHE ?= $(HOME)/.cache/foreword-agents
@@ -32,6 +32,9 @@ lint: $(READY)
 
 check: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile $(QUICK)
+
+faults: $(READY)        ## a hundred kills, crowds and floods: the long forms of what `make test` tries shortly
+	$(BIN)/pytest -m soak --timeout 1800 $(QUICK)
 
 fuzz: $(READY)          ## the same with new examples for every property
 	FOREWORD_FUZZ=1 $(BIN)/pytest -n 2 --dist loadfile $(QUICK)

@@ -20,13 +20,13 @@ from foreword.store.base import (
     Expand,
     Get,
     GetReceipt,
-    KnownVectors,
-    Recent,
-    Relations,
+    GetShown,
+    GetVectors,
+    ListRecent,
+    ListRelations,
+    ListUnembedded,
     Scan,
     Search,
-    Told,
-    Unembedded,
 )
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import FixedClock, HashEmbeddings, WordTokens
@@ -106,7 +106,7 @@ def engine(tmp_path_factory):
         yield engine
 
 
-def _asked(engine, workspace, question, foreign_id):
+def _engine_answers(engine, workspace, question, foreign_id):
     """Everything the engine says when a workspace asks a question."""
     options = {"limit": 50, "include_relationships": True, "relationship_depth": 10}
     vector = PROVIDER.embed(question)
@@ -123,7 +123,7 @@ def _asked(engine, workspace, question, foreign_id):
     yield engine.count(workspace)
 
 
-def _answered(engine, workspace, question, words, foreign_id, foreign_text):
+def _store_answers(engine, workspace, question, words, foreign_id, foreign_text):
     """Everything the store says when a workspace asks a question."""
     store, digest = engine.store, engine._dense.digest
     probes = (
@@ -146,13 +146,13 @@ def _answered(engine, workspace, question, words, foreign_id, foreign_text):
             Get(workspace, (foreign_id,)),
             Scan(workspace, after="i0"),
             Expand(workspace, (foreign_id,), 10),
-            Relations(workspace),
-            Unembedded(workspace, "semantic", digest),
-            KnownVectors(workspace, digest, (text_hash(foreign_text),)),
+            ListRelations(workspace),
+            ListUnembedded(workspace, "semantic", digest),
+            GetVectors(workspace, digest, (text_hash(foreign_text),)),
             GetReceipt(workspace),
             Count(workspace),
-            Recent(workspace),
-            Told(workspace, "s"),
+            ListRecent(workspace),
+            GetShown(workspace, "s"),
             Amend(workspace, foreign_id, confidence=0.0),
             Delete(workspace, (foreign_id,)),
         ]
@@ -178,8 +178,8 @@ def test_no_question_to_one_workspace_is_answered_from_another(engine, mine, the
     question = wording.format(canary, canary.capitalize())
     foreign_id = "own-" + _seal(theirs) if theirs != mine else "nobody"
     answers = [
-        *_asked(engine, mine, question, foreign_id),
-        *_answered(engine, mine, question, (canary, "deploy", "key"), foreign_id, _text(theirs, number)),
+        *_engine_answers(engine, mine, question, foreign_id),
+        *_store_answers(engine, mine, question, (canary, "deploy", "key"), foreign_id, _text(theirs, number)),
     ]
     if theirs != mine:
         assert answers[-1][5] == {}  # nor are vectors lent out to those who know the text
@@ -230,7 +230,7 @@ names = st.text(
 ).filter(str.strip)
 
 
-def _changed(name):
+def _similar_names(name):
     """Names that look like this one."""
     return {
         name.upper(),
@@ -259,7 +259,7 @@ def test_a_workspace_has_a_folder_of_its_own_inside_the_data_folder(name):
     assert mine.parent.parent == Path("/data")
     assert mine.parent.name.isascii()
     assert len(mine.parent.name) < 100
-    for other in _changed(name):
+    for other in _similar_names(name):
         if other.strip():
             # On a disk that folds case, too.
             assert str(store.path_of(other)).lower() != str(mine).lower()
@@ -274,10 +274,10 @@ def test_a_workspace_named_like_a_path_stays_in_the_data_folder(tmp_path, name):
     assert len(list((tmp_path / "data").iterdir())) == 1
 
 
-NAMELESS = [None, "", "   ", "\t\n", 0, "a\0b", "\ud800"]
+BAD_NAMES = [None, "", "   ", "\t\n", 0, "a\0b", "\ud800"]
 
 
-@pytest.mark.parametrize("nameless", NAMELESS, ids=repr)
+@pytest.mark.parametrize("bad_name", BAD_NAMES, ids=repr)
 @pytest.mark.parametrize(
     "call",
     [
@@ -302,9 +302,9 @@ NAMELESS = [None, "", "   ", "\t\n", 0, "a\0b", "\ud800"]
          "search_by_vector", "build_context", "build_context_by_vector", "preview_context", "explain",
          "embed_pending", "count", "export", "import_lines"],
 )  # fmt: skip
-def test_without_a_workspace_nothing_is_answered(engine, call, nameless):
+def test_without_a_workspace_nothing_is_answered(engine, call, bad_name):
     with pytest.raises(ValidationError, match="workspace"):
-        call(engine, nameless)
+        call(engine, bad_name)
 
 
 def test_without_a_workspace_a_context_is_empty_when_errors_are_not_wanted(engine):

@@ -31,7 +31,7 @@ from foreword.recall.fuse import BLENDS, UNRELATED_COSINE, Blend
 from foreword.recall.fuse import fuse as fuse_lists
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
-from foreword.store.base import PutReceipt, Tell
+from foreword.store.base import MarkShown, PutReceipt
 from foreword.types import ContextLine, Dropped, Entry, Found, Note, Query, Receipt, SearchResult, StageTime
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ def receipt(draft: Draft, view: Mapping[str, Any] | None = None) -> Receipt:
 def record(store: Store, receipt: Receipt, shown: Sequence[str] = ()) -> None:
     """Keep a receipt; its session counts as having been shown these items."""
     if receipt.session and shown:  # first, as the session's next question waits for it
-        store.post(Tell(receipt.workspace, receipt.session, tuple(shown), receipt.created_at))
+        store.post(MarkShown(receipt.workspace, receipt.session, tuple(shown), receipt.created_at))
     store.post(PutReceipt(receipt.workspace, receipt))
 
 

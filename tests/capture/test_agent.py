@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from datetime import UTC, datetime, timedelta
 
@@ -8,9 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.agent import SPOKEN_CHARACTERS, AgentEvent, read_event, turns
+from foreword.capture.agent import (
+    MAX_SPOKEN_CHARACTERS,
+    MAX_TEXT_CHARACTERS,
+    AgentEvent,
+    answer_text,
+    bounded_json,
+    first_label,
+    first_text,
+    parse_object,
+    read_event,
+    read_outcome,
+    read_turns,
+)
+from foreword.capture.item_checks import check_item
 from foreword.capture.junk import Repeats
-from foreword.capture.statement import sound_item
 from foreword.text.frame import framed
 from foreword.types import Source, content_hash
 
@@ -54,7 +67,7 @@ def read(**body):
 
 
 def kept(**body):
-    return turns(read(**body), "shop")
+    return read_turns(read(**body), "shop")
 
 
 def ran(tool, given, answer, **more):
@@ -162,7 +175,7 @@ def test_a_byte_order_mark_and_broken_utf8_do_not_matter():
 def test_nul_and_half_characters_are_cleaned():
     event = read_event(b'{"prompt": "a\\u0000b\\ud83dc", "session_id": "s\\u0000\\udc00"}', NOW)
     assert (event.prompt, event.session) == ("ab?c", "s?")
-    sound_item(turns(event, "w")[0])
+    check_item(read_turns(event, "w")[0])
 
 
 def test_a_naive_moment_is_read_as_utc():
@@ -209,7 +222,7 @@ def test_the_answer_of_a_tool_becomes_text_whatever_its_shape(answer, text):
 
 
 @pytest.mark.parametrize(
-    ("body", "outcome"),
+    ("body", "ended"),
     [
         ({"tool_response": {"stdout": "x", "interrupted": True}}, "interrupted"),
         ({"tool_response": {"output": "x", "metadata": {"exit_code": 2}}}, "exit 2"),
@@ -223,8 +236,8 @@ def test_the_answer_of_a_tool_becomes_text_whatever_its_shape(answer, text):
         ({"tool_response": {"stdout": "x"}}, ""),
     ],
 )
-def test_how_a_call_ended_is_read_where_it_is_said(body, outcome):
-    assert read(**{"hook_event_name": "PostToolUse", "tool_name": "Bash"} | body).outcome == outcome
+def test_how_a_call_ended_is_read_where_it_is_said(body, ended):
+    assert read(**{"hook_event_name": "PostToolUse", "tool_name": "Bash"} | body).outcome == ended
 
 
 def test_arguments_that_come_as_text_are_read():
@@ -251,7 +264,7 @@ def test_json_of_any_shape_never_breaks_the_reader_and_leaves_only_sound_items(b
         read_event(json.dumps(body).encode(), NOW),
         read_event(json.dumps(body | {"hook_event_name": name, "tool_name": tool}).encode(), NOW),
     ):
-        assert all(sound_item(item) == item for item in (turns(event, "w") if event else []))
+        assert all(check_item(item) == item for item in (read_turns(event, "w") if event else []))
 
 
 # What is left of an event
@@ -331,7 +344,7 @@ def test_what_was_injected_is_never_captured_as_new():
 def test_a_long_prompt_keeps_both_ends():
     prompt = "FIRST " + "word " * 200_000 + "LAST"
     (item,) = kept(hook_event_name="UserPromptSubmit", prompt=prompt)
-    assert len(item.text) < SPOKEN_CHARACTERS + 100
+    assert len(item.text) < MAX_SPOKEN_CHARACTERS + 100
     assert item.text.startswith("FIRST")
     assert item.text.endswith("LAST")
     assert "characters left out" in item.text
@@ -353,8 +366,8 @@ def test_secrets_and_private_words_are_gone_before_a_turn_is_made():
 
 def test_a_secret_at_the_place_of_the_cut_is_still_known_as_one():
     key = "ghp_" + secrets.token_hex(18)
-    head = SPOKEN_CHARACTERS * 2 // 3
-    prompt = ("a " * head)[: head - 20] + f" {key} " + "b " * SPOKEN_CHARACTERS
+    head = MAX_SPOKEN_CHARACTERS * 2 // 3
+    prompt = ("a " * head)[: head - 20] + f" {key} " + "b " * MAX_SPOKEN_CHARACTERS
     (item,) = kept(hook_event_name="UserPromptSubmit", prompt=prompt)
     assert key[:16] not in item.text
 
@@ -370,7 +383,7 @@ def test_what_a_session_had_lately_is_not_kept_again():
     repeats = Repeats()
 
     def tell(at, **body):
-        return turns(read_event(json.dumps({"session_id": "s"} | body).encode(), at), "w", repeats)
+        return read_turns(read_event(json.dumps({"session_id": "s"} | body).encode(), at), "w", repeats)
 
     later = NOW + timedelta(minutes=5)
     prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "Follow the house style."}
@@ -381,3 +394,44 @@ def test_what_a_session_had_lately_is_not_kept_again():
     assert len(tell(NOW, **result, tool_response={"stdout": "42 passed in 3.21s"})) == 1
     assert tell(later, **result, tool_response={"stdout": "42 passed in 4.90s"}) == []
     assert len(tell(later, **result, tool_response={"stdout": "41 passed, 1 failed in 4.90s"})) == 1
+
+
+# JSON of any shape
+
+
+@given(anything)
+def test_any_json_becomes_sound_json_and_text(value):
+    made = bounded_json(json.loads(json.dumps(value)))
+    assert json.dumps(made, ensure_ascii=False).encode().decode()
+    assert answer_text(made).encode().decode() == answer_text(made)
+    assert re.fullmatch(r"(exit -?\d+|failed|interrupted)?", read_outcome(made, answer_text(made)))
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b"]), anything))
+def test_labels_are_short_lines_and_words_are_text(body):
+    said = first_label(body, "a", "b")
+    assert "\n" not in said
+    assert len(said) <= 4_000
+    assert isinstance(first_text(body, "a", "b"), str)
+
+
+def test_small_values_pass_unchanged():
+    value = {"a": [1, 2.5, None, True, "é"], "b": {"c": "d"}}
+    assert bounded_json(value) == value
+
+
+def test_texts_keys_depth_and_width_are_bounded():
+    assert len(bounded_json("x" * (MAX_TEXT_CHARACTERS * 2))) < MAX_TEXT_CHARACTERS + 100
+    assert max(map(len, bounded_json({"k" * 10_000: 1}))) == 4_000
+    assert len(bounded_json([1] * 10_000)) <= 2_000
+    nested = []
+    for _ in range(500):
+        nested = [nested]
+    assert json.dumps(bounded_json(nested)).count("[") < 12
+
+
+def test_only_an_object_is_read_from_a_text():
+    assert parse_object(' {"a": 1}') == {"a": 1}
+    assert parse_object("[1]") == "[1]"
+    assert parse_object("{not json") == "{not json"
+    assert parse_object('{"a":' * 50_000) == '{"a":' * 50_000

@@ -5,7 +5,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.excerpt import OUTPUT_CHARACTERS, both_ends, excerpt
+from foreword.capture.excerpt import MAX_OUTPUT_CHARACTERS, both_ends, excerpt
 
 
 def test_a_short_output_is_kept_whole():
@@ -27,7 +27,7 @@ def test_of_a_long_output_errors_results_and_ends_are_kept():
         assert line in told
     assert "step 100 of" not in told
     assert "lines left out …]" in told
-    assert len(told) <= OUTPUT_CHARACTERS
+    assert len(told) <= MAX_OUTPUT_CHARACTERS
 
 
 def test_colours_progress_and_overwritten_lines_go():

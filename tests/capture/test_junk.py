@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.junk import Repeats, is_junk, is_noise, without_noise, without_wrappers
+from foreword.capture.junk import Repeats, is_noise, junk_reason, remove_wrappers
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
@@ -61,7 +61,7 @@ LATER = NOW + timedelta(minutes=1)
     ],
 )
 def test_a_bare_acknowledgement_tells_nothing(text):
-    assert is_junk(text) == "acknowledgement"
+    assert junk_reason(text) == "acknowledgement"
 
 
 @pytest.mark.parametrize(
@@ -99,14 +99,14 @@ def test_a_bare_acknowledgement_tells_nothing(text):
     ],
 )
 def test_a_short_text_that_says_something_is_kept(text):
-    assert is_junk(text) is None
+    assert junk_reason(text) is None
 
 
 @pytest.mark.parametrize(
     "text", ["/clear", "/compact", "/compact keep the decisions", "/model opus", "/review", " /help "]
 )
 def test_a_slash_command_that_tends_the_agent_is_junk(text):
-    assert is_junk(text) == "slash command"
+    assert junk_reason(text) == "slash command"
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_slash_command_that_tends_the_agent_is_junk(text):
     ],
 )
 def test_boot_files_and_wrappers_restated_are_junk(text):
-    assert is_junk(text) == "boot text"
+    assert junk_reason(text) == "boot text"
 
 
 @pytest.mark.parametrize(
@@ -146,31 +146,26 @@ def test_boot_files_and_wrappers_restated_are_junk(text):
     ],
 )
 def test_an_output_of_progress_alone_is_junk(text):
-    assert is_junk(text) == "no more than progress or an empty output"
+    assert junk_reason(text) == "no more than progress or an empty output"
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\n" * 1000])
 def test_nothing_is_junk(text):
-    assert is_junk(text) == "empty"
+    assert junk_reason(text) == "empty"
 
 
 def test_what_was_said_among_wrappers_is_found():
     text = (
         "<system-reminder>a</system-reminder>Fix the retry.<system-reminder>b</system-reminder>\n[Image #1]"
     )
-    assert without_wrappers(text) == "Fix the retry."
+    assert remove_wrappers(text) == "Fix the retry."
     command = "<command-name>/review</command-name><command-args>the retry policy</command-args>"
-    assert without_wrappers(command) == "the retry policy"
-
-
-def test_noise_is_taken_out_of_an_output_and_the_rest_stays():
-    output = "Collecting requests\nERROR: no matching distribution found for requests\n 10%|█         | 1/10"
-    assert without_noise(output) == "ERROR: no matching distribution found for requests"
+    assert remove_wrappers(command) == "the retry policy"
 
 
 @given(st.text())
 def test_any_text_is_judged(text):
-    assert is_junk(text) is None or isinstance(is_junk(text), str)
+    assert junk_reason(text) is None or isinstance(junk_reason(text), str)
 
 
 @pytest.mark.parametrize(
@@ -187,8 +182,8 @@ def test_any_text_is_judged(text):
 )
 def test_hostile_texts_cost_time_in_proportion(text):
     start = time.process_time()
-    is_junk(text)
-    without_wrappers(text)
+    junk_reason(text)
+    remove_wrappers(text)
     is_noise(text)
     assert time.process_time() - start < 3
 
@@ -198,30 +193,30 @@ def test_hostile_texts_cost_time_in_proportion(text):
 
 def test_the_same_text_at_another_moment_is_a_repeat():
     repeats = Repeats()
-    assert not repeats.again("s", "Always use the house style.", NOW)
-    assert repeats.again("s", "always use  the house style.", LATER)
-    assert not repeats.again("s", "Always use tabs.", LATER)
+    assert not repeats.is_repeat("s", "Always use the house style.", NOW)
+    assert repeats.is_repeat("s", "always use  the house style.", LATER)
+    assert not repeats.is_repeat("s", "Always use tabs.", LATER)
 
 
 def test_another_session_has_its_own_memory():
     repeats = Repeats()
-    assert not repeats.again("a", "Run the tests.", NOW)
-    assert not repeats.again("b", "Run the tests.", LATER)
+    assert not repeats.is_repeat("a", "Run the tests.", NOW)
+    assert not repeats.is_repeat("b", "Run the tests.", LATER)
 
 
 def test_the_same_event_told_twice_is_no_repeat():
     repeats = Repeats()
-    assert not repeats.again("s", "Run the tests.", NOW)
-    assert not repeats.again("s", "Run the tests.", NOW)
+    assert not repeats.is_repeat("s", "Run the tests.", NOW)
+    assert not repeats.is_repeat("s", "Run the tests.", NOW)
 
 
 def test_outputs_that_differ_in_times_alone_are_repeats_only_if_read_loosely():
     one, two = "[12:00:01] 42 passed in 3.21s", "[12:07:44] 42 passed in 4.02s"
     loose, strict = Repeats(), Repeats()
-    assert not loose.again("s", one, NOW, loosely=True)
-    assert loose.again("s", two, LATER, loosely=True)
-    assert not strict.again("s", one, NOW)
-    assert not strict.again("s", two, LATER)
+    assert not loose.is_repeat("s", one, NOW, loosely=True)
+    assert loose.is_repeat("s", two, LATER, loosely=True)
+    assert not strict.is_repeat("s", one, NOW)
+    assert not strict.is_repeat("s", two, LATER)
 
 
 @pytest.mark.parametrize(
@@ -229,19 +224,19 @@ def test_outputs_that_differ_in_times_alone_are_repeats_only_if_read_loosely():
 )
 def test_a_small_difference_is_a_difference(one, two):
     repeats = Repeats()
-    repeats.again("s", one, NOW)
-    assert not repeats.again("s", two, LATER)
+    repeats.is_repeat("s", one, NOW)
+    assert not repeats.is_repeat("s", two, LATER)
 
 
 def test_memory_of_repeats_is_bounded_and_lets_the_oldest_go():
     repeats = Repeats(texts=2, sessions=2)
     for text in ("a", "b", "c"):
-        repeats.again("s", text, NOW)
-    assert repeats.again("s", "c", LATER)
-    assert not repeats.again("s", "a", LATER)
+        repeats.is_repeat("s", text, NOW)
+    assert repeats.is_repeat("s", "c", LATER)
+    assert not repeats.is_repeat("s", "a", LATER)
     for session in ("t", "u"):
-        repeats.again(session, "x", NOW)
-    assert not repeats.again("s", "c", LATER)
+        repeats.is_repeat(session, "x", NOW)
+    assert not repeats.is_repeat("s", "c", LATER)
 
 
 def test_threads_share_one_memory():
@@ -249,11 +244,12 @@ def test_threads_share_one_memory():
 
     def tell(number):
         moment = NOW + timedelta(seconds=number)
-        fresh.extend(text for text in range(500) if not repeats.again("s", str(text), moment))
+        fresh.extend(text for text in range(500) if not repeats.is_repeat("s", str(text), moment))
 
     threads = [threading.Thread(target=tell, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(timeout=30)
+        assert not thread.is_alive(), "a thread that notes repeats hangs"
     assert sorted(fresh) == list(range(500))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from foreword.capture.folder.file_items import cut_file
 from foreword.capture.folder.walk import SourceFile
+from foreword.capture.item_checks import redact_item
 from foreword.capture.purge import are_clean, redact_keys
-from foreword.capture.statement import without_secrets
 from foreword.types import Item
 
 
@@ -35,7 +35,7 @@ def test_items_that_pass_for_clean_hold_nothing_that_would_be_taken_out_of_them_
         for text, about, doc in told
     ]
     if are_clean(made):
-        assert [without_secrets(item) for item in made] == made
+        assert [redact_item(item) for item in made] == made
 
 
 @given(st.lists(WORDS | SECRETS, max_size=6))
@@ -70,7 +70,7 @@ def test_what_is_cut_from_a_clean_file_is_clean_word_for_word(lines):
     file = SourceFile("a.py", Path("/w/a.py"), len(body), 0, "python")
     made = cut_file(file, body.encode(), "a.py", "/w")
     if made.verbatim and are_clean(made.items, texts=False):
-        assert [without_secrets(item) for item in made.items] == made.items
+        assert [redact_item(item) for item in made.items] == made.items
 
 
 def test_a_file_that_marks_something_private_is_looked_at_item_by_item():

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.capture import redact as module
-from foreword.capture.redact import Secret, find, redact, redact_json
+from foreword.capture.redact import Format, Secret, find_secrets, read_formats, redact, redact_json
 
 ALPHABETS = {
     "a": string.ascii_letters + string.digits,
@@ -348,7 +348,7 @@ def test_fewer_than_one_false_alarm_in_a_megabyte_of_code():
     for path in _standard_library():
         text = path.read_text(encoding="utf-8", errors="replace")
         size += len(text)
-        found = find(text)
+        found = find_secrets(text)
         alarms += [f"{path.name}: {text[secret.start - 20 : secret.end]!r}" for secret in found]
         if not found and "<private" not in text:
             assert redact(text) == text
@@ -444,7 +444,7 @@ def test_redacting_twice_changes_nothing(text):
 @given(mixtures)
 def test_what_is_found_lies_in_the_text_in_order_and_apart(text):
     at = 0
-    for secret in find(text):
+    for secret in find_secrets(text):
         assert isinstance(secret, Secret)
         assert at <= secret.start < secret.end <= len(text)
         at = secret.end
@@ -616,6 +616,17 @@ def test_the_cost_grows_with_the_length_and_no_faster(unit):
     )  # four times the text; squares would be 16
 
 
+def test_a_row_of_the_table_is_a_format_for_each_of_its_beginnings():
+    table = "# a comment\n\nshop      shp_ shx…  [a-z]{8}\nlate   Q~  (?<=aaQ~)[a-z]+  2\n"
+    assert read_formats(table) == [
+        Format("shop", "shp_", "[a-z]{8}", 0, is_apart=False),
+        Format("shop", "shx", "[a-z]{8}", 0, is_apart=True),
+        Format("late", "Q~", "(?<=aaQ~)[a-z]+", 2, is_apart=False),
+    ]
+    with pytest.raises(ValueError, match="line 2 of the secret formats has 2 columns"):
+        read_formats("# fine\nshop  shp_\n")
+
+
 def test_the_file_stands_alone(tmp_path):
     script = tmp_path / "alone.py"
     script.write_text(
@@ -627,7 +638,7 @@ def test_the_file_stands_alone(tmp_path):
         "print(redact.redact_json({'password': 'hunter2'}))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-I", "-S", str(script)], capture_output=True, text=True, check=True
+        [sys.executable, "-I", "-S", str(script)], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout == "{'password': '[redacted:password]'}\n"
 

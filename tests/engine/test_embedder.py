@@ -6,7 +6,7 @@ import pytest
 
 from foreword.engine.embedder import BATCH, Embedder
 from foreword.spaces.dense import DenseSpace
-from foreword.store.base import Delete, Search, Unembedded
+from foreword.store.base import Delete, ListUnembedded, Search
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import HashEmbeddings
 from foreword.types import Item, VectorProbe, Views
@@ -127,7 +127,7 @@ def test_what_a_killed_process_left_is_found_for_views_too(store, embedder, enco
     alone = Embedder(store, DenseSpace(encoder))
     assert alone.catch_up(HERE) == 1
     assert embedder.catch_up(HERE) == 1
-    left = store.batch([Unembedded(HERE, "headline", DenseSpace(encoder).digest, kinds=("document",))])[0]
+    left = store.batch([ListUnembedded(HERE, "headline", DenseSpace(encoder).digest, kinds=("document",))])[0]
     assert left == ()
 
 

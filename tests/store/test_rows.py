@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.errors import StoreDamaged
-from foreword.store.conformance import full_item, receipt
+from foreword.store.conformance.suite import full_item, receipt
 from foreword.store.rows import (
-    item_of,
-    micros,
-    moment,
-    receipt_of,
-    receipt_text,
-    relation_of,
-    row_of,
+    from_microseconds,
+    item_from_row,
+    item_to_row,
+    receipt_from_json,
+    receipt_to_json,
+    relation_from_row,
+    to_microseconds,
 )
 from foreword.types import KINDS, TRUSTS, Entry, Item, Note, Receipt, Relation, Source, StageTime
 
@@ -89,30 +89,30 @@ receipts = st.builds(
 
 @given(items)
 def test_an_item_comes_back_from_its_row(item):
-    assert item_of("w", row_of(item)) == item
+    assert item_from_row("w", item_to_row(item)) == item
 
 
 @given(receipts)
 def test_a_receipt_comes_back_from_its_text(receipt):
-    assert receipt_of(receipt_text(receipt)) == receipt
+    assert receipt_from_json(receipt_to_json(receipt)) == receipt
 
 
 @given(texts, texts, texts, shares, moments)
 def test_a_relation_comes_back_from_its_row(from_id, to_id, kind, confidence, at):
-    row = (from_id, to_id, kind, confidence, micros(at))
-    assert relation_of(row) == Relation(from_id, to_id, kind, confidence, at)
+    row = (from_id, to_id, kind, confidence, to_microseconds(at))
+    assert relation_from_row(row) == Relation(from_id, to_id, kind, confidence, at)
 
 
 @given(moments)
 def test_a_moment_keeps_its_microsecond_and_loses_its_zone(at):
-    again = moment(micros(at))
+    again = from_microseconds(to_microseconds(at))
     assert again == at
     assert again.tzinfo is UTC
 
 
 @given(moments, moments)
 def test_moments_keep_their_order(one, other):
-    assert (micros(one) < micros(other)) == (one < other)
+    assert (to_microseconds(one) < to_microseconds(other)) == (one < other)
 
 
 @pytest.mark.parametrize(
@@ -120,19 +120,19 @@ def test_moments_keep_their_order(one, other):
     [(6, "not a time"), (6, 2**62), (7, b"\xff"), (15, "{broken"), (15, "[1"), (15, 3.5), (6, None)],
 )
 def test_a_row_that_cannot_be_an_item_is_damage(column, damage):
-    row = list(row_of(full_item()))
+    row = list(item_to_row(full_item()))
     row[column] = damage
     with pytest.raises(StoreDamaged, match="damaged"):
-        item_of("w", tuple(row))
+        item_from_row("w", tuple(row))
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", "{}", "null", '{"created_at": "x"}'])
 def test_a_text_that_cannot_be_a_receipt_is_damage(damage):
     with pytest.raises(StoreDamaged, match="damaged"):
-        receipt_of(damage)
+        receipt_from_json(damage)
 
 
 def test_a_receipt_from_another_version_is_damage_and_not_a_surprise():
-    text = receipt_text(replace(receipt("r"), query="x")).replace('"query"', '"quarry"')
+    text = receipt_to_json(replace(receipt("r"), query="x")).replace('"query"', '"quarry"')
     with pytest.raises(StoreDamaged, match="damaged"):
-        receipt_of(text)
+        receipt_from_json(text)

@@ -1,29 +1,34 @@
+"""Migrations: backed up, all or nothing, tested on old databases; and the indexes they make."""
+
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from contextlib import closing
 
+import apsw
 import pytest
 
-from foreword.store.base import Amend, Put
-from foreword.store.probing import where
+from foreword.errors import (
+    StoreFull,
+    StoreTooNew,
+)
+from foreword.store import schema
+from foreword.store.base import (
+    Amend,
+    MarkShown,
+    Put,
+)
+from foreword.store.conformance.suite import HERE, NOW, item, views
+from foreword.store.rows import filter_clause
 from foreword.store.sqlite import SqliteStore
-from foreword.types import Filters, Item, Views, content_hash
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
+from foreword.types import Filters, Item, content_hash
 
 
 @pytest.fixture
-def store(tmp_path):
-    with SqliteStore(tmp_path, lambda _: Views()) as store:
-        yield store
-
-
-@pytest.fixture
-def db(store):
-    """A connection to a workspace that holds something."""
+def tx(store):
+    """A snapshot of a workspace that holds something."""
     store.put("shop", [Item(f"{at}", "shop", type=f"t{at % 3}", created_at=NOW) for at in range(9)])
-    with store._shard("shop", create=False)._reader() as db:
-        yield db
+    with store._database("shop", create=False)._snapshot() as tx:
+        yield tx
 
 
 class TestHeirs:
@@ -55,10 +60,103 @@ class TestHeirs:
         (Filters(kinds=("memory",)), "ORDER BY i.created_at DESC, i.no DESC LIMIT 5", "items_kind"),
     ],
 )
-def test_an_index_answers_what_is_asked_often(db, filters, order, index):
-    clause, values = where(filters)
-    plan = db.execute(
-        f"EXPLAIN QUERY PLAN SELECT i.no FROM items i WHERE {clause} {order}", values
+def test_an_index_answers_what_is_asked_often(tx, filters, order, index):
+    clause, values = filter_clause(filters)
+    plan = tx.execute(
+        f"EXPLAIN QUERY PLAN SELECT i.no FROM items i WHERE {clause} {order}", *values
     ).fetchall()
     assert index in plan[0][-1]
     assert "COVERING INDEX" in plan[0][-1]
+
+
+def _raw(path):
+    return closing(apsw.Connection(str(path)))
+
+
+# Migrations
+
+
+def _later(db):
+    db.execute("CREATE TABLE later(x)")
+
+
+def _broken(db):
+    db.execute("CREATE TABLE later(x)")
+    raise apsw.FullError("no room")
+
+
+def test_looking_for_pending_migrations_writes_nothing(store, monkeypatch, sample):
+    sample.fill(store)
+    store.close()
+    before = store.path_of(HERE).read_bytes()
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", _later)])
+    with _raw(store.path_of(HERE)) as db:
+        assert schema.pending_migrations(db) == ["9998-later"]
+        assert schema.pending_migrations(db) == ["9998-later"]
+        assert db.total_changes() == 0
+    assert store.path_of(HERE).read_bytes() == before
+    with _raw(":memory:") as empty:
+        assert schema.pending_migrations(empty) == [name for name, _ in schema.MIGRATIONS]
+        assert empty.execute("SELECT count(*) FROM sqlite_schema").get == 0
+
+
+def test_a_new_database_needs_no_backup(store):
+    store.put(HERE, [item("a")])
+    assert schema.list_backups(store.path_of(HERE)) == []
+
+
+def test_a_backup_is_made_before_a_migration(store, folder, monkeypatch, sample):
+    answer = sample.fill(store)
+    store.close()
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", _later)])
+    with SqliteStore(folder, views) as migrated:
+        assert migrated.search(sample.question) == answer
+        (backup,) = schema.list_backups(migrated.path_of(HERE))
+    with _raw(migrated.path_of(HERE)) as db:
+        assert db.execute("SELECT count(*) FROM later").get == 0
+        assert db.execute("SELECT name FROM migrations ORDER BY name").fetchall()[-1] == ("9998-later",)
+    with _raw(backup) as db:
+        assert db.execute("SELECT count(*) FROM items").get == 40
+        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'later'").get == 0
+
+
+def test_a_migration_that_fails_changes_nothing_and_is_tried_again(store, folder, monkeypatch, sample):
+    sample.fill(store)
+    store.close()
+    known = list(schema.MIGRATIONS)
+    monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("9998-later", _broken)])
+    with pytest.raises(StoreFull):
+        SqliteStore(folder, views).get(HERE, "i1")
+    with _raw(store.path_of(HERE)) as db:
+        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'later'").get == 0
+    monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("9998-later", _later)])
+    with SqliteStore(folder, views) as again:
+        assert again.count(HERE).items == 40
+        assert len(schema.list_backups(again.path_of(HERE))) == 1
+
+
+def test_a_database_from_before_sessions_were_shown_anything_learns_it_and_keeps_all_else(
+    store, folder, monkeypatch
+):
+    with monkeypatch.context() as before:
+        before.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        assert store.put(HERE, [item("a", id="a")])[0].new
+        store.close()
+    with SqliteStore(folder, views) as migrated:
+        assert migrated.batch([MarkShown(HERE, "s", ("a",), NOW)]) == [1]
+        assert migrated.shown(HERE, "s") == {"a"}
+        assert migrated.check(HERE) == ()
+        assert len(schema.list_backups(migrated.path_of(HERE))) == len(schema.MIGRATIONS) - 1
+
+
+def test_a_database_from_a_newer_version_is_refused_untouched(store, folder, sample):
+    sample.fill(store)
+    store.close()
+    with _raw(store.path_of(HERE)) as db:
+        db.execute("INSERT INTO migrations VALUES('9999-from-the-future', 'then')")
+    before = store.path_of(HERE).read_bytes()
+    with pytest.raises(StoreTooNew, match="pip install -U"):
+        SqliteStore(folder, views).get(HERE, "i1")
+    with pytest.raises(StoreTooNew, match="9999-from-the-future"):
+        SqliteStore(folder, views).put(HERE, [item("x")])
+    assert store.path_of(HERE).read_bytes() == before

@@ -18,6 +18,10 @@ from foreword.store.vectors import CodeFile, quantise, restore
 SIZE = 16
 
 
+def _no_rows(_):
+    return []
+
+
 def _vector(seed, size=SIZE):
     return np.random.default_rng(seed).normal(size=size)
 
@@ -120,7 +124,7 @@ class Machine(RuleBasedStateMachine):
     def nearest(self, who, seed, limit, allowed):
         codes = {no: code for no, code in self.table.codes.items() if allowed is None or no in allowed}
         filtered = None if allowed is None else np.fromiter(allowed, np.int64)
-        found = self.files[who].nearest(_vector(seed), limit, filtered, self.table.after)
+        found = self.files[who].compare(_vector(seed), self.table.after, filtered).best(limit)
         _assert_nearest(found, _vector(seed), codes, limit)
 
     @invariant()
@@ -146,13 +150,15 @@ def _damage(path, how):
             raw = raw[: len(raw) // 2] if len(raw) > 32 else raw[:10]
         case "count":
             raw[16:24] = (1 << 40).to_bytes(8, "little")
-    fresh = path.with_suffix(".damaged")
+    fresh = path.with_suffix(".is_damaged")
     fresh.write_bytes(raw)
     fresh.replace(path)
 
 
 def test_a_code_file_agrees_with_a_dictionary_whatever_is_done_to_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(vectors, "_SMALL", 6)  # so that files are written anew for their holes
+    monkeypatch.setattr(
+        vectors, "_MIN_RECORDS_TO_COMPACT", 6
+    )  # so that files are written anew for their holes
     monkeypatch.setattr(vectors.os, "fsync", lambda _: None)
     monkeypatch.setattr(Machine, "folder", tmp_path / "codes")
     Machine.folder.mkdir()
@@ -177,14 +183,14 @@ def test_the_nearest_are_those_of_brute_force(tmp_path, seed, count, limit, shar
     query = _vector([seed, 0])
     filtered = None if allowed is None else np.fromiter(allowed, np.int64)
     codes = {no: code for no, code in table.codes.items() if allowed is None or no in allowed}
-    _assert_nearest(file.nearest(query, limit, filtered), query, codes, limit)
+    _assert_nearest(file.compare(query, _no_rows, filtered).best(limit), query, codes, limit)
 
 
 def test_a_filter_that_lets_nothing_pass_finds_nothing(tmp_path):
     file = CodeFile(tmp_path / "s.codes", SIZE)
     file.rebuild(Table(50).after)
-    assert file.nearest(_vector(1), 5, np.zeros(0, np.int64)) == []
-    assert file.nearest(_vector(1), 5, np.array([999], np.int64)) == []
+    assert file.compare(_vector(1), _no_rows, np.zeros(0, np.int64)).best(5) == []
+    assert file.compare(_vector(1), _no_rows, np.array([999], np.int64)).best(5) == []
 
 
 def test_a_file_that_is_mostly_holes_is_written_anew(tmp_path):
@@ -217,7 +223,7 @@ def test_what_was_compared_stays_though_another_process_erases_it_meanwhile(tmp_
     table = Table(20)
     file, other = (CodeFile(tmp_path / "s.codes", SIZE) for _ in range(2))
     file.catch_up(table.newest, table.after)
-    compared = file.compare(_vector(1))
+    compared = file.compare(_vector(1), _no_rows)
     other.erase(range(1, 11))
     assert set(compared.of(table.codes)) == set(table.codes)
     assert {no for no, _ in compared.best(20)} == set(table.codes)
@@ -230,17 +236,17 @@ def test_erasing_removes_what_cannot_be_read_and_what_was_left_half_written(tmp_
     file.rebuild(Table(5).after)
     _damage(file.path, "cut")
     file.path.with_suffix(".new").write_bytes(b"half")
-    assert file.damaged
+    assert file.is_damaged
     file.erase([1])
-    assert not file.damaged
+    assert not file.is_damaged
     assert [path.name for path in tmp_path.iterdir()] == ["s.lock"]
 
 
 def test_absent_is_not_damaged(tmp_path):
     file = CodeFile(tmp_path / "s.codes", SIZE)
-    assert not file.damaged
-    assert file.last_seq == 0
-    assert file.nearest(_vector(1), 5) == []
+    assert not file.is_damaged
+    assert file.last_row == 0
+    assert file.compare(_vector(1), _no_rows).best(5) == []
     file.erase([1])
     file.remove()
 
@@ -250,7 +256,7 @@ def test_the_files_of_a_folder_are_found_with_their_size_and_the_damaged_ones_to
         CodeFile(tmp_path / f"{name}.codes", size).rebuild(lambda _: ())
     (tmp_path / "c.codes").write_bytes(b"FWCODES1" + b"\xff" * 24)
     (tmp_path / "d.codes").write_bytes(b"short")
-    found = {file.path.name: (file.dimensions, file.damaged) for file in CodeFile.existing(tmp_path)}
+    found = {file.path.name: (file.dimensions, file.is_damaged) for file in CodeFile.in_folder(tmp_path)}
     assert found == {
         "a.codes": (4, False),
         "b.codes": (16, False),
@@ -273,7 +279,7 @@ for newest in range(1, total + 1):
     if newest % 97 == 0:
         kept = [r for r in rows[:newest] if (r[0] + 2) % 5 or r[0] + 2 > newest]
         file.rebuild(lambda last, kept=kept: kept)
-    file.nearest([1.0] * 16, 3)
+    file.compare([1.0] * 16, lambda last: []).best(3)
 """
 
 

@@ -7,15 +7,15 @@ another type or too long is worked around, and reading never fails. Nothing is s
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.excerpt import both_ends
-from foreword.capture.junk import is_junk, without_wrappers
-from foreword.capture.payload import as_text, label, outcome, parsed, plain, spoken
+from foreword.capture.junk import junk_reason, remove_wrappers
 from foreword.capture.redact import redact, redact_json
-from foreword.capture.tools import Call, kept
+from foreword.capture.tool_calls import Call, record_call
 from foreword.log import get_logger
 from foreword.text.frame import without_frames
 from foreword.types import Item, Source
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 _log = get_logger(__name__)
 
-SPOKEN_CHARACTERS = 20_000
+MAX_SPOKEN_CHARACTERS = 20_000
 """How much of a prompt or a message is kept: its beginning and its end."""
 
-_LONGEST_ABOUT = 200
-_NAMES = {
+_MAX_ABOUT_CHARACTERS = 200
+_OUR_NAMES = {
     "BeforeAgent": "UserPromptSubmit",
     "BeforeTool": "PreToolUse",
     "AfterTool": "PostToolUse",
     "AfterAgent": "Stop",
     "PreCompress": "PreCompact",
 }
-_KNOWN_BY = {
+_NAME_BY_FIELD = {
     "tool_response": "PostToolUse",
     "tool_name": "PreToolUse",
     "prompt": "UserPromptSubmit",
@@ -77,50 +77,55 @@ def read_event(payload: bytes, at: datetime, agent: str = "") -> AgentEvent | No
     except (ValueError, RecursionError) as error:
         _log.warning("an event is not JSON", agent=agent, problem=type(error).__name__)
         return None
-    name = _name(body) if isinstance(body, dict) else ""
+    name = _event_name(body) if isinstance(body, dict) else ""
     if not name:
         return None
-    answer = plain(
+    answer = bounded_json(
         next((body[key] for key in ("tool_response", "tool_output", "error") if key in body), None)
     )
-    said = as_text(answer)
+    said = answer_text(answer)
     return AgentEvent(
         name=name,
         at=at if at.tzinfo else at.replace(tzinfo=UTC),
-        session=label(body, "session_id", "sessionId", "conversation_id", "thread_id"),
-        folder=label(body, "cwd", "working_directory", "workspace"),
+        session=first_label(body, "session_id", "sessionId", "conversation_id", "thread_id"),
+        folder=first_label(body, "cwd", "working_directory", "workspace"),
         agent=agent,
-        source=label(body, "source"),
-        prompt=spoken(body, "prompt", "user_prompt"),
-        tool=label(body, "tool_name", "toolName", "tool"),
-        tool_input=_given(body),
+        source=first_label(body, "source"),
+        prompt=first_text(body, "prompt", "user_prompt"),
+        tool=first_label(body, "tool_name", "toolName", "tool"),
+        tool_input=_read_tool_input(body),
         tool_output=said,
-        outcome=_ended(name, answer, said),
-        message=spoken(body, "last_assistant_message", "prompt_response", "compact_summary"),
+        outcome=_ending(name, answer, said),
+        message=first_text(body, "last_assistant_message", "prompt_response", "compact_summary"),
         stop_hook_active=body.get("stop_hook_active") is True,
     )
 
 
-def _name(body: Mapping[str, Any]) -> str:
+def _event_name(body: Mapping[str, Any]) -> str:
     """The event's name as we call it; an event without one is known by what it carries."""
-    said = label(body, "hook_event_name", "hookEventName", "event")
-    return _NAMES.get(said, said) or next((name for key, name in _KNOWN_BY.items() if key in body), "")
+    said = first_label(body, "hook_event_name", "hookEventName", "event")
+    return _OUR_NAMES.get(said, said) or next(
+        (name for key, name in _NAME_BY_FIELD.items() if key in body), ""
+    )
 
 
-def _given(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = plain(next((body[key] for key in ("tool_input", "toolInput", "tool_args") if key in body), {}))
+def _read_tool_input(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = bounded_json(
+        next((body[key] for key in ("tool_input", "toolInput", "tool_args") if key in body), {})
+    )
     if isinstance(given, str):  # some agents hand over the arguments as the model wrote them
-        given = parsed(given)
+        given = parse_object(given)
     return given if isinstance(given, dict) else {"input": given} if given else {}
 
 
-def _ended(name: str, answer: Any, said: str) -> str:  # noqa: ANN401  (any JSON)
+def _ending(name: str, answer: Any, said: str) -> str:  # noqa: ANN401  (any JSON)
+    """How a tool's call ended; empty for other events, and when nobody said."""
     if name not in _AFTER_TOOL:
         return ""
-    return outcome(answer, said) or ("failed" if name == "PostToolUseFailure" else "")
+    return read_outcome(answer, said) or ("failed" if name == "PostToolUseFailure" else "")
 
 
-def turns(event: AgentEvent, workspace: str, repeats: Repeats | None = None) -> list[Item]:
+def read_turns(event: AgentEvent, workspace: str, repeats: Repeats | None = None) -> list[Item]:
     """What an event leaves worth remembering: a prompt, an answer, or a tool's call with its result.
 
     Secrets go before anything is cut, since half a secret would not be known as one. With `repeats`, what
@@ -128,57 +133,57 @@ def turns(event: AgentEvent, workspace: str, repeats: Repeats | None = None) -> 
     """
     match event.name:
         case "UserPromptSubmit":
-            items = _said(event, workspace, event.prompt, "user", Source("user", "user"))
+            items = _spoken_turns(event, workspace, event.prompt, "user", Source("user", "user"))
         case "Stop" | "PostCompact":
-            items = _said(event, workspace, event.message, "assistant", Source("agent", "agent"))
+            items = _spoken_turns(event, workspace, event.message, "assistant", Source("agent", "agent"))
         case name if name in _AFTER_TOOL:
-            items = _done(event, workspace)
+            items = _tool_turns(event, workspace)
         case _:
             items = []
-    return [item for item in items if repeats is None or not _again(repeats, item)]
+    return [item for item in items if repeats is None or not _is_repeat(repeats, item)]
 
 
-def _again(repeats: Repeats, item: Item) -> bool:
+def _is_repeat(repeats: Repeats, item: Item) -> bool:
     loosely = item.source.trust in ("tool", "web")
-    return repeats.again(item.session or "", item.text, item.created_at, loosely=loosely)
+    return repeats.is_repeat(item.session or "", item.text, item.created_at, loosely=loosely)
 
 
-def _said(event: AgentEvent, workspace: str, words: str, speaker: str, source: Source) -> list[Item]:
+def _spoken_turns(event: AgentEvent, workspace: str, words: str, speaker: str, source: Source) -> list[Item]:
     """What somebody said, without what was injected or wrapped around it; nothing when that tells nothing."""
-    text = without_wrappers(redact(without_frames(words)))
-    if is_junk(text):
+    text = remove_wrappers(redact(without_frames(words)))
+    if junk_reason(text):
         return []
-    return [_turn(event, workspace, both_ends(text, SPOKEN_CHARACTERS), speaker, source)]
+    return [_make_turn(event, workspace, both_ends(text, MAX_SPOKEN_CHARACTERS), speaker, source)]
 
 
-def _done(event: AgentEvent, workspace: str) -> list[Item]:
+def _tool_turns(event: AgentEvent, workspace: str) -> list[Item]:
     """What a tool did, if it is worth keeping."""
-    given = redact_json(_unframed(event.tool_input))
+    given = redact_json(_remove_frames(event.tool_input))
     output = redact(without_frames(event.tool_output))
-    left = kept(Call(event.tool, given, output, event.outcome, event.folder))
-    if left is None:
+    record = record_call(Call(event.tool, given, output, event.outcome, event.folder))
+    if record is None:
         return []
     purpose = given.get("description")
-    parts = [event.tool, left.file, purpose if isinstance(purpose, str) else ""]
-    about = ", ".join(" ".join(part.split())[:_LONGEST_ABOUT] for part in parts if part)
-    facts = {"tool": event.tool, "file": left.file, "outcome": event.outcome}
-    return [_turn(event, workspace, left.text, about, left.source, facts)]
+    parts = [event.tool, record.file, purpose if isinstance(purpose, str) else ""]
+    about = ", ".join(" ".join(part.split())[:_MAX_ABOUT_CHARACTERS] for part in parts if part)
+    facts = {"tool": event.tool, "file": record.file, "outcome": event.outcome}
+    return [_make_turn(event, workspace, record.text, about, record.source, facts)]
 
 
-def _unframed(value: Any) -> Any:  # noqa: ANN401  (any JSON)
+def _remove_frames(value: Any) -> Any:  # noqa: ANN401  (any JSON)
     """The value without what Foreword said, in every text of it."""
     match value:
         case str():
             return without_frames(value)
         case list():
-            return [_unframed(part) for part in value]
+            return [_remove_frames(part) for part in value]
         case dict():
-            return {name: _unframed(part) for name, part in value.items()}
+            return {name: _remove_frames(part) for name, part in value.items()}
         case _:
             return value
 
 
-def _turn(
+def _make_turn(
     event: AgentEvent,
     workspace: str,
     text: str,
@@ -198,3 +203,127 @@ def _turn(
         source=source,
         metadata={name: value for name, value in known.items() if value},
     )
+
+
+# JSON of any shape ---------------------------------------------------------------------------------------
+
+MAX_TEXT_CHARACTERS = 1_000_000
+"""At most this many characters of a text are read: both its ends."""
+
+_MAX_LABEL_CHARACTERS = 4_000
+_MAX_VALUES = 2_000
+_MAX_DEPTH = 8
+
+_STREAMS = ("stdout", "stderr")
+_ANSWERS = (
+    "output",
+    "aggregated_output",
+    "llmContent",
+    "content",
+    "text",
+    "result",
+    "returnDisplay",
+    "message",
+)
+_CODES = ("exit_code", "exitCode", "returncode", "return_code")
+_EXIT_CODE = re.compile(
+    r"^\s*(?:Error:\s*)?(?:Process exited with code|Exit code:?)\s+(-?\d{1,6})\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def bounded_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
+    """The value with clean texts, and no deeper, wider or longer than anyone would read."""
+    remaining = _MAX_VALUES
+
+    def cut(value: Any, depth: int) -> Any:  # noqa: ANN401
+        nonlocal remaining
+        remaining -= 1
+        if remaining < 0 or depth > _MAX_DEPTH:
+            return "…"
+        match value:
+            case str():
+                return both_ends(_clean_text(value), MAX_TEXT_CHARACTERS)
+            case list():
+                return [cut(part, depth + 1) for part in value[: max(0, remaining)]]
+            case dict():
+                some = list(value.items())[: max(0, remaining)]
+                return {
+                    _clean_text(name[:_MAX_LABEL_CHARACTERS]): cut(part, depth + 1) for name, part in some
+                }
+            case _:
+                return value
+
+    return cut(value, 0)
+
+
+def first_label(body: Mapping[str, Any], *names: str) -> str:
+    """The first of these fields that holds a text, on one line and not too long."""
+    for name in names:
+        value = body.get(name)
+        if isinstance(value, str) and value.strip():
+            return " ".join(_clean_text(value[:_MAX_LABEL_CHARACTERS]).split())
+    return ""
+
+
+def first_text(body: Mapping[str, Any], *names: str) -> str:
+    """The first of these fields that says something, whatever its shape."""
+    return next((said for name in names if (said := answer_text(bounded_json(body.get(name)))).strip()), "")
+
+
+def parse_object(text: str) -> Any:  # noqa: ANN401  (any JSON)
+    """The object that a text spells out, or the text itself."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return bounded_json(value) if isinstance(value, dict) else text
+
+
+def answer_text(value: Any) -> str:  # noqa: ANN401  (any JSON)
+    """What a tool answered, as text, whatever shape the agent gave it."""
+    match value:
+        case None | {"type": "image" | "audio" | "image_url"}:
+            return ""
+        case str():
+            inner = parse_object(value)
+            return answer_text(inner) if isinstance(inner, dict) and "output" in inner else value
+        case list():
+            return "\n".join(filter(None, map(answer_text, value)))
+        case dict():
+            return _object_text(value)
+        case _:
+            return json.dumps(value)
+
+
+def _object_text(value: Mapping[str, Any]) -> str:
+    streams = [answer_text(value[name]) for name in _STREAMS if name in value]
+    answer = next((said for name in _ANSWERS if (said := answer_text(value.get(name)))), "")
+    error = answer_text(value.get("error"))
+    if any(name in value for name in (*_STREAMS, *_ANSWERS, "error")):
+        return "\n".join(filter(None, [*streams, answer, "" if error in answer else error]))
+    return json.dumps(value, ensure_ascii=False) if value else ""
+
+
+def read_outcome(response: Any, said: str) -> str:  # noqa: ANN401  (any JSON)
+    """How a call ended, as far as its answer says: `exit 1`, `failed`, `interrupted`, or nothing."""
+    response = parse_object(response) if isinstance(response, str) else response
+    facts = dict(response) if isinstance(response, dict) else {}
+    if isinstance(facts.get("metadata"), dict):
+        facts = {**facts["metadata"], **facts}
+    if facts.get("interrupted") is True or facts.get("is_interrupt") is True:
+        return "interrupted"
+    codes = [facts[name] for name in _CODES if type(facts.get(name)) is int]
+    codes += [int(code) for code in _EXIT_CODE.findall(f"{said[:300]}\n{said[-300:]}")]
+    if codes:
+        return f"exit {codes[0]}"
+    wrong = facts.get("is_error") is True or facts.get("isError") is True or facts.get("success") is False
+    return "failed" if wrong or facts.get("error") else ""
+
+
+def _clean_text(text: str) -> str:
+    """The text without NUL, and with whole characters only."""
+    text = text.replace("\0", "")
+    return text if text.isascii() else text.encode(errors="replace").decode()

@@ -47,8 +47,8 @@ _ACKNOWLEDGEMENTS = """
 _PHRASES = {tuple(words(phrase)) for line in _ACKNOWLEDGEMENTS.splitlines() for phrase in line.split("|")} - {
     ()
 }
-_LONGEST_PHRASE = max(map(len, _PHRASES))
-_MOST_WORDS = 10
+_MAX_PHRASE_WORDS = max(map(len, _PHRASES))
+_MAX_WORDS = 10
 
 _HOUSEKEEPING_COMMANDS = (
     "add-dir agents approvals bashes bug chat clear compact compress config context copy cost doctor editor "
@@ -129,14 +129,14 @@ _CHANGING = re.compile(
 )
 
 
-def without_wrappers(text: str) -> str:
+def remove_wrappers(text: str) -> str:
     """The text without what an agent's own machinery put around it; a command's arguments stay."""
     if "<" in text:
-        text = _ARGUMENTS.sub(" ", _without_blocks(text.strip()))
+        text = _ARGUMENTS.sub(" ", _remove_blocks(text.strip()))
     return _BOOT_LINE.sub("", text).strip()
 
 
-def _without_blocks(text: str) -> str:
+def _remove_blocks(text: str) -> str:
     """The text without tagged blocks. One that never ends counts only when the text begins with it.
 
     One pass over the tags: a text of a hundred thousand opening tags costs no more than any other.
@@ -155,22 +155,17 @@ def _without_blocks(text: str) -> str:
     return " ".join([*kept, "" if inside else text[here:]])
 
 
-def without_noise(text: str) -> str:
-    """The text without progress bars, download lines and empty outputs."""
-    return "\n".join(line for line in text.splitlines() if not is_noise(line))
-
-
 def is_noise(line: str) -> bool:
     """Whether a line of output only says that something is going on."""
     return _NOISE.match(line[:300]) is not None
 
 
-def is_junk(text: str) -> str | None:
+def junk_reason(text: str) -> str | None:
     """Why a text tells nothing, or None when it may tell something."""
     stripped = text.strip()
     if not stripped:
         return "empty"
-    said = without_wrappers(stripped)
+    said = remove_wrappers(stripped)
     if not said or _BOOT_TEXT.match(said):
         return "boot text"
     if _is_housekeeping(said):
@@ -195,13 +190,13 @@ def _is_acknowledgement(text: str) -> bool:
     if len(text) > 120:
         return False
     said = words(text)
-    if len(said) > _MOST_WORDS:
+    if len(said) > _MAX_WORDS:
         return False
     if len(said) <= 1 and len("".join(said)) <= 1:  # a thumb, a question mark, the number of an option
         return True
     reached = {0}
     for end in range(1, len(said) + 1):
-        starts = range(max(0, end - _LONGEST_PHRASE), end)
+        starts = range(max(0, end - _MAX_PHRASE_WORDS), end)
         if any(start in reached and tuple(said[start:end]) in _PHRASES for start in starts):
             reached.add(end)
     return len(said) in reached
@@ -221,7 +216,7 @@ class Repeats:
         self._lock = threading.Lock()
         self._seen: OrderedDict[str, OrderedDict[bytes, datetime]] = OrderedDict()
 
-    def again(self, session: str, text: str, at: datetime, *, loosely: bool = False) -> bool:
+    def is_repeat(self, session: str, text: str, at: datetime, *, loosely: bool = False) -> bool:
         """Whether this session had the same text at another moment; from now on, it had.
 
         Loosely the same are texts that differ in times, durations and addresses only, as outputs do.

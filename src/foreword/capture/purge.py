@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from foreword.capture.redact import find, redact
+from foreword.capture.redact import find_secrets, redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,11 +21,11 @@ def redact_keys(text: str) -> str:
     """A file's text without the secrets in it, on as many lines as before; the same object if it has none.
 
     What was marked private stays: a mark that is not closed ends with the item it stands in, not with the
-    file. `without_secrets` takes it out of each item.
+    file. `redact_item` takes it out of each item.
     """
     parts: list[str] = []
     at = 0
-    for secret in find(text):
+    for secret in find_secrets(text):
         lines = text.count("\n", secret.start, secret.end)
         parts += [text[at : secret.start], f"[redacted:{secret.kind}]", "\n" * lines]
         at = secret.end

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from foreword.capture.item_checks import check_metadata
 from foreword.capture.redact import redact_json
-from foreword.capture.statement import sound_metadata
 from foreword.errors import ValidationError
 from foreword.options import share
 from foreword.store.base import Amend
@@ -60,7 +60,7 @@ def amend(
         if value is not None:
             share(name, value)
     if metadata is not None:
-        sound_metadata(metadata)
+        check_metadata(metadata)
         metadata = redact_json(dict(metadata))
     item(engine, workspace, item_id)
     if superseded_by == item_id:

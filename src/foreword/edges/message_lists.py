@@ -9,7 +9,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from foreword.capture.junk import is_junk
+from foreword.capture.junk import junk_reason
 from foreword.compose.budget import DEFAULT_TOKEN_BUDGET, TokenBudget
 from foreword.log import get_logger
 from foreword.recipes.coding.injection import InjectionPipeline
@@ -38,7 +38,7 @@ def context_for(
 ) -> str:
     """What should be known before a question is answered, framed; empty when there is nothing, or no way."""
     asked = without_frames(question)[:LONGEST_QUESTION]
-    if is_junk(asked):
+    if junk_reason(asked):
         return ""
     try:
         divided = TokenBudget.with_total(budget)

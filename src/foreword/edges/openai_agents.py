@@ -33,10 +33,10 @@ def context_filter(
     named(workspace)
 
     async def with_context(data: CallModelData[Any]) -> ModelInputData:
-        given = cast(list[dict[str, Any]], data.model_data.input)
+        given = cast("list[dict[str, Any]]", data.model_data.input)
         messages = await asyncio.to_thread(
             with_context_openai, given, engine, workspace, budget=budget, deadline_ms=deadline_ms
         )
-        return ModelInputData(input=cast(Any, messages), instructions=data.model_data.instructions)
+        return ModelInputData(input=cast("Any", messages), instructions=data.model_data.instructions)
 
     return with_context

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from foreword import config, pipeline
 from foreword.capture import jsonl
 from foreword.capture.folder import file_items
+from foreword.capture.item_checks import check_item, check_text, redact_item
 from foreword.capture.redact import redact
-from foreword.capture.statement import sound, sound_item, without_secrets
 from foreword.compose.templates import TEMPLATES, ContextTemplate
 from foreword.engine.embedder import Embedder
 from foreword.engine.views import views
@@ -35,7 +35,7 @@ from foreword.spaces.identifiers import IdentifierSpace
 from foreword.spaces.lexical import LexicalSpace, TrigramSpace
 from foreword.spaces.rerank import BundledReranker
 from foreword.spaces.time import DaySpace, HourSpace, RecencySpace
-from foreword.store.base import Amend, Delete, KnownVectors, Put, Relate, Relations
+from foreword.store.base import Amend, Delete, GetVectors, ListRelations, Put, Relate
 from foreword.text.tokens import Tokenizer, tokenizer
 from foreword.types import (
     Filters,
@@ -163,7 +163,7 @@ class ContextEngine:
         named(workspace)
         counted = [
             replace(item, tokens=self.tokenizer.count(item.text), workspace=workspace)
-            for item in (without_secrets(sound_item(item)) for item in items)
+            for item in (redact_item(check_item(item)) for item in items)
         ]
         if changes and not counted:
             raise ValidationError("changes go with an item; give one, or amend the store")
@@ -191,7 +191,7 @@ class ContextEngine:
     ) -> Relation:
         """Keep a relation between two items."""
         relation = Relation(
-            from_id, to_id, sound("type", type, 200), share("confidence", confidence), self.clock()
+            from_id, to_id, check_text("type", type, 200), share("confidence", confidence), self.clock()
         )
         self.store.batch([Relate(workspace, (relation,))])
         return relation
@@ -305,7 +305,7 @@ class ContextEngine:
 
     def explain(self, workspace: str, receipt_id: str = "") -> Receipt | None:
         """The receipt of a context that was built: what was injected, what was not, and why."""
-        return self.store.receipt(workspace, sound("receipt", receipt_id, 200, empty=True))
+        return self.store.receipt(workspace, check_text("receipt", receipt_id, 200, empty=True))
 
     # Adjusting
 
@@ -313,13 +313,13 @@ class ContextEngine:
         """Add a wording of your own. The names that come with Foreword keep their meaning."""
         if name in TEMPLATES:
             raise ValidationError(f"the template {name!r} comes with Foreword; choose another name")
-        self._templates[sound("template name", name, 200)] = replace(template, name=name)
+        self._templates[check_text("template name", name, 200)] = replace(template, name=name)
 
     def register_ranker(self, name: str, ranker: RankingFunction) -> None:
         """Add an order of your own."""
         if name in RANKERS:
             raise ValidationError(f"the ranker {name!r} comes with Foreword; choose another name")
-        self._rankers[sound("ranker name", name, 200)] = ranker
+        self._rankers[check_text("ranker name", name, 200)] = ranker
 
     def adjust(self, workspace: str, kind: str, **weights: float) -> None:
         """Weigh the spaces differently for one kind of item in one workspace.
@@ -346,7 +346,7 @@ class ContextEngine:
         if self._dense is None or not items:
             return {}
         hashes = {item.id: self._dense.view_hash(item) for item in items}
-        known = self.store.batch([KnownVectors(workspace, self._dense.digest, tuple(hashes.values()))])[0]
+        known = self.store.batch([GetVectors(workspace, self._dense.digest, tuple(hashes.values()))])[0]
         return {item: known[name] for item, name in hashes.items() if name in known}
 
     def embed_question(self, question: str) -> list[float] | None:
@@ -366,7 +366,7 @@ class ContextEngine:
         """Everything said in a workspace, as lines of JSON: items, then relations."""
         for item in self.store.scan(workspace):
             yield jsonl.item_line(item)
-        for relation in cast("tuple[Relation, ...]", self.store.batch([Relations(workspace)])[0]):
+        for relation in cast("tuple[Relation, ...]", self.store.batch([ListRelations(workspace)])[0]):
             yield jsonl.relation_line(relation)
 
     def import_lines(self, lines: Iterable[str], workspace: str) -> int:
@@ -445,7 +445,7 @@ class ContextEngine:
                 raise ValidationError(f"no item of {workspace!r} has the id {wanted!r}")
 
     def _query(self, text: str, workspace: str, options: SearchOptions) -> Query:
-        text = redact(sound("query", text, empty=True))
+        text = redact(check_text("query", text, empty=True))
         return self._asked(Query(text, workspace, self.clock(), options.filters, options.limit), options)
 
     def _query_by_vector(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
@@ -515,7 +515,7 @@ class ContextEngine:
 
 
 def _default_store(settings: Settings) -> Store:
-    from foreword.store.shard import Limits
+    from foreword.store.database import Limits
     from foreword.store.sqlite import SqliteStore
 
     limits = Limits(receipt_days=settings.receipt_days, receipt_bytes=settings.receipt_megabytes * 1_000_000)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from foreword.log import get_logger
-from foreword.store.base import KnownVectors, PutVectors, Unembedded, Vector
+from foreword.store.base import GetVectors, ListUnembedded, PutVectors, Vector
 from foreword.types import Item
 
 if TYPE_CHECKING:
@@ -109,13 +109,13 @@ class Embedder:
     def _encode(self, workspace: str, name: str, items: Sequence[Item]) -> int:
         space = self._space
         hashes = {item.id: space.view_hash(item) for item in items}
-        known = self._store.batch([KnownVectors(workspace, space.digest, tuple(hashes.values()))])[0]
+        known = self._store.batch([GetVectors(workspace, space.digest, tuple(hashes.values()))])[0]
         fresh = [item for item in items if hashes[item.id] not in known]
         vectors = [Vector(i.id, hashes[i.id], known[hashes[i.id]]) for i in items if hashes[i.id] in known]
         for item, values in zip(fresh, space.embed_items(fresh) if fresh else (), strict=True):
             vectors.append(Vector(item.id, hashes[item.id], tuple(values)))
         stored = self._store.batch([PutVectors(workspace, name, space.digest, tuple(vectors))])[0]
-        return cast(int, stored)
+        return cast("int", stored)
 
     def close(self) -> None:
         """Stop after the batch in hand. What is left will be found again."""
@@ -127,7 +127,7 @@ class Embedder:
             thread.join(PATIENCE)
 
     def _lacking(self, workspace: str, name: str, most: int, kinds: tuple[str, ...] = ()) -> tuple[Item, ...]:
-        op = Unembedded(workspace, name, self._space.digest, most, kinds)
+        op = ListUnembedded(workspace, name, self._space.digest, most, kinds)
         return cast("tuple[Item, ...]", self._store.batch([op])[0])
 
     def _run(self) -> None:

@@ -25,7 +25,7 @@ from foreword.capture.folder.walk import find_files, is_gone
 from foreword.indexing import reading
 from foreword.log import get_logger
 from foreword.options import named
-from foreword.store.base import DropFiles, FileMark, PutFile, Refiled
+from foreword.store.base import DropFiles, FileState, PutFile, StoredFile
 from foreword.types import Filters
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class _Run:
     def _mark_path(self, file: SourceFile) -> str:
         return self._root.mark_prefix + file.path
 
-    def _mark(self, file: SourceFile) -> FileMark | None:
+    def _mark(self, file: SourceFile) -> FileState | None:
         return self._marks.get(self._mark_path(file))
 
     def _is_unchanged(self, file: SourceFile) -> bool:
@@ -236,7 +236,7 @@ class _Run:
     def _put(self, file: SourceFile, read: FileRead) -> Iterator[PutFile]:
         """What is to be stored of a file: its items, or only its new mark where its bytes are the same."""
         self._skipped.update(read.skipped)
-        mark = FileMark(self._mark_path(file), file.size, _wrap_to_64_bits(file.mtime_ns), read.hash)
+        mark = FileState(self._mark_path(file), file.size, _wrap_to_64_bits(file.mtime_ns), read.hash)
         if not read.hash:
             reason = next(iter(read.skipped), "")
             # What is unreadable may be readable the next time, and what is known of it still holds.
@@ -250,7 +250,7 @@ class _Run:
             yield PutFile(self._workspace, mark, read.items, views=read.views)
 
     def _store_files(self, batch: Sequence[PutFile]) -> None:
-        for refiled in cast("list[Refiled]", self._store.batch(batch)):
+        for refiled in cast("list[StoredFile]", self._store.batch(batch)):
             self._counts["units"] += len(refiled.stored)
 
     def _remove_files(self, found: set[str]) -> None:
@@ -282,7 +282,7 @@ class _Run:
             if not failed.reason.startswith("not a git repository"):
                 _log.warning("history is left out", root=str(folder), problem=failed.reason)
             return
-        mark = FileMark(top.mark_prefix + _HISTORY, 0, 0, newest)
+        mark = FileState(top.mark_prefix + _HISTORY, 0, 0, newest)
         known = self._marks.get(mark.path, replace(mark, hash="")).hash
         if known == newest:
             return
@@ -311,9 +311,9 @@ class _Run:
         stored = self._store.scan(self._workspace, Filters(kinds=("commit",)))
         return tuple(item.id for item in stored if item.metadata.get("sha") not in alive)
 
-    def _store_commits(self, mark: FileMark, batch: Sequence[Item]) -> None:
+    def _store_commits(self, mark: FileState, batch: Sequence[Item]) -> None:
         put = PutFile(self._workspace, mark, self._reader.prepare(batch, self._skipped), more=True)
-        refiled: Refiled = self._store.batch([put])[0]
+        refiled: StoredFile = self._store.batch([put])[0]
         self._counts["commits"] += sum(one.new for one in refiled.stored)
         self._progress("commits", self._counts["commits"], None)
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, cast
 
 from foreword.capture.documents.chunking import CHUNK_TOKENS, chunk_text
 from foreword.capture.folder.storable import storable_text
+from foreword.capture.item_checks import check_item, check_text, redact_item
 from foreword.capture.purge import redact_keys
-from foreword.capture.statement import sound, sound_item, without_secrets
 from foreword.compose.knowledge_chunk import HANDED_OVER, document_source
 from foreword.errors import ValidationError
 from foreword.indexing.indexer import Indexer
 from foreword.log import get_logger
 from foreword.options import aware, named, whole
-from foreword.store.base import FileMark, PutFile, Refiled, Scan
+from foreword.store.base import FileState, PutFile, Scan, StoredFile
 from foreword.types import Filters, Item, Source, text_hash
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class KnowledgeBase:
         facts = self._require(doc_id).metadata
         if facts.get("hash") == _digest(document):
             return Updated(same=int(facts.get("chunks", 0)))
-        refiled: Refiled = self._engine.store.batch([self._put(doc_id, document)])[0]
+        refiled: StoredFile = self._engine.store.batch([self._put(doc_id, document)])[0]
         new = sum(one.new for one in refiled.stored)
         return Updated(new, len(refiled.stored) - new, len(refiled.gone))
 
@@ -167,7 +167,7 @@ class KnowledgeBase:
         items = tuple(self._items(doc_id, document))
         if not items:
             raise ValidationError(f"the document {document.title!r} says nothing; nothing was kept")
-        mark = FileMark(f"{_MARK}{doc_id}", len(document.text), 0, _digest(document))
+        mark = FileState(f"{_MARK}{doc_id}", len(document.text), 0, _digest(document))
         return PutFile(self.workspace, mark, items)
 
     def _items(self, doc_id: str, document: Document) -> Iterator[Item]:
@@ -206,7 +206,7 @@ class KnowledgeBase:
                 },
             )
             try:
-                item = without_secrets(sound_item(item))
+                item = redact_item(check_item(item))
             except ValidationError as error:
                 _log.warning("a part of a document is not kept", document=doc_id, problem=str(error))
                 continue
@@ -221,13 +221,13 @@ def _check_document(document: Document) -> Document:
     """A document that can be stored, its title on one line. Raises ValidationError, naming the field."""
     for name in ("title", "doc_type", "url"):
         if name != "url" or document.url is not None:
-            sound(name, getattr(document, name), _MAX_LABEL)
+            check_text(name, getattr(document, name), _MAX_LABEL)
     if document.doc_id is not None:
-        sound("doc_id", document.doc_id, _MAX_ID)
+        check_text("doc_id", document.doc_id, _MAX_ID)
         if document.doc_id.startswith(_FILE):
             raise ValidationError(f"an id must not begin with {_FILE!r}: files are named so")
     aware("date", document.date)
-    text = storable_text(sound("text", document.text))
+    text = storable_text(check_text("text", document.text))
     return replace(document, title=" ".join(document.title.split()), text=text)
 
 

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, cast
 
 from foreword.capture.folder.file_items import cut_file, file_stamp
 from foreword.capture.folder.walk import read_file
+from foreword.capture.item_checks import check_item, redact_item
 from foreword.capture.purge import are_clean
-from foreword.capture.statement import sound_item, without_secrets
 from foreword.engine.views import views
 from foreword.errors import ValidationError
 from foreword.log import get_logger
@@ -112,7 +112,7 @@ class FileReader:
         clean = are_clean(items, texts=not verbatim)
         for item in items:
             try:
-                checked = sound_item(item) if clean else without_secrets(sound_item(item))
+                checked = check_item(item) if clean else redact_item(check_item(item))
             except ValidationError as error:
                 skipped["unfit"] += 1
                 _log.warning("a part of a file is not kept", about=item.about, problem=str(error))

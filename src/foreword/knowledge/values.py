@@ -20,7 +20,7 @@ from foreword.knowledge.axes import AXES, axis_text, gist
 from foreword.knowledge.experience import check_choice, check_text
 from foreword.knowledge.experiences import Experiences
 from foreword.options import MAX_LIMIT, named, whole
-from foreword.store.base import KnownVectors
+from foreword.store.base import GetVectors
 from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class Values:
             for item, experience in islice(self._experiences.iterate_resolved(workspace), _MAX_EXPERIENCES)
             if (text := axis_text(axis, item))
         ]
-        op = KnownVectors(workspace, encoder.digest, tuple({view_hash for view_hash, _, _ in with_text}))
+        op = GetVectors(workspace, encoder.digest, tuple({view_hash for view_hash, _, _ in with_text}))
         known = cast("dict[str, tuple[float, ...]]", self._engine.store.batch([op])[0])
         # The oldest first: a cluster keeps its number while others come after it.
         return [

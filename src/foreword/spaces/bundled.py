@@ -85,4 +85,4 @@ def _first_vectors(hidden: Any) -> list[list[float]]:  # noqa: ANN401  (onnxrunt
     import numpy as np
 
     first = hidden[:, 0]
-    return cast(list[list[float]], (first / np.linalg.norm(first, axis=1, keepdims=True)).tolist())
+    return cast("list[list[float]]", (first / np.linalg.norm(first, axis=1, keepdims=True)).tolist())

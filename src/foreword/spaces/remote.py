@@ -98,7 +98,7 @@ class OpenAIEmbeddingProvider:
             cause: Exception
             try:
                 with self._opener.open(request, timeout=self._timeout) as response:
-                    return cast(bytes, response.read())
+                    return cast("bytes", response.read())
             except HTTPError as error:
                 cause, problem, pause = (
                     error,

@@ -1,225 +1,85 @@
-"""The contract of a store: operations are values, and `batch` is the one method an engine must write.
+"""The contract of a store: what every engine must do, and what it guarantees.
 
-Every operation names its workspace, and nothing it returns may come from another. The conveniences below are
-written once, on top of `batch`. `foreword.store.conformance` holds any engine to this contract.
+An operation is a value that names its workspace. `Store.batch` carries out a list of operations and returns
+one result for each; an engine writes `batch`, `workspaces` and `close`, and inherits the rest. The result of
+an operation is the type in its base class: `Read[Counts]` returns `Counts`. Of every operation this holds:
+
+- It reads and writes nothing outside its workspace. A name that no workspace can have (empty, blank, over
+  1,024 characters, with NUL, not Unicode) raises `ValidationError` before anything of the batch is done.
+- The operations of one batch on one workspace are one transaction, in order, each seeing what the earlier
+  ones did: if one raises, none has had an effect. A batch that only reads sees one snapshot.
+- When `batch` returns, what was written survives a power cut. Readers do not wait for writers.
+- In a workspace that holds nothing a read returns something empty and creates nothing.
+- Texts, names and filters are data and never become syntax of the engine's query language.
+- A mistake of the caller raises `ValidationError`; whatever the engine cannot do raises `StorageError`.
+
+`foreword.store.conformance` tests any engine against this contract.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from foreword.types import Filters, Found, Item, Probe, Receipt, RelatedMemory, Relation, Views
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
 MAX_DEPTH = 10
-"""Relations are followed this far at most."""
+"""At most this many relations are followed in a row."""
+
+EVERYTHING = Filters()
+"""The filters that every item passes."""
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
-    """Store items. Gives a `Stored` for each, in order, once all of them are durable."""
+class Operation(Generic[Result]):
+    """Something to do in one workspace; `Result` is the type of what `Store.batch` returns for it."""
 
     workspace: str
-    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Operation[Result]):
+    """An operation that changes a workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Operation[Result]):
+    """An operation that changes nothing."""
+
+
+# Results that are not among the types of `foreword.types`
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The item as it is kept; `new` is False when identical content was there before."""
+    """An item as it is stored; `new` is False when identical content was there before."""
 
     item: Item
     new: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Get:
-    """Fetch items by id. Gives an item or None for each, in order."""
+class StoredFile:
+    """The items of a file as they are stored, in the order they were given, and the ids of those removed."""
 
-    workspace: str
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """List items that pass the filters, a page at a time: oldest stored first, from `after` on."""
-
-    workspace: str
-    filters: Filters = Filters()
-    after: str | None = None
-    limit: int = 1000
+    stored: tuple[Stored, ...]
+    gone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
-    """List the newest items that pass the filters. Gives a tuple of them, newest first."""
+class FileState:
+    """What a file looked like when it was last read, and how many stored items were made from it.
 
-    workspace: str
-    filters: Filters = Filters()
-    limit: int = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Amend:
-    """Change what is known about an item (never its text). Gives the item, or None when there is none.
-
-    `superseded_by` is the id of the item that replaces it, or the hash of that item's content, as it may have
-    been kept before under an id that nobody has looked up; empty, or a hash that nobody has: it stands again.
-    """
-
-    workspace: str
-    id: str
-    confidence: float | None = None
-    importance: float | None = None
-    superseded_by: str | None = None
-    metadata: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Remove items by id, or all that pass the filters, with everything made from them. Gives their ids.
-
-    A file of which no item is left is forgotten with the last: its mark goes too. Receipts stay, without the
-    views that repeat what items said.
-
-    An item whose metadata has `derived_from`, a list of the sources it was made from, goes with any of them
-    that a filter names, if the rest of the filter lets it pass. It also goes with any item whose id is in its
-    metadata's `turns`: it repeats their words.
-    """
-
-    workspace: str
-    ids: tuple[str, ...] = ()
-    filters: Filters | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Relate:
-    """Store relations; both ends must exist. Gives the number that were new or changed."""
-
-    workspace: str
-    relations: tuple[Relation, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Expand:
-    """Follow relations from each id, both ways, up to `depth`. Gives what each reaches, nearest first."""
-
-    workspace: str
-    ids: tuple[str, ...]
-    depth: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Relations:
-    """List every relation of the workspace."""
-
-    workspace: str
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """All probes of one question, in one round trip. Gives a `Found`."""
-
-    workspace: str
-    probes: tuple[Probe, ...]
-    filters: Filters = Filters()
-    limit: int = 50
-    expires: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Vector:
-    """The vector of one item: which text it stands for, and the numbers."""
-
-    item_id: str
-    text_hash: str
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PutVectors:
-    """Store vectors made by the encoder with this digest. Gives how many were kept."""
-
-    workspace: str
-    space: str
-    digest: str
-    vectors: tuple[Vector, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Unembedded:
-    """List items that have no vector of this digest in this space yet: of these kinds, or of any."""
-
-    workspace: str
-    space: str
-    digest: str
-    limit: int = 256
-    kinds: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class KnownVectors:
-    """Look up vectors by the hash of the text they stand for. Gives a mapping; what is unknown is absent."""
-
-    workspace: str
-    digest: str
-    hashes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PutReceipt:
-    """Keep a receipt, and let the oldest go when there are too many or they are too old."""
-
-    workspace: str
-    receipt: Receipt
-
-
-@dataclass(frozen=True, slots=True)
-class GetReceipt:
-    """Fetch a receipt by id or by the beginning of one; the newest when `id` is empty."""
-
-    workspace: str
-    id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Tell:
-    """Record that a session's context now holds these items. Gives how many it did not hold before.
-
-    Ids that nobody has are passed over. An item's text never changes, so that its id stands for its words.
-    """
-
-    workspace: str
-    session: str
-    item_ids: tuple[str, ...]
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a session's context holds, as far as it was told. Gives a frozenset of item ids."""
-
-    workspace: str
-    session: str
-
-
-@dataclass(frozen=True, slots=True)
-class Untell:
-    """A session's context was emptied or made shorter: forget what it held. Gives how many items that was."""
-
-    workspace: str
-    session: str
-
-
-@dataclass(frozen=True, slots=True)
-class FileMark:
-    """A file as it was when it was last read, and how many items are kept of it.
-
-    `size` and `mtime_ns` tell without reading that it has not changed, `hash` tells it for sure.
+    An equal `size` and `mtime_ns` make it likely, without reading the file, that it has not changed; an equal
+    `hash` makes it certain.
     """
 
     path: str
@@ -230,57 +90,17 @@ class FileMark:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
-    """Which files the workspace was made from. Gives a mapping of paths to their `FileMark`."""
+class Vector:
+    """The vector of one item: its values, and the hash of the text that was encoded."""
 
-    workspace: str
-
-
-@dataclass(frozen=True, slots=True)
-class PutFile:
-    """Keep these items as what a file holds now, in place of what it held before. Gives a `Refiled`.
-
-    What has not changed keeps its id, its time, its relations and its vectors; its metadata becomes that of
-    the new item. With `more`, the items are kept beside what the file held before, but for the ids that
-    `less` names. An item that was there before is the file's from now on; one that was made from several
-    files goes with the last of them. The mark's own count of items is not looked at. `views` are those of the
-    items, in order, where they are known already; else the store makes them.
-    """
-
-    workspace: str
-    mark: FileMark
-    items: tuple[Item, ...]
-    more: bool = False
-    less: tuple[str, ...] = ()
-    views: tuple[Views, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Refiled:
-    """The items of a file as they are kept, in order, and the ids of those that are gone."""
-
-    stored: tuple[Stored, ...]
-    gone: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DropFiles:
-    """These files are no more: remove their marks, and the items made from them. Gives the items' ids."""
-
-    workspace: str
-    paths: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """How much is kept. Gives `Counts`."""
-
-    workspace: str
+    item_id: str
+    text_hash: str
+    values: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much one workspace holds."""
+    """How much one workspace holds: items by kind, vectors by space, and the bytes it takes on disk."""
 
     items: int = 0
     kinds: Mapping[str, int] = field(default_factory=dict)
@@ -291,133 +111,370 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """Compare everything derived with the rows. Gives a tuple of `Problem`, empty when all agree."""
-
-    workspace: str
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """Throw away everything derived and make it again from the rows. Gives what `Check` finds afterwards."""
-
-    workspace: str
-
-
-@dataclass(frozen=True, slots=True)
 class Problem:
-    """A disagreement: in which part, and what it is."""
+    """Something that is wrong with a workspace: in which part of it, and what."""
 
     part: str
     message: str
 
 
-Write = Put | Amend | Delete | Relate | PutVectors | PutReceipt | Tell | Untell | PutFile | DropFiles
-Read = (
-    Get
-    | Scan
-    | Recent
-    | Expand
-    | Relations
-    | Search
-    | Unembedded
-    | KnownVectors
-    | GetReceipt
-    | Told
-    | Files
-    | Count
-)
-Operation = Write | Read | Check | Repair
+# Items
+
+
+@dataclass(frozen=True, slots=True)
+class Put(Write[tuple[Stored, ...]]):
+    """Store items. Returns a `Stored` for each, in order.
+
+    An item whose content is there already (an equal `content_hash`) is not stored again: the one that is
+    there is returned, unchanged. An item without an id gets one. An id that another item has raises
+    `ValidationError`. The item belongs to the operation's workspace, whatever its own field says, and times
+    are kept as moments, without their zone. Creates the workspace.
+    """
+
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Get(Read[tuple[Item | None, ...]]):
+    """Fetch items by id. Returns an item or None for each id, in order."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Read[tuple[Item, ...]]):
+    """List a page of items that pass the filters, in the order they were stored, oldest first.
+
+    The page begins after the item whose id is `after` and has at most `limit` items. If that item has been
+    deleted, raises `StorageError`, since nobody knows where the page begins.
+    """
+
+    filters: Filters = EVERYTHING
+    after: str | None = None
+    limit: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ListRecent(Read[tuple[Item, ...]]):
+    """List at most `limit` items that pass the filters, by `created_at`, newest first.
+
+    Of two that were created at the same moment, the one that was stored later comes first.
+    """
+
+    filters: Filters = EVERYTHING
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Tally(Read[tuple[int, Item | None]]):
+    """Return how many items pass the filters, and which of them was stored last, or None.
+
+    While both stay the same, no such item was added or deleted. Callers ask this often: answering must not
+    mean reading every item.
+    """
+
+    filters: Filters = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Amend(Write[Item | None]):
+    """Change what is known about an item, never its text. Returns the item, or None if the id is unknown.
+
+    A field that is None stays as it is. `superseded_by` is the id of the item that replaces this one, or the
+    content hash of an item stored earlier in the same batch, which may have been there before under another
+    id. Empty, or a hash that no item has, means that nothing replaces it any more.
+    """
+
+    id: str
+    confidence: float | None = None
+    importance: float | None = None
+    superseded_by: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(Write[tuple[str, ...]]):
+    """Delete items by id or, if `filters` is given, all that pass them. Returns the ids that are gone.
+
+    With an item go its relations, vectors and index entries, and the record of which sessions were shown it;
+    a `superseded_by` that names it is emptied, and a file of which no item is left is forgotten. Nothing of
+    the text can be read from the engine's files after the next `Check` or `close`.
+
+    An item whose metadata has `derived_from` was made from others and goes with them: with a source it lists
+    there when `filters.source` names that source and the rest of the filters let it pass; and with any item
+    whose id is in its metadata's `turns`, because it repeats that item's words.
+
+    Receipts lose the views that repeat what items said, if anything was deleted. Deleting by session also
+    deletes the session's receipts and the record of what it was shown.
+    """
+
+    ids: tuple[str, ...] = ()
+    filters: Filters | None = None
+
+
+# Relations
+
+
+@dataclass(frozen=True, slots=True)
+class Relate(Write[int]):
+    """Store relations. Returns how many were new or had another confidence before.
+
+    A relation is known by its ends and its type. If an end is not in the workspace, raises `ValidationError`.
+    """
+
+    relations: tuple[Relation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expand(Read[dict[str, tuple[RelatedMemory, ...]]]):
+    """Follow relations from each id, in both directions, up to `depth` (at most `MAX_DEPTH`).
+
+    Returns what each id reaches: every item once, by its shortest way, nearest first, and at the same
+    distance by falling confidence of the relation.
+    """
+
+    ids: tuple[str, ...]
+    depth: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ListRelations(Read[tuple[Relation, ...]]):
+    """List every relation of the workspace."""
+
+
+# Searching
+
+
+@dataclass(frozen=True, slots=True)
+class Search(Read[Found]):
+    """Answer all probes of one question from one snapshot, each with at most `limit` items, best first.
+
+    Filters apply inside the search, so that a probe returns `limit` items if as many pass. A probe that
+    fails, that the engine does not support, or that is not answered when `time.monotonic()` reaches
+    `expires`, becomes a note in `Found.notes`; the others are answered.
+    """
+
+    probes: tuple[Probe, ...]
+    filters: Filters = EVERYTHING
+    limit: int = 50
+    expires: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutVectors(Write[int]):
+    """Store vectors made by the encoder with this digest. Returns how many belong to items that are there.
+
+    An item has one vector in each space and digest: a second replaces the first. Vectors of unknown items are
+    ignored. Vectors of one space and digest have one length, else `ValidationError`.
+    """
+
+    space: str
+    digest: str
+    vectors: tuple[Vector, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListUnembedded(Read[tuple[Item, ...]]):
+    """List at most `limit` items without a vector of this space and digest, in the order they were stored.
+
+    `kinds` are the kinds of items to list; empty means all.
+    """
+
+    space: str
+    digest: str
+    limit: int = 256
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GetVectors(Read[Mapping[str, tuple[float, ...]]]):
+    """Look up vectors by the hash of the text they were made from. Returns the known ones, by hash.
+
+    They are unit vectors, up to rounding.
+    """
+
+    digest: str
+    hashes: tuple[str, ...]
+
+
+# Receipts, and what sessions were shown
+
+
+@dataclass(frozen=True, slots=True)
+class PutReceipt(Write[None]):
+    """Store a receipt; the oldest are deleted when there are too many or they are too old.
+
+    A view is not stored if an item the receipt names is gone. Creates the workspace.
+    """
+
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class GetReceipt(Read[Receipt | None]):
+    """Fetch a receipt by its id or the beginning of one: of several the newest, of all if `id` is empty."""
+
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkShown(Write[int]):
+    """Record that a session's context now contains these items. Returns how many it did not contain before.
+
+    Unknown ids are ignored. An item's text never changes, so its id stands for its words. Sessions that were
+    shown nothing for as long as the engine's limit says are forgotten.
+    """
+
+    session: str
+    item_ids: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class GetShown(Read[frozenset[str]]):
+    """Return the ids of the items that a session's context contains, including what was posted before."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClearShown(Write[int]):
+    """Forget what a session was shown, because its context was emptied. Returns how many items that was."""
+
+    session: str
+
+
+# Files
+
+
+@dataclass(frozen=True, slots=True)
+class ListFiles(Read[Mapping[str, FileState]]):
+    """Return the state of every file that items were made from, by path."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutFile(Write[StoredFile]):
+    """Store these items as what a file contains now, in place of what it contained before.
+
+    What has not changed keeps its id, time, relations and vectors, and gets the new metadata. An item that
+    was there before now belongs to the file; one that belongs to several files is deleted with the last of
+    them. With `more`, the file keeps its earlier items except those whose ids are in `less`. The count of
+    items in `state` is ignored. `views` are those of the items, in order, if the caller has computed them.
+    Creates the workspace.
+    """
+
+    state: FileState
+    items: tuple[Item, ...]
+    more: bool = False
+    less: tuple[str, ...] = ()
+    views: tuple[Views, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DropFiles(Write[tuple[str, ...]]):
+    """Forget files and delete the items that were made from no other file. Returns the ids of these items."""
+
+    paths: tuple[str, ...]
+
+
+# The workspace as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Read[Counts]):
+    """Count what the workspace holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Read[tuple[Problem, ...]]):
+    """Compare all derived data with the rows. Returns what disagrees; empty when all is well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair(Write[tuple[Problem, ...]]):
+    """Discard all derived data and compute it again from the rows. Returns what `Check` finds afterwards."""
 
 
 class Store(ABC):
-    """Where items live. An engine writes `batch`, `workspaces` and `close`."""
+    """Where items are kept. An engine writes `batch`, `workspaces` and `close`; the rest it may improve."""
 
     @abstractmethod
-    def batch(self, operations: Sequence[Operation]) -> list[Any]:
-        """Do the operations in order, one result each. Those on one workspace succeed or fail together."""
+    def batch(self, operations: Sequence[Operation[Any]]) -> list[Any]:
+        """Carry out operations in order and return the result of each; see the module for the guarantees."""
 
     @abstractmethod
     def workspaces(self) -> list[str]:
-        """The workspaces that hold anything."""
+        """The names of the workspaces that hold an item or a receipt, sorted."""
 
     @abstractmethod
     def close(self) -> None:
-        """Finish what was posted and let go of files and connections. Closing twice is harmless."""
+        """Finish what was posted and release files and connections. Closing twice is harmless."""
 
-    def post(self, operation: Write) -> None:
-        """Do a write whose result nobody waits for; an engine may do it later, but before `close` returns."""
+    def post(self, operation: Write[Any]) -> None:
+        """Carry out a write later, but before `close` returns; a failure is logged, not raised."""
         self.batch([operation])
 
+    def run(self, operation: Operation[Result]) -> Result:
+        """Carry out one operation and return its result."""
+        return cast("Result", self.batch([operation])[0])
+
     def put(self, workspace: str, items: Sequence[Item]) -> tuple[Stored, ...]:
-        """Store items; when this returns, they survive a power cut."""
-        return cast(tuple[Stored, ...], self.batch([Put(workspace, tuple(items))])[0])
+        """Store items; see `Put`."""
+        return self.run(Put(workspace, tuple(items)))
 
     def get(self, workspace: str, *ids: str) -> tuple[Item | None, ...]:
-        """Fetch items by id."""
-        return cast(tuple[Item | None, ...], self.batch([Get(workspace, ids)])[0])
+        """Fetch items by id; see `Get`."""
+        return self.run(Get(workspace, ids))
 
-    def scan(self, workspace: str, filters: Filters = Filters(), page: int = 1000) -> Iterator[Item]:  # noqa: B008
-        """Every item that passes the filters, oldest stored first, fetched in pages."""
+    def scan(self, workspace: str, filters: Filters = EVERYTHING, page: int = 1000) -> Iterator[Item]:
+        """Every item that passes the filters, in the order they were stored, fetched in pages."""
         after: str | None = None
         while True:
-            items = cast(tuple[Item, ...], self.batch([Scan(workspace, filters, after, page)])[0])
+            items = self.run(Scan(workspace, filters, after, page))
             yield from items
             if len(items) < page:
                 return
             after = items[-1].id
 
-    def tally(self, workspace: str, filters: Filters = Filters()) -> tuple[int, Item | None]:  # noqa: B008
-        """How many items pass the filters, and which of them was stored last.
+    def tally(self, workspace: str, filters: Filters = EVERYTHING) -> tuple[int, Item | None]:
+        """How many items pass the filters, and which of them was stored last; see `Tally`."""
+        return self.run(Tally(workspace, filters))
 
-        As long as both stay the same, so do all of them: nobody has added one or taken one away. Whoever
-        follows some items asks this often, so an engine that can tell without reading them all should.
-        """
-        items = list(self.scan(workspace, filters))
-        return len(items), items[-1] if items else None
-
-    def recent(
-        self,
-        workspace: str,
-        filters: Filters = Filters(),  # noqa: B008
-        limit: int = 50,
-    ) -> tuple[Item, ...]:
-        """The newest items that pass the filters, newest first."""
-        return cast(tuple[Item, ...], self.batch([Recent(workspace, filters, limit)])[0])
+    def recent(self, workspace: str, filters: Filters = EVERYTHING, limit: int = 50) -> tuple[Item, ...]:
+        """The newest items that pass the filters, newest first; see `ListRecent`."""
+        return self.run(ListRecent(workspace, filters, limit))
 
     def delete(self, operation: Delete) -> tuple[str, ...]:
-        """Remove items; gives the ids that are gone."""
-        return cast(tuple[str, ...], self.batch([operation])[0])
+        """Delete items and return the ids that are gone; see `Delete`."""
+        return self.run(operation)
 
     def search(self, operation: Search) -> Found:
-        """Answer all probes of one question."""
-        return cast(Found, self.batch([operation])[0])
+        """Answer all probes of one question; see `Search`."""
+        return self.run(operation)
 
     def expand(self, workspace: str, ids: Sequence[str], depth: int) -> dict[str, tuple[RelatedMemory, ...]]:
-        """What each item is related to, up to `depth`."""
-        return cast(
-            dict[str, tuple[RelatedMemory, ...]], self.batch([Expand(workspace, tuple(ids), depth)])[0]
-        )
+        """What each item is related to, up to `depth`; see `Expand`."""
+        return self.run(Expand(workspace, tuple(ids), depth))
 
     def receipt(self, workspace: str, receipt_id: str = "") -> Receipt | None:
-        """A receipt by id, or the newest."""
-        return cast(Receipt | None, self.batch([GetReceipt(workspace, receipt_id)])[0])
+        """A receipt by its id, or the newest; see `GetReceipt`."""
+        return self.run(GetReceipt(workspace, receipt_id))
 
-    def told(self, workspace: str, session: str) -> frozenset[str]:
-        """The ids of what a session's context holds."""
-        return cast(frozenset[str], self.batch([Told(workspace, session)])[0])
+    def shown(self, workspace: str, session: str) -> frozenset[str]:
+        """The ids of the items that a session's context contains; see `GetShown`."""
+        return self.run(GetShown(workspace, session))
 
-    def files(self, workspace: str) -> Mapping[str, FileMark]:
-        """The files that a workspace was made from, by path."""
-        return cast("Mapping[str, FileMark]", self.batch([Files(workspace)])[0])
+    def files(self, workspace: str) -> Mapping[str, FileState]:
+        """The files that items were made from, by path; see `ListFiles`."""
+        return self.run(ListFiles(workspace))
 
     def count(self, workspace: str) -> Counts:
         """How much a workspace holds."""
-        return cast(Counts, self.batch([Count(workspace)])[0])
+        return self.run(Count(workspace))
 
     def check(self, workspace: str) -> tuple[Problem, ...]:
-        """Where derived data disagrees with the rows."""
-        return cast(tuple[Problem, ...], self.batch([Check(workspace)])[0])
+        """Where derived data disagrees with the rows; see `Check`."""
+        return self.run(Check(workspace))
 
     def __enter__(self) -> Self:
         return self

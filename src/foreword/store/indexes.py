@@ -1,7 +1,7 @@
-"""Everything derived from the rows of `items`: kept in step with each write, checked, and made again.
+"""Everything derived from rows: kept in step with each write, checked, and computed again.
 
-The caller owns the transaction. What an item looks like to the word-like spaces is given by `views`, a
-function of the item alone, so that any index can be dropped and rebuilt from the rows.
+The caller owns the transaction. What the word-like spaces see of an item is given by `views`, a function of
+the item alone, so that any index can be dropped and rebuilt from the rows.
 """
 
 from __future__ import annotations
@@ -13,65 +13,86 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from foreword.store.base import Problem
-from foreword.store.rows import COLUMNS, item_of
-from foreword.store.schema import DERIVED, DERIVED_TABLES
+from foreword.store.rows import IN_LIST, malformed_is_damaged
+from foreword.store.schema import DERIVED_NAMES, DERIVED_TABLES, write_transaction
+from foreword.store.vectors import CodeFile, newest_row, vector_rows
 from foreword.text.words import words
+from foreword.types import content_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from foreword.store.base import Check, Repair
+    from foreword.store.transaction import Transaction
+    from foreword.store.vectors import VectorRow
     from foreword.types import Item, Views
 
-    ViewsOf = Callable[[Item], Views]
+_MAX_QUEUED = 10_000
+"""At most this many items are indexed at once: their texts and views are held in memory until then."""
 
-_TOGETHER = 10_000
-"""So many items become findable at once, at most: their texts and views are held until then."""
+_REFERENCES = (
+    ("relations", "from_no"),
+    ("relations", "to_no"),
+    ("vectors", "no"),
+    ("told", "no"),
+    ("file_items", "no"),
+)
+"""The tables and columns that refer to items by number."""
+
+_UNKNOWN_FILES = "FROM file_items WHERE path NOT IN (SELECT path FROM files)"
+
+_OUTDATED = {"unnamed": "memory", "unnamed code": "code"}
+"""The facts that migrations leave behind, and the kind of items whose names must be found again."""
 
 
-class Newcomers:
-    """Items that are stored and not findable yet. They become so together, as most of their words repeat."""
+class IndexQueue:
+    """Items that are stored but not indexed yet. They are indexed together, as most of their words repeat."""
 
-    def __init__(self, db: apsw.Connection, views_of: ViewsOf) -> None:
-        self._db = db
-        self._views_of = views_of
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
         self._waiting: list[tuple[int, Item, Views]] = []
 
-    def add(self, no: int, item: Item, views: Views | None = None) -> None:
-        """Take an item in; its views, unless they are given, are made now."""
-        self._waiting.append((no, item, self._views_of(item) if views is None else views))
-        if len(self._waiting) >= _TOGETHER:
-            self.settle()
+    def add(self, number: int, item: Item, views: Views | None = None) -> None:
+        """Queue an item; its views are computed now unless they are given."""
+        self._waiting.append((number, item, self._tx.views(item) if views is None else views))
+        if len(self._waiting) >= _MAX_QUEUED:
+            self.flush()
 
-    def settle(self) -> None:
-        """Make them findable, before anybody looks for them or takes one out."""
+    def flush(self) -> None:
+        """Index what is queued. Must be called before anything is searched for or removed."""
         if self._waiting:
-            _add(self._db, self._waiting)
+            _index_items(self._tx, self._waiting)
             self._waiting = []
 
 
-def _add(db: apsw.Connection, items: Sequence[tuple[int, Item, Views]]) -> None:
+def _index_items(tx: Transaction, items: Sequence[tuple[int, Item, Views]]) -> None:
     # As JSON, in a few statements: a statement a row would take the interpreter's lock for each of them.
-    db.execute(
-        "INSERT INTO words(rowid, text, about) "
-        "SELECT no, text, about FROM items WHERE no IN (SELECT value FROM json_each(?))",
-        (_json([no for no, _, _ in items]),),
+    tx.execute(
+        f"INSERT INTO words(rowid, text, about) SELECT no, text, about FROM items WHERE no {IN_LIST}",
+        _json([number for number, _, _ in items]),
     )
-    parts = {no: " ".join(views.identifiers) for no, _, views in items if views.identifiers}
-    db.execute("INSERT INTO identifiers(rowid, parts) SELECT key, value FROM json_each(?)", (_json(parts),))
-    mention(db, {no: views.entities for no, _, views in items if views.entities})
+    parts = {number: " ".join(views.identifiers) for number, _, views in items if views.identifiers}
+    tx.execute("INSERT INTO identifiers(rowid, parts) SELECT key, value FROM json_each(?)", _json(parts))
+    _index_names(tx, {number: views.entities for number, _, views in items if views.entities})
     spread: Counter[str] = Counter()
     for _, item, _ in items:
         spread.update(_vocabulary(item))
-    _learn(db, spread)
+    known = tx.value("SELECT max(id) FROM vocabulary") or 0
+    tx.execute(
+        "INSERT INTO vocabulary(word, items) SELECT key, value FROM json_each(?) WHERE TRUE ORDER BY 1 "
+        "ON CONFLICT(word) DO UPDATE SET items = items + excluded.items",
+        _json(spread),
+    )
+    tx.execute("INSERT INTO trigrams(rowid, word) SELECT id, word FROM vocabulary WHERE id > ?", known)
 
 
-def mention(db: apsw.Connection, names: Mapping[int, tuple[str, ...]]) -> None:
-    """Let items be found by names, beside those they are found by already."""
-    db.execute(
+def _index_names(tx: Transaction, names: Mapping[int, tuple[str, ...]]) -> None:
+    """Let items be found by these names too."""
+    tx.execute(
         "INSERT OR IGNORE INTO mentions "
         "SELECT name.value, item.key FROM json_each(?) item, json_each(item.value) name "
         "ORDER BY 1",  # as the table is, which is faster than in any other order
-        (_json(names),),
+        _json(names),
     )
 
 
@@ -79,63 +100,86 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _learn(db: apsw.Connection, spread: Counter[str]) -> None:
-    """Count in how many more items each word stands."""
-    known = db.execute("SELECT max(id) FROM vocabulary").get or 0
-    db.execute(
-        "INSERT INTO vocabulary(word, items) SELECT key, value FROM json_each(?) WHERE TRUE ORDER BY 1 "
-        "ON CONFLICT(word) DO UPDATE SET items = items + excluded.items",
-        (_json(spread),),
-    )
-    db.execute("INSERT INTO trigrams(rowid, word) SELECT id, word FROM vocabulary WHERE id > ?", (known,))
+def _vocabulary(item: Item) -> set[str]:
+    # One by one: folding a text is ten times faster when all of it is ASCII, and surroundings rarely are.
+    return {*words(item.text), *words(item.about)}
 
 
-def remove(db: apsw.Connection, no: int, item: Item) -> None:
+def remove_item(tx: Transaction, number: int, item: Item) -> None:
     """Take an item out of every index; a word that no other item has goes with it."""
-    db.execute(
-        "INSERT INTO words(words, rowid, text, about) VALUES('delete', ?, ?, ?)", (no, item.text, item.about)
-    )
-    db.execute("DELETE FROM identifiers WHERE rowid = ?", (no,))
-    db.execute("DELETE FROM mentions WHERE no = ?", (no,))
+    row = (number, item.text, item.about)
+    tx.execute("INSERT INTO words(words, rowid, text, about) VALUES('delete', ?, ?, ?)", *row)
+    tx.execute("DELETE FROM identifiers WHERE rowid = ?", number)
+    tx.execute("DELETE FROM mentions WHERE no = ?", number)
     for word in _vocabulary(item):
-        db.execute("UPDATE vocabulary SET items = items - 1 WHERE word = ?", (word,))
-        row = db.execute("SELECT id FROM vocabulary WHERE word = ? AND items <= 0", (word,)).fetchall()
-        for (old,) in row:
-            db.execute("INSERT INTO trigrams(trigrams, rowid, word) VALUES('delete', ?, ?)", (old, word))
-            db.execute("DELETE FROM vocabulary WHERE id = ?", (old,))
+        tx.execute("UPDATE vocabulary SET items = items - 1 WHERE word = ?", word)
+        unused = tx.value("SELECT id FROM vocabulary WHERE word = ? AND items <= 0", word)
+        if unused is not None:
+            tx.execute("INSERT INTO trigrams(trigrams, rowid, word) VALUES('delete', ?, ?)", unused, word)
+            tx.execute("DELETE FROM vocabulary WHERE id = ?", unused)
 
 
-def rebuild(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> None:
-    """Drop every derived table, without reading it, and make it again from the rows."""
-    for table in DERIVED:
-        _drop(db, table)
-    db.execute(DERIVED_TABLES)
-    newcomers = Newcomers(db, views_of)
-    for no, item in _items(db, workspace):
-        newcomers.add(no, item)
-    newcomers.settle()
+def update_outdated_names(tx: Transaction) -> None:
+    """Index names again where an older Foreword found them in another way; done once, at opening.
+
+    A migration leaves a fact behind where there is something to do. The fact is removed in the transaction
+    that does it, so that whoever is interrupted starts again.
+    """
+    known = "SELECT 1 FROM facts WHERE key = ?"
+    for fact, kind in _OUTDATED.items():
+        if tx.value(known, fact):
+            with write_transaction(tx.db):
+                if tx.value(known, fact):  # else another process has done it meanwhile
+                    tx.execute("DELETE FROM mentions WHERE no IN (SELECT no FROM items WHERE kind = ?)", kind)
+                    items = tx.numbered_items("WHERE kind = ?", kind)
+                    _index_names(tx, {number: tx.views(item).entities for number, item in items})
+                    tx.execute("DELETE FROM facts WHERE key = ?", fact)
 
 
-def check(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> Iterator[Problem]:
-    """Where an index and the rows disagree. Full-text tables are compared by the full-text engine itself."""
-    for index in ("words", "identifiers", "trigrams"):
+# Checking and repairing
+
+
+def check(tx: Transaction, _: Check | Repair) -> tuple[Problem, ...]:
+    """Every disagreement between the rows and what is derived from them."""
+    with malformed_is_damaged():
+        return tuple(_find_problems(tx))
+
+
+def _find_problems(tx: Transaction) -> Iterator[Problem]:
+    try:
+        verdict = [row[0] for row in tx.execute("PRAGMA integrity_check(10)")]
+    except apsw.Error as error:  # a table that cannot even be opened
+        verdict = [error]
+    if verdict != ["ok"]:
+        yield Problem("database", "; ".join(map(str, verdict)))
+    items = tx.numbered_items("ORDER BY i.no")
+    if wrong := sum(content_hash(item) != item.hash for _, item in items):
+        yield Problem("items", f"{wrong} rows do not match the hash of their content")
+    for index in ("words", "identifiers", "trigrams"):  # compared by the full-text engine itself
         try:
-            db.execute(f"INSERT INTO {index}({index}, rank) VALUES('integrity-check', 1)")
+            tx.execute(f"INSERT INTO {index}({index}, rank) VALUES('integrity-check', 1)")
         except apsw.Error as error:
             yield Problem(index, f"the index disagrees with the rows: {error}")
-    yield from _compare(db, workspace, views_of)
+    yield from _compare_small_indexes(tx, items)
+    yield from _compare_code_files(tx)
+    for table, column in _REFERENCES:
+        if orphans := tx.value(f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT no FROM items)"):
+            yield Problem(table, f"{orphans} rows speak of items that are not there")
+    if unknown := tx.value(f"SELECT count(*) {_UNKNOWN_FILES}"):
+        yield Problem("file_items", f"{unknown} rows speak of files that are not there")
 
 
-def _compare(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> Iterator[Problem]:
+def _compare_small_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> Iterator[Problem]:
+    """Compute the small indexes from the items and compare them with the tables."""
     spread: Counter[str] = Counter()
     parts: dict[int, str] = {}
     mentions: set[tuple[str, int]] = set()
-    for no, item in _items(db, workspace):
-        views = views_of(item)
+    for number, item in items:
+        views = tx.views(item)
         spread.update(_vocabulary(item))
-        mentions.update((entity, no) for entity in views.entities)
+        mentions.update((entity, number) for entity in views.entities)
         if views.identifiers:
-            parts[no] = " ".join(views.identifiers)
+            parts[number] = " ".join(views.identifiers)
     expected: list[tuple[str, object, str]] = [
         ("vocabulary", dict(spread), "SELECT word, items FROM vocabulary"),
         ("identifiers", parts, "SELECT rowid, parts FROM identifiers"),
@@ -143,7 +187,7 @@ def _compare(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> Iterator
     ]
     for part, wanted, query in expected:
         try:
-            rows: list[Any] = db.execute(query).fetchall()
+            rows: list[Any] = tx.execute(query).fetchall()
         except apsw.Error as error:
             yield Problem(part, f"cannot be read: {error}")
             continue
@@ -151,27 +195,68 @@ def _compare(db: apsw.Connection, workspace: str, views_of: ViewsOf) -> Iterator
             yield Problem(part, "disagrees with the rows")
 
 
-def _items(db: apsw.Connection, workspace: str) -> Iterator[tuple[int, Item]]:
-    rows: list[Any] = db.execute(f"SELECT no, {COLUMNS} FROM items ORDER BY no").fetchall()
-    for row in rows:
-        yield row[0], item_of(workspace, row[1:])
+def _encoders(tx: Transaction) -> list[tuple[str, str, int]]:
+    """Every space and digest that has vectors, and the length of these."""
+    rows: list[Any] = tx.execute(
+        "SELECT space, digest, length(code) FROM vectors GROUP BY space, digest ORDER BY space, digest"
+    ).fetchall()
+    return rows
 
 
-def _vocabulary(item: Item) -> set[str]:
-    # One by one: folding a text is ten times faster when all of it is ASCII, and surroundings rarely are.
-    return {*words(item.text), *words(item.about)}
+def _compare_code_files(tx: Transaction) -> Iterator[Problem]:
+    to_erase = {number for (number,) in tx.execute("SELECT no FROM erased")}
+    known = set()
+    for space, digest, dimensions in _encoders(tx):
+        file = tx.database.code_file(space, digest, dimensions)
+        known.add(file.path.name)
+        if file.is_damaged:
+            yield Problem(file.path.name, "the vector file cannot be used")
+        elif file.last_row > newest_row(tx) or not _agrees(file, vector_rows(tx, space, digest)(0), to_erase):
+            yield Problem(file.path.name, "the vector file disagrees with the rows")
+    for file in CodeFile.in_folder(tx.database.path.parent):
+        if file.path.name not in known and (file.is_damaged or file.contents().keys() - to_erase):
+            yield Problem(file.path.name, "the vector file holds what no row has")
 
 
-def _drop(db: apsw.Connection, table: str) -> None:
+def _agrees(file: CodeFile, rows: Sequence[VectorRow], to_erase: set[int]) -> bool:
+    """Whether file and rows agree, except for rows newer than the file and items about to be erased."""
+    last, contents = file.last_row, file.contents()
+    expected = {number: code for sequence, number, code in rows if sequence <= last}
+    ignored = to_erase | {number for sequence, number, _ in rows if sequence > last}
+    return expected == {number: code for number, code in contents.items() if number not in ignored}
+
+
+def repair(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
+    """Compute everything derived again from the rows; return what is still wrong afterwards."""
+    for table in DERIVED_NAMES:
+        _drop_table(tx, table)
+    tx.execute(DERIVED_TABLES)
+    for number, item in tx.numbered_items("ORDER BY i.no"):
+        tx.unindexed.add(number, item)
+        if (right := content_hash(item)) != item.hash:
+            tx.execute("UPDATE OR IGNORE items SET hash = ? WHERE no = ?", right, number)
+    tx.unindexed.flush()
+    for table, column in _REFERENCES:
+        tx.execute(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT no FROM items)")
+    # A file without a state is given one that fits no file: it will be read again, and its items are known.
+    tx.execute(f"INSERT INTO files SELECT DISTINCT path, -1, 0, '' {_UNKNOWN_FILES}")
+    for file in CodeFile.in_folder(tx.database.path.parent):
+        file.remove()
+    for space, digest, dimensions in _encoders(tx):
+        tx.database.code_file(space, digest, dimensions).rebuild(vector_rows(tx, space, digest))
+    return check(tx, op)
+
+
+def _drop_table(tx: Transaction, table: str) -> None:
     """Drop a table even when it is damaged.
 
     A full-text table that cannot be opened is taken out of the schema, and its shadow tables by name.
     """
     try:
-        db.execute(f"DROP TABLE IF EXISTS {table}")
+        tx.execute(f"DROP TABLE IF EXISTS {table}")
     except apsw.Error:
-        db.execute("PRAGMA writable_schema = ON")
-        db.execute("DELETE FROM sqlite_schema WHERE name = ?", (table,))
-        db.execute("PRAGMA writable_schema = RESET")
+        tx.execute("PRAGMA writable_schema = ON")
+        tx.execute("DELETE FROM sqlite_schema WHERE name = ?", table)
+        tx.execute("PRAGMA writable_schema = RESET")
     for shadow in ("data", "idx", "content", "docsize", "config"):
-        db.execute(f"DROP TABLE IF EXISTS {table}_{shadow}")
+        tx.execute(f"DROP TABLE IF EXISTS {table}_{shadow}")

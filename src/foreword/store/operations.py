@@ -1,202 +1,80 @@
-"""How each operation of the contract is done in SQL, on a connection whose transaction the caller owns."""
+"""How SQLite carries out each operation of the contract, inside a transaction that the caller owns.
+
+Searching, deleting, files, vectors and indexes have modules of their own; the rest is here.
+"""
 
 from __future__ import annotations
 
 import json
-import secrets
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import apsw
-
 from foreword.errors import StorageError, ValidationError
-from foreword.store import embedded, filing, forgetting, probing, quest, telling, upkeep
-from foreword.store.base import (
-    MAX_DEPTH,
-    Amend,
-    Check,
-    Count,
-    Counts,
-    Delete,
-    DropFiles,
-    Expand,
-    Files,
-    Get,
-    GetReceipt,
-    KnownVectors,
-    Operation,
-    Put,
-    PutFile,
-    PutReceipt,
-    PutVectors,
-    Recent,
-    Relate,
-    Relations,
-    Repair,
-    Scan,
-    Search,
-    Stored,
-    Tell,
-    Told,
-    Unembedded,
-    Untell,
-)
-from foreword.store.indexes import Newcomers
+from foreword.store import base, deleting, indexes, search, vectors
 from foreword.store.rows import (
-    COLUMNS,
-    INSERT,
-    hashed,
-    item_of,
-    micros,
-    receipt_of,
-    receipt_text,
-    relation_of,
-    row_of,
-    sound,
+    DAY_MICROSECONDS,
+    IN_LIST,
+    filter_clause,
+    receipt_from_json,
+    receipt_to_json,
+    relation_from_row,
+    to_microseconds,
 )
 from foreword.types import RelatedMemory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from foreword.store.shard import Shard
-    from foreword.types import Item, Receipt, Relation, Views
-
-_DAY = 86_400_000_000
+    from foreword.store.transaction import Transaction
+    from foreword.types import Item, Receipt, Relation
 
 
-def do(shard: Shard, db: apsw.Connection, ops: Iterable[Operation]) -> list[Any]:
-    """Do operations in turn; what each gives is said at its class."""
-    newcomers = Newcomers(db, shard.views)
+def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -> list[Any]:
+    """Carry out operations in order; what each returns is said at its class."""
     results: list[Any] = []
-    for op in ops:
-        if not isinstance(op, PutFile):  # files, of which there are many, do not look for what others hold
-            newcomers.settle()
-        results.append(_do(shard, db, op, newcomers))
-    newcomers.settle()
+    for op in operations:
+        if not isinstance(
+            op, base.PutFile
+        ):  # when thousands of files are put, nothing is looked up meanwhile
+            tx.unindexed.flush()
+        results.append(_HANDLERS[type(op)](tx, op))
+    tx.unindexed.flush()
     return results
 
 
-def _do(shard: Shard, db: apsw.Connection, op: Operation, newcomers: Newcomers) -> Any:  # noqa: ANN401, C901
-    match op:
-        case Put():
-            return _put(shard, db, newcomers, op.items)
-        case Get():
-            return _get(shard, db, op)
-        case Scan():
-            return _scan(shard, db, op)
-        case Recent():
-            return _recent(shard, db, op)
-        case Amend():
-            return _amend(shard, db, op)
-        case Delete():
-            return forgetting.delete(shard, db, op)
-        case Relate():
-            return sum(_relate(db, relation) for relation in op.relations)
-        case Relations():
-            return _relations(db)
-        case Expand():
-            return {start: _expand(shard, db, start, op.depth) for start in op.ids}
-        case Search():
-            return quest.search(shard, db, op)
-        case PutVectors():
-            return embedded.put_vectors(db, op)
-        case Unembedded():
-            return embedded.unembedded(shard, db, op)
-        case KnownVectors():
-            return embedded.known_vectors(db, op)
-        case PutReceipt():
-            return _put_receipt(shard, db, op.receipt)
-        case GetReceipt():
-            return _get_receipt(db, op)
-        case Tell():
-            return telling.tell(db, op, shard.limits.told_days)
-        case Told():
-            return telling.told(db, op)
-        case Untell():
-            return telling.untell(db, op)
-        case Files():
-            return filing.files(db)
-        case PutFile():
-            return filing.put_file(shard, db, op, newcomers, partial(_put, shard, db, newcomers))
-        case DropFiles():
-            return filing.drop_files(shard, db, op)
-        case Count():
-            return _count(shard, db)
-        case Check():
-            with sound():
-                return tuple(upkeep.check(shard, db))
-        case Repair():
-            with sound():
-                return upkeep.repair(shard, db)
+# Items
 
 
-def _put(
-    shard: Shard,
-    db: apsw.Connection,
-    newcomers: Newcomers,
-    items: tuple[Item, ...],
-    views: tuple[Views, ...] = (),
-) -> tuple[Stored, ...]:
-    seen = zip(items, views or (None,) * len(items), strict=True)
-    return tuple(_put_row(shard, db, newcomers, item, its_views) for item, its_views in seen)
-
-
-def _put_row(
-    shard: Shard, db: apsw.Connection, newcomers: Newcomers, item: Item, views: Views | None
-) -> Stored:
-    """Keep one item, unless it is there."""
-    item = hashed(shard.workspace, item)
-    row = db.execute(f"SELECT {COLUMNS} FROM items WHERE hash = ?", (item.hash,)).fetchone()
-    if row is not None:
-        return Stored(item_of(shard.workspace, row), new=False)
-    item = replace(item, id=item.id or secrets.token_hex(8))
-    try:
-        db.execute(INSERT, row_of(item))
-    except apsw.ConstraintError as error:
-        raise ValidationError(
-            f"another item has the id {item.id!r}; forget it first, or leave the id out"
-        ) from error
-    newcomers.add(db.last_insert_rowid(), item, views)
-    return Stored(item, new=True)
-
-
-def _get(shard: Shard, db: apsw.Connection, op: Get) -> tuple[Item | None, ...]:
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM items WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(op.ids),)
-    )
-    items = {row[0]: item_of(shard.workspace, row) for row in rows}
+def _get(tx: Transaction, op: base.Get) -> tuple[Item | None, ...]:
+    items = {item.id: item for item in tx.items(f"WHERE id {IN_LIST}", json.dumps(op.ids))}
     return tuple(items.get(wanted) for wanted in op.ids)
 
 
-def _scan(shard: Shard, db: apsw.Connection, op: Scan) -> tuple[Item, ...]:
-    clause, values = probing.where(op.filters)
+def _scan(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
+    clause, values = filter_clause(op.filters)
     start = 0
     if op.after is not None:
-        start = db.execute("SELECT no FROM items WHERE id = ?", (op.after,)).get
+        start = tx.value("SELECT no FROM items WHERE id = ?", op.after)
         if start is None:
             raise StorageError(
                 f"{op.after!r}, where the last page ended, was forgotten meanwhile; list again"
             )
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM items i WHERE i.no > ? AND {clause} ORDER BY i.no LIMIT ?",
-        (start, *values, op.limit),
-    )
-    return tuple(item_of(shard.workspace, row) for row in rows)
+    return tx.items(f"WHERE i.no > ? AND {clause} ORDER BY i.no LIMIT ?", start, *values, op.limit)
 
 
-def _recent(shard: Shard, db: apsw.Connection, op: Recent) -> tuple[Item, ...]:
-    clause, values = probing.where(op.filters)
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM items i WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?",
-        (*values, op.limit),
-    )
-    return tuple(item_of(shard.workspace, row) for row in rows)
+def _list_recent(tx: Transaction, op: base.ListRecent) -> tuple[Item, ...]:
+    clause, values = filter_clause(op.filters)
+    return tx.items(f"WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?", *values, op.limit)
 
 
-def _amend(shard: Shard, db: apsw.Connection, op: Amend) -> Item | None:
+def _tally(tx: Transaction, op: base.Tally) -> tuple[int, Item | None]:
+    clause, values = filter_clause(op.filters)
+    count, last = tx.value(f"SELECT count(*), max(i.no) FROM items i WHERE {clause}", *values)
+    return count, next(iter(tx.items("WHERE no = ?", last)), None)
+
+
+def _amend(tx: Transaction, op: base.Amend) -> Item | None:
     changes: dict[str, Any] = {
         "confidence": op.confidence,
         "importance": op.importance,
@@ -205,113 +83,185 @@ def _amend(shard: Shard, db: apsw.Connection, op: Amend) -> Item | None:
     }
     for column, value in changes.items():
         if value is not None:
-            db.execute(f"UPDATE items SET {column} = ? WHERE id = ?", (value, op.id))
-    return _get(shard, db, Get(op.workspace, (op.id,)))[0]
+            tx.execute(f"UPDATE items SET {column} = ? WHERE id = ?", value, op.id)
+    return _get(tx, base.Get(op.workspace, (op.id,)))[0]
 
 
-def _relate(db: apsw.Connection, relation: Relation) -> int:
-    ends = [
-        db.execute("SELECT no FROM items WHERE id = ?", (end,)).get
-        for end in (relation.from_id, relation.to_id)
-    ]
-    for end, no in zip((relation.from_id, relation.to_id), ends, strict=True):
-        if no is None:
+def _count(tx: Transaction, _: base.Count) -> base.Counts:
+    kinds = dict(tx.execute("SELECT kind, count(*) FROM items GROUP BY kind ORDER BY kind"))
+    return base.Counts(
+        items=sum(kinds.values()),
+        kinds=kinds,
+        relations=tx.value("SELECT count(*) FROM relations"),
+        vectors=dict(tx.execute("SELECT space, count(*) FROM vectors GROUP BY space")),
+        receipts=tx.value("SELECT count(*) FROM receipts"),
+        bytes=sum(map(_file_size, tx.database.path.parent.iterdir())),
+    )
+
+
+def _file_size(path: Path) -> int:
+    """The size of a file, or 0 if another process has just removed it."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+# Relations
+
+
+def _relate(tx: Transaction, op: base.Relate) -> int:
+    return sum(_put_relation(tx, relation) for relation in op.relations)
+
+
+def _put_relation(tx: Transaction, relation: Relation) -> bool:
+    """Store a relation; whether it is new or had another confidence before."""
+    numbers = []
+    for end in (relation.from_id, relation.to_id):
+        numbers.append(tx.value("SELECT no FROM items WHERE id = ?", end))
+        if numbers[-1] is None:
             raise ValidationError(f"cannot relate: no item has the id {end!r}")
-    db.execute(
+    tx.execute(
         "INSERT INTO relations VALUES(?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET confidence = excluded.confidence WHERE confidence != excluded.confidence",
-        (*ends, relation.type, relation.confidence, micros(relation.created_at)),
+        *(*numbers, relation.type, relation.confidence, to_microseconds(relation.created_at)),
     )
-    return int(db.changes() > 0)
+    return tx.db.changes() > 0
 
 
-_EDGES = (
-    "SELECT a.id, b.id, r.type, r.confidence, r.created_at FROM relations r "
-    "JOIN items a ON a.no = r.from_no JOIN items b ON b.no = r.to_no"
-)
+def _list_relations(tx: Transaction, _: base.ListRelations) -> tuple[Relation, ...]:
+    return _select_relations(tx, "ORDER BY r.from_no, r.to_no, r.type")
 
 
-def _relations(db: apsw.Connection) -> tuple[Relation, ...]:
-    return tuple(relation_of(row) for row in db.execute(f"{_EDGES} ORDER BY r.from_no, r.to_no, r.type"))
+def _select_relations(tx: Transaction, rest: str, *values: str) -> tuple[Relation, ...]:
+    rows = tx.execute(
+        "SELECT a.id, b.id, r.type, r.confidence, r.created_at FROM relations r "
+        f"JOIN items a ON a.no = r.from_no JOIN items b ON b.no = r.to_no {rest}",
+        *values,
+    )
+    return tuple(relation_from_row(row) for row in rows)
 
 
-def _expand(shard: Shard, db: apsw.Connection, start: str, depth: int) -> tuple[RelatedMemory, ...]:
-    """Breadth first, each item once, so that a cycle ends and the nearest way is the one reported."""
+def _expand(tx: Transaction, op: base.Expand) -> dict[str, tuple[RelatedMemory, ...]]:
+    return {start: _follow_relations(tx, start, op.depth) for start in op.ids}
+
+
+def _follow_relations(tx: Transaction, start: str, depth: int) -> tuple[RelatedMemory, ...]:
+    """Breadth first, each item once: a cycle ends, and the shortest way is the one returned."""
     seen, frontier, reached = {start}, [start], []
-    for level in range(1, min(depth, MAX_DEPTH) + 1):
+    for level in range(1, min(depth, base.MAX_DEPTH) + 1):
         following: list[str] = []
-        for at in frontier:
-            for edge in _edges_at(db, at):
-                other = edge.to_id if edge.from_id == at else edge.from_id
+        for item_id in frontier:
+            for relation in _relations_of(tx, item_id):
+                other = relation.to_id if relation.from_id == item_id else relation.from_id
                 if other not in seen:
                     seen.add(other)
                     following.append(other)
-                    reached.append((other, edge, level))
+                    reached.append((other, relation, level))
         frontier = following
-    items = _get(shard, db, Get(shard.workspace, tuple(other for other, _, _ in reached)))
+    items = _get(tx, base.Get(tx.workspace, tuple(other for other, _, _ in reached)))
     return tuple(
-        RelatedMemory(item, edge, level)
-        for item, (_, edge, level) in zip(items, reached, strict=True)
+        RelatedMemory(item, relation, level)
+        for item, (_, relation, level) in zip(items, reached, strict=True)
         if item is not None
     )
 
 
-def _edges_at(db: apsw.Connection, item_id: str) -> list[Relation]:
-    rows = db.execute(
-        f"{_EDGES} WHERE r.from_no = (SELECT no FROM items WHERE id = ?1) "
+def _relations_of(tx: Transaction, item_id: str) -> tuple[Relation, ...]:
+    return _select_relations(
+        tx,
+        "WHERE r.from_no = (SELECT no FROM items WHERE id = ?1) "
         "OR r.to_no = (SELECT no FROM items WHERE id = ?1) ORDER BY r.confidence DESC, a.no, b.no",
-        (item_id,),
+        item_id,
     )
-    return [relation_of(row) for row in rows]
 
 
-def _put_receipt(shard: Shard, db: apsw.Connection, receipt: Receipt) -> None:
-    if receipt.view and not _are_kept(db, {entry.item_id for entry in receipt.entries}):
-        receipt = replace(receipt, view=None)  # its words were forgotten while it was on its way
-    body = receipt_text(receipt)
-    now = micros(receipt.created_at)
-    db.execute(
-        "INSERT OR REPLACE INTO receipts VALUES(?, ?, ?, ?, ?)",
-        (receipt.id, now, receipt.session, len(body.encode()), body),
+# Receipts, and what sessions were shown
+
+
+def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
+    receipt = op.receipt
+    if receipt.view and not _all_exist(tx, {entry.item_id for entry in receipt.entries}):
+        receipt = replace(receipt, view=None)  # its words were deleted while it was on its way
+    body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
+    size = len(body.encode())
+    tx.execute(
+        "INSERT OR REPLACE INTO receipts VALUES(?, ?, ?, ?, ?)", receipt.id, now, receipt.session, size, body
     )
-    db.execute("DELETE FROM receipts WHERE created_at < ?", (now - shard.limits.receipt_days * _DAY,))
-    while (db.execute("SELECT sum(size) FROM receipts").get or 0) > shard.limits.receipt_bytes:
-        db.execute(
+    oldest = now - tx.limits.receipt_days * DAY_MICROSECONDS
+    tx.execute("DELETE FROM receipts WHERE created_at < ?", oldest)
+    while (tx.value("SELECT sum(size) FROM receipts") or 0) > tx.limits.receipt_bytes:
+        tx.execute(
             "DELETE FROM receipts WHERE id IN "
             "(SELECT id FROM receipts ORDER BY created_at LIMIT max(1, (SELECT count(*) FROM receipts) / 10))"
         )
 
 
-def _are_kept(db: apsw.Connection, ids: set[str]) -> bool:
-    given = json.dumps(sorted(ids))
-    kept = db.execute("SELECT count(*) FROM items WHERE id IN (SELECT value FROM json_each(?))", (given,)).get
-    return bool(kept == len(ids))
+def _all_exist(tx: Transaction, ids: set[str]) -> bool:
+    known = tx.value(f"SELECT count(*) FROM items WHERE id {IN_LIST}", json.dumps(sorted(ids)))
+    return bool(known == len(ids))
 
 
-def _get_receipt(db: apsw.Connection, op: GetReceipt) -> Receipt | None:
-    body = db.execute(
+def _get_receipt(tx: Transaction, op: base.GetReceipt) -> Receipt | None:
+    body = tx.value(
         "SELECT body FROM receipts WHERE substr(id, 1, length(?1)) = ?1 "
         "ORDER BY id = ?1 DESC, created_at DESC, id DESC LIMIT 1",
-        (op.id,),
-    ).get
-    return None if body is None else receipt_of(body)
-
-
-def _count(shard: Shard, db: apsw.Connection) -> Counts:
-    kinds = dict(db.execute("SELECT kind, count(*) FROM items GROUP BY kind ORDER BY kind"))
-    return Counts(
-        items=sum(kinds.values()),
-        kinds=kinds,
-        relations=db.execute("SELECT count(*) FROM relations").get,
-        vectors=dict(db.execute("SELECT space, count(*) FROM vectors GROUP BY space")),
-        receipts=db.execute("SELECT count(*) FROM receipts").get,
-        bytes=sum(map(_size, shard.path.parent.iterdir())),
+        op.id,
     )
+    return None if body is None else receipt_from_json(body)
 
 
-def _size(path: Path) -> int:
-    """The size of a file, which another process may just have removed."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+def _mark_shown(tx: Transaction, op: base.MarkShown) -> int:
+    at = to_microseconds(op.at)
+    before = len(_get_shown(tx, base.GetShown(op.workspace, op.session)))
+    tx.execute(
+        "INSERT INTO told SELECT ?2, no, ?3 FROM items WHERE id IN (SELECT value FROM json_each(?1)) "
+        "ON CONFLICT DO UPDATE SET told_at = excluded.told_at",
+        *(json.dumps(op.item_ids), op.session, at),
+    )
+    added = len(_get_shown(tx, base.GetShown(op.workspace, op.session))) - before
+    tx.execute(  # sessions that were shown nothing for long
+        "DELETE FROM told WHERE told_at < ?1 AND NOT EXISTS"
+        "(SELECT 1 FROM told AS newer WHERE newer.session = told.session AND newer.told_at >= ?1)",
+        at - tx.limits.shown_days * DAY_MICROSECONDS,
+    )
+    return added
+
+
+def _get_shown(tx: Transaction, op: base.GetShown) -> frozenset[str]:
+    rows = tx.execute("SELECT i.id FROM told t JOIN items i USING(no) WHERE t.session = ?", op.session)
+    return frozenset(str(item_id) for (item_id,) in rows)
+
+
+def _clear_shown(tx: Transaction, op: base.ClearShown) -> int:
+    tx.execute("DELETE FROM told WHERE session = ?", op.session)
+    return tx.db.changes()
+
+
+_HANDLERS: dict[type[base.Operation[Any]], Callable[[Transaction, Any], Any]] = {
+    base.Put: lambda tx, op: tx.put(op.items),
+    base.Get: _get,
+    base.Scan: _scan,
+    base.ListRecent: _list_recent,
+    base.Tally: _tally,
+    base.Amend: lambda tx, op: _amend(tx, op),  # noqa: PLW0108  (looked up at each call: tests make it fail)
+    base.Delete: deleting.delete_items,
+    base.Relate: _relate,
+    base.Expand: _expand,
+    base.ListRelations: _list_relations,
+    base.Search: search.run_search,
+    base.PutVectors: vectors.put_vectors,
+    base.ListUnembedded: vectors.list_unembedded,
+    base.GetVectors: vectors.get_vectors,
+    base.PutReceipt: _put_receipt,
+    base.GetReceipt: _get_receipt,
+    base.MarkShown: _mark_shown,
+    base.GetShown: _get_shown,
+    base.ClearShown: _clear_shown,
+    base.ListFiles: deleting.list_files,
+    base.PutFile: deleting.put_file,
+    base.DropFiles: deleting.drop_files,
+    base.Count: _count,
+    base.Check: indexes.check,
+    base.Repair: indexes.repair,
+}

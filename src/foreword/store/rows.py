@@ -1,4 +1,4 @@
-"""Items, relations and receipts as rows and back. The only module that knows both shapes."""
+"""Items, relations and receipts as rows and back, and filters as SQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import StoreDamaged
-from foreword.types import Entry, Item, Note, Receipt, Relation, Source, StageTime, content_hash
+from foreword.types import Entry, Filters, Item, Note, Receipt, Relation, Source, StageTime, content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,60 +18,62 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MICROSECOND = timedelta(microseconds=1)
+DAY_MICROSECONDS = 86_400_000_000
 
 COLUMNS = (
     "id, hash, kind, type, text, about, created_at, valid_from, superseded_by, session, conversation, "
     "confidence, importance, source, trust, metadata, tokens"
 )
-_NAME, _MOMENT, _SHARE = (str, type(None)), (int, type(None)), (float, int)
-_TYPES: tuple[type | tuple[type, ...], ...] = (
-    str, str, str, str, str, str, int, _MOMENT, _NAME, _NAME, _NAME, _SHARE, _SHARE, str, str, str, int
+_NAME, _TIME, _NUMBER = (str, type(None)), (int, type(None)), (float, int)
+_COLUMN_TYPES: tuple[type | tuple[type, ...], ...] = (
+    str, str, str, str, str, str, int, _TIME, _NAME, _NAME, _NAME, _NUMBER, _NUMBER, str, str, str, int
 )  # fmt: skip
-INSERT = f"INSERT INTO items({COLUMNS}) VALUES({', '.join('?' * 17)})"
+_MALFORMED = (TypeError, ValueError, OverflowError, KeyError)
+
+IN_LIST = "IN (SELECT value FROM json_each(?))"
+"""The condition that a value is in a list, which is bound as one JSON text."""
 
 
-_UNSOUND = (TypeError, ValueError, OverflowError, KeyError)
-
-
-def _damage(what: object) -> StoreDamaged:
-    return StoreDamaged(f"a row is damaged ({what}); run: foreword doctor, and restore a backup")
+def _damaged(detail: object) -> StoreDamaged:
+    return StoreDamaged(f"a row is damaged ({detail}); run: foreword doctor, and restore a backup")
 
 
 @contextmanager
-def sound() -> Iterator[None]:
-    """What cannot be a row of ours, though SQLite could read it, was damaged on the disk."""
+def malformed_is_damaged() -> Iterator[None]:
+    """Raise `StoreDamaged` where a value that SQLite could read cannot have been written by us."""
     try:
         yield
-    except _UNSOUND as error:
-        raise _damage(error) from error
+    except _MALFORMED as error:
+        raise _damaged(error) from error
 
 
-def micros(moment: datetime) -> int:
+def to_microseconds(moment: datetime) -> int:
     """A moment as whole microseconds since 1970."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def moment(micros: int) -> datetime:
-    """The moment that many microseconds after 1970."""
-    return _EPOCH + timedelta(microseconds=micros)
+def from_microseconds(count: int) -> datetime:
+    """The moment this many microseconds after 1970, in UTC."""
+    return _EPOCH + timedelta(microseconds=count)
 
 
-def metadata_text(metadata: Mapping[str, Any]) -> str:
+def metadata_to_json(metadata: Mapping[str, Any]) -> str:
     """Metadata as JSON."""
     return json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True) if metadata else "{}"
 
 
-def hashed(workspace: str, item: Item) -> Item:
-    """An item as a workspace keeps it, named by its content.
+def add_hash(workspace: str, item: Item) -> Item:
+    """The item as a workspace stores it, with the hash of its content.
 
-    Times are kept without their zone, so that the hash of what is read again is the hash that is kept.
+    Times are stored without their zone, so it is put into UTC first: else the hash of the stored item would
+    differ from the stored hash.
     """
     if item.workspace != workspace or item.created_at.tzinfo is not UTC:
         item = replace(item, workspace=workspace, created_at=item.created_at.astimezone(UTC))
     return replace(item, hash=content_hash(item))
 
 
-def row_of(item: Item) -> tuple[SQLiteValue, ...]:
+def item_to_row(item: Item) -> tuple[SQLiteValue, ...]:
     """An item as the values of `COLUMNS`."""
     return (
         item.id,
@@ -80,8 +82,8 @@ def row_of(item: Item) -> tuple[SQLiteValue, ...]:
         item.type,
         item.text,
         item.about,
-        micros(item.created_at),
-        None if item.valid_from is None else micros(item.valid_from),
+        to_microseconds(item.created_at),
+        None if item.valid_from is None else to_microseconds(item.valid_from),
         item.superseded_by,
         item.session,
         item.conversation,
@@ -89,80 +91,98 @@ def row_of(item: Item) -> tuple[SQLiteValue, ...]:
         item.importance,
         item.source.name,
         item.source.trust,
-        metadata_text(item.metadata),
+        metadata_to_json(item.metadata),
         item.tokens,
     )
 
 
-def item_of(workspace: str, row: tuple[Any, ...]) -> Item:
-    """The item that a row of `COLUMNS` holds."""
-    if not all(map(isinstance, row, _TYPES)):
-        raise _damage("a value is of another type than its column")
-    try:
-        return _item_of(workspace, row)
-    except _UNSOUND as error:
-        raise _damage(error) from error
+def item_from_row(workspace: str, row: tuple[Any, ...]) -> Item:
+    """The item in a row of `COLUMNS`; raises `StoreDamaged` if the row cannot be one."""
+    if not all(map(isinstance, row, _COLUMN_TYPES)):
+        raise _damaged("a value is of another type than its column")
+    try:  # not `malformed_is_damaged`, which would cost as much as all the rest
+        return Item(
+            id=row[0],
+            hash=row[1],
+            kind=row[2],
+            type=row[3],
+            text=row[4],
+            about=row[5],
+            created_at=from_microseconds(row[6]),
+            valid_from=None if row[7] is None else from_microseconds(row[7]),
+            superseded_by=row[8],
+            session=row[9],
+            conversation=row[10],
+            confidence=row[11],
+            importance=row[12],
+            source=Source(row[13], row[14]),
+            metadata={} if row[15] == "{}" else json.loads(row[15]),
+            tokens=row[16],
+            workspace=workspace,
+        )
+    except _MALFORMED as error:
+        raise _damaged(error) from error
 
 
-def _item_of(workspace: str, row: tuple[Any, ...]) -> Item:
-    return Item(
-        id=row[0],
-        hash=row[1],
-        kind=row[2],
-        type=row[3],
-        text=row[4],
-        about=row[5],
-        created_at=moment(row[6]),
-        valid_from=None if row[7] is None else moment(row[7]),
-        superseded_by=row[8],
-        session=row[9],
-        conversation=row[10],
-        confidence=row[11],
-        importance=row[12],
-        source=Source(row[13], row[14]),
-        metadata={} if row[15] == "{}" else json.loads(row[15]),
-        tokens=row[16],
-        workspace=workspace,
-    )
-
-
-def relation_of(row: tuple[Any, ...]) -> Relation:
+def relation_from_row(row: tuple[Any, ...]) -> Relation:
     """The relation in a row of from id, to id, type, confidence, created_at."""
-    with sound():
-        return Relation(row[0], row[1], row[2], row[3], moment(row[4]))
+    with malformed_is_damaged():
+        return Relation(row[0], row[1], row[2], row[3], from_microseconds(row[4]))
 
 
-def receipt_text(receipt: Receipt) -> str:
+def receipt_to_json(receipt: Receipt) -> str:
     """A receipt as JSON."""
-    body = _plain(receipt) | {
-        "created_at": micros(receipt.created_at),
-        "stages": [_plain(stage) for stage in receipt.stages],
-        "entries": [_plain(entry) for entry in receipt.entries],
-        "notes": [_plain(note) for note in receipt.notes],
+    body = _set_fields(receipt) | {
+        "created_at": to_microseconds(receipt.created_at),
+        "stages": [_set_fields(stage) for stage in receipt.stages],
+        "entries": [_set_fields(entry) for entry in receipt.entries],
+        "notes": [_set_fields(note) for note in receipt.notes],
     }
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def _plain(value: Receipt | StageTime | Entry | Note) -> dict[str, Any]:
-    """The fields that say something; `asdict` would copy every mapping, at five times the cost."""
+def _set_fields(value: Receipt | StageTime | Entry | Note) -> dict[str, Any]:
+    """The fields that differ from their default; `asdict` copies every mapping, at five times the cost."""
     fields = value.__dataclass_fields__
     return {name: had for name, field in fields.items() if (had := getattr(value, name)) != field.default}
 
 
-def receipt_of(text: str) -> Receipt:
-    """The receipt that such JSON holds."""
-    with sound():
-        return _receipt_of(text)
+def receipt_from_json(text: str) -> Receipt:
+    """The receipt in such JSON; raises `StoreDamaged` if it cannot be one."""
+    with malformed_is_damaged():
+        body = cast("dict[str, Any]", json.loads(text))
+        return Receipt(
+            **body
+            | {
+                "created_at": from_microseconds(body["created_at"]),
+                "stages": tuple(StageTime(**stage) for stage in body["stages"]),
+                "entries": tuple(Entry(**entry) for entry in body["entries"]),
+                "notes": tuple(Note(**note) for note in body["notes"]),
+            }
+        )
 
 
-def _receipt_of(text: str) -> Receipt:
-    body = cast(dict[str, Any], json.loads(text))
-    return Receipt(
-        **body
-        | {
-            "created_at": moment(body["created_at"]),
-            "stages": tuple(StageTime(**stage) for stage in body["stages"]),
-            "entries": tuple(Entry(**entry) for entry in body["entries"]),
-            "notes": tuple(Note(**note) for note in body["notes"]),
-        }
-    )
+def filter_clause(filters: Filters) -> tuple[str, list[object]]:
+    """The filters as a condition on `items AS i`, and the values to bind; `TRUE` when everything passes."""
+    clauses: list[str] = []
+    values: list[object] = []
+
+    def add(clause: str, *bound: object) -> None:
+        clauses.append(clause)
+        values.extend(bound)
+
+    if filters.kinds:
+        add(f"i.kind IN ({', '.join('?' * len(filters.kinds))})", *filters.kinds)
+    if filters.types:
+        marks = ", ".join("?" * len(filters.types))
+        add(f"(i.type IN ({marks}) OR (i.type = '' AND i.kind IN ({marks})))", *filters.types, *filters.types)
+    if filters.since is not None:
+        add("i.created_at >= ?", to_microseconds(filters.since))
+    if filters.until is not None:
+        add("i.created_at <= ?", to_microseconds(filters.until))
+    if filters.min_confidence > 0:
+        add("i.confidence >= ?", filters.min_confidence)
+    for column in ("conversation", "session", "source"):
+        if (value := getattr(filters, column)) is not None:
+            add(f"i.{column} = ?", value)
+    return " AND ".join(clauses) or "TRUE", values

@@ -1,78 +1,53 @@
 """The tables of one workspace's database, as named migrations that are only ever appended.
 
-`items`, `relations`, `receipts`, `told`, `files` and `file_items` are the truth, and so are the numbers in
-`vectors`, which are dear to make again. `words`, `identifiers`, `vocabulary`, `trigrams` and `mentions` are
-derived from `items` and can be dropped and rebuilt at any time. Each migration is recorded in the transaction
-that makes it.
+`items`, `relations`, `receipts`, `told`, `files` and `file_items` are the truth, and so are the codes in
+`vectors`, which are expensive to compute again. `words`, `identifiers`, `vocabulary`, `trigrams` and
+`mentions` are derived from `items` and can be dropped and rebuilt at any time. Each migration is recorded in
+the transaction that makes it.
 """
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foreword.errors import StoreDamaged, StoreTooNew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     import apsw
 
-_APPLICATION = 0x46574431  # "FWD1", so that `file` can tell
-DERIVED = ("spread", "words", "identifiers", "trigrams", "vocabulary", "mentions")
+_APPLICATION_ID = 0x46574431  # "FWD1", so that `file` can tell
+DERIVED_NAMES = ("spread", "words", "identifiers", "trigrams", "vocabulary", "mentions")
 
-_TRUTH = """
+_TRUTH_TABLES = """
 CREATE TABLE facts(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items(
-    no INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    hash TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL,
-    type TEXT NOT NULL,
-    text TEXT NOT NULL,
-    about TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
-    valid_from INTEGER,
-    superseded_by TEXT,
-    session TEXT,
-    conversation TEXT,
-    confidence REAL NOT NULL,
-    importance REAL NOT NULL,
-    source TEXT NOT NULL,
-    trust TEXT NOT NULL,
-    metadata TEXT NOT NULL,
-    tokens INTEGER NOT NULL
+    no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL, type TEXT NOT NULL, text TEXT NOT NULL, about TEXT NOT NULL,
+    created_at INTEGER NOT NULL, valid_from INTEGER, superseded_by TEXT, session TEXT, conversation TEXT,
+    confidence REAL NOT NULL, importance REAL NOT NULL, source TEXT NOT NULL, trust TEXT NOT NULL,
+    metadata TEXT NOT NULL, tokens INTEGER NOT NULL
 );
 CREATE INDEX items_created ON items(created_at);
 CREATE INDEX items_session ON items(session, no) WHERE session IS NOT NULL;
 CREATE INDEX items_conversation ON items(conversation, no) WHERE conversation IS NOT NULL;
 CREATE INDEX items_source ON items(source);
 CREATE TABLE relations(
-    from_no INTEGER NOT NULL,
-    to_no INTEGER NOT NULL,
-    type TEXT NOT NULL,
-    confidence REAL NOT NULL,
-    created_at INTEGER NOT NULL,
-    PRIMARY KEY(from_no, to_no, type)
+    from_no INTEGER NOT NULL, to_no INTEGER NOT NULL, type TEXT NOT NULL, confidence REAL NOT NULL,
+    created_at INTEGER NOT NULL, PRIMARY KEY(from_no, to_no, type)
 ) WITHOUT ROWID;
 CREATE INDEX relations_to ON relations(to_no);
 CREATE TABLE receipts(
-    id TEXT PRIMARY KEY,
-    created_at INTEGER NOT NULL,
-    session TEXT,
-    size INTEGER NOT NULL,
-    body TEXT NOT NULL
+    id TEXT PRIMARY KEY, created_at INTEGER NOT NULL, session TEXT, size INTEGER NOT NULL, body TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX receipts_created ON receipts(created_at);
 CREATE TABLE vectors(
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    no INTEGER NOT NULL,
-    space TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    text_hash TEXT NOT NULL,
-    code BLOB NOT NULL,
-    UNIQUE(no, space, digest)
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, no INTEGER NOT NULL, space TEXT NOT NULL, digest TEXT NOT NULL,
+    text_hash TEXT NOT NULL, code BLOB NOT NULL, UNIQUE(no, space, digest)
 );
 CREATE INDEX vectors_text ON vectors(digest, text_hash);
 CREATE INDEX vectors_space ON vectors(space, digest, seq);
@@ -98,19 +73,19 @@ CREATE INDEX mentions_no ON mentions(no);
 
 
 def _create(db: apsw.Connection) -> None:
-    db.execute(f"PRAGMA application_id = {_APPLICATION}")
-    db.execute(_TRUTH)
+    db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    db.execute(_TRUTH_TABLES)
     db.execute(DERIVED_TABLES)
 
 
-def _remember_what_was_told(db: apsw.Connection) -> None:
+def _add_told(db: apsw.Connection) -> None:
+    # What each session was shown. The table keeps the name it was made with: to rename it, every user's
+    # database would be copied first, and an older Foreword on the same machine could open it no more, all for
+    # a word.
     db.execute(
         """
         CREATE TABLE told(
-            session TEXT NOT NULL,
-            no INTEGER NOT NULL,
-            told_at INTEGER NOT NULL,
-            PRIMARY KEY(session, no)
+            session TEXT NOT NULL, no INTEGER NOT NULL, told_at INTEGER NOT NULL, PRIMARY KEY(session, no)
         ) WITHOUT ROWID;
         CREATE INDEX told_no ON told(no);
         CREATE INDEX told_when ON told(told_at);
@@ -119,40 +94,34 @@ def _remember_what_was_told(db: apsw.Connection) -> None:
     )
 
 
-def _remember_files(db: apsw.Connection) -> None:
+def _add_files(db: apsw.Connection) -> None:
     db.execute(
         """
         CREATE TABLE files(
-            path TEXT PRIMARY KEY,
-            size INTEGER NOT NULL,
-            mtime_ns INTEGER NOT NULL,
-            hash TEXT NOT NULL
+            path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, hash TEXT NOT NULL
         ) WITHOUT ROWID;
-        CREATE TABLE file_items(
-            path TEXT NOT NULL,
-            no INTEGER NOT NULL,
-            PRIMARY KEY(path, no)
-        ) WITHOUT ROWID;
+        CREATE TABLE file_items(path TEXT NOT NULL, no INTEGER NOT NULL, PRIMARY KEY(path, no)) WITHOUT ROWID;
         CREATE INDEX file_items_no ON file_items(no);
         CREATE INDEX items_superseded ON items(superseded_by) WHERE superseded_by IS NOT NULL;
         """
     )
 
 
-def _find_the_newest_of_a_kind(db: apsw.Connection) -> None:
+def _index_kinds(db: apsw.Connection) -> None:
     # Every prompt asks for the newest summary, and every receipt for the size of all.
     db.execute("CREATE INDEX items_kind ON items(kind, created_at)")
     db.execute("CREATE INDEX receipts_size ON receipts(size)")
 
 
-def _find_what_is_of_a_type(db: apsw.Connection) -> None:
+def _index_types(db: apsw.Connection) -> None:
     # A premortem asks for experiences by their types, which say how they ended, several times over.
     db.execute("CREATE INDEX items_type ON items(kind, type)")
 
 
-def _name_heirs_by_content(db: apsw.Connection) -> None:
-    # Whoever keeps an item and says in the same transaction what it supersedes cannot know its id if the same
-    # was said before, but knows its hash. An empty name is nobody's: what was superseded stands again.
+def _resolve_successor_hashes(db: apsw.Connection) -> None:
+    # Whoever stores an item and says in the same transaction what it supersedes cannot know its id if the
+    # same content was there before, but knows its hash. An empty name is nobody's: the old item stands again.
+    # `indexes.update_outdated_names` acts on the fact.
     db.execute(
         """
         CREATE TRIGGER items_heir AFTER UPDATE OF superseded_by ON items
@@ -167,7 +136,7 @@ def _name_heirs_by_content(db: apsw.Connection) -> None:
     )
 
 
-def _name_code_anew(db: apsw.Connection) -> None:
+def _find_names_in_code_again(db: apsw.Connection) -> None:
     # Code is found by the names in it, no longer by what looks like a name in prose.
     db.execute(
         "INSERT INTO facts SELECT 'unnamed code', '' WHERE EXISTS(SELECT 1 FROM items WHERE kind = 'code')"
@@ -176,17 +145,20 @@ def _name_code_anew(db: apsw.Connection) -> None:
 
 MIGRATIONS: list[tuple[str, Callable[[apsw.Connection], None]]] = [
     ("0001-items-relations-receipts-vectors", _create),
-    ("0002-told", _remember_what_was_told),
-    ("0003-files", _remember_files),
-    ("0004-newest-of-a-kind", _find_the_newest_of_a_kind),
-    ("0005-of-a-type", _find_what_is_of_a_type),
-    ("0006-heirs", _name_heirs_by_content),
-    ("0007-names-of-code", _name_code_anew),
+    ("0002-told", _add_told),
+    ("0003-files", _add_files),
+    ("0004-newest-of-a-kind", _index_kinds),
+    ("0005-of-a-type", _index_types),
+    ("0006-heirs", _resolve_successor_hashes),
+    ("0007-names-of-code", _find_names_in_code_again),
 ]
 
 
-def pending(db: apsw.Connection) -> list[str]:
-    """The migrations this database still lacks; writes nothing. A database from the future is refused."""
+def pending_migrations(db: apsw.Connection) -> list[str]:
+    """The migrations that a database still lacks; writes nothing.
+
+    Raises `StoreTooNew` for one that a newer Foreword wrote, `StoreDamaged` for one that is not Foreword's.
+    """
     known = [name for name, _ in MIGRATIONS]
     if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'").fetchall():
         if db.execute("SELECT count(*) FROM sqlite_schema").get:
@@ -204,15 +176,15 @@ def pending(db: apsw.Connection) -> list[str]:
 def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
     """Bring a database up to date, one migration a transaction, after a backup if it holds anything."""
     steps = dict(MIGRATIONS)
-    missing = pending(db)
+    missing = pending_migrations(db)
     # A database that another process is just making holds nothing, and is not worth a copy.
-    begun = len(missing) < len(steps) and bool(db.execute("SELECT 1 FROM items LIMIT 1").fetchall())
+    has_items = len(missing) < len(steps) and bool(db.execute("SELECT 1 FROM items LIMIT 1").fetchall())
     for name in missing:
-        if begun:
-            backup(db, name)
-        with alone(db):
+        if has_items:
+            _back_up(db, name)
+        with write_transaction(db):
             # Another process may have done this one while we waited for the lock.
-            if name not in pending(db):
+            if name not in pending_migrations(db):
                 continue
             db.execute(
                 "CREATE TABLE IF NOT EXISTS migrations(name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)"
@@ -223,7 +195,7 @@ def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
 
 
 @contextmanager
-def alone(db: apsw.Connection) -> Iterator[None]:
+def write_transaction(db: apsw.Connection) -> Iterator[None]:
     """A transaction that has the write lock from its beginning: one that begins by reading could not wait."""
     db.execute("BEGIN IMMEDIATE")
     try:
@@ -235,18 +207,15 @@ def alone(db: apsw.Connection) -> Iterator[None]:
         raise
 
 
-def backup(db: apsw.Connection, before: str) -> None:
+def _back_up(db: apsw.Connection, migration: str) -> None:
     """Copy the database beside itself, through SQLite, before a migration changes it."""
-    import os
-    from pathlib import Path
-
-    target = Path(db.filename).with_suffix(f".before-{before}.backup")
+    target = Path(db.filename).with_suffix(f".before-{migration}.backup")
     fresh = target.with_name(f"{target.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
     db.execute("VACUUM INTO ?", (str(fresh),))
     fresh.replace(target)
 
 
-def backups(database: Path) -> list[Path]:
+def list_backups(database: Path) -> list[Path]:
     """The backups beside a database, finished or not."""
     return sorted(database.parent.glob(f"{database.stem}.before-*.backup*"))

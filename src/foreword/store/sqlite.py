@@ -16,43 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
 from foreword.options import named
-from foreword.store.base import (
-    Amend,
-    Check,
-    Count,
-    Counts,
-    Delete,
-    DropFiles,
-    Expand,
-    Files,
-    Get,
-    GetReceipt,
-    KnownVectors,
-    Operation,
-    Put,
-    PutFile,
-    PutReceipt,
-    PutVectors,
-    Recent,
-    Relate,
-    Relations,
-    Repair,
-    Scan,
-    Search,
-    Store,
-    Tell,
-    Told,
-    Unembedded,
-    Untell,
-)
-from foreword.store.shard import Limits, Shard, translated
-from foreword.types import Filters, Found, Item, Views
+from foreword.store import base
+from foreword.store.base import Operation, Store, Write
+from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
+from foreword.types import Found, Item, Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-
-    from foreword.store.base import Write
 
 _DATABASE = "memory.db"
 
@@ -62,7 +33,10 @@ def _no_views(_: Item) -> Views:
 
 
 class SqliteStore(Store):
-    """Items on this machine, one database a workspace, under one folder."""
+    """Items on this machine, one database a workspace, under one folder.
+
+    `views` says what the word-like spaces see of an item; see `Views`.
+    """
 
     def __init__(
         self,
@@ -73,61 +47,53 @@ class SqliteStore(Store):
         self.folder = folder
         self._views = views
         self._limits = limits
-        self._shards: dict[str, Shard] = {}
+        self._databases: dict[str, WorkspaceDatabase] = {}
         self._lock = threading.Lock()
         self._closed = False
 
-    def batch(self, operations: Sequence[Operation]) -> list[Any]:
-        """Do the operations; those on one workspace are one transaction, or one snapshot."""
+    def batch(self, operations: Sequence[Operation[Any]]) -> list[Any]:
+        """Carry out operations; those on one workspace are one transaction, or one snapshot."""
         results: list[Any] = [None] * len(operations)
         places: dict[str, list[int]] = {}
         for place, operation in enumerate(operations):
             places.setdefault(named(operation.workspace), []).append(place)
         for workspace, group in places.items():
-            mine = [operations[place] for place in group]
-            for place, result in zip(group, self._batch_in(workspace, mine), strict=True):
+            its_results = self._batch_in(workspace, [operations[place] for place in group])
+            for place, result in zip(group, its_results, strict=True):
                 results[place] = result
         return results
 
-    def _batch_in(self, workspace: str, operations: list[Operation]) -> list[Any]:
-        shard = self._shard(workspace, create=any(map(_makes, operations)))
-        if shard is None:
-            return [_nothing(operation) for operation in operations]
-        with translated(shard.path):
-            return shard.batch(operations)
+    def _batch_in(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
+        database = self._database(workspace, create=any(map(_creates_workspace, operations)))
+        if database is None:
+            return [_empty_result(operation) for operation in operations]
+        with translate_errors(database.path):
+            return database.batch(operations)
 
-    def post(self, operation: Write) -> None:
+    def post(self, operation: Write[Any]) -> None:
         """Queue a write; `close` waits for it."""
-        shard = self._shard(named(operation.workspace), create=_makes(operation))
-        if shard is not None:
-            shard.post(operation)
-
-    def tally(self, workspace: str, filters: Filters = Filters()) -> tuple[int, Item | None]:  # noqa: B008
-        """How many items pass the filters, and which was stored last; only that one is read."""
-        shard = self._shard(named(workspace), create=False)
-        if shard is None:
-            return 0, None
-        with translated(shard.path):
-            return shard.tally(filters)
+        database = self._database(named(operation.workspace), create=_creates_workspace(operation))
+        if database is not None:
+            database.post(operation)
 
     def workspaces(self) -> list[str]:
-        """The workspaces that have something in a database here."""
+        """The names of the workspaces that hold something, sorted."""
         if not self.folder.is_dir():
             return []
         names = []
         for path in sorted(self.folder.glob(f"*/{_DATABASE}")):
-            with translated(path):
-                names.append(Shard.workspace_of(path, self._limits))
+            with translate_errors(path):
+                names.append(WorkspaceDatabase.workspace_of(path, self._limits))
         return sorted(name for name in names if name is not None)
 
     def close(self) -> None:
         """Finish what is queued and close every database."""
         with self._lock:
             self._closed = True
-            shards, self._shards = list(self._shards.values()), {}
-        for shard in shards:
-            with translated(shard.path):
-                shard.close()
+            databases, self._databases = list(self._databases.values()), {}
+        for database in databases:
+            with translate_errors(database.path):
+                database.close()
 
     def path_of(self, workspace: str) -> Path:
         """Where a workspace's database is, or would be: a readable beginning and a hash of the whole name."""
@@ -136,26 +102,26 @@ class SqliteStore(Store):
         digest = hashlib.blake2b(workspace.encode(), digest_size=6).hexdigest()
         return self.folder / f"{readable}-{digest}" / _DATABASE
 
-    def _shard(self, workspace: str, *, create: bool) -> Shard | None:
+    def _database(self, workspace: str, *, create: bool) -> WorkspaceDatabase | None:
+        """The database of a workspace, opened if need be; None if there is none and none is to be created."""
         with self._lock:
             if self._closed:
                 raise StorageError("the store is closed; open another")
-            if (shard := self._shards.get(workspace)) is not None:
-                return shard
+            if (database := self._databases.get(workspace)) is not None:
+                return database
             path = self.path_of(workspace)
-            with translated(path):
+            with translate_errors(path):
                 if not path.exists():
                     if not create:
                         return None
                     _make_folder(path.parent)
-                shard = Shard(path, workspace, self._views, self._limits)
-            self._shards[workspace] = shard
-            return shard
+                database = WorkspaceDatabase(path, workspace, self._views, self._limits)
+            self._databases[workspace] = database
+            return database
 
 
-def _makes(operation: Operation) -> bool:
-    """Whether an operation makes the workspace it needs."""
-    return isinstance(operation, Put | PutReceipt | PutFile)
+def _creates_workspace(operation: Operation[Any]) -> bool:
+    return isinstance(operation, base.Put | base.PutReceipt | base.PutFile)
 
 
 def _make_folder(folder: Path) -> None:
@@ -168,28 +134,27 @@ def _make_folder(folder: Path) -> None:
         os.close(above)
 
 
-def _nothing(operation: Operation) -> Any:  # noqa: ANN401, C901  (each operation has its own kind of nothing)
-    """What an operation gives in a workspace that holds nothing."""
+def _empty_result(operation: Operation[Any]) -> Any:  # noqa: ANN401, C901  (each operation has its own)
+    """What an operation returns in a workspace that holds nothing."""
     match operation:
-        case Get(ids=ids):
-            return (None,) * len(ids)
-        case Search():
+        case base.Get():
+            return (None,) * len(operation.ids)
+        case base.Search():
             return Found({}, {probe.space: () for probe in operation.probes})
-        case Expand(ids=ids):
-            return dict.fromkeys(ids, ())
-        case KnownVectors() | Files():
+        case base.Expand():
+            return dict.fromkeys(operation.ids, ())
+        case base.GetVectors() | base.ListFiles():
             return {}
-        case Count():
-            return Counts()
-        case PutVectors() | Tell() | Untell():
+        case base.Count():
+            return base.Counts()
+        case base.Tally():
+            return 0, None
+        case base.PutVectors() | base.MarkShown() | base.ClearShown():
             return 0
-        case Told():
+        case base.GetShown():
             return frozenset()
-        case GetReceipt() | Amend():
+        case base.GetReceipt() | base.Amend():
             return None
-        case Relate():
+        case base.Relate():
             raise ValidationError(f"the workspace {operation.workspace!r} holds nothing to relate")
-        case Scan() | Recent() | Delete() | DropFiles() | Unembedded() | Relations() | Check() | Repair():
-            return ()
-        case Put() | PutReceipt() | PutFile():
-            raise AssertionError("these make the workspace they need")
+    return ()  # everything else returns a tuple

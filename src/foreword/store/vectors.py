@@ -1,27 +1,30 @@
-"""One space's vectors of one workspace, as int8 codes in a memory-mapped file that can be thrown away.
+"""Vectors: the rows of the `vectors` table, and the files of int8 codes that searches read.
 
-The rows of the `vectors` table are the truth; this file repeats them in the shape a scan wants. Its header
-says up to which row it goes, and is written only after the records it speaks of are on the disk, so a crash
-leaves a file that is merely behind. It is never shortened in place: a file that must shrink is written anew
-and renamed over the old one, and readers notice. An exact scan of one workspace is fast enough, and unlike an
-approximate index it loses nothing under a narrow filter.
+The rows are the truth. A code file repeats those of one space and one encoder in the shape a scan wants and
+can be thrown away. Its header says up to which row it goes, and is written only after the records it speaks
+of are on the disk, so a crash leaves a file that is merely behind. It is never shortened in place: a file
+that must shrink is written anew and renamed over the old one, and readers notice. An exact scan of one
+workspace is fast enough, and unlike an approximate index it loses nothing under a narrow filter.
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import mmap
 import os
 import struct
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import simsimd
 
-from foreword.errors import StoreDamaged
+from foreword.errors import StoreDamaged, ValidationError
+from foreword.store.rows import IN_LIST, filter_clause
+from foreword.types import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,15 +33,22 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Rows = Callable[[int], Iterable[tuple[int, int, bytes]]]
-    """Given a sequence number, the rows after it: sequence number, item number, code; in order."""
+    from foreword.store.base import GetVectors, ListUnembedded, PutVectors
+    from foreword.store.transaction import Transaction
+    from foreword.types import Item
+
+    VectorRow = tuple[int, int, bytes]
+    """A row of the table: its sequence number, the number of its item, and the code."""
+
+    RowsAfter = Callable[[int], list[VectorRow]]
+    """Given a sequence number, the rows after it, in order."""
 
 _MAGIC = b"FWCODES1"
 _HEADER = struct.Struct("<8sIIQQ")  # magic, dimensions, holes, records, last sequence number
 _ERASED = -1
-_SMALL = 1000
-_MOST_DIMENSIONS = 1 << 20
-_MOST_ROWS = 1 << 62
+_MIN_RECORDS_TO_COMPACT = 1000
+_MAX_DIMENSIONS = 1 << 20
+_MAX_ROWS = 1 << 62
 
 
 def quantise(vector: Sequence[float]) -> bytes:
@@ -55,19 +65,83 @@ def restore(code: bytes) -> tuple[float, ...]:
     return tuple((values / length).tolist())
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
-    count: int
-    last: int
-    holes: int
-
-    @property
-    def sparse(self) -> bool:
-        return self.count > _SMALL and self.holes * 4 > self.count
+# The table
 
 
-def _none(_: int) -> Iterable[tuple[int, int, bytes]]:
-    return ()
+def put_vectors(tx: Transaction, op: PutVectors) -> int:
+    """Store vectors; those of unknown items are ignored. Returns how many belong to known items."""
+    known = 0
+    dimensions = dimensions_of(tx, op.space, op.digest) or len(op.vectors[0].values if op.vectors else ())
+    for vector in op.vectors:
+        if len(vector.values) != dimensions:
+            raise ValidationError(
+                f"vectors of one encoder have one size: {dimensions} numbers, not {len(vector.values)}"
+            )
+        values = (op.space, op.digest, vector.text_hash, quantise(vector.values))
+        found = tx.value(
+            "SELECT i.no, v.text_hash = ?3 AND v.code = ?4 FROM items i LEFT JOIN vectors v "
+            "ON v.no = i.no AND v.space = ?1 AND v.digest = ?2 WHERE i.id = ?5",
+            *(*values, vector.item_id),
+        )
+        if found is None:
+            continue
+        known += 1
+        number, is_same = found
+        if not is_same:  # a row written again would be a hole in every code file
+            insert = (
+                "INSERT OR REPLACE INTO vectors(no, space, digest, text_hash, code) VALUES(?, ?, ?, ?, ?)"
+            )
+            tx.execute(insert, number, *values)
+    return known
+
+
+def list_unembedded(tx: Transaction, op: ListUnembedded) -> tuple[Item, ...]:
+    """Items that have no vector of an encoder yet."""
+    clause, values = filter_clause(Filters(kinds=op.kinds))
+    return tx.items(
+        f"WHERE {clause} AND NOT EXISTS "
+        "(SELECT 1 FROM vectors v WHERE v.no = i.no AND v.space = ? AND v.digest = ?) ORDER BY i.no LIMIT ?",
+        *(*values, op.space, op.digest, op.limit),
+    )
+
+
+def get_vectors(tx: Transaction, op: GetVectors) -> dict[str, tuple[float, ...]]:
+    """Vectors by the hash of the text they were made from."""
+    query = f"SELECT text_hash, code FROM vectors WHERE digest = ? AND text_hash {IN_LIST}"
+    return {found: restore(code) for found, code in tx.execute(query, op.digest, json.dumps(op.hashes))}
+
+
+def update_code_file(tx: Transaction, space: str, digest: str) -> None:
+    """Bring a code file up to the newest row; `tx` must not be inside an older snapshot."""
+    dimensions = dimensions_of(tx, space, digest)
+    if dimensions is None:
+        return
+    file, rows_after = tx.database.code_file(space, digest, dimensions), vector_rows(tx, space, digest)
+    if file.last_row > newest_row(tx):
+        file.rebuild(rows_after)
+    newest = tx.value("SELECT max(seq) FROM vectors WHERE space = ? AND digest = ?", space, digest)
+    file.catch_up(newest or 0, rows_after)
+
+
+def newest_row(tx: Transaction) -> int:
+    """The last sequence number any row was given; a file that goes further belongs to another database."""
+    return tx.value("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'") or 0
+
+
+def vector_rows(tx: Transaction, space: str, digest: str) -> RowsAfter:
+    """A function that returns the rows of an encoder after a sequence number, in order."""
+    query = "SELECT seq, no, code FROM vectors WHERE space = ? AND digest = ? AND seq > ? ORDER BY seq"
+    return lambda last: cast("list[VectorRow]", tx.execute(query, space, digest, last).fetchall())
+
+
+def dimensions_of(tx: Transaction, space: str, digest: str) -> int | None:
+    """How many numbers the vectors of an encoder have; None when there are none."""
+    query = "SELECT length(code) FROM vectors WHERE space = ? AND digest = ? LIMIT 1"
+    dimensions: int | None = tx.value(query, space, digest)
+    return dimensions
+
+
+# The file
 
 
 def _cosines(vector: Sequence[float], codes: NDArray[np.int8]) -> NDArray[np.float64]:
@@ -79,43 +153,57 @@ def _cosines(vector: Sequence[float], codes: NDArray[np.int8]) -> NDArray[np.flo
 
 @dataclass(frozen=True, slots=True)
 class Cosines:
-    """How near each of many items is to one vector."""
+    """The cosine of each of many items, by number, to one vector."""
 
-    nos: NDArray[np.int64]
+    numbers: NDArray[np.int64]
     codes: NDArray[np.int8]
     values: NDArray[np.float64]
 
     def best(self, limit: int) -> list[tuple[int, float]]:
-        """The nearest: item number and cosine, best first."""
+        """At most `limit` item numbers and cosines, highest first."""
         limit = min(limit, len(self.values))
         if not limit:
             return []
         best = np.argpartition(-self.values, limit - 1)[:limit]
         best = best[np.argsort(-self.values[best], kind="stable")]
-        return [(int(self.nos[i]), float(self.values[i])) for i in best]
+        return [(int(self.numbers[i]), float(self.values[i])) for i in best]
 
-    def of(self, nos: Iterable[int]) -> dict[int, float]:
+    def of(self, numbers: Iterable[int]) -> dict[int, float]:
         """The cosines of these items, as far as they have vectors."""
-        wanted = np.isin(self.nos, np.fromiter(nos, np.int64))
-        return dict(zip(self.nos[wanted].tolist(), self.values[wanted].tolist(), strict=True))
+        wanted = np.isin(self.numbers, np.fromiter(numbers, np.int64))
+        return dict(zip(self.numbers[wanted].tolist(), self.values[wanted].tolist(), strict=True))
 
     def echo(
-        self, vector: Sequence[float], praised: Mapping[int, float], share: float, items: int
+        self, vector: Sequence[float], bonuses: Mapping[int, float], weight: float, items: int
     ) -> Cosines:
-        """The cosines to the vector moved towards its best answers; what other spaces praise counts more."""
+        """The cosines to the vector moved towards the mean of its best answers, by `weight`.
+
+        The best answers are the `items` with the highest sum of cosine and bonus.
+        """
         merit = self.values.copy()
-        for at in np.flatnonzero(np.isin(self.nos, np.fromiter(praised, np.int64))):
-            merit[at] += praised[int(self.nos[at])]
+        for at in np.flatnonzero(np.isin(self.numbers, np.fromiter(bonuses, np.int64))):
+            merit[at] += bonuses[int(self.numbers[at])]
         items = min(items, len(merit))
         best = self.codes[np.argpartition(-merit, items - 1)[:items]].astype(np.float32)
         best /= np.maximum(np.linalg.norm(best, axis=1, keepdims=True), 1.0)
         unit = np.asarray(vector, np.float32)
-        moved = unit / max(float(np.linalg.norm(unit)), 1e-12) + share * best.mean(axis=0)
-        return Cosines(self.nos, self.codes, _cosines(moved.tolist(), self.codes))
+        moved = unit / max(float(np.linalg.norm(unit)), 1e-12) + weight * best.mean(axis=0)
+        return Cosines(self.numbers, self.codes, _cosines(moved.tolist(), self.codes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    records: int
+    last_row: int
+    holes: int
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.records > _MIN_RECORDS_TO_COMPACT and self.holes * 4 > self.records
 
 
 class CodeFile:
-    """The codes of one space, found by cosine."""
+    """The codes of one space and one encoder, found by cosine."""
 
     def __init__(self, path: Path, dimensions: int) -> None:
         self.path = path
@@ -124,119 +212,116 @@ class CodeFile:
         self._lock = threading.Lock()
         self._map: mmap.mmap | None = None
         self._inode = 0
-        self._last = 0
+        self._last_row = 0
         self._records: NDArray[np.void] = np.zeros(0, self._record)
 
     @classmethod
-    def existing(cls, folder: Path) -> Iterator[CodeFile]:
-        """The code files of a folder, whatever their space; one whose header is damaged has no dimensions."""
+    def in_folder(cls, folder: Path) -> Iterator[CodeFile]:
+        """The code files of a folder, of any space; one whose header is damaged has 0 dimensions."""
         for path in sorted(folder.glob("*.codes")):
             with path.open("rb") as file:
                 raw = file.read(_HEADER.size)
-            sound = len(raw) == _HEADER.size and raw.startswith(_MAGIC)
-            dimensions = _HEADER.unpack(raw)[1] if sound else 0
-            yield cls(path, dimensions if dimensions <= _MOST_DIMENSIONS else 0)
+            is_usable = len(raw) == _HEADER.size and raw.startswith(_MAGIC)
+            dimensions = _HEADER.unpack(raw)[1] if is_usable else 0
+            yield cls(path, dimensions if dimensions <= _MAX_DIMENSIONS else 0)
 
     @property
-    def last_seq(self) -> int:
-        """The last row this file repeats; 0 when there is no usable file."""
+    def last_row(self) -> int:
+        """The sequence number of the last row in this file; 0 when there is no usable file."""
         header = self._header()
-        return header.last if header else 0
+        return header.last_row if header else 0
 
     @property
-    def damaged(self) -> bool:
+    def is_damaged(self) -> bool:
         """Whether there is a file that cannot be used; one that is absent is merely behind."""
         return self._header() is None and self.path.exists()
 
-    def catch_up(self, newest: int, rows: Rows) -> None:
-        """Repeat the rows that came since; a file that is mostly holes is written anew.
+    def catch_up(self, newest: int, rows_after: RowsAfter) -> None:
+        """Add the rows that came since; a file that is a quarter holes is written anew.
 
-        Safe while other processes do the same. `rows` must read a snapshot taken after this call began.
+        Safe while other processes do the same. `rows_after` must read a snapshot taken after this call began.
         """
         header = self._header()
-        if header is not None and header.last >= newest and not header.sparse:
+        if header is not None and header.last_row >= newest and not header.is_sparse:
             return
         with self._exclusive():
             header = self._header()
-            if header is None or header.sparse:
-                self._replace(rows(0))
+            if header is None or header.is_sparse:
+                self._replace(rows_after(0))
             else:
-                self._append(header, rows(header.last))
+                self._append(header, rows_after(header.last_row))
 
-    def rebuild(self, rows: Rows) -> None:
+    def rebuild(self, rows_after: RowsAfter) -> None:
         """Write the file anew from all rows."""
         with self._exclusive():
-            self._replace(rows(0))
+            self._replace(rows_after(0))
 
-    def erase(self, nos: Iterable[int]) -> None:
-        """Overwrite the codes of these items; a file that cannot be read, or was left half-written, goes."""
+    def erase(self, numbers: Iterable[int]) -> None:
+        """Overwrite the codes of these items; remove a file that cannot be read, or was left half-written."""
         with self._exclusive(), self._lock:
             self.path.with_suffix(".new").unlink(missing_ok=True)
             if (header := self._header()) is None:
                 self.path.unlink(missing_ok=True)
-            elif holes := self._punch(np.fromiter(nos, np.int64)):
-                self._write_header(replace(header, holes=header.holes + holes))
+            elif holes := self._overwrite(np.fromiter(numbers, np.int64)):
+                with self.path.open("r+b") as file:
+                    self._write_header(file, replace(header, holes=header.holes + holes))
 
     def remove(self) -> None:
         """Remove the file; it is made again when it is wanted."""
         with self._exclusive():
             self.path.unlink(missing_ok=True)
 
-    def nearest(
-        self,
-        vector: Sequence[float],
-        limit: int,
-        allowed: NDArray[np.int64] | None = None,
-        newer: Rows = _none,
-    ) -> list[tuple[int, float]]:
-        """The `limit` items of highest cosine, among the allowed ones: item number and cosine, best first."""
-        return self.compare(vector, allowed, newer).best(limit)
-
     def compare(
-        self, vector: Sequence[float], allowed: NDArray[np.int64] | None = None, newer: Rows = _none
+        self, vector: Sequence[float], rows_after: RowsAfter, allowed: NDArray[np.int64] | None = None
     ) -> Cosines:
-        """Every allowed item's cosine; `newer` gives rows that the file does not have yet."""
+        """The cosine of every item, or every allowed one; what the file lacks is read from `rows_after`."""
         with self._lock:
-            records, last = self._view(), self._last
-        records = self._joined(records, newer(last))
-        nos = records["no"].copy()  # the file is shared: another process may erase a record at any time
-        keep = nos != _ERASED if allowed is None else np.isin(nos, allowed)
-        if not keep.all():
-            kept = np.flatnonzero(keep)
-            nos, records = nos[kept], records.take(kept)  # a mask copies field by field, far slower
-        return Cosines(nos, records["code"], _cosines(vector, records["code"]))
+            records, last_row = self._view(), self._last_row
+        records = self._with_rows(records, rows_after(last_row))
+        numbers = records["no"].copy()  # the file is shared: another process may erase a record at any time
+        mask = numbers != _ERASED if allowed is None else np.isin(numbers, allowed)
+        if not mask.all():
+            places = np.flatnonzero(mask)
+            numbers, records = (
+                numbers[places],
+                records.take(places),
+            )  # a mask copies field by field, far slower
+        return Cosines(numbers, records["code"], _cosines(vector, records["code"]))
 
     def contents(self) -> dict[int, bytes]:
-        """Every code by item number; for comparing with the rows."""
+        """Every code by item number."""
         with self._lock:
             records = self._view().copy()
         return {int(r["no"]): r["code"].tobytes() for r in records if r["no"] != _ERASED}
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         with self._lock:
-            self._forget()
+            self._unmap()
 
-    def _header(self) -> _Head | None:
-        """What the file says of itself, or None when it is absent or damaged."""
+    def _header(self) -> _Header | None:
+        """The header, or None when the file is absent or damaged."""
         try:
             with self.path.open("rb") as file:
                 return self._read_header(file)
         except FileNotFoundError:
             return None
 
-    def _read_header(self, file: BinaryIO) -> _Head | None:
+    def _read_header(self, file: BinaryIO) -> _Header | None:
         raw, size = file.read(_HEADER.size), os.fstat(file.fileno()).st_size
         if len(raw) < _HEADER.size:
             return None
-        magic, dimensions, holes, count, last = _HEADER.unpack(raw)
-        whole = size >= _HEADER.size + count * self._record.itemsize and last < _MOST_ROWS
-        sound = magic == _MAGIC and 0 < dimensions == self.dimensions
-        return _Head(count, last, holes) if sound and whole else None
+        magic, dimensions, holes, records, last_row = _HEADER.unpack(raw)
+        is_complete = size >= self._file_size(records) and last_row < _MAX_ROWS
+        is_ours = magic == _MAGIC and 0 < dimensions == self.dimensions
+        return _Header(records, last_row, holes) if is_ours and is_complete else None
 
-    def _write_header(self, head: _Head) -> None:
-        with self.path.open("r+b") as file:
-            file.write(_HEADER.pack(_MAGIC, self.dimensions, head.holes, head.count, head.last))
+    def _file_size(self, records: int) -> int:
+        return _HEADER.size + records * int(self._record.itemsize)
+
+    def _write_header(self, file: BinaryIO, header: _Header) -> None:
+        file.seek(0)
+        file.write(_HEADER.pack(_MAGIC, self.dimensions, header.holes, header.records, header.last_row))
 
     def _view(self) -> NDArray[np.void]:
         """The records as an array over the file, mapped anew when it grew or was replaced."""
@@ -245,32 +330,32 @@ class CodeFile:
             with self.path.open("r+b") as file:
                 header, inode = self._read_header(file), os.fstat(file.fileno()).st_ino
                 if header is None:
-                    return self._forget()
-                if self._map is None or inode != self._inode or len(self._records) != header.count:
-                    self._map = mmap.mmap(file.fileno(), _HEADER.size + header.count * self._record.itemsize)
-                    self._records = np.frombuffer(self._map, self._record, header.count, _HEADER.size)
+                    return self._unmap()
+                if self._map is None or inode != self._inode or len(self._records) != header.records:
+                    self._map = mmap.mmap(file.fileno(), self._file_size(header.records))
+                    self._records = np.frombuffer(self._map, self._record, header.records, _HEADER.size)
         except FileNotFoundError:
-            return self._forget()
-        self._inode, self._last = inode, header.last
+            return self._unmap()
+        self._inode, self._last_row = inode, header.last_row
         return self._records
 
-    def _forget(self) -> NDArray[np.void]:
-        """No records, and no hold on a file."""
-        self._records, self._map, self._inode, self._last = np.zeros(0, self._record), None, 0, 0
+    def _unmap(self) -> NDArray[np.void]:
+        """Release the file; returns no records."""
+        self._records, self._map, self._inode, self._last_row = np.zeros(0, self._record), None, 0, 0
         return self._records
 
-    def _joined(self, records: NDArray[np.void], rows: Iterable[tuple[int, int, bytes]]) -> NDArray[np.void]:
-        """The records with these rows in place of what they replace."""
-        body, added, _ = self._encode(rows)
-        if not added:
+    def _with_rows(self, records: NDArray[np.void], rows: Sequence[VectorRow]) -> NDArray[np.void]:
+        """The records with these rows added, in place of older records of the same items."""
+        if not rows:
             return records
+        body = self._encode(rows)
         fresh = np.frombuffer(body, self._record)
         return np.concatenate([records[~np.isin(records["no"], fresh["no"])], fresh])
 
-    def _punch(self, nos: NDArray[np.int64]) -> int:
-        """Overwrite the codes of these items, on the disk when this returns; gives how many there were."""
+    def _overwrite(self, numbers: NDArray[np.int64]) -> int:
+        """Overwrite the codes of these items, on the disk when this returns; returns how many there were."""
         records = self._view()
-        holes = np.isin(records["no"], nos)
+        holes = np.isin(records["no"], numbers)
         if self._map is None or not holes.any():
             return 0
         records["code"][holes] = 0
@@ -278,26 +363,27 @@ class CodeFile:
         self._map.flush()
         return int(holes.sum())
 
-    def _append(self, head: _Head, rows: Iterable[tuple[int, int, bytes]]) -> None:
+    def _append(self, header: _Header, rows: Sequence[VectorRow]) -> None:
         """Add records at the end; an item that has one already, from an older vector, loses that one."""
-        body, added, last = self._encode(rows)
-        if not added:
+        if not rows:
             return
+        body = self._encode(rows)
         with self.path.open("r+b") as file:
-            file.seek(_HEADER.size + head.count * self._record.itemsize)
+            file.seek(self._file_size(header.records))
             file.write(body)
             file.flush()
             os.fsync(file.fileno())
-        with self._lock:
-            replaced = self._punch(np.frombuffer(body, self._record)["no"])
-        self._write_header(_Head(head.count + added, last, head.holes + replaced))
+            with self._lock:
+                replaced = self._overwrite(np.frombuffer(body, self._record)["no"])
+            holes = header.holes + replaced
+            self._write_header(file, _Header(header.records + len(rows), rows[-1][0], holes))
 
-    def _replace(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
-        body, count, last = self._encode(rows)
+    def _replace(self, rows: Sequence[VectorRow]) -> None:
+        """Write a new file and rename it over the old one."""
         fresh = self.path.with_suffix(".new")
         with fresh.open("wb") as file:
-            file.write(_HEADER.pack(_MAGIC, self.dimensions, 0, count, last))
-            file.write(body)
+            self._write_header(file, _Header(len(rows), rows[-1][0] if rows else 0, 0))
+            file.write(self._encode(rows))
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self.path)
@@ -307,14 +393,13 @@ class CodeFile:
         finally:
             os.close(folder)
 
-    def _encode(self, rows: Iterable[tuple[int, int, bytes]]) -> tuple[bytes, int, int]:
-        body, count, last = bytearray(), 0, 0
-        for seq, no, code in rows:
+    def _encode(self, rows: Iterable[VectorRow]) -> bytes:
+        body = bytearray()
+        for sequence, number, code in rows:
             if not isinstance(code, bytes) or len(code) != self.dimensions:
-                raise StoreDamaged(f"the vector of row {seq} is damaged; run: foreword doctor --repair")
-            body += no.to_bytes(8, "little") + code
-            count, last = count + 1, seq
-        return bytes(body), count, last
+                raise StoreDamaged(f"the vector of row {sequence} is damaged; run: foreword doctor --repair")
+            body += number.to_bytes(8, "little") + code
+        return bytes(body)
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:

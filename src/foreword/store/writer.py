@@ -1,9 +1,8 @@
-"""One door for writes: a thread, a connection, `BEGIN IMMEDIATE`, and a queue.
+"""The only thread that changes a database: one connection, `BEGIN IMMEDIATE`, and a queue of jobs.
 
 Jobs that wait together are committed together, so that many small writes share one flush to disk. A job that
-fails is rolled back alone, to its savepoint. A job's result is handed over only after the commit: whoever has
-it, has it for good. A job that nobody waits for lingers a moment, to share the commit of one that somebody
-waits for.
+fails is rolled back alone, to its savepoint. A job's result is handed over after the commit, when it is
+durable.
 """
 
 from __future__ import annotations
@@ -20,48 +19,45 @@ import apsw
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_GROUP = 64
+_MAX_JOBS = 64
 """At most this many jobs share a commit, so that the first need not wait long for the last."""
 
-_LINGER = 0.02
-"""So many seconds a job that nobody waits for looks out for company."""
+_LINGER_SECONDS = 0.02
+"""How many seconds a job that nobody waits for waits for others to share its commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
     work: Callable[[apsw.Connection], Any]
     done: Future[Any]
-    patient: bool
-
-
-_NOBODY = _Job(lambda _: None, Future(), patient=True)
+    can_wait: bool
 
 
 class Writer:
-    """The only thing that changes a database."""
+    """Runs jobs on a database's write connection, in the order they are submitted."""
 
     def __init__(self, db: apsw.Connection, after_commit: Callable[[apsw.Connection], None]) -> None:
         self._db = db
         self._after_commit = after_commit
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closed = False
-        self._door = threading.Lock()
+        self._submitting = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="foreword-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, work: Callable[[apsw.Connection], Any], *, patient: bool = False) -> Future[Any]:
-        """Queue a job; the future has its result once it is durable. A patient one may take longer."""
+    def submit(self, work: Callable[[apsw.Connection], Any], *, can_wait: bool = False) -> Future[Any]:
+        """Queue a job; the future has its result once it is durable. One that can wait may take longer."""
         done: Future[Any] = Future()
-        with self._door:
+        with self._submitting:
             if self._closed:
                 done.set_exception(apsw.ConnectionClosedError("the store is closed"))
             else:
-                self._jobs.put(_Job(work, done, patient))
+                self._jobs.put(_Job(work, done, can_wait))
         return done
 
     def close(self) -> None:
         """Finish the queue and stop."""
-        with self._door:
+        with self._submitting:
             if self._closed:
                 return
             self._closed = True
@@ -72,25 +68,30 @@ class Writer:
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
             group = [job]
-            while len(group) < _GROUP and (following := self._following(group)) is not _NOBODY:
-                if following is None:
-                    self._commit(group)
-                    return
-                group.append(following)
+            closing = False
+            with suppress(queue.Empty):
+                while len(group) < _MAX_JOBS and not closing:
+                    following = self._next(group)
+                    closing = following is None
+                    group += [] if following is None else [following]
             self._commit(group)
+            if closing:
+                return
 
-    def _following(self, group: list[_Job]) -> _Job | None:
-        """The next job that waits; while all are patient, whoever comes in a moment; else nobody."""
-        patient = all(job.patient for job in group)
-        try:
-            return self._jobs.get(timeout=_LINGER) if patient else self._jobs.get_nowait()
-        except queue.Empty:
-            return _NOBODY
+    def _next(self, group: list[_Job]) -> _Job | None:
+        """The next job in the queue; if nobody waits for the group, one that comes within a moment."""
+        if all(job.can_wait for job in group):
+            return self._jobs.get(timeout=_LINGER_SECONDS)
+        return self._jobs.get_nowait()
 
     def _commit(self, group: list[_Job]) -> None:
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            outcomes = self._alone(group[0]) if len(group) == 1 else [(j, *self._attempt(j)) for j in group]
+            if len(group) == 1:
+                # Without a savepoint, which slows down every statement by the number of pages changed so far.
+                outcomes: list[tuple[Any, BaseException | None]] = [(group[0].work(self._db), None)]
+            else:
+                outcomes = [self._attempt(job) for job in group]
             self._db.execute("COMMIT")
         except Exception as error:  # noqa: BLE001  (handed to everyone who waits; the thread must live on)
             with suppress(apsw.Error):
@@ -99,18 +100,11 @@ class Writer:
                 job.done.set_exception(error)
             return
         self._after_commit(self._db)
-        for job, result, failure in outcomes:
+        for job, (result, failure) in zip(group, outcomes, strict=True):
             if failure is None:
                 job.done.set_result(result)
             else:
                 job.done.set_exception(failure)
-
-    def _alone(self, job: _Job) -> list[tuple[_Job, Any, BaseException | None]]:
-        """Run the only job of a commit; a failure undoes the commit.
-
-        A savepoint would cost the more, with every statement, the more pages the job has changed.
-        """
-        return [(job, job.work(self._db), None)]
 
     def _attempt(self, job: _Job) -> tuple[Any, BaseException | None]:
         """Run one job inside a savepoint; a failure undoes that job and no other."""

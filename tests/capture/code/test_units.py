@@ -13,7 +13,7 @@ from foreword.capture.code.languages import language_of
 from foreword.capture.code.outline import MAX_SHOWN_CHARACTERS, MIN_NESTED_LINES
 from foreword.capture.code.units import MAX_REFERENCES, WINDOW_LINES, WINDOW_OVERLAP_LINES, code_items
 from foreword.capture.folder.storable import bytes_hash, decode_text
-from foreword.capture.statement import sound_item
+from foreword.capture.item_checks import check_item
 from foreword.errors import MissingExtra
 from foreword.types import Source
 
@@ -589,7 +589,7 @@ def test_a_file_in_an_old_encoding_is_read():
 
 def test_a_null_character_does_not_stop_a_file():
     [item] = read(b"x = '\0'\n")
-    sound_item(item)
+    check_item(item)
 
 
 def test_broken_code_gives_what_can_be_read():
@@ -603,7 +603,7 @@ def test_broken_code_gives_what_can_be_read():
 
 def test_a_path_that_no_field_could_hold_is_shown_by_its_end():
     [item] = read("x = 1\n", "a/" * 4_000 + "end\n.py", "python")
-    sound_item(item)
+    check_item(item)
     assert item.about.endswith("end .py")
 
 
@@ -662,7 +662,7 @@ def test_without_the_grammars_the_extra_is_named(monkeypatch):
 def test_no_text_takes_longer_than_its_length_tells(text, path):
     """What grows with the square of any of these would take minutes."""
     for item in read(text, path):
-        sound_item(item)
+        check_item(item)
 
 
 def test_several_threads_read_at_once():
@@ -711,7 +711,7 @@ def check(data, language):
     assert items == code_items("any/file", text, language, "shop", NOW)
     lines = text.split("\n")
     for item in items:
-        sound_item(item)
+        check_item(item)
         first, last = item.metadata["start_line"], item.metadata["end_line"]
         assert 1 <= first <= last <= len(lines)
         there = "\n".join(lines[first - 1 : last])
@@ -727,4 +727,4 @@ def is_cut_from(text, there):
 @given(st.text(max_size=200), st.text(max_size=40))
 def test_any_path_and_any_text_can_be_kept(text, path):
     for item in code_items(path, text, "python", "shop", NOW):
-        sound_item(item)
+        check_item(item)

@@ -17,7 +17,7 @@ from foreword.capture.documents.chunking import (
 )
 from foreword.capture.documents.sections import markdown_headings, rst_headings
 from foreword.capture.folder.storable import bytes_hash, decode_text
-from foreword.capture.statement import sound_item
+from foreword.capture.item_checks import check_item
 from foreword.errors import MissingExtra
 from foreword.types import Source
 
@@ -414,7 +414,7 @@ def test_any_bytes_give_items_that_can_be_kept_and_are_the_documents(data, path)
     assert items == read(data, path)
     lines = decode_text(data).split("\n")
     for number, item in enumerate(items, 1):
-        sound_item(item)
+        check_item(item)
         assert (item.metadata["chunk"], item.metadata["chunks"]) == (number, len(items))
         if path in ("a.md", "a.rst", "a.txt", "a"):
             first, last = item.metadata["start_line"], item.metadata["end_line"]

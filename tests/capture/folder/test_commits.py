@@ -16,7 +16,7 @@ from foreword.capture.folder.commits import (
     newest_commit,
 )
 from foreword.capture.folder.git import GitFailed
-from foreword.capture.statement import sound_item
+from foreword.capture.item_checks import check_item
 from foreword.errors import ValidationError
 from foreword.types import Source
 
@@ -105,7 +105,7 @@ def test_a_commit_is_an_item_with_its_message_files_author_and_numbers(repositor
         "deletions": 1,
         "renames": [],
     }
-    sound_item(item)
+    check_item(item)
 
 
 def test_a_commit_happened_when_it_was_committed(repository):
@@ -163,7 +163,7 @@ def test_a_merge_tells_its_parents(repository):
 
 def test_a_commit_without_message_or_files_can_be_kept(repository):
     sha = commit(repository, "")
-    item = sound_item(next(commit_items(repository, "shop")))
+    item = check_item(next(commit_items(repository, "shop")))
     assert item.text == f"(no message) {sha[:12]}"
     assert item.metadata["message"] == ""
 
@@ -178,7 +178,7 @@ def test_a_long_message_keeps_both_ends(repository):
 
 def test_messages_in_any_encoding_are_read(repository):
     imported(repository, 1, b"Caf\xe9 \xff \x01\x1f\x1e 1\t2\tnot a file")
-    item = sound_item(next(commit_items(repository, "shop")))
+    item = check_item(next(commit_items(repository, "shop")))
     assert item.text.startswith("Caf")
     assert item.metadata["message"].endswith("1\t2\tnot a file")
 
@@ -197,7 +197,7 @@ def test_paths_with_any_characters_are_read(repository):
         "Odd",
         **{"new\nline": "1\n", "tab\tbed": "2\n", "ümlaut": "3\n", '"': "4\n", "1\t2\tx": "5\n"},
     )
-    item = sound_item(next(commit_items(repository, "shop")))
+    item = check_item(next(commit_items(repository, "shop")))
     assert set(item.metadata["files"]) == {"new\nline", "tab\tbed", "ümlaut", '"', "1\t2\tx"}
     assert item.text.splitlines()[2].count(", ") == 4
     assert len(item.text.splitlines()) == 3
@@ -216,7 +216,7 @@ def test_a_submodule_is_a_file_like_others(repository, tmp_path):
 def test_a_time_that_no_clock_shows_is_worked_around(repository):
     stream = b"commit refs/heads/main\ncommitter Ada <a@b> 99999999999999 +0000\ndata 3\nodd\n"
     git(repository, "fast-import", "--quiet", stdin=stream)
-    sound_item(next(commit_items(repository, "shop")))
+    check_item(next(commit_items(repository, "shop")))
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,11 @@ class Keeps:
 
     def __init__(self, engine):
         self.engine = engine
-        self.told = []
+        self.shown = []
 
     def capture(self, payload, at):
         text = json.loads(payload)["prompt"]
-        self.told.append(text)
+        self.shown.append(text)
         self.engine.remember(text, "shop", kind="turn", session="s", created_at=at)
 
 
@@ -65,7 +65,7 @@ def test_the_oldest_comes_first(folder, keeps):
     for at, text in ((1_760_000_002.5, "third"), (1_760_000_001.5, "second"), (1_760_000_000.5, "first")):
         leave(folder, at, text)
     spool.drain(folder, keeps)
-    assert keeps.told == ["first", "second", "third"]
+    assert keeps.shown == ["first", "second", "third"]
 
 
 def test_an_event_that_is_there_twice_is_stored_once(folder, keeps, engine):

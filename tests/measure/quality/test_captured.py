@@ -12,7 +12,7 @@ import pytest
 from foreword.capture.code.units import code_items
 from foreword.capture.documents.chunking import document_items
 from foreword.capture.folder.commits import MAX_FILES_IN_TEXT, commit_items
-from foreword.capture.statement import sound_item
+from foreword.capture.item_checks import check_item
 from foreword.types import Item
 from foreword_measure.quality.captured import captured
 
@@ -123,7 +123,7 @@ def test_a_commit_is_told_as_history_tells_it(tmp_path, several):
 
 def test_a_commit_without_a_message_can_be_kept():
     [item] = captured(_whole("files: README, setup.py", kind="commit"))
-    assert sound_item(item).text == "(no message)\n\nfiles: README, setup.py"
+    assert check_item(item).text == "(no message)\n\nfiles: README, setup.py"
     assert item.metadata["message"] == ""
 
 

@@ -264,7 +264,7 @@ def test_a_preview_keeps_nothing(engine, shop):
     engine.store.batch([])
     assert context.markdown
     assert engine.explain("shop") is None
-    assert not engine.store.told("shop", "s1")
+    assert not engine.store.shown("shop", "s1")
 
 
 # Weights

@@ -12,7 +12,7 @@ from foreword.errors import EmbeddingError, ValidationError
 from foreword.knowledge.experience import Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
 from foreword.recipes.assembled.searcher import Searcher
-from foreword.store.base import Tell
+from foreword.store.base import MarkShown
 from foreword.types import Receipt, Source
 
 QUESTION = "deadlock in Postgres"
@@ -238,7 +238,7 @@ def test_a_receipt_is_kept_and_its_session_told(engine, searcher):
     item = engine.remember("A deadlock.", "shop")
     draft = searcher.draft(QUESTION, "assembled", 100)
     assert (draft.query.text, draft.recipe, draft.budget) == (QUESTION, "assembled", 100)
-    engine.store.batch([Tell("shop", "s1", (item.id,), draft.query.now)])
+    engine.store.batch([MarkShown("shop", "s1", (item.id,), draft.query.now)])
     assert searcher.shown("s1") == {item.id}
     searcher.record(Receipt("r1", "shop", draft.query.now, QUESTION, "assembled", 100, 0))
     engine.store.batch([])

@@ -8,7 +8,7 @@ import pytest
 
 from foreword.capture.agent import AgentEvent
 from foreword.recipes.coding.companion import Companion
-from foreword.store.base import Told
+from foreword.store.base import GetShown
 from foreword.types import Filters, Source
 
 POSTGRES = "We chose Postgres over MySQL for the billing service."
@@ -242,7 +242,7 @@ def test_forgetting_a_source_takes_the_summary_made_of_it(engine, folder, event,
 def test_a_session_is_not_told_of_its_own_turns(engine, folder, event, said):
     said(event("UserPromptSubmit", prompt="Use tabs in the Makefile of the importer."))
     (turn,) = engine.store.scan(folder, Filters(kinds=("turn",)))
-    assert turn.id in engine.store.batch([Told(folder, "monday")])[0]
+    assert turn.id in engine.store.batch([GetShown(folder, "monday")])[0]
 
 
 def failed(event, name="test_retry", **more):

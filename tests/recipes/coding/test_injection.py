@@ -15,7 +15,7 @@ from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, NoContext, RetrievalError, StorageError, ValidationError
 from foreword.recipes.coding.injection import InjectionPipeline
-from foreword.store.base import Tell, Untell
+from foreword.store.base import ClearShown, MarkShown
 from foreword.testing import FixedClock, HashEmbeddings
 from foreword.text.frame import framed
 from foreword.types import Item, Source
@@ -85,7 +85,7 @@ def test_silence_is_an_answer(engine, project, coding):
     assert result.categories_included == ()
     assert set(reasons(result).values()) <= {"below floor"}
     assert engine.explain("shop") == result.receipt
-    assert engine.store.told("shop", "s1") == frozenset()
+    assert engine.store.shown("shop", "s1") == frozenset()
     with pytest.raises(NoContext):
         result.required()
 
@@ -107,7 +107,7 @@ def test_nothing_is_said_twice_in_a_session(engine, project, coding):
 
 def test_a_context_that_was_emptied_is_filled_again(engine, project, coding):
     first = ask(coding)
-    engine.store.post(Untell("shop", "s1"))
+    engine.store.post(ClearShown("shop", "s1"))
     assert ask(coding).formatted_context == first.formatted_context
 
 
@@ -115,7 +115,7 @@ def test_what_a_session_holds_is_not_said_again_under_another_id(engine, clock, 
     said = engine.remember(
         "Checkout retries a failed payment three times.", "shop", kind="turn", session="s0"
     )
-    engine.store.batch([Tell("shop", "s1", (said.id,), clock())])
+    engine.store.batch([MarkShown("shop", "s1", (said.id,), clock())])
     clock.advance(minutes=5)
     twin = engine.remember(
         "checkout retries a failed  payment three times", "shop", kind="turn", session="s9"
@@ -134,7 +134,7 @@ def test_a_session_that_is_not_named_is_told_without_being_remembered(engine, pr
 def test_a_preview_is_what_would_be_said_and_records_nothing(engine, project, coding):
     preview = ask(coding, record=False)
     assert engine.explain("shop") is None
-    assert engine.store.told("shop", "s1") == frozenset()
+    assert engine.store.shown("shop", "s1") == frozenset()
     assert ask(coding).formatted_context == preview.formatted_context
 
 
@@ -154,7 +154,7 @@ def test_a_context_says_what_holds_now_and_says_it_once(engine, project, coding)
 def test_what_was_forgotten_is_neither_said_nor_remembered_as_told(engine, project, coding):
     ask(coding)
     engine.forget("shop", project[0].id)
-    assert project[0].id not in engine.store.told("shop", "s1")
+    assert project[0].id not in engine.store.shown("shop", "s1")
     assert "Postgres" not in ask(coding, session="s2").formatted_context
 
 
@@ -261,7 +261,7 @@ def test_a_brief_context_names_three_on_one_line_and_is_told(engine, project, co
     brief = coding.generate_brief_context(QUESTION, workspace="shop", session_id="s1")
     assert brief.startswith("Related: ")
     assert "\n" not in brief
-    assert len(engine.store.told("shop", "s1")) == 3
+    assert len(engine.store.shown("shop", "s1")) == 3
     receipt = engine.explain("shop")
     assert (receipt.recipe, len(receipt.injected), receipt.budget) == ("brief", 3, 200)
     assert "over limit" in {entry.decision for entry in receipt.entries}
@@ -296,7 +296,7 @@ def test_a_shift_is_told_within_its_tokens_and_attributed(engine, project):
     assert result.categories_included[0] is ALERT
     assert wordy.id not in result.included_memories
     assert [e.section for e in result.receipt.injected if e.item_id == wordy.id] == [ALERT.value]
-    assert wordy.id not in engine.store.told("shop", "s1")  # a summary was told, not the memory
+    assert wordy.id not in engine.store.shown("shop", "s1")  # a summary was told, not the memory
 
 
 def test_a_shift_is_worth_telling_alone(engine, project):
@@ -349,7 +349,7 @@ def test_the_last_session_accompanies_what_is_relevant_once(engine, project):
         "Open: the retry test."
     )
     assert SESSION in result.categories_included
-    assert item.id in engine.store.told("shop", "s1")
+    assert item.id in engine.store.shown("shop", "s1")
     again = ask(coding, TIMEOUT)
     assert "Previous Session" not in again.formatted_context
     assert reasons(again)[item.id] == "already in context"
@@ -392,7 +392,7 @@ def test_a_session_begins_with_the_last_one_and_the_topics(engine, project):
     assert engine.explain("shop", begun.receipt.id).recipe == "session"
     resumed = coding.generate_session_context("s1", workspace="shop")
     assert resumed.formatted_context == ""
-    engine.store.post(Untell("shop", "s1"))
+    engine.store.post(ClearShown("shop", "s1"))
     assert (
         coding.generate_session_context("s1", workspace="shop").formatted_context == begun.formatted_context
     )
@@ -480,8 +480,8 @@ def test_nothing_crosses_from_one_workspace_to_another(engine, clock, coding):
     assert "'shop/'" not in mine.formatted_context
     theirs = ask(coding, "How often is the deploy key rotated?", workspace="shop/")
     assert "'shop/' is" in theirs.formatted_context  # what one was told, the other was not
-    engine.store.post(Untell("shop/", "s1"))
-    assert engine.store.told("shop", "s1") == {"same"}
+    engine.store.post(ClearShown("shop/", "s1"))
+    assert engine.store.shown("shop", "s1") == {"same"}
 
 
 # Sources

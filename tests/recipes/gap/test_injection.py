@@ -209,7 +209,7 @@ def test_what_a_session_was_told_is_not_told_again(engine, project):
     memory = EngineMemory(engine, "shop", session="s1")
     assert managed(asking(), memory).injected
     engine.embed_pending("shop")
-    assert project[0].id in engine.store.told("shop", "s1")
+    assert project[0].id in engine.store.shown("shop", "s1")
     again = managed(asking(), memory)
     assert project[0].text not in str(again.payload)
 

@@ -21,9 +21,9 @@ from foreword.capture.code.units import code_items
 from foreword.capture.documents.chunking import document_items
 from foreword.capture.folder.storable import decode_text, storable_path, storable_time
 from foreword.capture.folder.walk import SourceFile, read_file
+from foreword.capture.item_checks import redact_item
 from foreword.capture.purge import are_clean, redact_keys
-from foreword.capture.redact import marks_private
-from foreword.capture.statement import without_secrets
+from foreword.capture.redact import has_private_mark
 from foreword.errors import ValidationError
 from foreword.log import get_logger
 
@@ -73,7 +73,7 @@ def cut_file(
     if language in DOCUMENTS:
         return FileItems(document_items(path, redacted.encode(), workspace, created_at, skipped))
     items = code_items(path, redacted, language, workspace, created_at)
-    return FileItems(items, verbatim=redacted is text and not marks_private(text))
+    return FileItems(items, verbatim=redacted is text and not has_private_mark(text))
 
 
 def file_stamp(file: SourceFile, digest: str, root: str = "") -> dict[str, str]:
@@ -201,7 +201,7 @@ def _cut_again(file: SourceFile, content: Content, workspace: str) -> list[Item]
     stamp = file_stamp(file, content.hash)
     clean = are_clean(cut.items, texts=not cut.verbatim)
     try:
-        items = cut.items if clean else [without_secrets(item) for item in cut.items]
+        items = cut.items if clean else [redact_item(item) for item in cut.items]
     except ValidationError:
         return None
     return [replace(item, metadata={**item.metadata, **stamp}) for item in items]

@@ -1,37 +1,68 @@
-"""What a command that tests or builds has shown: did it pass, what failed, and what that means.
+"""What a command that tests or builds has shown: whether it passed, how many failed, which, and why.
 
-What the tools report counts before the exit code, which a pipe may have swallowed; one failure that can be
-seen is enough, whatever passed beside it; and a pass takes tests that were run. A log that is read, searched
-or shown is not a run, and one that could not begin is none either. In doubt there was none.
+What the runners report counts before the exit code, which a pipe may have swallowed; one failure that can be
+seen is enough, whatever passed beside it; and a pass takes tests that ran. What could not begin is no run. In
+doubt there was none: a wrong verdict is worse than none. What a run means for an experience, `judge` decides.
 """
 
 from __future__ import annotations
 
 import re
-import threading
-from collections import OrderedDict
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from functools import cache
 
-from foreword.capture.runs.bearing import Attempt, bears_on
-from foreword.capture.runs.compiled import compiler
-from foreword.capture.runs.invoked import runs_in
-from foreword.capture.runs.reports import READERS, without_nested
-from foreword.capture.runs.touched import touched
-from foreword.capture.runs.verdict import CALLS_OTHERS, LEFT_OUT, MOST_NAMES, Run, verdict
+from foreword.capture.redact import redact
+from foreword.capture.runs.commands import Step, find_runs
+from foreword.capture.runs.runners import COULD_NOT_RUN, FOUND_NOTHING, NEVER, RUNNERS, Purpose, Runner
+from foreword.capture.runs.scope import Scope, read_scope
 from foreword.text.clean import visible
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
+MAX_NAMES = 20
+"""At most this many names of what failed are kept; all are counted."""
 
-    from foreword.capture.runs.invoked import Step
-    from foreword.capture.runs.report import Report
+_MAX_LINE_CHARACTERS = 300
+_MAX_ERROR_CHARACTERS = 240
+_HEAD_CHARACTERS, _TAIL_CHARACTERS = 60_000, 140_000
+"""How much of a long output is read: errors come first and results last, with more of the same between."""
 
-__all__ = ["MOST_NAMES", "Failures", "Judgement", "Run", "judge", "read_run"]
 
-_LONGEST_LINE = 300
-_READ_HEAD, _READ_TAIL = 60_000, 140_000
-"""Errors come first in an output and results last; in between there is more of the same."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a test or build run came to. `failing` are the first names of what failed, `error` why."""
+
+    tool: str
+    purpose: Purpose
+    passed: bool
+    failures: int = 0
+    successes: int = 0
+    failing: tuple[str, ...] = ()
+    error: str = ""
+    scope: Scope = field(default=Scope(), compare=False, repr=False)
+    """What was run; everything, unless something was chosen."""
+
+    @property
+    def summary(self) -> str:
+        """The run in a line: the tool, the counts, what failed first, and why."""
+        counts = [f"{self.failures} failed"] * bool(self.failures)
+        counts += [f"{self.successes} passed"] * bool(self.successes and self.purpose == "test")
+        outcome = ", ".join(counts) or ("passed" if self.passed else "failed")
+        first = f" ({self.failing[0]}{', …' if len(self.failing) > 1 else ''})" if self.failing else ""
+        return f"{self.tool}: {outcome}{first}" + (f": {self.error}" if self.error else "")
+
+    @property
+    def failure_names(self) -> frozenset[str]:
+        """What fails, by name; where nothing has a name, the error without its numbers stands for it."""
+        if self.passed:
+            return frozenset()
+        return frozenset(self.failing) or frozenset({f"{self.tool}: {_NUMBER.sub('#', self.error)}"})
+
+
+_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
+_KILLED_OR_ABSENT = frozenset({124, 125, 126, 127, 130, 137, 143})
+"""Exit codes of what could not be started, or was ended from outside."""
+
+_FAILURE_WORDS = ("failed", "error")
+_EXIT = re.compile(r"\s*(?:exit(?: code)? )?(-?\d{1,6})\s*")
 
 
 def read_run(command: str, output: str, exit: str | int | None = None) -> Run | None:  # noqa: A002
@@ -39,118 +70,248 @@ def read_run(command: str, output: str, exit: str | int | None = None) -> Run | 
 
     `exit` is a code, or what a hook calls `outcome`: `exit 1`, `failed`, `interrupted`, or nothing.
     """
-    steps, code = runs_in(command), _code(exit)
-    if not steps or code in _NO_RUN or (code or 0) < 0:
+    steps, code = find_runs(command), _exit_code(exit)
+    if not steps or code in _KILLED_OR_ABSENT or (code or 0) < 0:
         return None
-    lines = _lines(output)
-    told = _reports(steps, lines, code)
-    if not told and _word(exit) in _WORDS_OF_FAILURE:  # what failed may be the agent's tool
+    text = _readable(output)
+    reports = _read_reports(steps, text, code)
+    if not reports and isinstance(exit, str) and exit.strip().lower() in _FAILURE_WORDS:
+        return None  # what failed may be the agent's own tool
+    verdict = _decide(steps, code, text, reports)
+    if verdict is None:
         return None
-    run = verdict(steps, code, lines, told)
-    if run is None:
-        return None
-    failing = [name for report in told.values() for name in report.failing] if not run.passed else []
-    return replace(run, touched=touched(command, steps, lines, failing))
+    tool, purpose, passed, report = verdict
+    names = () if passed else tuple(map(_shorten, report.failing[:MAX_NAMES]))
+    error = "" if passed else _shorten(report.error or _any_error(text))
+    scope = read_scope(command, steps, text, () if passed else report.failing)
+    return Run(tool, purpose, passed, report.failed, report.passed, names, error, scope)
 
 
-# What it means -------------------------------------------------------------------------------------------
+def _exit_code(given: str | int | None) -> int | None:
+    """The exit code, 1 for a failure without one, and None when nobody said."""
+    if isinstance(given, int):
+        return int(given)
+    word = given.strip().lower() if given else ""
+    if word in ("interrupted", "cancelled", "timeout"):
+        return 130
+    if found := _EXIT.fullmatch(word):
+        return int(found[1])
+    return 1 if word in _FAILURE_WORDS else None
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a run means: how the open experience ended, if it did, and if a warning is called for.
-
-    `failures` are to be remembered as seen by the session.
-    """
-
-    status: Literal["confirmed", "falsified"] | None = None
-    result: str = ""
-    premortem: bool = False
-    failures: frozenset[str] = frozenset()
+def _readable(output: str) -> str:
+    """An output as a screen shows it, no line too long; of a long output, both ends."""
+    if len(output) > _HEAD_CHARACTERS + _TAIL_CHARACTERS:
+        output = f"{output[:_HEAD_CHARACTERS]}\n[… truncated …]\n{output[-_TAIL_CHARACTERS:]}"
+    shown = "\n".join(line.rstrip().rpartition("\r")[2] for line in output.split("\n"))
+    return "\n".join(line[:_MAX_LINE_CHARACTERS].rstrip() for line in visible(shown).split("\n"))
 
 
-def judge(run: Run, attempt: Attempt | None, seen: Collection[str] = ()) -> Judgement:
-    """What a run means for the session's open attempt, and if something fails that it has not seen fail.
+# What the runners report ---------------------------------------------------------------------------------
 
-    A passing run confirms and a failing one falsifies, where it bears on what was expected.
-    """
-    status: Literal["confirmed", "falsified"] | None = None
-    if attempt is not None and bears_on(run, attempt):
-        status = "confirmed" if run.passed else "falsified"
-    failures = run.trouble
-    return Judgement(status, run.summary, bool(failures - set(seen)), failures)
-
-
-class Failures:
-    """What each session has seen fail, of the last few hundred. Safe to share between threads."""
-
-    def __init__(self, most_sessions: int = 200) -> None:
-        self._most = most_sessions
-        self._seen: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def seen(self, workspace: str, session: str) -> frozenset[str]:
-        """What has failed in a session so far."""
-        with self._lock:
-            return self._seen.get((workspace, session), frozenset())
-
-    def note(self, workspace: str, session: str, failures: frozenset[str]) -> None:
-        """Remember that these have failed."""
-        with self._lock:
-            key = (workspace, session)
-            self._seen[key] = self._seen.pop(key, frozenset()) | failures
-            if len(self._seen) > self._most:
-                self._seen.popitem(last=False)
-
-
-# What it printed -----------------------------------------------------------------------------------------
-
-_NO_RUN = frozenset({124, 125, 126, 127, 130, 137, 143})
-"""Exit codes of what could not be started, or was ended from outside."""
-
-_WORDS_OF_FAILURE = ("failed", "error")
-_EXIT = re.compile(r"\s*(?:exit(?: code)? )?(-?\d{1,6})\s*")
-_WHOSE = re.compile(
+_COUNT = re.compile(r"(\d+) ([A-Za-z]+)|((?:un)?expected \w+|[A-Za-z]+)[:= ]+(\d+)")
+_WORD = re.compile(
+    r"(?P<passed>x?pass)|(?P<failed>fail|error|unexpected)|(?P<skipped>skip|pending)|(?P<total>(?:test|run"
+    r"|example)s?$)"
+)
+_PACKAGE_PREFIX = re.compile(
     r"^(?!ok |FAILED )(?:\[(?!INFO|ERROR|WARN|DEBUG)[^\]\s]{1,60}\]:? |[@\w./-]{1,60} +\| "
-    r"|[@\w./-]{1,60}[:# ]test[\w:-]*: ?)"
+    r"|[@\w./-]{1,60}[:# ]test[\w:-]*: ?)",
+    re.MULTILINE,
 )
 """By which runners of several packages tell apart whose line it is."""
 
 
-def _word(given: str | int | None) -> str:
-    return given.strip().lower() if isinstance(given, str) else ""
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What one runner said: how many failed and passed, the names of what failed, the first error."""
+
+    failed: int = 0
+    passed: int = 0
+    failing: tuple[str, ...] = ()
+    error: str = ""
+    broken: bool = False
+    tested: bool = False
+    built: bool = False
 
 
-def _code(given: str | int | None) -> int | None:
-    """The exit code, 1 for a failure without one, and None when nobody said."""
-    if isinstance(given, int):
-        return int(given)
-    text = _word(given)
-    if text in ("interrupted", "cancelled", "timeout"):
-        return 130
-    if found := _EXIT.fullmatch(text):
-        return int(found[1])
-    return 1 if text in _WORDS_OF_FAILURE else None
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.MULTILINE)
 
 
-def _lines(output: str) -> list[str]:
-    """The lines of an output as a screen shows them, none too long; of a long output, both ends."""
-    if len(output) > _READ_HEAD + _READ_TAIL:
-        output = f"{output[:_READ_HEAD]}\n{LEFT_OUT}\n{output[-_READ_TAIL:]}"
-    shown = "\n".join(line.rstrip().rpartition("\r")[2] for line in output.split("\n"))
-    return [line[:_LONGEST_LINE] for line in visible(shown).split("\n")]
+def _read_reports(steps: tuple[Step, ...], text: str, code: int | None) -> dict[str, _Report]:
+    """What each of the runners, or one that they called, has reported, by its name."""
+    names = {step.runner.name for step in steps}
+    calls_others = any(step.runner.calls_others for step in steps)
+    once = len(steps) == 1 and steps[0].runs_once
+    if calls_others:
+        text = _PACKAGE_PREFIX.sub("", text)
+    # Where the exit code speaks for a compiler, lines that look like its errors are somebody else's.
+    vouched = all(code == 0 and step.covered_by_exit for step in steps if step.runner.name == "compiler")
+    reports = {
+        runner.name: _read_report(runner, text, last_only=once and runner.one_summary and not calls_others)
+        for runner in RUNNERS
+        if (runner.name in names or (calls_others and runner.name != "compiler"))
+        and not (runner.name == "compiler" and vouched)
+    }
+    return {name: report for name, report in reports.items() if report is not None}
 
 
-def _reports(steps: tuple[Step, ...], lines: list[str], code: int | None) -> dict[str, Report]:
-    """What each of the tools, or one that they called, has reported."""
-    tools = {step.tool for step in steps}
-    if len(steps) == 1 and steps[0].once:
-        lines = without_nested(steps[0].tool, lines)
-    readers = {name: reader for name, reader in READERS.items() if name in tools}
-    if tools & CALLS_OTHERS:
-        readers = READERS
-        lines = [_WHOSE.sub("", line) for line in lines]
-    if any(step.tool == "compiler" and not (code == 0 and step.chained) for step in steps):
-        readers = {**readers, "compiler": compiler}
-    told = {name: reader(lines) for name, reader in readers.items()}
-    return {name: report for name, report in told.items() if report is not None}
+def _read_report(runner: Runner, text: str, *, last_only: bool) -> _Report | None:
+    """What a runner says in a text, or None where it does not speak; its tests may print older summaries."""
+    counts: dict[str, int] = {}
+    summaries = 0
+    for pattern in runner.counts:
+        found = [*_compiled(pattern).finditer(text)]
+        summaries += len(found)
+        for match in found[-1:] if last_only else found:
+            _add_counts(counts, match)
+    failing = next(filter(None, (_names(pattern, text) for pattern in runner.failing)), ())
+    broken, built = _search(runner.broken, text), _search(runner.built, text) is not None
+    failed = counts.get("failed") or counts.get("failed_units") or 0
+    if not failed and not (counts and runner.one_summary):
+        failed = len(failing)
+    if not (counts or failed or broken or built):
+        return None
+    if failed or broken:
+        error = _first_group(_search(runner.error, text)) or _first_group(broken)
+        return _Report(failed, _count_passed(counts), failing, error, bool(broken))
+    begun = len(_compiled(runner.begins).findall(text))
+    if begun > summaries or not _search(runner.complete, text):
+        return _Report(built=built)
+    return _Report(passed=_count_passed(counts), tested=_search(runner.tested, text) is not None, built=built)
+
+
+def _search(pattern: str, text: str) -> re.Match[str] | None:
+    return None if pattern == NEVER else _compiled(pattern).search(text)
+
+
+def _count_passed(counts: dict[str, int]) -> int:
+    """How many passed: as many as were counted, else what is left of all."""
+    remaining = counts.get("total", 0) - counts.get("failed", 0) - counts.get("skipped", 0)
+    return counts.get("passed", 0) or counts.get("passed_units", 0) or max(0, remaining)
+
+
+def _add_counts(counts: dict[str, int], match: re.Match[str]) -> None:
+    """Add what a line counts: a named group with a number or a word that stands for one, or several."""
+    for name, value in match.groupdict().items():
+        if name != "counts" and value is not None:
+            counts[name] = counts.get(name, 0) + (int(value[:9]) if value.isdecimal() else 1)
+    counts.setdefault("total", 0)
+    for before, word, other, after in _COUNT.findall(match.groupdict().get("counts") or ""):
+        if meant := _WORD.match((word or other).lower()):
+            name = str(meant.lastgroup)
+            counts[name] = counts.get(name, 0) + int((before or after)[:9])
+
+
+def _names(pattern: str, text: str) -> tuple[str, ...]:
+    """Each name that a pattern finds once, in order, on one line."""
+    found = (
+        match.groupdict() or {"name": _first_group(match)} for match in _compiled(pattern).finditer(text)
+    )
+    names = (f"{one['within']}.{one['name']}" if one.get("within") else one["name"] for one in found)
+    return tuple(dict.fromkeys(" ".join(name.split()) for name in names if name))
+
+
+def _first_group(match: re.Match[str] | None) -> str:
+    return next((group.strip() for group in match.groups() if group and group.strip()), "") if match else ""
+
+
+# What it came to -----------------------------------------------------------------------------------------
+
+_TESTS_ONLY = frozenset(
+    runner.name for runner in RUNNERS if runner.calls and all(call[0] == "test" for call in runner.calls)
+)
+_ONE_LINE_SUMMARY = frozenset(runner.name for runner in RUNNERS if runner.one_summary) - {"vitest"}
+"""Runners whose summary, once seen, is beyond doubt; vitest tells stray errors below it."""
+
+_PYTEST_TESTS_FAILED = 1
+"""The other codes of pytest say that it was interrupted, called wrongly, or found nothing."""
+
+_ERROR_LINE = r"^(.*(?:Error|Exception|\b(?:error|fatal|panic|failed|FAIL(?:ED|URE)?))\b.*)"
+_Outcome = tuple[str, Purpose, bool, _Report]
+
+
+def _decide(
+    steps: tuple[Step, ...], code: int | None, text: str, reports: dict[str, _Report]
+) -> _Outcome | None:
+    """A failure that was counted; None where nothing could be learnt; a failure; or a pass."""
+    last = steps[-1]
+    failed = next((name for name, report in reports.items() if report.failed), None)
+    if failed is None:
+        stopped = (
+            last.runner.name == "pytest" and last.owns_exit and code not in (None, 0, _PYTEST_TESTS_FAILED)
+        )
+        if stopped or _compiled(COULD_NOT_RUN).search(text):
+            return None
+        failed = next((name for name, report in reports.items() if report.broken), None)
+    if failed is not None:
+        tool = last.runner.name if failed == "make" else failed
+        return tool, _purpose(steps, failed), False, reports[failed]
+    silent = not reports and not _compiled(FOUND_NOTHING).search(text)
+    speaking = {
+        name: report for name, report in reports.items() if report.passed or report.tested or report.built
+    }
+    if code and last.owns_exit:
+        return _failed_by_exit(last, speaking, silent=silent and not _says_more(last, text))
+    passed = _passed(steps, code, speaking)
+    if passed is None and silent and code == 0:
+        needed = [step for step in steps if step is last or step.purpose == "test"]
+        if all(step.proof == "exit" and step.covered_by_exit for step in needed):
+            return last.runner.name, last.purpose, True, _Report()
+    return passed
+
+
+def _purpose(steps: tuple[Step, ...], name: str) -> Purpose:
+    """What a runner was run for: its own step says so, or the step that called it."""
+    own = [step.purpose for step in steps if step.runner.name == name]
+    return "test" if name in _TESTS_ONLY else (own or [steps[-1].purpose])[-1]
+
+
+def _says_more(step: Step, text: str) -> bool:
+    """Whether a runner that sums up whatever it has tested has said something else: it was called wrongly."""
+    always_reports = step.purpose == "test" and (not step.runner.calls_others or step.proof == "counts")
+    return always_reports and bool(text.strip())
+
+
+def _failed_by_exit(step: Step, speaking: dict[str, _Report], *, silent: bool) -> _Outcome | None:
+    """A failure that only the exit code tells; what others reported before does not explain it."""
+    runner = step.runner
+    name = next((name for name in speaking if name == runner.name or runner.calls_others), None)
+    if name is not None:
+        return name, _purpose((step,), name), False, _Report(passed=speaking[name].passed)
+    explained = silent and not speaking and step.is_first and step.proof != "report"
+    return (runner.name, step.purpose, False, _Report()) if explained else None
+
+
+def _passed(steps: tuple[Step, ...], code: int | None, speaking: dict[str, _Report]) -> _Outcome | None:
+    """A pass that was reported: of tests where there were any to run, else of a build."""
+    tests = [step for step in steps if step.purpose == "test"]
+    vouched = code == 0 and all(step.covered_by_exit for step in tests or steps[-1:])
+    is_filtered = any(step.is_filtered for step in steps)
+    for step in tests:
+        spoke = step.runner.name in speaking or (step.runner.calls_others and bool(speaking))
+        if not spoke and not (vouched and step.proof == "exit"):
+            return None
+        # Without an exit code, a failure may stand where nobody can see it: only a summary of all will do.
+        sums_up = len(steps) == 1 and step.runner.name in _ONE_LINE_SUMMARY
+        if not vouched and (len(tests) > 1 or not step.runs_once or (is_filtered and not sums_up)):
+            return None
+    tested = next((name for name, report in speaking.items() if report.passed or report.tested), None)
+    if tested is not None and (tests or tested in _TESTS_ONLY):
+        return tested, "test", True, _Report(passed=sum(report.passed for report in speaking.values()))
+    built = next((name for name, report in speaking.items() if report.built), None)
+    hidden = tests or (is_filtered and not vouched)
+    return (built, "build", True, _Report()) if built is not None and not hidden else None
+
+
+def _any_error(text: str) -> str:
+    """The first line that looks like an error, else the last that says something."""
+    found = _compiled(_ERROR_LINE).search(text)
+    return found[1] if found else text.rstrip().rpartition("\n")[2]
+
+
+def _shorten(text: str) -> str:
+    """A line as it may be kept: on one line, not too long, and without secrets, which go before the cut."""
+    return redact(" ".join(text.split()))[:_MAX_ERROR_CHARACTERS]

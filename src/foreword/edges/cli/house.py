@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from foreword.config import Settings
     from foreword.engine.context_engine import ContextEngine
     from foreword.store.base import Counts, Problem
+    from foreword.store.sqlite import SqliteStore
 
 _LITTLE_SPACE = 200_000_000
 _DATABASE = "memory.db"
@@ -152,19 +153,18 @@ def _agents(chosen: Settings) -> list[Finding]:
 
 
 def _path(engine: ContextEngine, workspace: str) -> Path:
-    from foreword.store.sqlite import SqliteStore
 
-    return cast(SqliteStore, engine.store).path_of(workspace)
+    return cast("SqliteStore", engine.store).path_of(workspace)
 
 
 def _databases(chosen: Settings) -> list[Database]:
-    from foreword.store.shard import Limits, Shard, translated
+    from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
 
     found = []
     for path in sorted(chosen.workspaces.glob(f"*/{_DATABASE}")):
         try:
-            with translated(path):
-                owner = Shard.workspace_of(path, Limits())
+            with translate_errors(path):
+                owner = WorkspaceDatabase.workspace_of(path, Limits())
             found += [] if owner is None else [Database(path, owner)]
         except StorageError as error:
             found.append(Database(path, error=error))

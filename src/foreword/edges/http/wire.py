@@ -24,7 +24,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from foreword.capture.statement import MAX_CHARACTERS
+from foreword.capture.item_checks import MAX_CHARACTERS
 from foreword.options import MAX_DEPTH, MAX_LIMIT, MAX_NAME, Lane
 from foreword.types import Kind, Reason, Trust
 

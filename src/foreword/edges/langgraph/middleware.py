@@ -22,14 +22,14 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.config import get_config
 
-from foreword.capture.agent import AgentEvent, turns
-from foreword.capture.junk import is_junk
+from foreword.capture.agent import AgentEvent, read_turns
+from foreword.capture.junk import junk_reason
 from foreword.compose.budget import TokenBudget
 from foreword.edges.message_lists import BUDGET, DEADLINE_MS, LONGEST_QUESTION
 from foreword.log import get_logger
 from foreword.options import named
 from foreword.recipes.coding.injection import InjectionPipeline
-from foreword.store.base import Tell, Untell
+from foreword.store.base import ClearShown, MarkShown
 from foreword.text.frame import framed, without_frames
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class ContextMiddleware(AgentMiddleware):
 
     def _asked(self, question: str, session: str, said: Mapping[str, _Said]) -> _Said:
         asked = without_frames(question)[:LONGEST_QUESTION]
-        if is_junk(asked):
+        if junk_reason(asked):
             return _Said()
         self._tell_only(session, [item for one in said.values() for item in one.ids])
         result = self._pipeline.generate_context(
@@ -167,9 +167,9 @@ class ContextMiddleware(AgentMiddleware):
     def _tell_only(self, session: str, ids: Sequence[str]) -> None:
         """The session's context holds these: what has left the messages may be said again."""
         store = self._engine.store
-        if session and store.told(self.workspace, session) - set(ids):
-            told = Tell(self.workspace, session, tuple(ids), self._engine.clock())
-            store.batch([Untell(self.workspace, session), told])
+        if session and store.shown(self.workspace, session) - set(ids):
+            told = MarkShown(self.workspace, session, tuple(ids), self._engine.clock())
+            store.batch([ClearShown(self.workspace, session), told])
 
     def _note(self, session: str, said: dict[str, _Said]) -> None:
         with self._lock:
@@ -202,10 +202,10 @@ class ContextMiddleware(AgentMiddleware):
             AgentEvent("UserPromptSubmit", now, session, agent="langgraph", prompt=prompt),
             AgentEvent("Stop", now, session, agent="langgraph", message=answer),
         )
-        items = [item for event in events for item in turns(event, self.workspace)]
+        items = [item for event in events for item in read_turns(event, self.workspace)]
         ids = [item.id for item in self._engine.remember_all(items, self.workspace)] if items else []
         if session and ids:
-            self._engine.store.post(Tell(self.workspace, session, tuple(ids), now))
+            self._engine.store.post(MarkShown(self.workspace, session, tuple(ids), now))
         return ids
 
 

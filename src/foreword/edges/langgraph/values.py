@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
+from foreword.capture.item_checks import check_item
 from foreword.capture.redact import redact, redact_json
-from foreword.capture.statement import sound_item
 from foreword.errors import ValidationError
 from foreword.types import Filters, Item, Source
 
@@ -129,7 +129,7 @@ def as_json(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValidationError(f"a value must be a dict, not {type(value).__name__}")
     try:
-        return cast(dict[str, Any], json.loads(json.dumps(value, allow_nan=False)))
+        return cast("dict[str, Any]", json.loads(json.dumps(value, allow_nan=False)))
     except (TypeError, ValueError, RecursionError) as error:
         raise ValidationError(f"a value must be JSON: {error}") from None
 
@@ -166,7 +166,7 @@ def _item(
     metadata: dict[str, Any],
     text: str = "",
 ) -> Item:
-    return sound_item(
+    return check_item(
         Item(
             text=text or _NOT_FOUND_BY_WORDS,
             workspace="",
@@ -207,7 +207,7 @@ def _compares(held: object, operator: str, bound: object) -> bool:
     if operator in ("$eq", "$ne"):
         return (held == bound) == (operator == "$eq")
     try:
-        number, limit = float(cast(Any, held)), float(cast(Any, bound))
+        number, limit = float(cast("Any", held)), float(cast("Any", bound))
     except (TypeError, ValueError):  # what is no number is neither above nor below one
         number = limit = float("nan")
     match operator:

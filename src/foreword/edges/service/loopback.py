@@ -75,7 +75,7 @@ class Loopback:
             status=self._status,
             metrics=self._metrics,
         )
-        serving: Any = server(cast(Any, self._counted(answering)))
+        serving: Any = server(cast("Any", self._counted(answering)))
         serving.capture_signals = contextlib.nullcontext  # the service has its own
         return serving, listening
 

@@ -132,7 +132,7 @@ class Searcher:
 
     def shown(self, session: str) -> frozenset[str]:
         """The ids of what a session's context already holds."""
-        return self._engine.store.told(self.workspace, session)
+        return self._engine.store.shown(self.workspace, session)
 
     def record(self, receipt: Receipt) -> None:
         """Keep a receipt; its session counts as having been shown what was injected."""

@@ -20,11 +20,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from foreword.capture.agent import turns
-from foreword.capture.junk import Repeats, is_junk
+from foreword.capture.agent import read_turns
+from foreword.capture.junk import Repeats, junk_reason
 from foreword.capture.redact import redact
-from foreword.capture.runs.run import Failures, judge, read_run
-from foreword.capture.shell import command_of
+from foreword.capture.runs.judge import Failures, judge
+from foreword.capture.runs.run import read_run
+from foreword.capture.tool_calls import command_of
 from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.sessions import SessionContextProvider
@@ -33,7 +34,7 @@ from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import Searcher
 from foreword.recipes.coding.injection import InjectionPipeline
-from foreword.store.base import Delete, Recent, Tell, Untell
+from foreword.store.base import ClearShown, Delete, ListRecent, MarkShown
 from foreword.text.frame import framed, without_frames
 from foreword.types import Filters
 from foreword.workspace import workspace_of
@@ -101,7 +102,7 @@ class Companion:
     def keep(self, event: AgentEvent) -> None:
         """Remember what the event tells; the same event twice is kept once."""
         workspace = self._workspace(event)
-        self._hold(turns(event, workspace, self._repeats), event, workspace)
+        self._hold(read_turns(event, workspace, self._repeats), event, workspace)
         self._learn(event, workspace)
         if event.session and event.name in _SAVED:
             self._summarise(event.session, workspace)
@@ -119,7 +120,7 @@ class Companion:
     def _forget_what_was_told(self, event: AgentEvent) -> None:
         """After a compact or a clear the session's context is empty: everything may be said again."""
         if event.session and event.name == "SessionStart" and event.source in _AWAY:
-            self._engine.store.batch([Untell(self._workspace(event), event.session)])
+            self._engine.store.batch([ClearShown(self._workspace(event), event.session)])
 
     def _said(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
         match event.name:
@@ -127,7 +128,7 @@ class Companion:
                 return self.pipeline.generate_session_context(
                     event.session, workspace=workspace
                 ).formatted_context
-            case "UserPromptSubmit" if not is_junk(event.prompt):
+            case "UserPromptSubmit" if not junk_reason(event.prompt):
                 return self._before_prompt(event, workspace, deadline_ms)
             case "PostToolUse" | "PostToolUseFailure":
                 return self._warning(event, workspace)
@@ -152,7 +153,7 @@ class Companion:
         kept = self._engine.remember_all(items, workspace)
         if event.session:
             ids = tuple(item.id for item in kept)
-            self._engine.store.post(Tell(workspace, event.session, ids, event.at))
+            self._engine.store.post(MarkShown(workspace, event.session, ids, event.at))
 
     def _learn(self, event: AgentEvent, workspace: str) -> None:
         """A test or build run tells how an open experience ended: the first of which it speaks."""
@@ -199,7 +200,7 @@ class Companion:
         # What it replaces said the same with less: kept, it would only stand in the way of every search.
         older = tuple(old for old in update.replaces if old != new.id)
         gone = [Delete(workspace, older)] if older else []
-        self._engine.store.batch([*gone, Tell(workspace, session, (new.id,), new.created_at)])
+        self._engine.store.batch([*gone, MarkShown(workspace, session, (new.id,), new.created_at)])
 
     def _topics(self, workspace: str, session: str) -> tuple[str, ...]:
         return tuple(topic.name for topic in self._sessions.get_session_portfolio(session, workspace).topics)
@@ -208,7 +209,7 @@ class Companion:
         """Whether the prompt has left what this session was about of late."""
         if not session:
             return None
-        found = self._engine.store.batch([Recent(query.workspace, Filters(session=session), 50)])[0]
+        found = self._engine.store.batch([ListRecent(query.workspace, Filters(session=session), 50)])[0]
         recent = self._detector.past(query.text, cast("tuple[Item, ...]", found), query.now)
         if not recent:
             return None

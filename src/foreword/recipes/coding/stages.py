@@ -62,7 +62,7 @@ def load_shown(draft: CodingDraft) -> CodingDraft:
     """Look up what the session's context already holds."""
     if not draft.session:
         return draft
-    return replace(draft, shown=draft.kit.store.told(draft.query.workspace, draft.session))
+    return replace(draft, shown=draft.kit.store.shown(draft.query.workspace, draft.session))
 
 
 def drop_echoes(draft: CodingDraft) -> CodingDraft:

@@ -16,9 +16,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from foreword import pipeline
+from foreword.capture.item_checks import check_text
 from foreword.capture.names.entities import find_entities
 from foreword.capture.redact import redact
-from foreword.capture.statement import sound
 from foreword.compose.allocation import AllocationStrategy, Dynamic, check_strategy
 from foreword.compose.compress import DynamicCompressor
 from foreword.compose.entity_context import EntityContextConfig, EntityContextFormatter
@@ -81,7 +81,7 @@ class Session:
         dialogue_summarizer: DialogueSummarizer | None = None,
     ) -> None:
         self.workspace = named(workspace)
-        self.session_id = sound("session_id", session_id, MAX_NAME)
+        self.session_id = check_text("session_id", session_id, MAX_NAME)
         self.tokenizer: Tokenizer = engine.tokenizer
         self.strategy = check_strategy(strategy)
         self._engine = engine

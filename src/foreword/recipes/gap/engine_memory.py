@@ -155,7 +155,7 @@ class EngineMemory:
 
     def shown(self) -> frozenset[str]:
         """The ids of what the session's context already holds."""
-        return self._engine.store.told(self.workspace, self.session) if self.session else frozenset()
+        return self._engine.store.shown(self.workspace, self.session) if self.session else frozenset()
 
     def record(self, receipt: Receipt, shown: Sequence[str]) -> None:
         """Keep a receipt; the session counts as having been shown these items."""

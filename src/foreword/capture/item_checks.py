@@ -1,0 +1,86 @@
+"""Checks that a text or an item can be kept, searched and shown at all; and an item without its secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from foreword.capture.redact import redact, redact_json
+from foreword.errors import ValidationError
+from foreword.options import aware, known_kind, share
+from foreword.types import TRUSTS, Source
+
+if TYPE_CHECKING:
+    from foreword.types import Item
+
+MAX_CHARACTERS = 1_000_000
+"""About a quarter of a million tokens: no context could show more, and an encoder reads far less."""
+
+_MAX_LABEL_CHARACTERS = 4096
+
+
+def check_text(name: str, text: object, most: int = MAX_CHARACTERS, *, empty: bool = False) -> str:
+    """The text, if it can be kept; else raises a ValidationError that says what is wrong with it."""
+    if not isinstance(text, str):
+        raise ValidationError(f"{name} must be text, not {type(text).__name__}")
+    if not empty and not text.strip():
+        raise ValidationError(f"{name} is empty; say something")
+    if len(text) > most:
+        raise ValidationError(f"{name} has {len(text):,} characters; the most is {most:,}: split it")
+    if "\0" in text:
+        raise ValidationError(f"{name} contains a NUL character; it is not text")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValidationError(f"{name} holds half a character at {error.start} (a lone surrogate)") from None
+    return text
+
+
+def redact_item(item: Item) -> Item:
+    """The item as it may reach a disk: without keys, passwords and what was marked private.
+
+    Raises a ValidationError where nothing is left of its text.
+    """
+    text = redact(item.text)
+    if not text.strip():
+        raise ValidationError("nothing is left of the text once what is private is gone; nothing was kept")
+    return replace(item, text=text, about=redact(item.about), metadata=redact_json(dict(item.metadata)))
+
+
+def check_item(item: Item) -> Item:
+    """The item, if every field can be kept; else raises a ValidationError that names the field."""
+    check_text("text", item.text)
+    known_kind(item.kind)
+    for field in ("type", "about", "id"):
+        check_text(field, getattr(item, field), _MAX_LABEL_CHARACTERS, empty=True)
+    for field in ("session", "conversation", "superseded_by"):
+        if getattr(item, field) is not None:
+            check_text(field, getattr(item, field), _MAX_LABEL_CHARACTERS)
+    share("confidence", item.confidence)
+    share("importance", item.importance)
+    aware("created_at", item.created_at)
+    aware("valid_from", item.valid_from)
+    _check_source(item.source)
+    check_metadata(item.metadata)
+    return item
+
+
+def _check_source(source: Source) -> None:
+    if not isinstance(source, Source) or source.trust not in TRUSTS:
+        raise ValidationError(f"source must be a Source whose trust is one of {', '.join(TRUSTS)}")
+    check_text("source", source.name, _MAX_LABEL_CHARACTERS)
+
+
+def check_metadata(metadata: Mapping[str, Any]) -> None:
+    """Raise a ValidationError unless the metadata is a JSON object of bearable size."""
+    if not isinstance(metadata, Mapping):
+        raise ValidationError("metadata must be a mapping of names to JSON values")
+    try:
+        text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValidationError(f"metadata is not JSON: {error}") from None
+    check_text("metadata", text, MAX_CHARACTERS, empty=True)
+    if any(not isinstance(key, str) for key in cast("Mapping[Any, Any]", metadata)):
+        raise ValidationError("metadata keys must be text")

@@ -1,0 +1,191 @@
+"""Which steps of a command line run tests or a build, and whose the exit code and the output are.
+
+A runner is known by the word in the command's place, whatever it is wrapped in: its name anywhere else, in
+quotes or in a text that is handed on, is no run, and neither is what was left in the background. In doubt
+there is no run.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from foreword.capture.runs.runners import (
+    LIKE_TESTS,
+    ONLY_ASKS,
+    RUNNERS,
+    SCRIPT_BINARIES,
+    Proof,
+    Purpose,
+    Runner,
+)
+
+_MAX_COMMAND_CHARACTERS = 20_000
+_MAX_STEP_CHARACTERS = 2_000
+_MAX_STEPS = 100
+_MAX_WRAPPERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A part of a command line that tests or builds, and what the exit code and the output say of it."""
+
+    runner: Runner
+    purpose: Purpose
+    proof: Proof
+    arguments: tuple[str, ...]
+    owns_exit: bool = False  # whether the exit code of the command line is this step's
+    covered_by_exit: bool = False  # whether the command line would have failed if this step had
+    is_first: bool = False  # whether no step before it could have failed instead
+    runs_once: bool = True
+    is_filtered: bool = False  # whether only a part of its output can be seen
+
+
+_QUOTED_WORD = re.compile(r"(?<!\S)(['\"])([\w./$@%+:=^*-]+)\1(?!\S)")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+_REDIRECT = re.compile(r"\d?>&\d|&>>?\s*\S+|\d?>>?\s*\S+|\d?<\s*\S+")
+_SEPARATOR = re.compile(r"(&&|\|\||\|&?|;|&|\n)")
+_PIPES = frozenset({"|", "|&"})
+_SHELL = re.compile(r"\s*(?:\S*/)?(?:ba|z|da)?sh (?:-\w+ )*-\w*c (['\"])(.*)\1\s*", re.DOTALL)
+_HEREDOC = re.compile(
+    r"(<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n)(?:.*\n)*?[ \t]*\2[ \t]*(?=\n|$)|<<-?\s*['\"]?\w+(?s:.*)"
+)
+_CANNOT_FAIL = re.compile(
+    r"(?:cd|pushd|popd|export|source|\.|set|unset|mkdir|echo|printf|true|:|clear|sleep|for)(?:\s|$)"
+)
+_NEGATES = re.compile(r"(?:(?:do|then|else) )?(?:!|if|while|until) ")
+_LOOPS = re.compile(r"(?:do|for|while|until) ")
+_SHOWS_END = re.compile(r"(?:\S*/)?(?:tail|tee|cat|less|more|ts|nl)(?:\s|$)")
+_SHARED_PIPE = re.compile(r"\(|\{ |\bdone\b|--?w(?:ork)?s(?:paces)?\b|-r\b")
+"""Where several runs may end in one pipe, whose `tail` shows the last of them alone."""
+
+
+def find_runs(command: str) -> tuple[Step, ...]:
+    """The steps of a command line that are runs, in order."""
+    command = _QUOTED_WORD.sub(r"\2", _unwrap_shell(command[:_MAX_COMMAND_CHARACTERS]))
+    parts = _SEPARATOR.split(_REDIRECT.sub(" ", _QUOTED.sub("_", command)))
+    steps, separators = [" ".join(part.strip(" \t(){}").split()) for part in parts[::2]], parts[1::2]
+    while steps and not steps[-1]:  # what ends with a separator ends with an empty step
+        steps.pop()
+        if separators and separators[-1] in (";", "\n"):
+            separators.pop()
+    places = range(min(len(steps), _MAX_STEPS))
+    return tuple(run for at in places if (run := _read_step(steps, separators, at, command)))
+
+
+def _read_step(steps: list[str], separators: list[str], at: int, command: str) -> Step | None:
+    """The step at a place, with what its place means for its exit code and its output; None for no run."""
+    run = find_runner(steps[at]) if len(steps[at]) <= _MAX_STEP_CHARACTERS else None
+    after = separators[at:]
+    if run is None or next((separator for separator in after if separator not in _PIPES), "") == "&":
+        return None
+    pass_on = {"&&"} | (_PIPES if "pipefail" in command else set())
+    if re.search(r"\bset -\w*e", command):
+        pass_on |= {";", "\n"}
+    covered = pass_on.issuperset(after) and not _NEGATES.match(steps[at])
+    return replace(
+        run,
+        owns_exit=covered and _PIPES.issuperset(after),
+        covered_by_exit=covered,
+        is_first=all(not step or _CANNOT_FAIL.match(step) for step in steps[:at]),
+        runs_once=not any(map(_LOOPS.match, steps[: at + 1])),
+        is_filtered=_is_filtered(steps[at + 1 :], after, shared=bool(_SHARED_PIPE.search(command))),
+    )
+
+
+def _is_filtered(steps: list[str], separators: list[str], *, shared: bool) -> bool:
+    """Whether a step's pipe shows a part only; `tail` shows the end, which is enough for one run."""
+    for step, separator in zip(steps, separators, strict=False):
+        if separator not in _PIPES and not shared:
+            return False
+        if separator in _PIPES and (not _SHOWS_END.match(step) or (shared and "tail" in step)):
+            return True
+    return False
+
+
+def _unwrap_shell(command: str) -> str:
+    """The command inside `bash -c`, without the texts that it hands on."""
+    for _ in range(2):
+        command = _HEREDOC.sub(r"\1", command.replace("\\\n", " "))
+        if (inner := _SHELL.fullmatch(command)) is None:
+            break
+        command = inner[2].replace('\\"', '"')
+    return command
+
+
+# Which runner a step calls -------------------------------------------------------------------------------
+
+_VALUED = (
+    "-C|-F|-W|-X|-e|-f|-g|-i|-k|-l|-n|-o|-p|-s|-u|-v|-w|--with|--with-requirements|--from|--extra|--group"
+    "|--python|--package|--project|--directory|--env-file|--env|--name|--prefix|--cwd|--workspace|--filter|--source|--omit"
+    "|--rcfile|--volume|--workdir|--user|--network|--entrypoint|--mount|--platform|--namespace|--container"
+)
+"""Options of wrappers that take a value; where one takes none, no command is found, and there is no run."""
+
+_OPTIONS = rf"(?: (?:{_VALUED}) \S+| -\S+)*+"
+_BEFORE_RUN = r"(?: -\S+(?: (?!run )[^-\s]\S*)?)*?"
+_WRAPPER = re.compile(
+    r"(?:\w+=\S*"
+    rf"|(?:do|then|else|if|while|until|!|time|command|exec|nohup|sudo|nice|stdbuf|env|cross-env){_OPTIONS}"
+    rf"|(?:bundle exec|(?:uv|poetry|pipenv|pdm|hatch|rye){_BEFORE_RUN} run|uvx|pipx run"
+    rf"|coverage run){_OPTIONS}"
+    rf"|(?:npx|bunx|pnpx|(?:npm|pnpm|yarn|bun) (?:exec|dlx|x)|(?:conda|mamba|micromamba) run){_OPTIONS}"
+    rf"|(?:timeout|kubectl(?: -n \S+)? exec){_OPTIONS} \S+{_OPTIONS}"  # a word of their own comes first
+    rf"|(?:docker|podman)(?: compose|-compose)?{_BEFORE_RUN} (?:run|exec){_OPTIONS} \S+"
+    r"|py(?:thon[\d.]*)?(?: -[WX] [^-\s]\S*| -(?!m )\S+)* -m(?= (?:pytest|unittest|[nt]ox|mypy"
+    r"|coverage)(?: |$))"
+    r"|(?:node(?: -\S+)*|php)(?= \S*(?:node_modules|\.yarn|vendor)/)) "
+)
+_FOLDER_OR_VERSION = re.compile(r"^[^\s=]*[/\\](?=[^\s/\\])|(?<=\w)@[\w.^~-]+(?=\s|$)")
+_BEFORE_SCRIPT = frozenset({"run", "run-script", "workspaces", "foreach"})
+_BY_PROGRAM = {
+    program: runner for runner in RUNNERS if runner.goals for program in runner.goals.programs.split()
+}
+_CALLS = tuple(
+    (runner, purpose, proof, re.compile(rf"(?:{words})(?=\s|$)"))
+    for runner in RUNNERS
+    for purpose, proof, words in runner.calls
+)
+
+
+def find_runner(step: str) -> Step | None:
+    """The runner that a step calls, what for, what proves it, and its arguments; None where it is no run."""
+    for _ in range(_MAX_WRAPPERS):
+        program, space, rest = step.partition(" ")
+        step = f"{_FOLDER_OR_VERSION.sub('', program)}{space}{rest}"
+        if (wrapper := _WRAPPER.match(step)) is None:
+            break
+        step = step[wrapper.end() :]
+    words = step.split()
+    if not words or re.search(ONLY_ASKS, step):
+        return None
+    if words[0] in _BY_PROGRAM:
+        return _read_goals(_BY_PROGRAM[words[0]], words)
+    for runner, purpose, proof, shape in _CALLS:
+        if called := shape.match(step):
+            return Step(runner, purpose, proof, tuple(step[called.end() :].split()))
+    return None
+
+
+def _read_goals(runner: Runner, words: list[str]) -> Step | None:
+    """What a tool is asked to do by the words that are neither options nor their values."""
+    known, command = runner.goals, " ".join(words)
+    if known is None:
+        return None
+    valued = known.valued.replace(" ", "|")
+    goals = re.sub(
+        rf" (?:{valued}) \S+| -\S+| \w+=\S*| \d+(?= |$)", "", command.partition(" -- ")[0]
+    ).split()[1:]
+    if runner.name == "npm":
+        goals = [goal for goal in goals if goal not in _BEFORE_SCRIPT][:1]
+        if goals and goals[0] in SCRIPT_BINARIES and words[0] != "npm":
+            return find_runner(" ".join(words[words.index(goals[0]) :]))
+    given = tuple(word for word in words[1:] if word not in goals or re.fullmatch(LIKE_TESTS, word))
+    if not re.search(known.skips_tests, command):
+        if any(re.fullmatch(known.tests, goal) for goal in goals) and "--if-present" not in words:
+            return Step(runner, "test", "exit" if "-q" in words or "--quiet" in words else known.proof, given)
+        if any(re.fullmatch(known.maybe_tests, goal) for goal in goals):
+            return Step(runner, "test", "report", given)
+    builds = [bool(re.fullmatch(known.builds, goal)) for goal in goals]
+    decided = all(builds) if runner.name == "make" else any(builds)
+    return Step(runner, "build", "exit", given) if decided else None

@@ -1,0 +1,210 @@
+"""What a run means for a session: whether it decides on an open experience, and whether to warn.
+
+A run decides only on what it covered. Where a prediction names a test, a file, a module or a command, the run
+must have covered that; what happens in production, to users or to a latency no test can show; and whoever
+expects a failure decides alone. A prediction that names nothing is decided by any run of its kind.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from foreword.capture.runs.scope import key_of, keys_in
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from foreword.capture.runs.run import Run
+
+_TOO_LONG = re.compile(r"\S{150,}")  # no word; names are looked for in time that grows with a word's square
+
+
+class Attempt(Protocol):
+    """An open experience, as far as a run can decide on it: what was believed, done and expected."""
+
+    @property
+    def hypothesis(self) -> str: ...  # noqa: D102
+    @property
+    def action(self) -> str: ...  # noqa: D102
+    @property
+    def prediction(self) -> str: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a run means: how the open experience ended, if it did, and if a warning is called for.
+
+    `failures` are to be remembered as seen by the session.
+    """
+
+    status: Literal["confirmed", "falsified"] | None = None
+    result: str = ""
+    premortem: bool = False
+    failures: frozenset[str] = frozenset()
+
+
+def judge(run: Run, attempt: Attempt | None, seen: Collection[str] = ()) -> Judgement:
+    """What a run means for the session's open attempt, and if something fails that it has not seen fail.
+
+    A passing run confirms and a failing one falsifies, where it bears on what was expected.
+    """
+    status: Literal["confirmed", "falsified"] | None = None
+    if attempt is not None and bears_on(run, attempt):
+        status = "confirmed" if run.passed else "falsified"
+    failures = run.failure_names
+    return Judgement(status, run.summary, bool(failures - set(seen)), failures)
+
+
+class Failures:
+    """What each session has seen fail, of the last few hundred. Safe to share between threads."""
+
+    def __init__(self, max_sessions: int = 200) -> None:
+        self._max_sessions = max_sessions
+        self._seen: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def seen(self, workspace: str, session: str) -> frozenset[str]:
+        """What has failed in a session so far."""
+        with self._lock:
+            return self._seen.get((workspace, session), frozenset())
+
+    def note(self, workspace: str, session: str, failures: frozenset[str]) -> None:
+        """Remember that these have failed."""
+        with self._lock:
+            key = (workspace, session)
+            self._seen[key] = self._seen.pop(key, frozenset()) | failures
+            if len(self._seen) > self._max_sessions:
+                self._seen.popitem(last=False)
+
+
+# What a prediction speaks of -----------------------------------------------------------------------------
+
+_SENTENCE = re.compile(r"[.;!\n]")
+_CLAUSE = re.compile(r"[.;!,](?=\s|$)|\n|\b(?:and|but|while|so that)\b")
+_SPEAKS_OF_BUILDS = re.compile(
+    r"\b(?:builds?|built|building|compil\w+|type[- ]?check\w*|tsc|mypy|cargo|gradle|maven)\b"
+)
+_BUILDS_NOTHING = frozenset({"pytest", "unittest", "jest", "vitest", "mocha", "rspec"})
+_SPEAKS_OF_TESTS = re.compile(
+    r"\b(?:tests?|specs?|suites?)\b|\btest_|(?:^|\s)(?:pytest|jest|vitest|rspec|mocha)\b"
+)
+_FAILS = re.compile(r"\b(?:fail|fails|failing|failed|failure|break|breaks|crash|crashes|red)\b")
+_NOT = re.compile(
+    r"\b(?:no|not|never|none|nothing|without|stops?|zero|0|instead of|rather than|fix|fixes)\b|n['’]t\b"
+)
+_PASSES = re.compile(r"\b(?:pass|passes|passing|green|succeeds?)\b")
+_BEYOND_TESTS = re.compile(
+    r"\b(?:production|prod|staging|deploy(?:s|ed|ments?)?|users|customers|visitors|traffic|latency|latencies"
+    r"|throughput|uptime|p(?:50|90|95|99)|[rq]ps|conversions?|revenue|costs|dashboards?|alerts|on-?call"
+    r"|incidents?|error rates?|cpu|memory usage|response times?|load times?|faster|slower|quicker|speed-?ups?"
+    r"|half the time)\b"
+    r"|(?:\b(?:below|under|less than|within|above|more than|at most|from|by)|[<>≤≥~])\s*\d[\d.,]*\s?"
+    r"(?:[mµun]?s|sec(?:onds?)?|min(?:utes?)?|hours?|%|percent|[kmg]i?b)(?![a-z])",
+    re.IGNORECASE,
+)
+
+
+def bears_on(run: Run, attempt: Attempt) -> bool:
+    """Whether a run decides on an attempt: it is of its kind, covered what is named, and could show it."""
+    parts = (attempt.prediction, attempt.action, attempt.hypothesis)
+    predicted, done, believed = (_TOO_LONG.sub(" ", part) for part in parts)
+    clauses = [clause for clause in _CLAUSE.split(predicted) if clause.strip()]
+    if not _is_of_its_kind(run, predicted.lower()):
+        return False
+    if any(map(_expects_failure, _SENTENCE.split(predicted.lower()))):
+        return False
+    if any(map(_is_beyond_tests, clauses)) and (run.passed or not any(map(_speaks_of_tests, clauses))):
+        return False
+    if not _was_called(run, predicted, done):
+        return False
+    return _covered(run, _named_keys(predicted), _named_keys(done) | _named_keys(believed))
+
+
+def _is_of_its_kind(run: Run, predicted: str) -> bool:
+    """Whether builds are judged by a build and tests by tests; that it builds shows nothing of tests."""
+    about_tests = bool(_SPEAKS_OF_TESTS.search(predicted))
+    about_builds = bool(_SPEAKS_OF_BUILDS.search(predicted))
+    if run.purpose == "build":
+        return about_builds and not (run.passed and about_tests)
+    return run.tool not in _BUILDS_NOTHING or about_tests or not about_builds
+
+
+def _speaks_of_tests(clause: str) -> bool:
+    return bool(_SPEAKS_OF_TESTS.search(clause.lower()))
+
+
+def _is_beyond_tests(clause: str) -> bool:
+    """Whether a clause speaks of what no test shows: `latency drops`, but not `the latency tests pass`."""
+    rest = _NAME.sub(" ", clause)
+    return bool(_BEYOND_TESTS.search(rest)) and not (_speaks_of_tests(rest) and _PASSES.search(rest.lower()))
+
+
+def _expects_failure(sentence: str) -> bool:
+    """`It will fail` does; `it no longer fails` and `the failing test passes` do not."""
+    if _PASSES.search(sentence):
+        return False
+    return any(not _NOT.search(sentence, 0, fails.start()) for fails in _FAILS.finditer(sentence))
+
+
+# What is named, and was covered --------------------------------------------------------------------------
+
+_NAME = re.compile(
+    r"\S+::\S+|\b(?:test_\w+|\w+_(?:test|spec)\b|Test[A-Z]\w*|[A-Z]\w*(?:Tests?|Spec)\b)"
+    r"|(?:[\w.-]+[/\\])*[\w.-]+\.(?:[cm]?[jt]sx?|py|go|rs|java|kts?|rb|exs?|php|cs|swift|cc?|cpp|hh?|hpp|sh"
+    r"|vue)\b"
+    r"|(?:\./)?\b(?:src|lib|tests?|spec|app|pkg|packages|internal|cmd)(?:/[\w.-]+)+"
+    r"|\b[a-z_]\w+(?:\.[a-z_]\w+)+\b"
+)
+_NAME_BEFORE_TESTS = re.compile(
+    r"\b([A-Za-z][\w-]+)(?:['’]s)? (?:unit |integration )?(?:tests?|specs?|suite|module|package)\b"
+)
+_NO_NAME = re.compile(
+    r"the|an?|all|any|both|each|every|no|its|my|our|their|th[ei]se?|that|those|other|more|new|old|whole"
+    r"|full|entire"
+    r"|existing|remaining|failing|failed|broken|passing|red|green|flaky|relevant|related|affected"
+    r"|corresponding"
+    r"|unit|integration|acceptance|functional|regression|smoke|e2e|end-to-end|slow|fast|local|ci|python"
+    r"|javascript|typescript|rust|java|backend|frontend|of|and|or|then|when|if|because|with|two|three|four"
+    r"|five"
+    r"|last|first|next|same|project|current"
+    r"|(?:node|vue|next|nuxt|react|express|three|d3|e\.g|i\.e)(?:\.\w*)?",  # Node.js is no file
+    re.IGNORECASE,
+)
+_COMMAND = re.compile(
+    r"\b(pytest|unittest|jest|vitest|mocha|rspec|cargo|go (?:test|build|vet)|tsc|mypy|pyright|ruff|flake8"
+    r"|pylint|black"
+    r"|eslint|prettier|clippy|gradle|maven|tox|nox|playwright|ctest|phpunit|make (?:all|build|check|ci|lint"
+    r"|tests?)\b"
+    r"(?! pass)|(?:npm run|yarn|pnpm) [a-z][\w:-]*|npm test)\b"
+)
+_IN_BACKTICKS = re.compile(r"`([^`\n]{1,80})`")
+
+
+def _named_keys(text: str) -> set[str]:
+    """The keys of the tests, files and modules that are named."""
+    names = [name.rstrip(".,:;)`'\"").rpartition("::")[2] for name in _NAME.findall(text)]
+    names += _NAME_BEFORE_TESTS.findall(_NAME.sub(" ", text))
+    return {key_of(name) for name in names if not _NO_NAME.fullmatch(name)} - {""}
+
+
+def _covered(run: Run, predicted: set[str], otherwise: set[str]) -> bool:
+    """Whether the run covered what the prediction names, or, where it names nothing, what else was named."""
+    if not predicted:
+        return not otherwise or any(map(run.scope.covers, otherwise))
+    if run.passed:
+        return all(map(run.scope.covers, predicted))
+    if failed := run.scope.failed | keys_in(run.failing):
+        return bool(predicted & failed)
+    return any(map(run.scope.covers, predicted))
+
+
+def _was_called(run: Run, predicted: str, done: str) -> bool:
+    """Whether the run is of a command that was named, if one was."""
+    words = "\n".join([predicted, *_IN_BACKTICKS.findall(done)]).lower()
+    called = f"{run.scope.command} {run.tool} {'go test go build go vet' if run.tool == 'go' else ''}"
+    commands = _COMMAND.findall(words)
+    return not commands or any(command in called for command in commands)

@@ -1,0 +1,246 @@
+"""What of a tool's call is worth keeping: what was run and how it ended, what was changed, what was answered.
+
+Files that were only read are not kept: they are there. Answers of a memory are not kept either, or a memory
+would feed on itself. Knows the tools of several agents by their names and the shape of their input, and shell
+commands by their words; in doubt a command is one that does something, and so is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from foreword.capture.excerpt import both_ends, excerpt
+from foreword.types import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MAX_SHOWN_COMMAND_CHARACTERS = 600
+_MAX_CHANGE_CHARACTERS = 800
+_MAX_INPUT_CHARACTERS = 300
+_MAX_LINES = 4_000
+_MAX_SHOWN_LINES = 4
+
+_SHELL_TOOL = re.compile(
+    r"(?:local_?)?(?:bash|shell|powershell|terminal)|exec_command|run_(?:shell|terminal)_command"
+)
+_CHANGING_TOOL = re.compile(
+    r"(?:multi|notebook)?edit|write|write_file|edit_file|create_file|(?:str_)?replace\w*|apply_patch|patch"
+)
+_READING_TOOL = re.compile(
+    r"(?:notebook|multi)?read|read_\w+|view\w*|open_file|grep|glob|ls|list\w*|find\w*"
+    r"|search_(?:file_content|files|code)|tool_?search|todo_?(?:write|read)|write_todos|update_plan"
+    r"|task_?(?:create|update|get|list|output|stop)|bash_?output|kill_?(?:shell|bash)|enter_?plan_?mode|skill|lsp"
+    r"|get_diagnostics|directory_tree|get_file_info"
+)
+_MEMORY_TOOL = re.compile(r".*foreword.*|(?:.*_)?(?:memory_\w+|\w+_memory|\w+_memories|context_build)")
+_OUTSIDE_TOOL = re.compile(
+    r".*(?:fetch|browse|navigate|playwright|puppeteer|crawl|scrape|web|http|url|github|gitlab|jira|slack|mail"
+    r"|notion|linear|confluence|discord|telegram|issue|pull_request|comment).*"
+)
+_DEFINES = re.compile(
+    r"^[ \t]*(?:(?:export|pub|public|async|static|default|abstract)[ \t]+)*+"
+    r"(?:def|class|fn|func|function|interface|struct|enum|trait|module|type)[ \t]+(\w+)"
+    r"|^#{1,3}[ \t]+(\S.{0,60})",
+    re.MULTILINE,
+)
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool's call and what came of it; `outcome` is empty when the agent did not say."""
+
+    tool: str
+    given: Mapping[str, Any]
+    output: str = ""
+    outcome: str = ""
+    folder: str = ""
+
+    @property
+    def went_wrong(self) -> bool:
+        """Whether the call is known to have failed."""
+        return self.outcome not in ("", "exit 0")
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """What is kept of a call: the text, where it comes from, and the file it is about."""
+
+    text: str
+    source: Source
+    file: str = ""
+
+
+def record_call(call: Call) -> CallRecord | None:
+    """What a call leaves worth keeping, or None."""
+    name = call.tool.lower()
+    last = name.rpartition("__")[2]
+    if not name or _MEMORY_TOOL.fullmatch(name) or _READING_TOOL.fullmatch(last):
+        return None
+    if _SHELL_TOOL.fullmatch(last):
+        return _record_command(call)
+    if _CHANGING_TOOL.fullmatch(last):
+        return _record_change(call)
+    return _record_answer(call)
+
+
+def _record_command(call: Call) -> CallRecord | None:
+    """The command, how it ended, and the lines of its output that tell something."""
+    command = command_of(call.given)
+    if not command or only_reads(command):
+        return None
+    lines = [f"$ {both_ends(command, _MAX_SHOWN_COMMAND_CHARACTERS)}", call.outcome, excerpt(call.output)]
+    host = web_host(command)
+    source = Source(host, "web") if host else Source(f"tool:{call.tool}", "tool")
+    return CallRecord("\n".join(filter(None, lines)), source)
+
+
+def _record_change(call: Call) -> CallRecord | None:
+    """Which file was changed, and a few lines of what went and came. A change that failed is no change."""
+    path = _changed_file(call)
+    if call.went_wrong or not path:
+        return None
+    before, after = _before_and_after(call.given)
+    old, new = _lines_with_text(before), _lines_with_text(after)
+    old_lines, new_lines = set(old), set(new)
+    removed = [line for line in old if line not in new_lines]
+    added = [line for line in new if line not in old_lines]
+    size = f"+{len(added)} −{len(removed)} lines" if old else f"{len(new)} lines"
+    defined = dict.fromkeys(code or heading.strip() for code, heading in _DEFINES.findall(after))
+    names = f": {', '.join([*defined][:8])}" if defined else ""
+    shown = [f"- {line.strip()[:160]}" for line in removed[:_MAX_SHOWN_LINES]]
+    shown += [f"+ {line.strip()[:160]}" for line in added[:_MAX_SHOWN_LINES]]
+    text = "\n".join([f"{'Edited' if old else 'Wrote'} {path} ({size}){names}", *shown])
+    return CallRecord(both_ends(text, _MAX_CHANGE_CHARACTERS), Source(f"tool:{call.tool}", "tool"), path)
+
+
+def _changed_file(call: Call) -> str:
+    """The file that was changed, as it is named inside the session's folder."""
+    path = _first_text(call.given, "file_path", "path", "notebook_path", "filename", "filePath")
+    path = path or next((new or plain for new, plain in _PATCHED.findall(_patch(call.given))), "")
+    path = " ".join(path.split())[:500]
+    return path.removeprefix(f"{call.folder.rstrip('/')}/") if call.folder else path
+
+
+def _before_and_after(given: Mapping[str, Any]) -> tuple[str, str]:
+    """What a change took away and what it put there, whichever way the tool says it."""
+    patch = _patch(given)
+    if patch:
+        lines = [line for line in patch.split("\n") if not line.startswith(("+++", "---"))]
+        gone = [line[1:] for line in lines if line.startswith("-")]
+        return "\n".join(gone), "\n".join(line[1:] for line in lines if line.startswith("+"))
+    edits = given.get("edits")
+    changes = [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [given]
+    new_names = ("new_string", "new_str", "new_source", "newString", "content", "file_text", "contents")
+    old = [_first_text(change, "old_string", "old_str", "old_source", "oldString") for change in changes]
+    new = [_first_text(change, *new_names) for change in changes]
+    return "\n".join(old), "\n".join(new)
+
+
+def _patch(given: Mapping[str, Any]) -> str:
+    text = _first_text(given, "patch", "input", "diff", "command")
+    return text if "*** Begin Patch" in text or "\n+++ " in f"\n{text}" else ""
+
+
+def _lines_with_text(text: str) -> list[str]:
+    return [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
+
+
+def _record_answer(call: Call) -> CallRecord | None:
+    """What the tool was given, in a line, and what it answered; what comes from outside is the web's."""
+    answer = excerpt(call.output)
+    if not answer:
+        return None
+    asked = both_ends(_input_line(call.given), _MAX_INPUT_CHARACTERS)
+    text = "\n".join(filter(None, [f"{call.tool} {asked}".rstrip(), call.outcome, answer]))
+    host = first_host(json.dumps(dict(call.given), ensure_ascii=False)[:20_000])
+    if host or _OUTSIDE_TOOL.fullmatch(call.tool.lower()):
+        return CallRecord(text, Source(host or _server(call.tool), "web"))
+    return CallRecord(text, Source(f"tool:{call.tool}", "tool"))
+
+
+def _server(tool: str) -> str:
+    """Where an answer without an address comes from: the server of a tool, or the web at large."""
+    parts = tool.split("__")
+    return parts[1].lower() if len(parts) > 2 and parts[1] else "web"
+
+
+def _input_line(given: Mapping[str, Any]) -> str:
+    """A tool's input as a reader would say it."""
+    plain = ((name, value) for name, value in given.items() if isinstance(value, str | int | float))
+    return " ".join("; ".join(f"{name}: {value}" for name, value in plain if value != "").split())
+
+
+def _first_text(given: Mapping[str, Any], *names: str) -> str:
+    """The first of these that is a text and says something."""
+    return next((text for name in names if isinstance(text := given.get(name), str) and text), "")
+
+
+# Shell commands ------------------------------------------------------------------------------------------
+
+_MAX_COMMAND_CHARACTERS = 2_000
+_URL = re.compile(r"https?://[^\s<>\"'`)\]}|;&]+", re.IGNORECASE)
+_LOCAL_HOST = re.compile(r"localhost|127\.[\d.]+|0\.0\.0\.0|::1|.*\.local(?:host)?")
+_GITHUB = re.compile(r"(?:^|[\s;&|(])gh\s+(?:issue|pr|api|release|gist|search|repo|run)\b")
+
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+_HARMLESS_REDIRECT = re.compile(r"\d?>&\d|[12&]?>>?\s*/dev/null")
+_SEPARATOR = re.compile(r"&&|\|\||[|;\n&]")
+_PREFIXES = re.compile(r"(?:\w+=\S*\s+|(?:sudo|time|command|nohup|xargs|timeout\s+\S+)\s+)*")
+_SIGNS_OF_CHANGE = (">", "`", "$(", " -delete", " -exec", " -i ")
+_READING_COMMAND = re.compile(
+    r"(?:cat|bat|less|more|head|tail|sed|awk|nl|wc|ls|ll|tree|find|fd|[ef]?grep|rg|ag|pwd|cd|pushd|popd|which|type"
+    r"|whereis|file|stat|du|df|echo|printf|sort|uniq|cut|tr|column|jq|yq|diff|cmp|ps|date|uname|whoami|id|env"
+    r"|printenv|history|man|basename|dirname|realpath|readlink|sleep|true|export|source|\.|test|\[|mkdir|touch"
+    r"|wait|set|xxd|od|foreword"
+    r"|git\s+(?:-\S+\s+\S+\s+)?(?:status|diff|log|show|blame|ls-files|grep|rev-parse|branch|remote|describe"
+    r"|reflog|shortlog|cat-file|config))(?:\s|$)"
+)
+_ASKS_FOR_HELP = re.compile(r"(?:^|\s)(?:--help|--version)(?:\s|$)")
+
+
+def command_of(given: Mapping[str, Any]) -> str:
+    """The command in a tool's input; of a list its words, of `bash -c …` what follows."""
+    command = given.get("command", given.get("cmd", ""))
+    if isinstance(command, list):
+        words = [str(word) for word in command]
+        return (words[-1] if len(words) == 3 and words[1].startswith("-") else " ".join(words)).strip()
+    return command.strip() if isinstance(command, str) else ""
+
+
+def only_reads(command: str) -> bool:
+    """Whether a command changes nothing and tells only what is there to be read again."""
+    if len(command) > _MAX_COMMAND_CHARACTERS or _URL.search(command):
+        return False
+    bare = _HARMLESS_REDIRECT.sub(" ", _QUOTED.sub("_", command))
+    if _ASKS_FOR_HELP.search(bare):
+        return True
+    if any(sign in bare for sign in _SIGNS_OF_CHANGE):
+        return False
+    steps = (_PREFIXES.sub("", step.strip(), count=1) for step in _SEPARATOR.split(bare))
+    return all(_READING_COMMAND.match(step) for step in steps if step)
+
+
+def web_host(command: str) -> str:
+    """The host on the web whose words a command brought in; empty when there is none."""
+    if _GITHUB.search(command):
+        return "github.com"
+    host = first_host(command)
+    return "" if _LOCAL_HOST.fullmatch(host) else host
+
+
+def first_host(text: str) -> str:
+    """The host of the first web address in a text."""
+    for match in _URL.finditer(text):
+        try:
+            host = urlsplit(match.group()).hostname
+        except ValueError:  # half an IPv6 address
+            continue
+        if host:
+            return host[:200]
+    return ""

@@ -1,0 +1,59 @@
+"""What every store must do, as tests that an engine runs in ten lines:
+
+    import pytest
+    from foreword.store.conformance import StoreConformance, views
+
+    class TestMyStore(StoreConformance):
+        @pytest.fixture(autouse=True)
+        def _place(self, tmp_path):
+            self.place = tmp_path
+
+        def open_store(self):
+            return MyStore(self.place, views)
+
+`open_store` opens the same data each time it is called within one test, and no data at the first call. An
+engine that takes limits for receipts and for what sessions were shown sets `receipt_days`, `receipt_bytes`
+and `shown_days` to what `open_store` gives it: the smaller, the faster. An engine that cannot answer some
+kinds of probes lists them: `unsupported = frozenset({TypoProbe})`; tests that need them are skipped.
+
+There is a module for each subject, and `StoreConformance` has the tests of all; `suite` has what they share.
+Nothing here needs pytest: a method is a rule, its name says which, and `teardown_method` closes the store.
+"""  # noqa: D400  (it ends in the example's colon)
+
+from foreword.store.conformance.batches import BatchTests
+from foreword.store.conformance.concurrency import ConcurrencyTests
+from foreword.store.conformance.deleting import DeletingTests
+from foreword.store.conformance.files import FileTests
+from foreword.store.conformance.filters import FilterTests
+from foreword.store.conformance.reading import ReadingTests
+from foreword.store.conformance.receipts import ReceiptTests
+from foreword.store.conformance.relations import RelationTests
+from foreword.store.conformance.searching import SearchingTests
+from foreword.store.conformance.shown import ShownTests
+from foreword.store.conformance.suite import views
+from foreword.store.conformance.texts import TextTests
+from foreword.store.conformance.vectors import VectorTests
+from foreword.store.conformance.workspaces import WorkspaceTests
+from foreword.store.conformance.writing import WritingTests
+
+
+class StoreConformance(
+    WritingTests,
+    ReadingTests,
+    FilterTests,
+    DeletingTests,
+    RelationTests,
+    SearchingTests,
+    TextTests,
+    VectorTests,
+    ReceiptTests,
+    ShownTests,
+    FileTests,
+    BatchTests,
+    WorkspaceTests,
+    ConcurrencyTests,
+):
+    """Every rule of the contract in `store.base`; subclass it and say how a store is opened."""
+
+
+__all__ = ["StoreConformance", "views"]

@@ -1,0 +1,313 @@
+"""One workspace's database: its connections, its transactions, and the erasing of what was deleted."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import random
+import re
+import threading
+import time
+from concurrent.futures import wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from foreword.errors import StorageError, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
+from foreword.log import get_logger
+from foreword.store import base, schema
+from foreword.store.indexes import update_outdated_names
+from foreword.store.operations import run_operations
+from foreword.store.transaction import Transaction
+from foreword.store.vectors import CodeFile, update_code_file
+from foreword.store.writer import Writer
+from foreword.types import VectorProbe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from foreword.types import Item, Views
+
+_log = get_logger("foreword.store")
+
+_CHECKPOINT_SECONDS = 0.1
+"""How many seconds a checkpoint waits for readers: one that hangs must not keep writers waiting."""
+
+_ERRORS_BY_NUMBER = {
+    errno.ENOSPC: StoreFull,
+    errno.EDQUOT: StoreFull,
+    errno.EFBIG: StoreFull,
+    errno.EROFS: StoreReadOnly,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long to wait for a lock, and how much to keep of receipts and of what sessions were shown."""
+
+    busy_seconds: float = 15.0
+    receipt_days: int = 30
+    receipt_bytes: int = 8_000_000
+    shown_days: int = 30
+
+
+@contextmanager
+def translate_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's and the system's errors into ours, each with what to do about it."""
+    try:
+        yield
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise StoreDamaged(
+            f"{path} is damaged ({error}); run: foreword doctor --repair, "
+            "or move the file away and import a backup"
+        ) from error
+    except apsw.FullError as error:
+        raise StoreFull(
+            f"no space left for {path}; free some and try again, nothing acknowledged is lost"
+        ) from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError, PermissionError) as error:
+        raise StoreReadOnly(
+            f"cannot write {path} ({error}); check its permissions or set FOREWORD_HOME to another folder"
+        ) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(f"another process keeps {path} locked; try again") from error
+    except OSError as error:
+        kind = _ERRORS_BY_NUMBER.get(error.errno or 0, StorageError)
+        raise kind(f"cannot use {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise StoreDamaged(
+            f"{path} is damaged: a text in it is not text ({error}); restore a backup"
+        ) from error
+    except apsw.Error as error:
+        raise StorageError(f"the database {path} refused: {error}") from error
+
+
+class WorkspaceDatabase:
+    """The database of one workspace."""
+
+    def __init__(self, path: Path, workspace: str, views: Callable[[Item], Views], limits: Limits) -> None:
+        self.path = path
+        self.workspace = workspace
+        self.views = views
+        self.limits = limits
+        self._readers: list[apsw.Connection] = []
+        self._code_files: dict[tuple[str, str, int], CodeFile] = {}
+        self._has_deleted = self._wants_vacuum = False
+        self._posted_shown: dict[str, Future[Any]] = {}
+        self._posted_shown_lock = threading.Lock()
+        db = self._connect()
+        schema.migrate(db, workspace, datetime.now(UTC).isoformat())
+        owner = db.execute("SELECT value FROM facts WHERE key = 'workspace'").get
+        if owner != workspace:
+            raise StorageError(f"{path} belongs to the workspace {owner!r}, not {workspace!r}")
+        update_outdated_names(Transaction(self, db))
+        self._erase_deleted(db)
+        self._writer = Writer(db, self._erase_deleted)
+
+    @staticmethod
+    def workspace_of(path: Path, limits: Limits) -> str | None:
+        """Which workspace a database is of; None when it holds nothing, or is only just being made."""
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            db.set_busy_handler(_LockWait(limits.busy_seconds))
+            if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'facts'").fetchall():
+                return None
+            owner: str | None = db.execute(
+                "SELECT value FROM facts WHERE key = 'workspace' "
+                "AND (EXISTS(SELECT 1 FROM items) OR EXISTS(SELECT 1 FROM receipts))"
+            ).get
+            return owner
+        finally:
+            db.close()
+
+    def batch(self, ops: list[base.Operation[Any]]) -> list[Any]:
+        """Carry out operations in one transaction, or, when none writes, in one snapshot."""
+        if any(isinstance(op, base.Write | base.Check) for op in ops):  # full-text engines check by an INSERT
+            results: list[Any] = self._submit(ops).result()
+            return results
+        for op in ops:
+            if isinstance(op, base.Search):
+                self._update_code_files(op)
+            elif isinstance(op, base.GetReceipt):
+                self._submit([]).result()  # a receipt may have been posted and be on its way
+            elif isinstance(op, base.GetShown):
+                self._await_shown(op.session)
+        with self._snapshot() as tx:
+            return run_operations(tx, ops)
+
+    def post(self, op: base.Write[Any]) -> None:
+        """Queue a write that nobody waits for; a failure is logged."""
+        done = self._submit([op], can_wait=True)
+        done.add_done_callback(_log_failure)
+        if isinstance(op, base.MarkShown | base.ClearShown):
+            with self._posted_shown_lock:
+                unfinished = {key: write for key, write in self._posted_shown.items() if not write.done()}
+                self._posted_shown = unfinished | {op.session: done}
+
+    def close(self) -> None:
+        """Finish the queue, overwrite what was deleted here, and release files and connections."""
+        if self._has_deleted:
+            self._writer.submit(self._request_vacuum).add_done_callback(_log_failure)
+        self._writer.close()
+        for db in self._readers:
+            db.close()
+        for file in self._code_files.values():
+            file.close()
+
+    def code_file(self, space: str, digest: str, dimensions: int) -> CodeFile:
+        """The code file of one space and one encoder."""
+        key = (space, digest, dimensions)
+        if key not in self._code_files:
+            suffix = hashlib.blake2b(f"{space}\0{digest}".encode(), digest_size=8).hexdigest()
+            name = f"{re.sub('[^a-z0-9]+', '-', space.lower())[:40]}-{suffix}.codes"
+            self._code_files[key] = CodeFile(self.path.with_name(name), dimensions)
+        return self._code_files[key]
+
+    def _submit(self, ops: list[base.Operation[Any]], *, can_wait: bool = False) -> Future[Any]:
+        if any(isinstance(op, base.Delete) for op in ops):
+            self._has_deleted = True
+
+        def work(db: apsw.Connection) -> list[Any]:
+            if any(isinstance(op, base.Check | base.Repair) for op in ops):
+                self._request_vacuum(db)  # whoever checks wants to see nothing left
+            return run_operations(Transaction(self, db), ops)
+
+        return self._writer.submit(work, can_wait=can_wait)
+
+    def _await_shown(self, session: str) -> None:
+        """Wait until what was posted about a session's context is written, and for nothing else."""
+        with self._posted_shown_lock:
+            done = self._posted_shown.get(session)
+        if done is not None:
+            wait([done])
+
+    def _update_code_files(self, op: base.Search) -> None:
+        """Bring code files up to date before the snapshot is taken: what was deleted must not come back."""
+        if op.expires is not None and time.monotonic() > op.expires:
+            return
+        for probe in op.probes:
+            if isinstance(probe, VectorProbe):
+                try:
+                    with self._connection() as db:
+                        update_code_file(Transaction(self, db), probe.space, probe.digest)
+                except (OSError, StoreDamaged) as error:  # the search reads what the file lacks from the rows
+                    _log.warning("a vector file is behind", path=str(self.path), error=str(error))
+
+    def _request_vacuum(self, _: apsw.Connection) -> None:
+        """Have the database rewritten after this commit, if something was deleted from it."""
+        self._wants_vacuum = True
+
+    def _erase_deleted(self, db: apsw.Connection) -> None:
+        """Overwrite the traces of deleted items; what cannot be done now is done at the next write.
+
+        The fact 'unswept' says that pages of the database may still have deleted text, and the table `erased`
+        which items are still in code files.
+        """
+        vacuum, self._wants_vacuum = self._wants_vacuum, False
+        try:
+            erased = [number for (number,) in db.execute("SELECT no FROM erased")]
+            if not erased and not vacuum:
+                return
+            unswept = db.execute("SELECT value FROM facts WHERE key = 'unswept'").get
+            if erased:
+                for file in CodeFile.in_folder(self.path.parent):
+                    file.erase(erased)
+            if erased and unswept is not None:  # backups still have what was deleted
+                for backup in schema.list_backups(self.path):
+                    backup.unlink(missing_ok=True)
+            if vacuum and unswept is not None:
+                db.execute("VACUUM")
+            # What a file's new content merely replaced may stay in the log until its next checkpoint.
+            if unswept is None or self._checkpoint(db):
+                # Only these: another process may have deleted more since, and has yet to erase it.
+                done = "DELETE FROM erased WHERE no IN (SELECT value FROM json_each(?))"
+                db.execute(done, (json.dumps(erased),))
+                if vacuum:
+                    db.execute("DELETE FROM facts WHERE key = 'unswept' AND value = ?", (unswept,))
+        except (OSError, apsw.Error) as error:
+            _log.warning("erasing is unfinished", path=str(self.path), error=str(error))
+
+    def _checkpoint(self, db: apsw.Connection) -> bool:
+        """Move the log into the database and empty it; False while someone still reads what is in it."""
+        db.set_busy_handler(_LockWait(_CHECKPOINT_SECONDS))
+        try:
+            busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
+        finally:
+            db.set_busy_handler(_LockWait(self.limits.busy_seconds))
+        return not busy
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Transaction]:
+        """A transaction that reads one snapshot."""
+        with self._connection() as db:
+            db.execute("BEGIN")
+            try:
+                yield Transaction(self, db)
+            finally:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+
+    @contextmanager
+    def _connection(self) -> Iterator[apsw.Connection]:
+        """A connection that nobody else uses meanwhile; list operations are atomic, so no lock is needed."""
+        try:
+            db = self._readers.pop()
+        except IndexError:
+            db = self._connect()
+        try:
+            yield db
+        finally:
+            self._readers.append(db)
+
+    def _connect(self) -> apsw.Connection:
+        db = apsw.Connection(str(self.path), statementcachesize=200)
+        db.set_busy_handler(_LockWait(self.limits.busy_seconds))
+        _switch_to_wal(db, _LockWait(self.limits.busy_seconds))
+        for pragma in (
+            "synchronous = FULL",  # a commit is on the disk when it returns
+            "secure_delete = ON",  # what is deleted is overwritten
+            "journal_size_limit = 16000000",
+            "cache_size = -32000",
+            "temp_store = MEMORY",
+        ):
+            db.execute(f"PRAGMA {pragma}")
+        return db
+
+
+class _LockWait:
+    """Wait for a lock in short uneven steps: SQLite's own waiting grows long and is unfair to latecomers."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._since = 0.0
+
+    def __call__(self, tries: int) -> bool:
+        if tries == 0:
+            self._since = time.monotonic()
+        time.sleep(random.uniform(0.0005, 0.004))  # noqa: S311  (jitter, not a secret)
+        return time.monotonic() - self._since < self._seconds
+
+
+def _switch_to_wal(db: apsw.Connection, lock_wait: _LockWait) -> None:
+    """Have the database keep a write-ahead log. SQLite does not wait for the lock this needs, so we do."""
+    tries = 0
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except apsw.BusyError:
+            if not lock_wait(tries):
+                raise
+            tries += 1
+        else:
+            return
+
+
+def _log_failure(done: Future[Any]) -> None:
+    if error := done.exception():
+        _log.warning("a posted write failed", error=str(error))

@@ -1,0 +1,185 @@
+"""Deleting items so that nothing is left of them, and replacing what a file contained.
+
+With an item goes what is derived from it and what repeats its words. An item whose metadata has
+`derived_from` was made from others: it names their sources there, and the items whose words it repeats under
+`turns`.
+
+Replacing what a file contained is not deleting: rows and indexes are right when it returns, but the database
+is not rewritten to overwrite every trace. The next `Delete` does that for these traces too.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from foreword.store import indexes
+from foreword.store.base import FileState, Stored, StoredFile
+from foreword.store.rows import IN_LIST, add_hash, filter_clause, metadata_to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.store.base import Delete, DropFiles, ListFiles, PutFile
+    from foreword.store.transaction import Transaction
+    from foreword.types import Filters, Item
+
+_IS_DERIVED = """instr(i.metadata, '"derived_from"') > 0"""
+"""Worded as in the index `items_derived`, so that SQLite uses that index."""
+
+_FROM_SOURCE = (
+    f"{_IS_DERIVED} AND EXISTS(SELECT 1 FROM json_each(i.metadata, '$.derived_from') WHERE value = ?)"
+)
+_FROM_ITEMS = (
+    f"{_IS_DERIVED} AND EXISTS"
+    f"(SELECT 1 FROM json_each(i.metadata, '$.turns') AS turn WHERE turn.value {IN_LIST})"
+)
+
+
+def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
+    """Delete what `Delete` names, and what was made from it; return the ids that are gone."""
+    clauses: list[tuple[str, list[object]]] = [(f"i.id {IN_LIST}", [json.dumps(op.ids)])]
+    if op.filters is not None:
+        clauses = _clauses_of(op.filters)
+    gone: list[str] = []
+    paths: set[str] = set()
+    while clauses:
+        found: list[str] = []
+        for clause, values in clauses:
+            ids, their_paths = _remove_items(tx, clause, values)
+            found += ids
+            paths |= their_paths
+        clauses = [(_FROM_ITEMS, [json.dumps(found)])] if found else []
+        gone += found
+    _clear_successors(tx, gone)
+    tx.execute(
+        f"DELETE FROM files WHERE path {IN_LIST} AND path NOT IN (SELECT path FROM file_items)",
+        json.dumps(list(paths)),
+    )
+    if gone:
+        # A view repeats words, and nobody knows of which items.
+        tx.execute(
+            """UPDATE receipts SET body = json_remove(body, '$.view') WHERE instr(body, '"view":{') > 0"""
+        )
+    if gone or tx.value("SELECT 1 FROM facts WHERE key = 'replaced'"):
+        # SQLite overwrites what is deleted where it stands, but not where it stood before a page was split:
+        # the database has to be rewritten, at the next check or when it is closed.
+        tx.execute("INSERT OR REPLACE INTO facts VALUES('unswept', ?)", secrets.token_hex(8))
+        tx.execute("DELETE FROM facts WHERE key = 'replaced'")
+    if op.filters is not None and op.filters.session is not None:
+        tx.execute("DELETE FROM receipts WHERE session = ?", op.filters.session)
+        tx.execute("DELETE FROM told WHERE session = ?", op.filters.session)
+    return tuple(gone)
+
+
+def _clauses_of(filters: Filters) -> list[tuple[str, list[object]]]:
+    """The filters as SQL; if they name a source, also what was made from it."""
+    clauses = [filter_clause(filters)]
+    if filters.source is not None:
+        rest, values = filter_clause(replace(filters, source=None))
+        clauses.append((f"{rest} AND {_FROM_SOURCE}", [*values, filters.source]))
+    return clauses
+
+
+def _remove_items(tx: Transaction, clause: str, values: Sequence[object]) -> tuple[list[str], set[str]]:
+    """Take items out of every table; return their ids and the paths of the files they were made from."""
+    items = tx.numbered_items(f"WHERE {clause}", *values)
+    paths: set[str] = set()
+    for number, item in items:
+        indexes.remove_item(tx, number, item)
+        tx.execute("DELETE FROM relations WHERE from_no = ?1 OR to_no = ?1", number)
+        tx.execute("DELETE FROM vectors WHERE no = ?", number)
+        tx.execute("DELETE FROM told WHERE no = ?", number)
+        links = tx.execute("DELETE FROM file_items WHERE no = ? RETURNING path", number)
+        paths.update(path for (path,) in links)
+        tx.execute("DELETE FROM items WHERE no = ?", number)
+        tx.execute("INSERT INTO erased VALUES(?)", number)
+    return [item.id for _, item in items], paths
+
+
+def _clear_successors(tx: Transaction, gone: list[str]) -> None:
+    """Nothing is superseded any more by items that are gone."""
+    tx.execute(f"UPDATE items SET superseded_by = NULL WHERE superseded_by {IN_LIST}", json.dumps(gone))
+
+
+# Files
+
+
+def list_files(tx: Transaction, _: ListFiles) -> dict[str, FileState]:
+    """The state of every file, with the number of its items."""
+    rows = tx.execute(
+        "SELECT f.path, f.size, f.mtime_ns, f.hash, count(l.no) "
+        "FROM files f LEFT JOIN file_items l USING(path) GROUP BY f.path"
+    )
+    return {row[0]: FileState(*row) for row in rows}
+
+
+def put_file(tx: Transaction, op: PutFile) -> StoredFile:
+    """Store what a file contains now; what it contains no more goes first, which frees its ids."""
+    path = op.state.path
+    outdated = _outdated_numbers(tx, op)
+    if outdated:
+        tx.unindexed.flush()  # what is not in the indexes yet cannot be taken out of them
+    gone = _unlink_items(tx, (path,), outdated)
+    stored = tuple(
+        one if one.new else _update_metadata(tx, one, item)
+        for item, one in zip(op.items, tx.put(op.items, op.views), strict=True)
+    )
+    ids = json.dumps([one.item.id for one in stored])
+    tx.execute(f"INSERT OR IGNORE INTO file_items SELECT ?, no FROM items WHERE id {IN_LIST}", path, ids)
+    state = (path, op.state.size, op.state.mtime_ns, op.state.hash)
+    tx.execute("INSERT OR REPLACE INTO files VALUES(?, ?, ?, ?)", *state)
+    return StoredFile(stored, gone)
+
+
+def drop_files(tx: Transaction, op: DropFiles) -> tuple[str, ...]:
+    """Forget files and delete the items that belong to no other file; return the ids of these."""
+    gone = _unlink_items(tx, op.paths, _numbers_in_files(tx, op.paths))
+    tx.execute(f"DELETE FROM files WHERE path {IN_LIST}", json.dumps(op.paths))
+    return gone
+
+
+def _numbers_in_files(
+    tx: Transaction, paths: tuple[str, ...], clause: str = "TRUE", *values: str
+) -> list[int]:
+    """The numbers of those items of files that pass a clause."""
+    rows = tx.execute(
+        f"SELECT l.no FROM file_items l JOIN items i USING(no) WHERE l.path {IN_LIST} AND {clause}",
+        *(json.dumps(paths), *values),
+    )
+    return [number for (number,) in rows]
+
+
+def _outdated_numbers(tx: Transaction, op: PutFile) -> list[int]:
+    """The numbers of the items that a file contained and contains no more."""
+    paths = (op.state.path,)
+    if op.more:
+        return _numbers_in_files(tx, paths, f"i.id {IN_LIST}", json.dumps(op.less))
+    if not tx.value("SELECT 1 FROM file_items WHERE path = ?", *paths):
+        return []  # a new file: its items are hashed once, when they are put
+    hashes = [add_hash(tx.workspace, item).hash for item in op.items]
+    return _numbers_in_files(tx, paths, f"i.hash NOT {IN_LIST}", json.dumps(hashes))
+
+
+def _unlink_items(tx: Transaction, paths: tuple[str, ...], numbers: list[int]) -> tuple[str, ...]:
+    """Unlink items from files and remove those that belong to no other file; return the ids of these."""
+    if not numbers:
+        return ()
+    links = (json.dumps(paths), json.dumps(numbers))
+    tx.execute(f"DELETE FROM file_items WHERE path {IN_LIST} AND no {IN_LIST}", *links)
+    unlinked = f"i.no {IN_LIST} AND NOT EXISTS(SELECT 1 FROM file_items l WHERE l.no = i.no)"
+    gone, _ = _remove_items(tx, unlinked, links[1:])
+    if gone:
+        _clear_successors(tx, gone)
+        tx.execute("INSERT OR REPLACE INTO facts VALUES('replaced', '')")
+    return tuple(gone)
+
+
+def _update_metadata(tx: Transaction, one: Stored, item: Item) -> Stored:
+    """An item that was there already, with its new metadata: its lines may have moved."""
+    if dict(one.item.metadata) == dict(item.metadata):
+        return one
+    tx.execute("UPDATE items SET metadata = ? WHERE id = ?", metadata_to_json(item.metadata), one.item.id)
+    return Stored(replace(one.item, metadata=item.metadata), new=False)
