@@ -4,23 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from foreword.config import load
+from foreword.config import load_settings
 from foreword.errors import ValidationError
 
 
 def test_the_environment_wins_over_the_file_and_the_file_over_the_defaults(tmp_path):
     (tmp_path / "config.toml").write_text('template = "detailed"\ntoken_budget = 500\n')
-    settings = load({"FOREWORD_HOME": str(tmp_path), "FOREWORD_TOKEN_BUDGET": "900"})
+    settings = load_settings({"FOREWORD_HOME": str(tmp_path), "FOREWORD_TOKEN_BUDGET": "900"})
     assert (settings.template, settings.token_budget, settings.tokenizer) == ("detailed", 900, "o200k")
     assert settings.workspaces == tmp_path / "workspaces"
 
 
 def test_without_a_home_data_lives_in_the_platforms_folder():
-    assert load({}).home.name == "foreword"
+    assert load_settings({}).home.name == "foreword"
 
 
 def test_a_home_may_begin_with_a_tilde():
-    assert load({"FOREWORD_HOME": "~/memories"}).home == Path.home() / "memories"
+    assert load_settings({"FOREWORD_HOME": "~/memories"}).home == Path.home() / "memories"
 
 
 @pytest.mark.parametrize(
@@ -36,15 +36,15 @@ def test_a_home_may_begin_with_a_tilde():
 def test_a_wrong_file_is_one_clear_error(tmp_path, text, message):
     (tmp_path / "config.toml").write_text(text)
     with pytest.raises(ValidationError, match=message):
-        load({"FOREWORD_HOME": str(tmp_path)})
+        load_settings({"FOREWORD_HOME": str(tmp_path)})
 
 
 def test_a_wrong_variable_is_one_clear_error(tmp_path):
     with pytest.raises(ValidationError, match="unknown setting 'colour' in the environment"):
-        load({"FOREWORD_HOME": str(tmp_path), "FOREWORD_COLOUR": "red"})
+        load_settings({"FOREWORD_HOME": str(tmp_path), "FOREWORD_COLOUR": "red"})
 
 
 def test_a_file_that_cannot_be_read_is_one_clear_error(tmp_path):
     (tmp_path / "config.toml").mkdir()
     with pytest.raises(ValidationError, match="cannot read"):
-        load({"FOREWORD_HOME": str(tmp_path)})
+        load_settings({"FOREWORD_HOME": str(tmp_path)})

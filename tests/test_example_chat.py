@@ -65,7 +65,8 @@ def endpoint(answer, status=200):
             yield f"http://127.0.0.1:{server.server_port}/v1", asked
         finally:
             server.shutdown()
-            thread.join()
+            thread.join(60)
+            assert not thread.is_alive(), "the server did not end"
 
 
 class TestWithoutAModel:

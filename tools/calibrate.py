@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
     from foreword.engine.context_engine import ContextEngine
     from foreword_measure.quality.labelled import LabelledSet
-    from foreword_measure.quality.runs import Stock
+    from foreword_measure.quality.runs import StoredScope
 
     Point = tuple[str, list[float], bool]
 
-_ASKED = 150
+_MAX_QUESTIONS = 150
 _TOP = 10
-_UNREAD = -11.0
+_UNREAD_SCORE = -11.0
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def main() -> None:
     points: dict[str, list[tuple[list[float], bool]]] = defaultdict(list)
     folders = [one for one in sorted(asked.data.iterdir()) if (one / "qrels.tsv").is_file()]
     for folder in folders:
-        for kind, signs, relevant in _points(labelled.read(folder), asked.home, asked.lane):
+        for kind, signs, relevant in _read_points(labelled.read_set(folder), asked.home, asked.lane):
             points[kind].append((signs, relevant))
         print(folder.name, "asked", flush=True)  # noqa: T201
     for kind, seen in sorted(points.items()):
@@ -78,27 +78,34 @@ def fit(signs: np.ndarray, relevant: np.ndarray) -> tuple[np.ndarray, float]:
     return weights, float(sum(gaps))
 
 
-def _points(given: LabelledSet, home: Path, lane: str) -> Iterator[Point]:
+def _read_points(given: LabelledSet, home: Path, lane: str) -> Iterator[Point]:
     chance = random.Random(7)  # noqa: S311  (a sample, not a secret)
     inside = home / given.name
-    stocks = runs.keep(given, inside, lambda *_: None)
+    stocks = runs.store_set(given, inside, lambda *_: None)
     with runs.engine_in(inside) as engine:
-        runs.embed(engine, stocks, lambda *_: None)
-        for question in chance.sample(given.questions, min(_ASKED, len(given.questions))):
+        runs.make_vectors(engine, stocks, lambda *_: None)
+        for question in chance.sample(given.questions, min(_MAX_QUESTIONS, len(given.questions))):
             gains = stocks[question.scope].gains(question)
-            yield from _asked(engine, question.text, question.scope, stocks, gains, lane)
-            strange = [scope for scope in stocks if scope != question.scope]
-            if strange:
-                yield from _asked(engine, question.text, chance.choice(strange), stocks, {}, lane)
+            yield from _points_of_question(engine, question.text, question.scope, stocks, gains, lane)
+            foreign = [scope for scope in stocks if scope != question.scope]
+            if foreign:
+                yield from _points_of_question(
+                    engine, question.text, chance.choice(foreign), stocks, {}, lane
+                )
 
 
-def _asked(
-    engine: ContextEngine, text: str, scope: str, stocks: dict[str, Stock], gains: dict[str, float], lane: str
+def _points_of_question(
+    engine: ContextEngine,
+    text: str,
+    scope: str,
+    stocks: dict[str, StoredScope],
+    gains: dict[str, float],
+    lane: str,
 ) -> Iterator[Point]:
     draft = engine.draft(text, scope, SearchOptions(limit=_TOP, lane=lane), "search", 0)
     draft = pipeline.run(draft, pipeline.SEARCH)
     for result in draft.results:
-        holders = stocks[scope].holders.get(result.memory.id, ())
+        holders = stocks[scope].documents_of_item.get(result.memory.id, ())
         relevant = any(gains.get(holder, 0) > 0 for holder in holders)
         blend, opinion = BLENDS.get(result.memory.kind, OTHER), OPINIONS.get(result.memory.kind)
         signs = [
@@ -106,7 +113,7 @@ def _asked(
             *known_shares(draft.found, blend),
         ]
         if lane == "full" and opinion:
-            signs = [result.scores["blend"] + opinion.weight * result.scores.get("rerank", _UNREAD)]
+            signs = [result.scores["blend"] + opinion.weight * result.scores.get("rerank", _UNREAD_SCORE)]
         yield result.memory.kind, signs, relevant
 
 

@@ -3,12 +3,13 @@
     python tools/fit_gap.py [--check]
 
 Reads tools/gap_messages.jsonl (text, gap, writer) and, as talk that asks nothing, what the people of the
-sample project say without a question mark. Writes src/foreword/recall/gaps/weights.json: the worth of every
-trait by logistic regression; then, beside a weight that never saw the message, the worth of the directions of
-the bundled encoder's vectors. Prints how far to trust it: each writer judged by a judge that read the others
-only. So are the thresholds found, since strangers will be judged: they are the lowest at which 96 of 100 that
-are found do ask, of the messages of the first two writers, as the others wrote what is hard to tell, more
-often than it comes in life. With --check nothing is written. Needs `pip install '.[learn]'`.
+sample project say without a question mark. Writes src/foreword/recall/gaps/weights.json: the weight of every
+trait by logistic regression; then, beside a weight that never saw the message, the weights of the directions
+of the bundled encoder's vectors. Prints how far to trust it: each writer judged by a judge that read only the
+others. The thresholds are found in the same way, since unknown writers will be judged: they are the lowest at
+which 96 of 100 that are found do ask, among the messages of the first two writers, because the others wrote
+what is hard to tell, more often than it comes in life. With --check nothing is written.
+Needs `pip install '.[learn]'`.
 """
 
 from __future__ import annotations
@@ -24,28 +25,28 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from foreword.edges.cli.sample import sample_lines
+from foreword.edges.cli.demo import sample_lines
 from foreword.recall.gaps.listener import UNDECIDED, WEIGHTS, Weights, meant_weight, voice, weighed
 from foreword.recall.gaps.traits import traits
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 
 _MESSAGES = Path(__file__).with_name("gap_messages.jsonl")
-_INTO = Path(__file__).parent.parent / "src" / "foreword" / "recall" / "gaps" / WEIGHTS
-_SEEN_IN, _KEPT = 3, 5000
-"""A trait must be seen in so many messages; so many traits are kept, those of the greatest worth."""
-_SCALE, _MEANT_SCALE, _LOOSE = 3.0, 3.0, 0.5
-_PRECISION, _DRAWINGS = 0.96, 500
-"""A little more than is aimed at: messages by unknown hands are judged a little worse."""
-_LIFELIKE = ("first", "second")
-_CALM = "sample"
+_OUTPUT = Path(__file__).parent.parent / "src" / "foreword" / "recall" / "gaps" / WEIGHTS
+_MIN_MESSAGES, _MAX_TRAITS = 3, 5000
+"""In how many messages a trait must be at least, and how many traits are kept at most."""
+_SCALE, _MEANT_SCALE, _MEANING_REGULARISATION = 3.0, 3.0, 0.5
+_MIN_PRECISION, _RESAMPLES = 0.96, 500
+"""A little more than the target, because messages by unknown writers are judged a little worse."""
+_LIFELIKE_WRITERS = ("first", "second")
+_SAMPLE_WRITER = "sample"
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """A message: its sentences, its traits, its vector, whether it asks, and who wrote it."""
 
-    said: tuple[str, ...]
+    sentences: tuple[str, ...]
     traits: frozenset[str]
     vector: np.ndarray
     gap: bool
@@ -53,26 +54,28 @@ class Example:
 
 
 def main() -> None:
-    """Read, teach, say how good it is, write."""
+    """Read the examples, fit the weights, print how good they are, write them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
     asked = parser.parse_args()
-    examples = read(_MESSAGES)
+    examples = read_examples(_MESSAGES)
     for writer in sorted({one.writer for one in examples}):
         others = [one for one in examples if one.writer != writer]
-        _say_how_good(writer, [one for one in examples if one.writer == writer], taught(others))
-    known = taught(examples)
-    _say(f"thresholds: {known.least:.2f} by traits, {known.least_meant:.2f} with the encoder")
+        _print_quality(writer, [one for one in examples if one.writer == writer], fit_weights(others))
+    known = fit_weights(examples)
+    _print(f"thresholds: {known.least:.2f} by traits, {known.least_meant:.2f} with the encoder")
     if not asked.check:
-        _INTO.write_text(json.dumps(asdict(known), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
-        _say(f"{len(known.traits)} traits, {_INTO.stat().st_size:,} bytes in {_INTO.name}")
+        _OUTPUT.write_text(json.dumps(asdict(known), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+        _print(f"{len(known.traits)} traits, {_OUTPUT.stat().st_size:,} bytes in {_OUTPUT.name}")
 
 
-def read(path: Path) -> list[Example]:
+def read_examples(path: Path) -> list[Example]:
     """The examples of a file, each with its vector."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    calm = [line for line in map(json.loads, sample_lines()) if line.get("kind") == "turn"]
-    rows += [{**line, "gap": False, "writer": _CALM} for line in calm if "?" not in line["text"]]
+    sample_turns = [line for line in map(json.loads, sample_lines()) if line.get("kind") == "turn"]
+    rows += [
+        {**line, "gap": False, "writer": _SAMPLE_WRITER} for line in sample_turns if "?" not in line["text"]
+    ]
     said = [voice(row["text"]) for row in rows]
     vectors = np.array(BundledEmbeddingProvider().embed_batch([" ".join(one) for one in said]))
     return [
@@ -81,20 +84,20 @@ def read(path: Path) -> list[Example]:
     ]
 
 
-def taught(examples: list[Example]) -> Weights:
+def fit_weights(examples: list[Example]) -> Weights:
     """The weights that a set of examples teaches."""
     gaps = np.array([one.gap for one in examples])
-    worth, start = _by_traits(examples)
+    worth, start = _fit_traits(examples)
     unseen, unseen_meant = np.zeros(len(examples)), np.zeros(len(examples))
-    for learn, judge in _by_writer(examples):
-        part, begin = _by_traits([examples[at] for at in learn])
+    for learn, judge in _split_by_writer(examples):
+        part, begin = _fit_traits([examples[at] for at in learn])
         unseen[judge] = [weighed(part, begin, examples[at].traits) for at in judge]
-    for learn, judge in _by_writer(examples):
-        both = _by_meaning([examples[at] for at in learn], unseen[learn])
+    for learn, judge in _split_by_writer(examples):
+        both = _fit_meaning([examples[at] for at in learn], unseen[learn])
         unseen_meant[judge] = [meant_weight(both, unseen[at], examples[at].vector) for at in judge]
-    known = _by_meaning(examples, unseen)
-    mixed = np.where(_undecided(unseen), unseen_meant, unseen)
-    lifelike = np.array([one.writer in _LIFELIKE for one in examples])
+    known = _fit_meaning(examples, unseen)
+    mixed = np.where(_is_undecided(unseen), unseen_meant, unseen)
+    lifelike = np.array([one.writer in _LIFELIKE_WRITERS for one in examples])
     return Weights(
         start=round(start, 3),
         traits={trait: round(value, 2) for trait, value in sorted(worth.items())},
@@ -107,12 +110,12 @@ def taught(examples: list[Example]) -> Weights:
     )
 
 
-def _by_traits(examples: list[Example]) -> tuple[dict[str, float], float]:
+def _fit_traits(examples: list[Example]) -> tuple[dict[str, float], float]:
     """What each trait is worth; those of least worth are left out, and the others weighed again."""
     counted = Counter(trait for one in examples for trait in one.traits)
-    names = sorted(trait for trait, count in counted.items() if count >= _SEEN_IN)
+    names = sorted(trait for trait, count in counted.items() if count >= _MIN_MESSAGES)
     fitted = _fit(_matrix(examples, names), examples)
-    best = np.argsort(-np.abs(fitted.coef_[0]), kind="stable")[:_KEPT]
+    best = np.argsort(-np.abs(fitted.coef_[0]), kind="stable")[:_MAX_TRAITS]
     names = sorted(names[at] for at in best)
     fitted = _fit(_matrix(examples, names), examples)
     return dict(zip(names, (fitted.coef_[0] * _SCALE).tolist(), strict=True)), float(fitted.intercept_[0])
@@ -127,9 +130,9 @@ def _matrix(examples: list[Example], names: list[str]) -> csr_matrix:
     return csr_matrix((values, [at for row in rows for at in row], ends), shape=(len(rows), len(names)))
 
 
-def _by_meaning(examples: list[Example], unseen: np.ndarray) -> Weights:
+def _fit_meaning(examples: list[Example], unseen: np.ndarray) -> Weights:
     vectors = np.array([one.vector for one in examples]) * _MEANT_SCALE
-    fitted = _fit(np.c_[unseen, vectors], examples, _LOOSE)
+    fitted = _fit(np.c_[unseen, vectors], examples, _MEANING_REGULARISATION)
     share, *vector = fitted.coef_[0]
     rounded = [round(float(value) * _MEANT_SCALE, 3) for value in vector]
     return Weights(0, {}, 0, "", round(float(fitted.intercept_[0]), 3), round(float(share), 3), rounded, 0)
@@ -139,7 +142,7 @@ def _fit(inputs: csr_matrix | np.ndarray, examples: list[Example], loose: float 
     return LogisticRegression(C=loose, max_iter=4000).fit(inputs, [one.gap for one in examples])
 
 
-def _by_writer(examples: list[Example]) -> list[tuple[np.ndarray, np.ndarray]]:
+def _split_by_writer(examples: list[Example]) -> list[tuple[np.ndarray, np.ndarray]]:
     """For every writer, where the messages of the others are, and where the writer's own."""
     writers = np.array([one.writer for one in examples])
     return [(np.flatnonzero(writers != one), np.flatnonzero(writers == one)) for one in np.unique(writers)]
@@ -148,34 +151,34 @@ def _by_writer(examples: list[Example]) -> list[tuple[np.ndarray, np.ndarray]]:
 def _threshold(held: np.ndarray, gaps: np.ndarray) -> float:
     """The lowest at which as many as wanted of those found do ask; the median over many drawings."""
     draw = np.random.default_rng(0)
-    drawn = (draw.integers(len(gaps), size=len(gaps)) for _ in range(_DRAWINGS))
-    return round(float(np.median([_lowest(held[chosen], gaps[chosen]) for chosen in drawn])), 3)
+    drawn = (draw.integers(len(gaps), size=len(gaps)) for _ in range(_RESAMPLES))
+    return round(float(np.median([_lowest_threshold(held[chosen], gaps[chosen]) for chosen in drawn])), 3)
 
 
-def _lowest(held: np.ndarray, gaps: np.ndarray) -> float:
+def _lowest_threshold(held: np.ndarray, gaps: np.ndarray) -> float:
     order = np.argsort(-held)
     precise = np.cumsum(gaps[order]) / np.arange(1, len(gaps) + 1)
-    return float(held[order][np.flatnonzero(precise >= _PRECISION)[-1]])
+    return float(held[order][np.flatnonzero(precise >= _MIN_PRECISION)[-1]])
 
 
-def _undecided(weight: np.ndarray) -> np.ndarray:
+def _is_undecided(weight: np.ndarray) -> np.ndarray:
     return (weight > UNDECIDED[0]) & (weight < UNDECIDED[1])
 
 
-def _say_how_good(writer: str, examples: list[Example], known: Weights) -> None:
+def _print_quality(writer: str, examples: list[Example], known: Weights) -> None:
     gaps = np.array([one.gap for one in examples])
     first = np.array([weighed(known.traits, known.start, one.traits) for one in examples])
     both = [meant_weight(known, weight, one.vector) for weight, one in zip(first, examples, strict=True)]
     alone = first >= known.least
-    beside = np.where(_undecided(first), np.array(both) >= known.least_meant, alone)
+    beside = np.where(_is_undecided(first), np.array(both) >= known.least_meant, alone)
     for name, found in (("traits", alone), ("with the encoder", beside)):
         right = int((found & gaps).sum())
         wrong, missed = int(found.sum()) - right, int(gaps.sum()) - right
-        told = f"right {right:4}  wrong {wrong:4}  missed {missed:4}  of {len(gaps)}"
-        _say(f"{writer:8} unseen, {name:18} {told}")
+        counts = f"right {right:4}  wrong {wrong:4}  missed {missed:4}  of {len(gaps)}"
+        _print(f"{writer:8} unseen, {name:18} {counts}")
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     print(line, flush=True)  # noqa: T201
 
 

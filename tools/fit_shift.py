@@ -22,8 +22,7 @@ from foreword.recall.divergence import Signs, signs
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 from foreword_measure.quality import boundaries, shifts
-from foreword_measure.quality.boundaries import Tally
-from foreword_measure.quality.shift_tables import BETA
+from foreword_measure.quality.boundaries import BETA, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,14 +31,14 @@ _FOLDS = 5
 _RIDGE = 1.0
 _NAMES = [field.name for field in fields(Signs)]
 _MEANING, _WORDS = "MEANING", "WORDS"
-_OF_VECTORS = ("near", "last", "settled")
+_VECTOR_SIGNS = ("near", "last", "settled")
 _CUTS = [round(0.05 + 0.01 * step, 2) for step in range(91)]
-_SURE = {"medium": 0.8, "high": 0.9}
+_MIN_PRECISION = {"medium": 0.8, "high": 0.9}
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """For every place of a set: its signs, whether a subject opens, its dialogue, and if it only replies."""
+    """For every place of a set: its signs, whether a subject opens, its dialogue, whether it only replies."""
 
     inputs: np.ndarray
     opens: np.ndarray
@@ -55,17 +54,17 @@ def main() -> None:
     dense = DenseSpace(BundledEmbeddingProvider())
     sets = {}
     for folder in asked.folders:
-        heard = shifts.hear(shifts.read(folder), dense, lambda *_: None)
-        sets[folder.resolve().name] = heard
-        _say(f"{folder.name}: {len(heard)} dialogues read")
+        encoded = shifts.encode_dialogues(shifts.read_set(folder), dense, lambda *_: None)
+        sets[folder.resolve().name] = encoded
+        _print(f"{folder.name}: {len(encoded)} dialogues read")
     for curve in (_MEANING, _WORDS):
-        _say(f"\n{curve}")
-        _told(curve, {name: _points(heard, curve) for name, heard in sets.items()})
+        _print(f"\n{curve}")
+        _fit_and_print(curve, {name: _points(encoded, curve) for name, encoded in sets.items()})
 
 
-def _points(heard: list[shifts.Heard], curve: str) -> Points:
+def _points(encoded: list[shifts.EncodedDialogue], curve: str) -> Points:
     rows, opens, numbers, replies = [], [], [], []
-    for number, one in enumerate(heard):
+    for number, one in enumerate(encoded):
         for (prompt, past), true in zip(one.places(), one.dialogue.opens, strict=True):
             rows.append(astuple(signs(prompt, past)))
             opens.append(true)
@@ -73,7 +72,7 @@ def _points(heard: list[shifts.Heard], curve: str) -> Points:
             replies.append(prompt.replies)
     inputs = np.array(rows)
     if curve == _WORDS:
-        inputs[:, [_NAMES.index(name) for name in _OF_VECTORS]] = 0.0
+        inputs[:, [_NAMES.index(name) for name in _VECTOR_SIGNS]] = 0.0
     return Points(inputs, np.array(opens), np.array(numbers), np.array(replies))
 
 
@@ -102,58 +101,64 @@ def chances(points: Points, weights: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-points.inputs @ weights[:-1] - weights[-1]))
 
 
-def _told(curve: str, sets: dict[str, Points]) -> None:
+def _fit_and_print(curve: str, sets: dict[str, Points]) -> None:
     weights = fit(list(sets.values()))
     shown = ", ".join(f"{name}={value:.2f}" for name, value in zip(_NAMES, weights, strict=False))
-    _say(f"{curve} = Curve(Signs({shown}), {weights[-1]:.2f})")
-    held = {name: _held(name, sets) for name in sets}
-    threshold = max(_CUTS, key=lambda cut: _mean(sets, held, cut, lambda counted: counted.f(BETA)))
-    _say(f"threshold {threshold:.2f}: the best mean F{BETA:g} of all sets")
-    for severity, least in _SURE.items():
-        sure = [c for c in _CUTS if _mean(sets, held, c, lambda counted: counted.precision or 0.0) >= least]
-        _say(f"{severity} from {min(sure, default=1.0):.2f}: alerts are right {least:.0%} of the time")
+    _print(f"{curve} = Curve(Signs({shown}), {weights[-1]:.2f})")
+    unseen = {name: _cross_validated(name, sets) for name in sets}
+    threshold = max(
+        _CUTS, key=lambda cut: _mean_over_sets(sets, unseen, cut, lambda counted: counted.f(BETA))
+    )
+    _print(f"threshold {threshold:.2f}: the best mean F{BETA:g} of all sets")
+    for severity, least in _MIN_PRECISION.items():
+        sure = [
+            c
+            for c in _CUTS
+            if _mean_over_sets(sets, unseen, c, lambda counted: counted.precision or 0.0) >= least
+        ]
+        _print(f"{severity} from {min(sure, default=1.0):.2f}: alerts are right {least:.0%} of the time")
     for name, points in sets.items():
-        _line(f"{name}, {_FOLDS} folds", points, held[name], threshold)
+        _print_line(f"{name}, {_FOLDS} folds", points, unseen[name], threshold)
         others = [other for other_name, other in sets.items() if other_name != name]
         if others:
-            _line(f"{name}, fitted on the others", points, chances(points, fit(others)), threshold)
+            _print_line(f"{name}, fitted on the others", points, chances(points, fit(others)), threshold)
 
 
-def _held(name: str, sets: dict[str, Points]) -> np.ndarray:
+def _cross_validated(name: str, sets: dict[str, Points]) -> np.ndarray:
     """The chances of one set, each dialogue's by a curve that was fitted without it."""
     points = sets[name]
-    held = np.zeros(len(points.opens))
+    unseen = np.zeros(len(points.opens))
     for fold in range(_FOLDS):
-        seen = fit([_some(one, one.dialogue % _FOLDS != fold) for one in sets.values()])
-        held = np.where(points.dialogue % _FOLDS == fold, chances(points, seen), held)
-    return held
+        seen = fit([_select(one, one.dialogue % _FOLDS != fold) for one in sets.values()])
+        unseen = np.where(points.dialogue % _FOLDS == fold, chances(points, seen), unseen)
+    return unseen
 
 
-def _some(points: Points, chosen: np.ndarray) -> Points:
+def _select(points: Points, chosen: np.ndarray) -> Points:
     return Points(*(getattr(points, field.name)[chosen] for field in fields(Points)))
 
 
-def _mean(
-    sets: dict[str, Points], held: dict[str, np.ndarray], cut: float, measure: Callable[[Tally], float]
+def _mean_over_sets(
+    sets: dict[str, Points], unseen: dict[str, np.ndarray], cut: float, measure: Callable[[Tally], float]
 ) -> float:
-    return float(np.mean([measure(_tally(points, held[name], cut)) for name, points in sets.items()]))
+    return float(np.mean([measure(_tally(points, unseen[name], cut)) for name, points in sets.items()]))
 
 
-def _tally(points: Points, held: np.ndarray, cut: float) -> Tally:
-    alerts = (held >= cut) & ~points.replies
+def _tally(points: Points, unseen: np.ndarray, cut: float) -> Tally:
+    alerts = (unseen >= cut) & ~points.replies
     return Tally(int((alerts & points.opens).sum()), int(alerts.sum()), int(points.opens.sum()))
 
 
-def _line(what: str, points: Points, held: np.ndarray, threshold: float) -> None:
-    counted = _tally(points, held, threshold)
-    auc = boundaries.roc_auc(held.tolist(), points.opens.tolist())
-    _say(
+def _print_line(what: str, points: Points, unseen: np.ndarray, threshold: float) -> None:
+    counted = _tally(points, unseen, threshold)
+    auc = boundaries.roc_auc(unseen.tolist(), points.opens.tolist())
+    _print(
         f"{what:40} ROC-AUC {auc:.3f}  precision {counted.precision or 0:.3f}  "
         f"recall {counted.recall or 0:.3f}  F1 {counted.f(1):.3f}  F0.5 {counted.f(0.5):.3f}"
     )
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     print(line, flush=True)  # noqa: T201
 
 

@@ -41,29 +41,29 @@ class Settings:
 
     @property
     def workspaces(self) -> Path:
-        """Where the databases are."""
+        """The folder of the databases."""
         return self.home / "workspaces"
 
 
-_NOT_SETTINGS = {
+_OTHER_VARIABLES = {
     *("FOREWORD_HOME", "FOREWORD_WORKSPACE", "FOREWORD_DATA", "FOREWORD_SOAK", "FOREWORD_AGENTS_CACHE"),
 }
-"""Variables with our name that others read: where data lives, the command line, the tests."""
+"""Variables that begin with FOREWORD_ and are no settings: read elsewhere, or by the tests."""
 
 EMBEDDINGS = ("bundled", "openai", "sentence-transformers", "fastembed", "none")
 
 
-def load(environment: Mapping[str, str] | None = None) -> Settings:
-    """The settings that hold here: defaults, then the file, then the environment."""
+def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """The defaults, changed by the file, then by the environment; ValidationError if a setting is wrong."""
     environment = os.environ if environment is None else environment
     home = Path(environment.get("FOREWORD_HOME") or _default_home()).expanduser()
-    settings = _changed(Settings(home=home), _file(home / "config.toml"), str(home / "config.toml"))
+    settings = _with_changes(Settings(home=home), _read_file(home / "config.toml"), str(home / "config.toml"))
     from_environment = {
         name.removeprefix("FOREWORD_").lower(): value
         for name, value in environment.items()
-        if name.startswith("FOREWORD_") and name not in _NOT_SETTINGS
+        if name.startswith("FOREWORD_") and name not in _OTHER_VARIABLES
     }
-    return _changed(settings, from_environment, "the environment")
+    return _with_changes(settings, from_environment, "the environment")
 
 
 def _default_home() -> str:
@@ -72,7 +72,7 @@ def _default_home() -> str:
     return platformdirs.user_data_dir("foreword", appauthor=False)
 
 
-def _file(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -83,19 +83,19 @@ def _file(path: Path) -> dict[str, Any]:
         raise ValidationError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _changed(settings: Settings, values: Mapping[str, Any], where: str) -> Settings:
+def _with_changes(settings: Settings, values: Mapping[str, Any], where: str) -> Settings:
     known = {field.name: field for field in fields(Settings) if field.name != "home"}
     changes: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
             raise ValidationError(f"unknown setting {name!r} in {where}; there are: {', '.join(known)}")
-        changes[name] = _converted(name, value, type(known[name].default), where)
+        changes[name] = _convert(name, value, type(known[name].default), where)
     if changes.get("embedding", "none") not in EMBEDDINGS:
         raise ValidationError(f"embedding in {where} must be one of {', '.join(EMBEDDINGS)}")
     return replace(settings, **changes)
 
 
-def _converted(name: str, value: object, kind: type, where: str) -> object:
+def _convert(name: str, value: object, kind: type, where: str) -> object:
     try:
         converted: object = kind(value)
     except (TypeError, ValueError):

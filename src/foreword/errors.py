@@ -8,11 +8,11 @@
     │   ├── SearchError          no space could answer
     │   ├── InjectionError       a context could not be made for an agent
     │   │   ├── RetrievalError       searching failed; `source` says how
-    │   │   ├── FormattingError      a memory cannot be worded
+    │   │   ├── FormattingError      a memory cannot be formatted
     │   │   ├── BudgetExceeded       the parts of a budget are more than the whole
     │   │   ├── QueryTooLarge        the question alone is more than the whole budget
-    │   │   ├── CannotCompress       even the essence of a prompt is more than its budget
-    │   │   └── NoContext            nothing relevant was found, and the caller insisted
+    │   │   ├── CannotCompress       a prompt compressed as far as it goes is more than its budget
+    │   │   └── NoContext            nothing relevant was found, and the caller asked for an error
     │   ├── ContextAssemblyError     a context could not be assembled from several sources
     │   │   └── InvalidContextTypeError  no source of that name; lists them (a ValidationError, too)
     │   └── StorageError         the store could not read or write
@@ -90,7 +90,7 @@ class RetrievalError(InjectionError):
 
 
 class FormattingError(InjectionError):
-    """A memory cannot be worded."""
+    """A memory cannot be formatted."""
 
     type = "formatting_error"
 
@@ -124,7 +124,7 @@ class QueryTooLarge(InjectionError):
 
 
 class CannotCompress(InjectionError):
-    """Even the essence of a prompt is more than its budget."""
+    """A prompt compressed as far as it goes is still more than its budget."""
 
     type = "cannot_compress"
 
@@ -138,7 +138,7 @@ class CannotCompress(InjectionError):
 
 
 class NoContext(InjectionError):
-    """Nothing relevant was found. Mostly that is an answer; this is for callers who insist."""
+    """Nothing relevant was found; only for callers who ask for an error instead of an empty context."""
 
     type = "no_context"
 

@@ -1,7 +1,7 @@
 """Structured log events, handed to the standard library's loggers.
 
-A library must not print: where the events go, and from which level on, is for the application to say through
-`logging`. Unconfigured, Python writes warnings to standard error and nothing to standard output.
+A library must not print: the application decides through `logging` where events go, and from which level on.
+Unconfigured, Python writes warnings to standard error and nothing to standard output.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Logger:
 
     def warning(self, event: str, **facts: object) -> None:
         """Something went wrong and was worked around."""
-        _bound(self._name).warning(event, **facts)
+        _bound_logger(self._name).warning(event, **facts)
 
     def info(self, event: str, **facts: object) -> None:
-        """Something happened that an audit wants to know."""
-        _bound(self._name).info(event, **facts)
+        """Something happened that belongs in an audit."""
+        _bound_logger(self._name).info(event, **facts)
 
 
 def get_logger(name: str) -> Logger:
@@ -37,20 +37,20 @@ def get_logger(name: str) -> Logger:
 
 
 @functools.cache
-def _bound(name: str) -> BoundLogger:
+def _bound_logger(name: str) -> BoundLogger:
     import structlog
 
-    facts = structlog.processors.LogfmtRenderer(drop_missing=True)
+    render_facts = structlog.processors.LogfmtRenderer(drop_missing=True)
 
-    def line(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
-        happened = event.pop("event")
-        return f"{happened} {facts(logger, method, event)}".rstrip()
+    def render_line(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
+        name = event.pop("event")
+        return f"{name} {render_facts(logger, method, event)}".rstrip()
 
     return cast(
         "BoundLogger",
         structlog.wrap_logger(
             logging.getLogger(name),
-            processors=[structlog.stdlib.filter_by_level, line],
+            processors=[structlog.stdlib.filter_by_level, render_line],
             wrapper_class=structlog.stdlib.BoundLogger,
         ),
     )

@@ -1,11 +1,14 @@
-"""What a caller may ask for, and the check that it makes sense.
+"""What a caller may ask for, and the checks of what a caller passes.
 
-Nothing further down the stack checks again.
+Each `check_…` returns the value it was given, or raises ValidationError with advice. Nothing further down the
+stack checks again.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypedDict
@@ -14,19 +17,19 @@ from foreword.errors import ValidationError
 from foreword.types import KINDS, Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from foreword.types import SearchResult
 
 Lane = Literal["fast", "full"]
-"""Without and with the cross-encoder."""
+"""`full` lets the cross-encoder read the best candidates; `fast` does not."""
 
-FULL_LANE_MS = 150.0
-"""With at least this much time, the deadline chooses the full lane."""
+MIN_FULL_LANE_MS = 150.0
+"""With a deadline at least this far away, the full lane is chosen."""
 
 MAX_LIMIT = 1000
-MAX_DEPTH = 10
-MAX_NAME = 1024
+MAX_RELATIONSHIP_DEPTH = 10
+MAX_NAME_CHARACTERS = 1024
 MAX_DEADLINE_MS = 600_000.0
 
 
@@ -48,13 +51,14 @@ class SearchOptions:
     lane: Lane | None = None
 
     def __post_init__(self) -> None:
-        whole("limit", self.limit, 1, MAX_LIMIT)
-        whole("relationship_depth", self.relationship_depth, 1, MAX_DEPTH)
-        share("min_confidence", self.min_confidence)
-        for kind in self.kinds:
-            known_kind(kind)
+        check_whole_number("limit", self.limit, 1, MAX_LIMIT)
+        check_whole_number("relationship_depth", self.relationship_depth, 1, MAX_RELATIONSHIP_DEPTH)
+        check_fraction("min_confidence", self.min_confidence)
+        check_strings("memory_types", self.memory_types)
+        for kind in check_strings("kinds", self.kinds):
+            check_kind(kind)
         for name in ("date_from", "date_to"):
-            aware(name, getattr(self, name))
+            check_time_zone(name, getattr(self, name))
         if self.date_from and self.date_to and self.date_from > self.date_to:
             raise ValidationError(
                 f"date_from ({self.date_from}) is after date_to ({self.date_to}); swap them"
@@ -70,10 +74,10 @@ class SearchOptions:
 
     @property
     def reranks(self) -> bool:
-        """Whether the cross-encoder has a say: when asked for, or when the deadline leaves it time."""
+        """Whether the cross-encoder is used: when asked for, or when the deadline leaves time for it."""
         if self.lane is not None:
             return self.lane == "full"
-        return self.deadline_ms is not None and self.deadline_ms >= FULL_LANE_MS
+        return self.deadline_ms is not None and self.deadline_ms >= MIN_FULL_LANE_MS
 
     @property
     def filters(self) -> Filters:
@@ -91,24 +95,24 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextOptions(SearchOptions):
-    """How to search, rank, fit and word. None means the engine's default."""
+    """How to search, rank, fit and format. None means the engine's default."""
 
     template: str | None = None
     token_budget: int | None = None
     ranker: str | Callable[[Sequence[SearchResult]], Sequence[SearchResult]] | None = None
     include_metadata: bool = False
     asked_in: str | None = None
-    """The session that asks; the receipt is filed under it. (`session` is a filter: who may answer.)"""
+    """The session that asks; the receipt is filed under it. (`session` filters which items may answer.)"""
 
     floor: float | None = None
-    """The least probability of relevance that is worth saying; None is the default, 0 says everything."""
+    """At least this probable must a result be to be shown; None is the default, 0 shows everything."""
 
     def __post_init__(self) -> None:
         super(ContextOptions, self).__post_init__()
         if self.token_budget is not None:
-            whole("token_budget", self.token_budget, 1, 10_000_000)
+            check_whole_number("token_budget", self.token_budget, 1, 10_000_000)
         if self.floor is not None:
-            share("floor", self.floor)
+            check_fraction("floor", self.floor)
 
 
 class SearchChanges(TypedDict, total=False):
@@ -147,12 +151,14 @@ class CacheConfig:
     ttl: float = 3600.0
 
 
-def named(workspace: object) -> str:
-    """A usable workspace name, or an error: no workspace, no answer."""
+def check_workspace(workspace: object) -> str:
+    """The name of a workspace, if it can be one: there is no answer without a workspace."""
     if not isinstance(workspace, str) or not workspace.strip():
         raise ValidationError("a workspace must be named; pass workspace='my-project'")
-    if len(workspace) > MAX_NAME or "\0" in workspace:
-        raise ValidationError(f"a workspace name has at most {MAX_NAME} characters, none of them NUL")
+    if len(workspace) > MAX_NAME_CHARACTERS or "\0" in workspace:
+        raise ValidationError(
+            f"a workspace name has at most {MAX_NAME_CHARACTERS} characters, none of them NUL"
+        )
     try:
         workspace.encode()
     except UnicodeEncodeError:
@@ -160,15 +166,15 @@ def named(workspace: object) -> str:
     return workspace
 
 
-def whole(name: str, value: object, low: int, high: int) -> int:
-    """A whole number within bounds, or an error that names both."""
+def check_whole_number(name: str, value: object, low: int, high: int) -> int:
+    """The value, if it is a whole number within the bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ValidationError(f"{name} must be a whole number from {low} to {high}, not {value!r}")
     return value
 
 
-def share(name: str, value: object) -> float:
-    """A number from 0 to 1, or an error."""
+def check_fraction(name: str, value: object) -> float:
+    """The value, if it is a number from 0 to 1."""
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
@@ -179,17 +185,28 @@ def share(name: str, value: object) -> float:
     return float(value)
 
 
-def known_kind(kind: str) -> None:
-    """One of the kinds of item, or an error that lists them."""
+def check_strings(name: str, value: object) -> Sequence[str]:
+    """The value, if it is a sequence of strings; a single string would be read letter by letter."""
+    if isinstance(value, str):
+        raise ValidationError(f"{name} must be a sequence of strings; pass ({value!r},) for one")
+    if not isinstance(value, Sequence | AbstractSet) or not all(isinstance(each, str) for each in value):
+        raise ValidationError(f"{name} must be a sequence of strings, not {value!r}")
+    return tuple(value)
+
+
+def check_kind(kind: str) -> str:
+    """The kind, if items can be of it; the error lists those there are."""
     if kind not in KINDS:
         raise ValidationError(
             f"no kind named {kind!r}; there are: {', '.join(KINDS)} (use `type` for a label of your own)"
         )
+    return kind
 
 
-def aware(name: str, value: object) -> None:
-    """A datetime with a time zone, or nothing at all."""
+def check_time_zone(name: str, value: object) -> datetime | None:
+    """The value, if it is None or a datetime with a time zone."""
     if value is None:
-        return
+        return None
     if not isinstance(value, datetime) or value.tzinfo is None:
         raise ValidationError(f"{name} must be a datetime with a time zone, not {value!r}")
+    return value

@@ -32,7 +32,17 @@ from foreword.recall.fuse import fuse as fuse_lists
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
 from foreword.store.base import MarkShown, PutReceipt
-from foreword.types import ContextLine, Dropped, Entry, Found, Note, Query, Receipt, SearchResult, StageTime
+from foreword.types import (
+    ContextLine,
+    DroppedResult,
+    Entry,
+    Findings,
+    Note,
+    Query,
+    Receipt,
+    SearchResult,
+    StageTime,
+)
 
 if TYPE_CHECKING:
     from typing import Self
@@ -54,7 +64,7 @@ DEPTH = 50
 MAX_NEAR_MISSES = 20
 """At most how many of the results below the floor, or beyond the limit, a receipt lists."""
 
-_NOTHING_FOUND = Found({}, {})
+_NOTHING_FOUND = Findings({}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +96,7 @@ class Draft:
     shown: frozenset[str] = frozenset()
     results: tuple[SearchResult, ...] = ()
     lines: tuple[ContextLine, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedResult, ...] = ()
     text: str = ""
     tokens: int = 0
     notes: tuple[Note, ...] = ()
@@ -96,7 +106,7 @@ class Draft:
         """The draft with something more for the reader of its receipt."""
         return replace(self, notes=(*self.notes, *notes)) if notes else self
 
-    def keep(self, kept: Sequence[SearchResult], dropped: Sequence[Dropped]) -> Self:
+    def keep(self, kept: Sequence[SearchResult], dropped: Sequence[DroppedResult]) -> Self:
         """The draft with these results, and a record of those that were dropped."""
         return replace(self, results=tuple(kept), dropped=(*self.dropped, *dropped))
 
@@ -112,7 +122,7 @@ class SearchDraft(Draft):
 
     kit: Kit
     relationship_depth: int = 0
-    found: Found = _NOTHING_FOUND
+    found: Findings = _NOTHING_FOUND
 
 
 _Draft = TypeVar("_Draft", bound=Draft)
@@ -218,7 +228,9 @@ def drop_below(floor: float) -> Stage[Any]:
     def drop_below_floor(draft: _Draft) -> _Draft:
         kept = [result for result in draft.results if result.score >= floor]
         low = [result for result in draft.results if result.score < floor]
-        dropped = [Dropped(r, "below floor", f"{_shown_below(r.score, floor)} < {floor:g}") for r in low]
+        dropped = [
+            DroppedResult(r, "below floor", f"{_shown_below(r.score, floor)} < {floor:g}") for r in low
+        ]
         draft = draft.keep(kept, dropped[:MAX_NEAR_MISSES])
         more = len(low) - MAX_NEAR_MISSES
         return draft.with_notes(Note("floor", f"{more} more were below it")) if more > 0 else draft
@@ -231,7 +243,7 @@ def limit(draft: _SearchDraft) -> _SearchDraft:
     most = draft.query.limit
     over = draft.results[most : most + MAX_NEAR_MISSES]
     more = len(draft.results) - most - MAX_NEAR_MISSES
-    draft = draft.keep(draft.results[:most], [Dropped(r, "over limit", f"limit {most}") for r in over])
+    draft = draft.keep(draft.results[:most], [DroppedResult(r, "over limit", f"limit {most}") for r in over])
     return (
         draft.with_notes(Note("limit", f"{more} more were found, all less probable")) if more > 0 else draft
     )
@@ -284,9 +296,11 @@ def drop_shown(draft: _Draft) -> _Draft:
     fresh = [result for result in draft.results if result.memory.id not in draft.shown]
     _, repeats = split_repeats([*known, *fresh])
     twins = {one.result.memory.id: one.detail for one in repeats if one.detail in draft.shown}
-    dropped = [Dropped(result, "already in context") for result in known]
+    dropped = [DroppedResult(result, "already in context") for result in known]
     dropped += [
-        Dropped(r, "already in context", f"as {twins[r.memory.id]}") for r in fresh if r.memory.id in twins
+        DroppedResult(r, "already in context", f"as {twins[r.memory.id]}")
+        for r in fresh
+        if r.memory.id in twins
     ]
     return draft.keep([result for result in fresh if result.memory.id not in twins], dropped)
 

@@ -1,7 +1,7 @@
-"""Doubles that are fast and always give the same: for Foreword's own tests and for yours.
+"""Fast, deterministic doubles, for Foreword's own tests and for yours.
 
 A hash encoder in place of a model, a clock that stands still until it is moved, a tokenizer that counts
-words. None of them understands anything; texts that share words are near each other, and that is all.
+words. To the encoder, texts are near each other when they share words.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import math
 from datetime import UTC, datetime, timedelta
 
-from foreword.text.words import telling
+from foreword.text.words import content_words
 
 
 class HashEmbeddings:
@@ -25,7 +25,7 @@ class HashEmbeddings:
     def embed(self, text: str) -> list[float]:
         """The normalised sum of the words' directions; an empty text points along the first axis."""
         total = [0.0] * self.dimensions
-        for word in telling(text):
+        for word in content_words(text):
             for axis, value in enumerate(self._direction(word)):
                 total[axis] += value
         length = math.sqrt(sum(value * value for value in total))
@@ -57,7 +57,7 @@ class FixedClock:
 
 
 class WordTokens:
-    """A tokenizer for which a word is a token, so that budgets can be counted on one's fingers."""
+    """A tokenizer for which a word is a token, so that budgets are easy to count."""
 
     def count(self, text: str) -> int:
         """How many words there are."""

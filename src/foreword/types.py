@@ -1,7 +1,8 @@
-"""What travels: the frozen values that every act of the pipeline takes and gives.
+"""The frozen values that the parts of the pipeline hand to each other, in the order in which they come up.
 
-Nothing here does I/O, validates a user's input or knows how anything is stored. Identity (`id`, `hash`,
-`tokens`) is given when an item is stored; until then those fields hold their empty defaults.
+An item and its relations; a query, the probes it becomes, what a store found; results, candidates, the
+receipt; and the turns and entities of a conversation. Nothing here does I/O or checks a user's input. `id`,
+`hash` and `tokens` are set when an item is stored; until then they hold their empty defaults.
 """
 
 from __future__ import annotations
@@ -9,44 +10,22 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+# An item -------------------------------------------------------------------------------------------------
+
 Kind = Literal["memory", "turn", "code", "commit", "document", "experience", "value", "summary", "entity"]
-KINDS: tuple[Kind, ...] = (
-    "memory",
-    "turn",
-    "code",
-    "commit",
-    "document",
-    "experience",
-    "value",
-    "summary",
-    "entity",
-)
+KINDS: tuple[Kind, ...] = get_args(Kind)
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 EVENTS: frozenset[str] = frozenset({"turn", "commit", "experience", "summary"})
-"""Kinds that happen: the same words at another time are another item. The rest are statements, kept once."""
+"""Kinds of item that happen: the same words at another time are another item. Others are stored once."""
 
 Trust = Literal["user", "agent", "tool", "web"]
-TRUSTS: tuple[Trust, ...] = ("user", "agent", "tool", "web")
-
-Reason = Literal[
-    "injected",
-    "below floor",
-    "duplicate",
-    "superseded",
-    "no answer",
-    "already in context",
-    "over budget",
-    "over limit",
-    "foreign workspace",
-    "quarantined",
-]
-"""Why a candidate is in the context, or why it is not."""
+TRUSTS: tuple[Trust, ...] = get_args(Trust)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +64,7 @@ class Item:
     hash: str = ""
 
     def __reduce__(self) -> tuple[Callable[..., Item], tuple[Any, ...]]:
-        """How an item travels to another process: as its values, many times faster than by default."""
+        """How an item is pickled for another process: as its values, many times faster than by default."""
         return Item, tuple([getattr(self, name) for name in self.__slots__])
 
     @property
@@ -105,10 +84,10 @@ class Item:
 
 
 def content_hash(item: Item) -> str:
-    """Name an item by its content, so that the same thing said twice is stored once.
+    """The name of an item by its content, so that the same thing said twice is stored once.
 
-    A statement is the same when kind, surroundings, text and source agree; an event must also have happened
-    at the same time in the same session.
+    Two items are the same when kind, type, surroundings, text and source agree; those of the kinds in
+    `EVENTS` must also have the same time, session and conversation.
     """
     parts = [item.kind, item.type, item.about, item.text, item.source.name]
     if item.kind in EVENTS:
@@ -117,20 +96,23 @@ def content_hash(item: Item) -> str:
 
 
 def text_hash(text: str) -> str:
-    """Name a text by its content; the tag says by which algorithm."""
+    """The name of a text by its content; the tag says by which algorithm."""
     return "b2:" + hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """What the word-like spaces see of an item: derived from it alone, so that it can be made again."""
+    """The code names and named things of an item: derived from it alone, so that they can be made again."""
 
     identifiers: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Callable[..., Views], tuple[Any, ...]]:
-        """How views travel to another process; see `Item`."""
+        """How views are pickled for another process; see `Item`."""
         return Views, (self.identifiers, self.entities)
+
+
+# A relation ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +133,9 @@ class RelatedMemory:
     memory: Item
     relationship: Relation
     depth: int
+
+
+# A query -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +170,12 @@ class Query:
     expires: float | None = None
 
 
+# Probes: how a store should look -------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class WordsProbe:
-    """Rank by BM25 over whole words, stemmed; the score is a share of what an item with all of them has."""
+    """Rank by BM25 over stemmed words; 1 is the score of an item that has all of them."""
 
     space: str
     words: tuple[str, ...]
@@ -211,7 +199,7 @@ class IdentifiersProbe:
 
 @dataclass(frozen=True, slots=True)
 class EntitiesProbe:
-    """Rank by the named things that an item mentions; the score is its share of them, rare ones first."""
+    """Rank by the named things that an item mentions; the score is the share of them, rare ones first."""
 
     space: str
     names: tuple[str, ...]
@@ -250,20 +238,23 @@ Probe = (
 )
 
 
+# What a store found --------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a reader of the receipt should know: a part that failed, was late, or was left out."""
+    """A remark for the reader of a receipt: a part that failed, was late, or was left out."""
 
     part: str
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What one round trip to the store brought: per space, ids and scores, best first; and the items.
+class Findings:
+    """What one round trip to the store found: per space, ids and scores, best first; and the items.
 
-    `measures` has scores of items that a space did not list, where it could tell them at no cost. `beside`
-    says which items are neighbours of which, and how near; `previous` which came before another in a session.
+    `measures` has scores of items that a space did not list, where they cost nothing. `beside` gives the
+    neighbours of an item and how near they are; `previous` the item before it in its session.
     """
 
     items: Mapping[str, Item]
@@ -272,6 +263,9 @@ class Found:
     measures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     previous: Mapping[str, str] = field(default_factory=dict)
+
+
+# A search result -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,9 +285,12 @@ class SearchResult:
         return sum(1 / rank for rank in self.ranks.values())
 
 
+# A candidate, and what was decided about it --------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class ContextLine:
-    """A search result as a context tells it: the section, its wording there, and what that costs."""
+    """A search result as a context tells it: the section, its text there, and the tokens of that text."""
 
     result: SearchResult
     section: str
@@ -307,13 +304,31 @@ class ContextLine:
         return self.result.memory.id
 
 
+Reason = Literal[
+    "injected",
+    "below floor",
+    "duplicate",
+    "superseded",
+    "no answer",
+    "already in context",
+    "over budget",
+    "over limit",
+    "foreign workspace",
+    "quarantined",
+]
+"""Why a candidate is in the context, or why it is not."""
+
+
 @dataclass(frozen=True, slots=True)
-class Dropped:
-    """A search result that was left out, and why; `detail` names the duplicate, the successor, the floor."""
+class DroppedResult:
+    """A search result that was left out, and why; `detail` names its duplicate, successor or floor."""
 
     result: SearchResult
     reason: Reason
     detail: str = ""
+
+
+# A receipt -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,10 +358,10 @@ class StageTime:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Why a context is as it is. It names items by id and holds none of their text: forgetting is whole.
+    """Why a context is as it is. It names items by id and holds none of their text, so they can be forgotten.
 
-    A `view` is the receipt as a recipe's own schema has it, by path. It may repeat what items say, so it is
-    let go as soon as anything is forgotten.
+    A `view` is the receipt in a recipe's own schema, by path. It may repeat what items say, so it is deleted
+    as soon as anything in the workspace is forgotten.
     """
 
     id: str
@@ -368,10 +383,10 @@ class Receipt:
         return tuple(entry for entry in self.entries if entry.decision == "injected")
 
 
-# What travels in a conversation ---------------------------------------------------------------------------
+# A conversation ------------------------------------------------------------------------------------------
 
 Role = Literal["user", "assistant", "system", "tool"]
-ROLES: tuple[Role, ...] = ("user", "assistant", "system", "tool")
+ROLES: tuple[Role, ...] = get_args(Role)
 
 SpeechAct = Literal[
     "statement",
@@ -393,19 +408,7 @@ SpeechAct = Literal[
 EntityType = Literal[
     "person", "organisation", "place", "email", "url", "file", "version", "ticket", "date", "code", "thing"
 ]
-ENTITY_TYPES: tuple[EntityType, ...] = (
-    "person",
-    "organisation",
-    "place",
-    "email",
-    "url",
-    "file",
-    "version",
-    "ticket",
-    "date",
-    "code",
-    "thing",
-)
+ENTITY_TYPES: tuple[EntityType, ...] = get_args(EntityType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,7 +442,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class EntityRelationship:
-    """What an entity has to do with another."""
+    """A relationship of an entity to another."""
 
     relation: str
     target_id: str
@@ -474,7 +477,7 @@ class ResolvedEntity:
 
 
 class Registry(Protocol):
-    """The entities of one conversation, as those who word them need it."""
+    """The entities of one conversation, as far as the formatters of contexts need them."""
 
     def get(self, entity_id: str) -> Entity | None:
         """The entity, if it is known."""
@@ -489,19 +492,19 @@ class Registry(Protocol):
         ...
 
     def relationships(self, entity_id: str) -> tuple[EntityRelationship, ...]:
-        """What it has to do with others."""
+        """Its relationships to other entities."""
         ...
 
     def active_count(self) -> int:
-        """How many are still present."""
+        """How many entities are still present."""
         ...
 
 
 class DialogueSummarizer(Protocol):
-    """Tells turns in fewer words. What was told once costs little to tell again with a turn more."""
+    """Summarises turns. Summarising the same turns again with one more should cost little."""
 
     def summarize(self, turns: Sequence[Turn], max_tokens: int) -> str:
-        """The turns in at most so many tokens; empty when nothing fits or there is nothing to tell."""
+        """A summary in at most `max_tokens`; "" when nothing fits or there is nothing to say."""
         ...
 
 

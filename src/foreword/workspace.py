@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def workspace_of(folder: Path) -> str:
-    """The name of the workspace that someone who stands in this folder works in."""
+    """The workspace of a folder: the real path of the git repository around it, else of the folder."""
     here = Path(folder).resolve()
     for candidate in (here, *here.parents):
         if (candidate / ".git").exists():

@@ -100,7 +100,12 @@ class World:
         return self.run(sys.executable, "-m", "foreword", *words, check=check)
 
     def install(self, agent: str, *options: str) -> None:
-        """Install as a user would, then let the hooks be patient: a busy machine must not decide a test."""
+        """Install as a user would, then let the hooks be patient.
+
+        These tests say what reaches the model. Beside a real agent and a model that loads, an answer takes
+        longer than 250 ms on a small machine, and then nothing would reach it. What happens at the deadline
+        that users have is told where the service sleeps, which installs without this.
+        """
         self.foreword("install", agent, *options)
         for file in self.root.rglob("*.js*"):
             text = file.read_text()

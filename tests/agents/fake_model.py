@@ -44,7 +44,8 @@ class FakeModel:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join()
+        self._thread.join(60)
+        assert not self._thread.is_alive(), "the fake model does not stop"
 
 
 def _strings(value: Any) -> list[str]:

@@ -24,7 +24,7 @@ from foreword.capture.agent import (
 )
 from foreword.capture.item_checks import check_item
 from foreword.capture.junk import Repeats
-from foreword.text.frame import framed
+from foreword.text.frame import wrap_in_frame
 from foreword.types import Source, content_hash
 
 NOW = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
@@ -330,7 +330,7 @@ def test_a_prompt_that_tells_nothing_leaves_nothing(prompt):
 
 
 def test_what_was_injected_is_never_captured_as_new():
-    injected = framed("- We chose Postgres.")
+    injected = wrap_in_frame("- We chose Postgres.")
     assert kept(hook_event_name="UserPromptSubmit", prompt=injected) == []
     (item,) = kept(hook_event_name="UserPromptSubmit", prompt=f"{injected}\nWhy not MySQL?")
     assert item.text == "Why not MySQL?"

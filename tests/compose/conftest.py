@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from foreword.text.tokens import cut, tokenizer
+from foreword.text.tokens import cut_to_tokens, tokenizer_by_name
 from foreword.types import DialogueState, Turn
 
 SENTENCES = (
@@ -70,7 +70,9 @@ class Beginnings:
 
     def summarize(self, turns, max_tokens):
         self.asked.append(len(turns))
-        return cut("; ".join(turn.text[:40].strip() for turn in turns[:50]), max_tokens, self.counter)
+        return cut_to_tokens(
+            "; ".join(turn.text[:40].strip() for turn in turns[:50]), max_tokens, self.counter
+        )
 
 
 @dataclass
@@ -100,7 +102,7 @@ class Entities:
 
 @pytest.fixture(scope="session")
 def tokens():
-    return tokenizer("o200k")
+    return tokenizer_by_name("o200k")
 
 
 @pytest.fixture

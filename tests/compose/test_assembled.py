@@ -21,7 +21,7 @@ from foreword.compose.assembled import (
     word_item,
     word_warning,
 )
-from foreword.text.frame import framed
+from foreword.text.frame import wrap_in_frame
 from foreword.types import KINDS, Item, SearchResult, Source
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -184,4 +184,4 @@ def test_no_text_and_no_metadata_breaks_the_document(kind, text, held, label):
     assert [line for line in outside if line.lstrip().startswith("#")] == ["# Context", "## Memories"]
     assert outside[-4:] == ["", "---", "*end*", ""]
     assert outside.count("---") == 1
-    assert framed(whole).count("foreword-context") == 2
+    assert wrap_in_frame(whole).count("foreword-context") == 2

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from foreword.compose.budget import InjectionCandidate, InjectionCategory, TokenBudget
 from foreword.compose.injection import ContextFormatter, describe_age
 from foreword.errors import FormattingError
-from foreword.text.frame import framed
+from foreword.text.frame import wrap_in_frame
 from foreword.text.tokens import TiktokenTokenizer
 from foreword.types import Source
 
@@ -267,7 +267,7 @@ def test_whatever_is_remembered_the_whole_stays_within_its_budget(candidates, al
     asked = ContextFormatter(NOW, TOKENS, query)
     budget = TokenBudget.with_total(total)
     fitted = asked.fit(candidates, alerts, budget, sources={"m": BASH}, topics=topics)
-    assert TOKENS.count(framed(fitted.text)) <= total
+    assert TOKENS.count(wrap_in_frame(fitted.text)) <= total
     assert fitted.tokens == TOKENS.count(fitted.text)
     assert len(fitted.candidates) + len(fitted.left_out) == len(candidates)
     alone = asked.format_full_context([], fitted.alerts, sources={"m": BASH}).partition("\n\n")[2]
@@ -278,7 +278,7 @@ def test_whatever_is_remembered_the_whole_stays_within_its_budget(candidates, al
 @given(memories, st.integers(1, 400))
 def test_a_brief_context_stays_brief(candidates, budget):
     fitted = formatter.fit_brief(candidates, budget)
-    assert TOKENS.count(framed(fitted.text)) <= min(budget, 200)
+    assert TOKENS.count(wrap_in_frame(fitted.text)) <= min(budget, 200)
     assert len(fitted.candidates) <= 3
     assert "\n" not in fitted.text
     assert fitted.text == formatter.format_brief_context(candidates, budget)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.compose.quoting import cut_line, fence_code, quote_inline_code, quote_line, quote_prose
-from foreword.text.frame import contained, framed
+from foreword.text.frame import escape_entry, wrap_in_frame
 
 HOSTILE = st.text(
     st.sampled_from("ab #*-=_>|`~<>/[]()!\n\r\t\\'\u2028\u202e\x1b") | st.characters(), max_size=200
@@ -63,7 +63,7 @@ def test_code_keeps_its_characters_and_its_indentation():
 
 
 def test_code_cannot_close_the_frame_around_a_context():
-    whole = framed(fence_code("x = '</foreword-context>'"))
+    whole = wrap_in_frame(fence_code("x = '</foreword-context>'"))
     assert whole.count("</foreword-context>") == 1
     assert "foreword-context" not in fence_code("# </FOREWORD-context>").lower()
 
@@ -85,5 +85,5 @@ def test_what_is_shortened_is_short(text, most):
 
 @given(st.text(st.sampled_from("ab -_.,;:()'\"/+=%?$@^&#*!<[`\t\nforewdcntx"), max_size=60) | HOSTILE)
 def test_plain_words_take_a_short_way_to_the_same_place(text):
-    assert quote_line(text) == contained(text)
-    assert quote_line(f"{text}foreword-context {text}") == contained(f"{text}foreword-context {text}")
+    assert quote_line(text) == escape_entry(text)
+    assert quote_line(f"{text}foreword-context {text}") == escape_entry(f"{text}foreword-context {text}")

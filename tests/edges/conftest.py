@@ -19,14 +19,15 @@ import pytest
 from foreword.config import Settings
 from foreword.edges import hook_client
 from foreword.edges.cli.main import run as run_command
-from foreword.edges.hook_client import Hook, Trouble
+from foreword.edges.hook_client import Hook, NoAnswer
+from foreword.edges.service.loopback import listen, make_server
 from foreword.edges.service.run_folder import RunFolder
 from foreword.engine.context_engine import ContextEngine
 
 DOUBLE = Path(__file__).parent / "service" / "double.py"
-CLIENT = Path(hook_client.__file__)
-INTERPRETER = os.path.realpath(sys.executable)
-SECONDS = 20.0
+CLIENT = [os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__]
+SECONDS = 60.0
+"""How many seconds anything is waited for before a test fails: no test is about speed."""
 
 # The command line
 
@@ -68,10 +69,10 @@ def foreword(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("FOREWORD_EMBEDDING", "none")
 
     def run(*arguments: str, stdin: bytes | Terminal = b"") -> Ran:
-        given = (
+        piped = (
             stdin if isinstance(stdin, Terminal) else io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
         )
-        monkeypatch.setattr("sys.stdin", given)
+        monkeypatch.setattr("sys.stdin", piped)
         capsys.readouterr()
         code = run_command(list(arguments))
         return Ran(code, *capsys.readouterr())
@@ -99,11 +100,11 @@ def shop(foreword):
 # The service and its hooks
 
 
-def until(true, seconds=SECONDS):
-    """Wait until something holds; gives what it gave."""
+def until(true, reason="it never came about", seconds=SECONDS):
+    """Wait until something holds; gives what it gave, or fails with the reason."""
     ends = time.monotonic() + seconds
     while not (found := true()):
-        assert time.monotonic() < ends, "it never came about"
+        assert time.monotonic() < ends, reason
         time.sleep(0.01)
     return found
 
@@ -114,12 +115,11 @@ def _until():
 
 
 @dataclass(frozen=True)
-class Hooked:
-    """What a hook did: its exit code, what it wrote, how long it took."""
+class HookResult:
+    """What a hook did: its exit code, and what it wrote."""
 
     code: int
     out: bytes
-    milliseconds: float
 
 
 @dataclass
@@ -138,7 +138,7 @@ class Running:
 
     def kill(self):
         self.process.kill()
-        self.process.wait()
+        self.process.wait(SECONDS)
 
     def stop(self):
         self.process.terminate()
@@ -147,15 +147,22 @@ class Running:
 
 def status(home):
     """What the service of a home says of itself."""
-    told = ["--home", str(home), "--agent", "status", "--deadline-ms", "5000"]
+    options = ["--home", str(home), "--agent", "status", "--deadline-ms", "5000"]
     with contextlib.chdir("."):
-        return json.loads(hook_client.ask(Hook(told, time.monotonic()), b""))
+        return json.loads(hook_client.ask(Hook(options, time.monotonic()), b""))
 
 
-def ready(home):
-    with contextlib.suppress(OSError, Trouble):
-        return status(home)
-    return None
+def start_double(home, *options, **environment):
+    """Start the double's service; gives it when it is ready."""
+    process = subprocess.Popen([sys.executable, str(DOUBLE), *options], env={**os.environ, **environment})
+
+    def is_ready():
+        assert process.poll() is None, "the service has ended"
+        with contextlib.suppress(OSError, NoAnswer):
+            return status(home)
+
+    until(is_ready, "the service was never ready")
+    return Running(process, home)
 
 
 @pytest.fixture
@@ -174,10 +181,16 @@ def no_model(monkeypatch):
 def home(home):
     """A home whose service, whoever started it, does not outlive the test."""
     yield home
-    while pid := RunFolder(home).running():
+
+    def is_gone():
+        pid = RunFolder(home).running()
+        if not pid or pid == os.getpid():  # (a test that failed may hold the lock itself)
+            return True
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        time.sleep(0.01)
+        return False
+
+    until(is_gone, "a service outlives its test")
 
 
 @pytest.fixture
@@ -199,43 +212,93 @@ def serve(home):
     started = []
 
     def start(*options):
-        process = subprocess.Popen([sys.executable, str(DOUBLE), *options])
-        started.append(process)
-        until(lambda: ready(home))
-        return Running(process, home)
+        started.append(start_double(home, *options))
+        return started[-1]
 
     yield start
-    for process in started:
-        process.kill()
-        process.wait()
+    for running in started:
+        running.kill()
+
+
+@pytest.fixture(scope="module")
+def shared_service(tmp_path_factory):
+    """One service for tests that leave it as it was."""
+    home = tmp_path_factory.mktemp("shared") / "home"
+    running = start_double(home, FOREWORD_HOME=str(home), FOREWORD_EMBEDDING="none")
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def served():
+    """Serve an application on loopback while a block lasts: `with served(build) as port`.
+
+    `build` is given the port, and gives the application.
+    """
+
+    @contextlib.contextmanager
+    def serving(build):
+        with listen() as listening:
+            port = listening.getsockname()[1]
+            server = make_server(build(port))
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+            thread.start()
+            try:
+                yield port
+            finally:
+                server.should_exit = True
+                thread.join(SECONDS)
+                assert not thread.is_alive(), "the server does not stop"
+
+    return serving
+
+
+@pytest.fixture
+def first_json():
+    """The JSON object that a process prints first; one that prints none in time is killed."""
+
+    def read(process):
+        too_late = threading.Timer(SECONDS, process.kill)
+        too_late.start()
+        text = ""
+        while not text.endswith("}\n"):
+            line = process.stdout.readline()
+            assert line, f"the process ended after printing {text!r}"
+            text += line
+        too_late.cancel()
+        return json.loads(text)
+
+    return read
 
 
 @pytest.fixture
 def hook(home, python):
-    """Run the hook as an agent does."""
+    """Run the hook as an agent does; with `answered`, under a deadline that a busy machine cannot miss.
 
-    def run(event="UserPromptSubmit", deadline_ms=250, payload=None, interpreter=python, **said):
-        told = {"hook_event_name": event, "session_id": "s1", "cwd": "/nowhere", **said}
-        given = json.dumps(told).encode() if payload is None else payload
+    Only tests that expect an answer ask for that: starting an interpreter counts, and it can take longer
+    than the 250 ms that an agent waits when every core is taken.
+    """
+
+    def run(event="UserPromptSubmit", payload=None, interpreter=python, answered=False, **fields):
+        event_json = {"hook_event_name": event, "session_id": "s1", "cwd": "/nowhere", **fields}
+        sent = json.dumps(event_json).encode() if payload is None else payload
         command = [
-            INTERPRETER, "-I", "-S", str(CLIENT), "--home", str(home), "--agent", "claude-code",
-            "--event", event, "--deadline-ms", str(deadline_ms), "--python", interpreter,
+            *CLIENT, "--home", str(home), "--agent", "claude-code", "--event", event, "--python", interpreter,
+            *(("--deadline-ms", "30000") if answered else ()),
         ]  # fmt: skip
-        began = time.perf_counter()
-        done = subprocess.run(command, input=given, capture_output=True, timeout=30, check=False)
-        taken = (time.perf_counter() - began) * 1000
+        done = subprocess.run(command, input=sent, capture_output=True, timeout=SECONDS, check=False)
         assert done.stderr == b""
-        return Hooked(done.returncode, done.stdout, taken)
+        return HookResult(done.returncode, done.stdout)
 
     return run
 
 
 @pytest.fixture
 def stranger(home):
-    """Listen where the service would, and do something else with whoever connects."""
+    """Listen where the service would, and do something else with whoever connects; gives what ends it."""
     stopping = threading.Event()
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    held = []
+    threads, connections = [], []
 
     def start(behaviour):
         (home / "run").mkdir(parents=True, mode=0o700)
@@ -247,20 +310,25 @@ def stranger(home):
         def loop():
             while not stopping.is_set():
                 with contextlib.suppress(TimeoutError):
-                    met = listening.accept()[0]
-                    met.settimeout(5)
-                    held.append(met)
-                    behaviour(met)
+                    connection = listening.accept()[0]
+                    connection.settimeout(5)
+                    connections.append(connection)
+                    behaviour(connection)
 
-        thread = threading.Thread(target=loop)
-        thread.start()
-        held.append(thread)
+        threads.append(threading.Thread(target=loop, daemon=True))
+        threads[-1].start()
+        return stop
+
+    def stop():
+        stopping.set()
+        for thread in threads:
+            thread.join(SECONDS)
+            assert not thread.is_alive(), "the stranger is still busy"
+        for connection in (*connections, listening):
+            connection.close()
 
     yield start
-    stopping.set()
-    for one in held:
-        one.join() if isinstance(one, threading.Thread) else one.close()
-    listening.close()
+    stop()
 
 
 @pytest.fixture
@@ -281,23 +349,23 @@ def spooled(home):
 
 
 @pytest.fixture
-def logged(home, until):
+def logged(home):
     """Wait until the hook's log says something; gives all it says."""
     log = home / "run" / "hook.log"
 
     def wait(text):
-        until(lambda: log.exists() and text in log.read_text())
+        until(lambda: log.exists() and text in log.read_text(), f"the hook's log never said {text!r}")
         return log.read_text()
 
     return wait
 
 
 @pytest.fixture
-def settled(spooled, stored, until):
+def settled(spooled, stored):
     """Wait until nothing waits in the spool; gives what is stored."""
 
     def wait():
-        until(lambda: not spooled())
+        until(lambda: not spooled(), "the spool is never empty")
         return stored()
 
     return wait

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import socket
 import subprocess
@@ -17,12 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.edges import hook_client
-from foreword.edges.hook import aside
-from foreword.edges.hook_client import Hook, Trouble
+from foreword.edges.hook_client import Hook, NoAnswer
+from foreword.edges.shared import hook_fallback
 
 pytestmark = pytest.mark.usefixtures("no_model")
 
 ROOT = os.geteuid() == 0
+CLIENT = [os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__]
 
 
 def reads_all(met):
@@ -53,13 +55,13 @@ def framed(answer):
 
 def test_the_answer_of_the_service_is_all_that_is_printed(hook, stranger):
     stranger(answers(framed(b'{"hookSpecificOutput": {"additionalContext": "\xe2\x9c\x93"}}')))
-    ran = hook(prompt="hello")
+    ran = hook(prompt="hello", answered=True)
     assert (ran.code, json.loads(ran.out)) == (0, {"hookSpecificOutput": {"additionalContext": "✓"}})
 
 
 def test_nothing_to_say_is_nothing_printed_and_nothing_spooled(hook, stranger, home):
     stranger(answers(framed(b"")))
-    assert hook(prompt="hello").out == b""
+    assert hook(prompt="hello", answered=True).out == b""
     assert not (home / "spool").exists()
     assert not (home / "run" / "hook.log").exists()
 
@@ -73,33 +75,22 @@ def test_the_service_gets_the_event_as_it_came_with_its_time_and_deadline(hook, 
 
     stranger(listen)
     before = time.time()
-    hook(payload=b'{"prompt":  "kept to the byte"}', deadline_ms=5000)
+    hook(payload=b'{"prompt":  "kept to the byte"}', answered=True)
     word, deadline, at, agent, length = heard[0].decode().split()
     assert (word, agent, length) == ("FWD1", "claude-code", "31")
-    assert 0 < int(deadline) < 5000
+    assert 0 < int(deadline) < 30_000
     assert before - 1 <= float(at) <= time.time()
 
 
 def test_it_imports_nothing_that_takes_time(home, stranger):
     stranger(answers(framed(b"{}")))
-    command = [
-        os.path.realpath(sys.executable), "-I", "-S", "-X", "importtime", hook_client.__file__,
-        "--home", str(home), "--event", "UserPromptSubmit", "--deadline-ms", "5000",
-    ]  # fmt: skip
-    done = subprocess.run(command, input=b"{}", capture_output=True, check=True)
+    command = [*CLIENT[:-1], "-X", "importtime", CLIENT[-1], "--home", str(home), "--deadline-ms", "30000"]
+    done = subprocess.run(command, input=b"{}", capture_output=True, check=True, timeout=60)
     assert done.stdout == b"{}"
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.decode().splitlines()}
     assert "_socket" in loaded
-    assert not loaded & {
-        "json",
-        "re",
-        "socket",
-        "subprocess",
-        "signal",
-        "typing",
-        "pathlib",
-        "importlib.util",
-    }
+    slow = {"json", "re", "socket", "subprocess", "signal", "typing", "pathlib", "importlib.util", "foreword"}
+    assert not loaded & slow
 
 
 def test_a_home_with_a_long_name_is_served(tmp_path, stranger, hook, monkeypatch, home):
@@ -107,7 +98,7 @@ def test_a_home_with_a_long_name_is_served(tmp_path, stranger, hook, monkeypatch
     long.mkdir(parents=True)
     (long / "run").symlink_to(home / "run")
     stranger(answers(framed(b"{}")))
-    told = Hook(["--home", str(long), "--deadline-ms", "5000"], time.monotonic())
+    told = Hook(["--home", str(long), "--deadline-ms", "30000"], time.monotonic())
     with contextlib.chdir("."):
         assert hook_client.ask(told, b"{}") == b"{}"
 
@@ -135,14 +126,14 @@ def test_a_home_with_a_long_name_is_served(tmp_path, stranger, hook, monkeypatch
 )
 def test_an_answer_that_is_not_whole_and_ours_is_not_printed(hook, stranger, raw):
     stranger(answers(raw))
-    ran = hook("PreToolUse")
+    ran = hook("PreToolUse", answered=True)
     assert (ran.code, ran.out) == (0, b"")
 
 
 def test_a_long_answer_that_an_agent_takes_is_printed_whole(hook, stranger):
     answer = json.dumps({"additionalContext": "é" * 9_000}, ensure_ascii=False).encode()
     stranger(answers(framed(answer)))
-    assert hook(deadline_ms=5000).out == answer
+    assert hook(answered=True).out == answer
 
 
 def test_an_answer_that_comes_in_pieces_is_put_together(hook, stranger):
@@ -152,51 +143,44 @@ def test_an_answer_that_comes_in_pieces_is_put_together(hook, stranger):
             met.sendall(bytes([byte]))
 
     stranger(drip)
-    assert hook(deadline_ms=5000).out == b'{"a": 1}'
+    assert hook(answered=True).out == b'{"a": 1}'
 
 
 @given(st.binary(max_size=80))
 def test_whatever_is_said_first_is_a_length_or_trouble(head):
-    with contextlib.suppress(Trouble):
-        assert 0 <= hook_client._promised(head) <= 4 * hook_client.MOST_CHARACTERS
+    with contextlib.suppress(NoAnswer):
+        assert 0 <= hook_client._read_length(head) <= 4 * hook_client.MAX_ANSWER_CHARACTERS
 
 
 # In time
 
 
-def test_who_never_answers_is_not_waited_for(hook, stranger):
+def test_who_never_answers_is_not_waited_for(hook, stranger, logged):
+    """The connection stays open for longer than the hook lives."""
     stranger(lambda met: None)
-    ran = hook("PreToolUse", deadline_ms=200)
+    ran = hook("PreToolUse")
     assert (ran.code, ran.out) == (0, b"")
-    assert ran.milliseconds < 1000
+    assert re.search("PreToolUse of claude-code: (timed out|the deadline passed)", logged("PreToolUse"))
 
 
 def test_who_never_ends_its_event_is_not_waited_for(home, logged):
-    command = [
-        os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__, "--home", str(home),
-        "--event", "UserPromptSubmit", "--deadline-ms", "150",
-    ]  # fmt: skip
-    began = time.monotonic()
+    command = [*CLIENT, "--home", str(home), "--event", "UserPromptSubmit"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdin.write(b'{"prompt": "half')
         process.stdin.flush()
-        assert process.wait(5) == 0
+        assert process.wait(60) == 0  # although its event has not ended
         assert process.stdout.read() == b""
-        assert time.monotonic() - began < 2
         process.stdin.close()
-    logged("lost")
+    logged("; the event is lost")
     assert not (home / "spool").exists()  # half an event is none
 
 
 def test_an_event_that_comes_too_late_for_an_answer_is_kept(home, spooled, until):
-    command = [
-        os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__, "--home", str(home),
-        "--event", "UserPromptSubmit", "--deadline-ms", "100", "--python", "/bin/false",
-    ]  # fmt: skip
+    command = [*CLIENT, "--home", str(home), "--event", "UserPromptSubmit", "--python", "/bin/false"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdin.write(b'{"prompt": "half')
         process.stdin.flush()
-        assert process.wait(5) == 0
+        assert process.wait(60) == 0
         assert process.stdout.read() == b""
         process.stdin.write(b' and half"}')
         process.stdin.close()
@@ -211,16 +195,14 @@ def test_nobody_waits_for_what_is_done_afterwards(hook, logged):
 
 
 def test_the_start_of_the_interpreter_counts():
-    assert 0 <= time.monotonic() - hook_client.began() < 60.0 + 1
+    assert 0 <= time.monotonic() - hook_client.process_start() < 60.0 + 1
 
 
 def test_wrong_arguments_are_no_reason_to_fail(home):
     for arguments in (["--deadline-ms", "soon"], ["--home"], [], ["--home", "\0", "--event", "Stop"]):
-        command = [os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__]
+        given = {"input": b"{}", "capture_output": True, "check": False, "cwd": home.parent, "timeout": 60}
         with contextlib.suppress(ValueError):
-            done = subprocess.run(
-                [*command, *arguments], input=b"{}", capture_output=True, check=False, cwd=home.parent
-            )
+            done = subprocess.run([*CLIENT, *arguments], **given)
             assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
@@ -249,7 +231,7 @@ def test_secrets_do_not_reach_the_spool(hook, spooled, until, logged):
 
 @pytest.mark.parametrize("event", ["SessionStart", "PreToolUse", "Notification"])
 def test_what_holds_nothing_to_keep_is_not_spooled(hook, home, logged, event):
-    hook(event, deadline_ms=150, interpreter="/bin/false")
+    hook(event, interpreter="/bin/false")
     logged(f"{event} of claude-code: ")
     assert not (home / "spool").exists()
 
@@ -261,7 +243,7 @@ def test_an_event_that_is_no_json_is_not_spooled(hook, home, logged):
 
 
 def test_an_event_that_is_too_long_is_read_to_its_end_and_dropped(hook, home, logged):
-    ran = hook(payload=b'{"a": "' + b"x" * hook_client.MOST_BYTES + b'"}', deadline_ms=5000)
+    ran = hook(payload=b'{"a": "' + b"x" * hook_client.MAX_EVENT_BYTES + b'"}', answered=True)
     assert (ran.code, ran.out) == (0, b"")
     logged("bytes; the most is")
     assert not (home / "spool").exists()
@@ -276,7 +258,7 @@ def test_a_home_that_cannot_be_written_is_no_reason_to_fail(hook, home):
 
 def test_the_log_of_the_hook_does_not_grow_for_ever(home):
     for _ in range(3):
-        aside.note(str(home), "x" * 60_000)
+        hook_fallback.append_to_log(str(home), "x" * 60_000)
     log = home / "run" / "hook.log"
     assert log.stat().st_size < 130_000
     assert log.stat().st_mode & 0o777 == 0o600
@@ -286,15 +268,16 @@ def test_the_log_of_the_hook_does_not_grow_for_ever(home):
 
 
 def test_a_session_that_begins_waits_for_the_service_it_starts(hook, asked, home):
-    ran = hook("SessionStart", deadline_ms=20_000, prompt="hello")
+    ran = hook("SessionStart", answered=True, prompt="hello")
     assert json.loads(ran.out) == {"heard": "hello"}
     assert asked()["pid"] != os.getpid()
 
 
-def test_a_session_does_not_wait_for_a_service_longer_than_its_deadline(hook):
-    ran = hook("SessionStart", deadline_ms=300, interpreter="/bin/false")
+def test_a_session_does_not_wait_for_a_service_longer_than_its_deadline(hook, logged):
+    """No service ever comes up here, so the hook ends only because of its deadline."""
+    ran = hook("SessionStart", interpreter="/bin/false")
     assert (ran.code, ran.out) == (0, b"")
-    assert ran.milliseconds < 1500
+    logged("SessionStart of claude-code: the deadline passed")
 
 
 def test_many_hooks_at_once_start_one_service(home, tmp_path, until):
@@ -303,15 +286,12 @@ def test_many_hooks_at_once_start_one_service(home, tmp_path, until):
     python = tmp_path / "counting"
     python.write_text(f'#!/bin/sh\necho "$$ $@" >> "{attempts}"\n')
     python.chmod(0o700)
-    command = [
-        os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__, "--home", str(home),
-        "--event", "PreToolUse", "--python", str(python),
-    ]  # fmt: skip
+    command = [*CLIENT, "--home", str(home), "--event", "PreToolUse", "--python", str(python)]
     hooks = [subprocess.Popen(command, stdin=subprocess.DEVNULL) for _ in range(6)]
-    assert [each.wait(10) for each in hooks] == [0] * 6
+    assert [each.wait(60) for each in hooks] == [0] * 6
     log = home / "run" / "hook.log"
-    until(lambda: log.exists() and len(log.read_text().splitlines()) == 6)
-    until(attempts.exists)
+    until(lambda: log.exists() and len(log.read_text().splitlines()) == 6, "a hook did not log")
+    until(attempts.exists, "no service was started")
     assert len(attempts.read_text().splitlines()) == 1
     assert attempts.read_text().endswith("-P -m foreword.edges.service\n")
 
@@ -325,7 +305,7 @@ def test_the_service_is_not_told_the_agents_secrets(monkeypatch, home):
     monkeypatch.setenv("CLAUDE_CODE_MESSAGING_TOKEN", "x")
     monkeypatch.setenv("FOREWORD_WORKSPACE", "/elsewhere")
     monkeypatch.setenv("FOREWORD_TOKENIZER", "words")
-    told = aside.environment(str(home))
+    told = hook_fallback.service_environment(str(home))
     assert not {"CLAUDE_CODE_MESSAGING_TOKEN", "FOREWORD_WORKSPACE"} & set(told)
     assert (told["FOREWORD_TOKENIZER"], told["FOREWORD_HOME"]) == ("words", str(home))
 
@@ -352,7 +332,9 @@ def test_a_socket_of_another_user_is_told_nothing(hook, home, spooled, until, lo
             listening.bind("service.sock")
             listening.listen()
             Path(home / "heard").write_bytes(b"up")
+            listening.settimeout(60)
             met = listening.accept()[0]
+            met.settimeout(60)
             Path(home / "heard").write_bytes(b"up" + met.recv(1000))
         finally:
             os._exit(0)
@@ -363,6 +345,6 @@ def test_a_socket_of_another_user_is_told_nothing(hook, home, spooled, until, lo
         assert (ran.code, ran.out) == (0, b"")
         until(spooled)
     finally:
-        os.waitpid(pid, 0)
+        until(lambda: os.waitpid(pid, os.WNOHANG)[0], "the other user never ends")
     assert heard.read_bytes() == b"up"
     logged("somebody else")

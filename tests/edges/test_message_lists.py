@@ -21,11 +21,11 @@ from pydantic_ai.models.function import FunctionModel
 from foreword.edges.message_lists import with_context_anthropic, with_context_openai
 from foreword.edges.openai_agents import context_filter
 from foreword.edges.pydantic_ai import ForewordContext
-from foreword.text.frame import framed, without_frames
+from foreword.text.frame import remove_frames, wrap_in_frame
 
 QUESTION = "Which database did we choose?"
 FOUND = "Postgres over MySQL"
-OPENING = framed("-").split("\n")[0]
+OPENING = wrap_in_frame("-").split("\n")[0]
 PATIENT = 20_000
 
 
@@ -53,7 +53,7 @@ def test_the_context_stands_before_the_users_last_message(asked):
     assert [*given[:3], *given[4:]] == messages
     assert given[3]["role"] == "user"
     assert FOUND in given[3]["content"]
-    assert without_frames(given[3]["content"]) == ""
+    assert remove_frames(given[3]["content"]) == ""
 
 
 def test_nothing_is_added_when_nothing_is_relevant_or_asked(asked):
@@ -82,7 +82,7 @@ def test_what_came_in_and_what_goes_out_share_nothing(asked):
 
 def test_a_budget_holds(asked, engine):
     [context, _] = asked([{"role": "user", "content": QUESTION}], budget=120)
-    assert engine.tokenizer.count(context["content"]) <= 120 + engine.tokenizer.count(framed("-"))
+    assert engine.tokenizer.count(context["content"]) <= 120 + engine.tokenizer.count(wrap_in_frame("-"))
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,8 @@ except Exception as error:
     ],
 )
 def test_what_is_not_installed_is_said_with_how_to_install_it(module, package, extra):
-    ran = subprocess.run(
-        [sys.executable, "-c", WITHOUT, module, package], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", WITHOUT, module, package]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout.startswith("MissingExtra")
     assert f"pip install 'foreword[{extra}]'" in ran.stdout
 

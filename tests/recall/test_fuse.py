@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.recall.fuse import BLENDS, OTHER, UNRELATED_COSINE, Blend, fuse
-from foreword.spaces.time import HourSpace, RecencySpace
-from foreword.types import KINDS, Found, Item
+from foreword.spaces.basic import HourSpace, RecencySpace
+from foreword.types import KINDS, Findings, Item
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 PLAIN = {kind: Blend(lexical=0.1, identifiers=0.05, beside=0.5, echo=0.0) for kind in KINDS}
@@ -25,7 +25,7 @@ def found(kind="memory", cosines=None, beside=None, **lists):
     ranked = {s: tuple((i, 1 / n) for n, i in enumerate(listed, 1)) for s, listed in lists.items()}
     order = sorted(cosines, key=lambda i: -cosines[i])
     semantic = {"semantic": tuple((i, cosines[i]) for i in order)} if cosines else {}
-    return Found(
+    return Findings(
         items, ranked | semantic, measures={"semantic": cosines} if cosines else {}, beside=beside or {}
     )
 
@@ -129,7 +129,7 @@ def test_scores_stay_between_nought_and_one_and_fall(kind, cosines, lists):
 def named(share):
     """A question that names something, and how much of it the best item mentions."""
     there = found(kind="turn", cosines={"a": 0.8})
-    return Found(there.items, {**there.lists, "entities": (("a", share),) if share else ()}, there.notes,
+    return Findings(there.items, {**there.lists, "entities": (("a", share),) if share else ()}, there.notes,
                  there.measures)  # fmt: skip
 
 
@@ -148,7 +148,7 @@ def test_being_the_best_of_a_bad_lot_orders_but_does_not_convince():
     code = {"a": 0.6, "b": 0.62}
     plain = {hit.memory.id: hit for hit in fused(found(kind="code", cosines=code), NOW)}
     listed = found(kind="code", cosines=code)
-    listed = Found(listed.items, {**listed.lists, "identifiers": (("a", 0.02),)}, (), listed.measures)
+    listed = Findings(listed.items, {**listed.lists, "identifiers": (("a", 0.02),)}, (), listed.measures)
     hits = fused(listed, NOW)
     assert order(hits) == ["a", "b"]
     assert hits[0].score <= plain["a"].score + 1e-9

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from foreword.recall.fuse import fuse
 from foreword.recall.rerank import MAX_READ, rerank
-from foreword.types import Found, Item, Query
+from foreword.types import Findings, Item, Query
 
 NOW = datetime(2026, 1, 15, tzinfo=UTC)
 
@@ -23,7 +23,7 @@ class Judge:
 def found(*names, kind="turn", previous=None):
     cosines = {name: 0.8 - 0.01 * place for place, name in enumerate(names)}
     items = {n: Item(f"words of {n}", "w", kind=kind, id=n, about=n.upper(), created_at=NOW) for n in names}
-    return Found(
+    return Findings(
         items, {"semantic": tuple(cosines.items())}, measures={"semantic": cosines}, previous=previous or {}
     )
 

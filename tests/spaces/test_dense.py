@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreword.errors import EmbeddingError
-from foreword.spaces.dense import DenseSpace
+from foreword.errors import EmbeddingError, ValidationError
+from foreword.spaces.dense import DenseSpace, EmbeddingCache
 from foreword.testing import HashEmbeddings
-from foreword.types import Item, Query
+from foreword.types import Item, Query, text_hash
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -63,7 +63,7 @@ def test_a_vector_that_does_not_fit_is_refused(vector):
     with pytest.raises(EmbeddingError):
         DenseSpace(Broken(vector)).probe(Query("what", "w", NOW))
     with pytest.raises(EmbeddingError, match="does not fit hash"):
-        DenseSpace(HashEmbeddings(4)).refuse_misfit(vector)
+        DenseSpace(HashEmbeddings(4)).check_vector(vector)
 
 
 def test_two_encoders_have_two_digests():
@@ -113,7 +113,7 @@ def test_who_asks_the_same_at_the_same_time_waits_for_the_first_answer():
     provider = Slow()
     space = DenseSpace(provider)
     answers = _asked_at_once(space, provider, ["where is it"] * 5)
-    vectors = [answer.result() for answer in answers]
+    vectors = [answer.result(timeout=60) for answer in answers]
     assert provider.asked == ["where is it"]
     assert all(vector == vectors[0] for vector in vectors)
     assert len({id(vector) for vector in vectors}) == 5  # nobody can spoil another's answer
@@ -123,7 +123,7 @@ def test_another_question_does_not_wait_for_the_first():
     provider = Slow()
     space = DenseSpace(provider)
     answers = _asked_at_once(space, provider, ["where is it", "who has it"])
-    assert answers[0].result() != answers[1].result()
+    assert answers[0].result(timeout=60) != answers[1].result(timeout=60)
     assert sorted(provider.asked) == ["where is it", "who has it"]
 
 
@@ -148,3 +148,126 @@ def test_who_is_interrupted_does_not_leave_the_others_waiting():
     with pytest.raises(KeyboardInterrupt):
         space.embed_question("where is it")
     assert not space._under_way
+
+
+# The cache of questions' vectors
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_gives_back_what_was_kept():
+    cache = EmbeddingCache()
+    cache.set("a", [0.5, -0.25, 1.0])
+    assert cache.get("a") == [0.5, -0.25, 1.0]
+    assert cache.get("b") is None
+    assert len(cache) == 1
+
+
+def test_keeps_the_precision_encoders_give():
+    cache = EmbeddingCache()
+    cache.set("a", [0.1])
+    assert cache.get("a") == pytest.approx([0.1], rel=1e-6)
+
+
+def test_what_is_given_back_can_be_changed_without_harm():
+    cache = EmbeddingCache()
+    cache.set("a", [1.0])
+    vector = cache.get("a")
+    assert vector is not None
+    vector.append(2.0)
+    assert cache.get("a") == [1.0]
+
+
+def test_the_least_recently_used_makes_room():
+    cache = EmbeddingCache(max_size=2)
+    cache.set("a", [1.0])
+    cache.set("b", [2.0])
+    cache.get("a")
+    cache.set("c", [3.0])
+    assert (cache.get("a"), cache.get("b"), cache.get("c")) == ([1.0], None, [3.0])
+
+
+def test_setting_again_replaces_and_counts_as_use():
+    cache = EmbeddingCache(max_size=2)
+    cache.set("a", [1.0])
+    cache.set("b", [2.0])
+    cache.set("a", [4.0])
+    cache.set("c", [3.0])
+    assert cache.get("a") == [4.0]
+    assert cache.get("b") is None
+
+
+def test_old_vectors_are_gone():
+    clock = Clock()
+    cache = EmbeddingCache(ttl=10, clock=clock)
+    cache.set("a", [1.0])
+    clock.now += 9.9
+    assert cache.get("a") == [1.0]
+    clock.now += 0.1
+    assert cache.get("a") is None
+    assert len(cache) == 0
+
+
+def test_setting_again_starts_the_time_again():
+    clock = Clock()
+    cache = EmbeddingCache(ttl=10, clock=clock)
+    cache.set("a", [1.0])
+    clock.now += 9
+    cache.set("a", [1.0])
+    clock.now += 9
+    assert cache.get("a") == [1.0]
+
+
+def test_size_zero_keeps_nothing():
+    cache = EmbeddingCache(max_size=0)
+    cache.set("a", [1.0])
+    assert cache.get("a") is None
+    assert len(cache) == 0
+
+
+def test_clear_forgets_everything():
+    cache = EmbeddingCache()
+    cache.set("a", [1.0])
+    cache.clear()
+    assert cache.get("a") is None
+    assert len(cache) == 0
+
+
+def test_the_key_is_the_model_and_the_hash_of_the_text():
+    cache = EmbeddingCache()
+    assert cache.generate_key("hello", "m") == f"m:{text_hash('hello')}"
+    assert cache.generate_key("hello", "m") != cache.generate_key("hello", "n")
+    assert cache.generate_key("hello", "m") != cache.generate_key("Hello", "m")
+
+
+@pytest.mark.parametrize("wrong", [{"max_size": -1}, {"ttl": -0.1}, {"ttl": float("nan")}])
+def test_nonsense_limits_are_refused(wrong):
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
+        EmbeddingCache(**wrong)
+
+
+def test_many_threads_never_see_a_foreign_vector_nor_outgrow_the_limit():
+    cache = EmbeddingCache(max_size=8)
+    wrong: list[object] = []
+
+    def work(seed: int) -> None:
+        for step in range(500):
+            number = (seed * 7 + step) % 20
+            cache.set(str(number), [float(number)])
+            if cache.get(str(number)) not in (None, [float(number)]) or len(cache) > 8:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+        assert not thread.is_alive(), "a thread did not end"
+    assert wrong == []
+    assert len(cache) == 8

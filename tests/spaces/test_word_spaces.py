@@ -7,11 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.spaces import entities, identifiers
+from foreword.spaces.basic import (
+    MAX_WORDS,
+    DaySpace,
+    GraphSpace,
+    HourSpace,
+    LexicalSpace,
+    RecencySpace,
+    TrigramSpace,
+)
 from foreword.spaces.entities import EntitySpace
-from foreword.spaces.graph import GraphSpace
 from foreword.spaces.identifiers import IdentifierSpace
-from foreword.spaces.lexical import MAX_WORDS, LexicalSpace, TrigramSpace
-from foreword.spaces.time import DaySpace, HourSpace, RecencySpace
 from foreword.text.words import fold
 from foreword.types import NeighboursProbe, Query, RecentProbe
 
@@ -36,7 +42,7 @@ def ask(text, vector=None):
     ],
 )
 def test_a_code_name_is_split_into_its_parts(text, parts):
-    assert identifiers.parts(text) == parts
+    assert identifiers.code_name_parts(text) == parts
 
 
 @pytest.mark.parametrize(
@@ -56,7 +62,7 @@ def test_a_code_name_is_split_into_its_parts(text, parts):
     ],
 )
 def test_named_things_are_found_by_their_shape(text, names):
-    assert entities.extract(text) == names
+    assert entities.named_things(text) == names
 
 
 _CODE = st.text(st.sampled_from("abZK09_.:->/() \n\u00e9\u2122"), max_size=80)
@@ -66,11 +72,11 @@ _CODE = st.text(st.sampled_from("abZK09_.:->/() \n\u00e9\u2122"), max_size=80)
 def test_the_parts_of_a_text_are_those_of_its_names_wherever_they_stand(text):
     each = (
         fold(part)
-        for name in identifiers.names(text)
+        for name in identifiers.find_code_names(text)
         for part in identifiers._PART.findall(name)
         if len(part) > 1
     )
-    assert identifiers.parts(text) == tuple(dict.fromkeys(each))
+    assert identifiers.code_name_parts(text) == tuple(dict.fromkeys(each))
 
 
 def test_a_name_in_code_is_told_by_how_it_is_written_or_called():
@@ -79,16 +85,16 @@ def test_a_name_in_code_is_told_by_how_it_is_written_or_called():
 
 
 def test_what_is_known_of_names_is_forgotten_before_it_grows_large(monkeypatch):
-    monkeypatch.setattr(identifiers, "_REMEMBERED", 10)
+    monkeypatch.setattr(identifiers, "_MAX_CACHED", 10)
     for number in range(100):
-        assert identifiers.parts(f"part_{number}x")[0] == "part"
-    assert len(identifiers._stretches) <= 10
+        assert identifiers.code_name_parts(f"part_{number}x")[0] == "part"
+    assert len(identifiers._cache) <= 10
 
 
 @given(st.text(max_size=400))
 def test_no_text_breaks_the_shapes(text):
-    assert all(name == name.lower() for name in entities.extract(text))
-    assert len(set(identifiers.parts(text))) == len(identifiers.parts(text))
+    assert all(name == name.lower() for name in entities.named_things(text))
+    assert len(set(identifiers.code_name_parts(text))) == len(identifiers.code_name_parts(text))
 
 
 def test_word_spaces_probe_with_the_telling_words():

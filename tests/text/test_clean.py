@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.text.clean import indented, one_line, visible
+from foreword.text.clean import indent_lines, join_lines, remove_invisible
 
 
 @pytest.mark.parametrize(
@@ -28,22 +28,22 @@ from foreword.text.clean import indented, one_line, visible
     ],
 )
 def test_what_cannot_be_seen_is_removed(raw, seen):
-    assert visible(raw) == seen
+    assert remove_invisible(raw) == seen
 
 
 @given(st.text(st.characters(), max_size=300))
 def test_nothing_unseen_survives(text):
-    for character in visible(text):
+    for character in remove_invisible(text):
         assert unicodedata.category(character) not in ("Cc", "Cs") or character in "\n\t"
         assert not 0xE0000 <= ord(character) <= 0xE007F
         assert not 0x202A <= ord(character) <= 0x202E
         assert not 0x2066 <= ord(character) <= 0x2069
-    assert visible(visible(text)) == visible(text)
+    assert remove_invisible(remove_invisible(text)) == remove_invisible(text)
 
 
 def test_lines_after_the_first_move_right():
-    assert indented("one\ntwo\n\nthree", 2) == "one\n  two\n  \n  three"
+    assert indent_lines("one\ntwo\n\nthree", 2) == "one\n  two\n  \n  three"
 
 
 def test_one_line_is_one_line():
-    assert one_line(" a\n\n b\tc ") == "a b c"
+    assert join_lines(" a\n\n b\tc ") == "a b c"

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.text.clean import visible
-from foreword.text.frame import attribution, contained, framed, without_frames
+from foreword.text.clean import remove_invisible
+from foreword.text.frame import attribution, escape_entry, remove_frames, wrap_in_frame
 from foreword.types import TRUSTS, Source
 
 OPENING, CLOSING = "<foreword-context>", "</foreword-context>"
@@ -95,7 +95,7 @@ hostile = st.lists(fragments, max_size=8).map("".join)
 
 
 def _block(texts):
-    return framed("\n".join(f"- {contained(text)}" for text in texts))
+    return wrap_in_frame("\n".join(f"- {escape_entry(text)}" for text in texts))
 
 
 def _assert_sound(block, entries):
@@ -116,22 +116,22 @@ def _assert_sound(block, entries):
 def test_no_entry_leaves_its_line_or_the_frame(texts):
     block = _block(texts)
     _assert_sound(block, len(texts))
-    assert without_frames(f"before\n{block}\nafter") == "before\n\nafter"
+    assert remove_frames(f"before\n{block}\nafter") == "before\n\nafter"
     block.encode()
 
 
 @settings(max_examples=2_000)
 @given(hostile)
 def test_containing_twice_changes_nothing(text):
-    once = contained(text)
-    assert contained(once) == once
+    once = escape_entry(text)
+    assert escape_entry(once) == once
 
 
 @settings(max_examples=2_000)
 @given(hostile)
 def test_removing_frames_leaves_none_and_is_done_once(text):
-    once = without_frames(text)
-    assert without_frames(once) == once
+    once = remove_frames(text)
+    assert remove_frames(once) == once
     assert OPENING not in once
 
 
@@ -147,7 +147,7 @@ def test_known_injection_attempts_stay_in_their_lines():
     texts = _labelled_attacks()
     _assert_sound(_block(texts), len(texts))
     for text in texts:
-        assert contained(contained(text)) == contained(text)
+        assert escape_entry(escape_entry(text)) == escape_entry(text)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_known_injection_attempts_stay_in_their_lines():
     ],
 )
 def test_ordinary_text_stays_as_it_is(text):
-    assert contained(text) == text
+    assert escape_entry(text) == text
 
 
 @pytest.mark.parametrize(
@@ -180,20 +180,20 @@ def test_ordinary_text_stays_as_it_is(text):
     ],
 )
 def test_structure_becomes_text(text, safe):
-    assert contained(text) == safe
+    assert escape_entry(text) == safe
 
 
 @given(st.text(st.characters(), max_size=100) | hostile)
 def test_a_framed_text_is_wholly_between_the_marks(text):
-    assert without_frames(framed(text)) == ""
-    assert framed(text).count(OPENING) == framed(text).count(CLOSING) == bool(text.strip())
+    assert remove_frames(wrap_in_frame(text)) == ""
+    assert wrap_in_frame(text).count(OPENING) == wrap_in_frame(text).count(CLOSING) == bool(text.strip())
 
 
 def test_nothing_is_not_framed():
-    assert framed("") == framed(" \n") == ""
+    assert wrap_in_frame("") == wrap_in_frame(" \n") == ""
 
 
-FRAME = framed("- We chose Postgres.\n- Deploys happen on Tuesdays.")
+FRAME = wrap_in_frame("- We chose Postgres.\n- Deploys happen on Tuesdays.")
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ FRAME = framed("- We chose Postgres.\n- Deploys happen on Tuesdays.")
     ],
 )
 def test_what_was_injected_is_taken_out(text, rest):
-    assert without_frames(text) == rest
+    assert remove_frames(text) == rest
 
 
 def test_frames_inside_json_strings_are_taken_out():
@@ -228,7 +228,7 @@ def test_frames_inside_json_strings_are_taken_out():
         json.dumps({"inner": json.dumps(payload)}),
         json.dumps(payload).replace("/", "\\/"),
     ):
-        rest = without_frames(text)
+        rest = remove_frames(text)
         assert "Postgres" not in rest
         assert "found:" in rest
         assert "end" in rest
@@ -240,8 +240,8 @@ def _cost(unit, size):
     times = []
     for _ in range(3):
         before = time.process_time()
-        without_frames(text)
-        contained(text)
+        remove_frames(text)
+        escape_entry(text)
         times.append(time.process_time() - before)
     return min(times)
 
@@ -281,4 +281,4 @@ def test_a_name_cannot_say_more_than_a_name(name, trust):
     assert len(words) <= 90
     assert words.count(",") == (trust in ("tool", "web"))
     assert not set("\n()[]{}<>\"'`") & set(words)
-    assert visible(words) == words
+    assert remove_invisible(words) == words

@@ -10,9 +10,9 @@ from foreword.text.tokens import (
     TiktokenTokenizer,
     Tokenizer,
     WordTokenizer,
-    cut,
+    cut_to_tokens,
     encoding_for,
-    tokenizer,
+    tokenizer_by_name,
 )
 
 TOKENIZERS = [
@@ -57,13 +57,13 @@ def test_every_tokenizer_meets_the_protocol(counter):
 @pytest.mark.parametrize("counter", TOKENIZERS, ids=lambda counter: type(counter).__name__)
 @given(text=words, budget=st.integers(-1, 30))
 def test_a_cut_text_is_a_beginning_that_fits(counter, text, budget):
-    short = cut(text, budget, counter)
+    short = cut_to_tokens(text, budget, counter)
     assert text.startswith(short)
     assert counter.count(short) <= max(0, budget)
 
 
 def test_a_text_that_fits_is_not_cut():
-    assert cut("short enough", 100, WordTokenizer()) == "short enough"
+    assert cut_to_tokens("short enough", 100, WordTokenizer()) == "short enough"
 
 
 def test_estimates_are_those_of_the_documents():
@@ -87,8 +87,8 @@ def test_a_model_has_an_encoding(name, encoding):
 
 
 def test_tokenizers_are_found_by_name_and_others_refused():
-    assert isinstance(tokenizer("words"), WordTokenizer)
-    assert isinstance(tokenizer("chars"), CharacterTokenizer)
-    assert tokenizer("cl100k").count("hello world") == 2
+    assert isinstance(tokenizer_by_name("words"), WordTokenizer)
+    assert isinstance(tokenizer_by_name("chars"), CharacterTokenizer)
+    assert tokenizer_by_name("cl100k").count("hello world") == 2
     with pytest.raises(ValidationError, match="no tokenizer named"):
-        tokenizer("../../etc")
+        tokenizer_by_name("../../etc")

@@ -4,7 +4,7 @@ import apsw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.text.words import STOPWORDS, fold, telling, words
+from foreword.text.words import STOPWORDS, content_words, fold, words
 
 
 def test_case_accents_and_punctuation_do_not_make_another_word():
@@ -13,13 +13,13 @@ def test_case_accents_and_punctuation_do_not_make_another_word():
 
 
 def test_a_question_is_about_its_telling_words():
-    assert telling("What did we decide about the database?") == ("decide", "database")
-    assert telling("database DATABASE") == ("database",)
+    assert content_words("What did we decide about the database?") == ("decide", "database")
+    assert content_words("database DATABASE") == ("database",)
 
 
 def test_a_question_of_nothing_but_small_words_keeps_them():
-    assert telling("who are you") == ("who", "are", "you")
-    assert telling("?!") == ()
+    assert content_words("who are you") == ("who", "are", "you")
+    assert content_words("?!") == ()
 
 
 def test_small_words_are_words():

@@ -1,9 +1,10 @@
-"""How well does the engine find? A labelled set is stored, asked and measured, beside plain baselines.
+"""How well the engine finds: a labelled set is stored, asked and measured, beside plain baselines.
 
-`evaluate` is the whole of it: `labelled` reads the set, `runs` stores and asks, `metrics` scores, `silence`
-listens for what should not have been said, `tables` reports; `summary` puts many sets into one table. A set
-of dialogues asks something else: whether a change of subject is noticed (`shifts`), or what a summary is
-worth (`summaries`). Nothing here changes how the engine searches, and the set's own data stays where it is.
+`evaluate` measures one set: `labelled` reads it, `runs` stores and asks, `metrics` scores, `silence` counts
+what should not have been injected, `tables` reports. `measure_sets` measures all that the command line asks
+for; `summary` puts many sets into one table. A set of dialogues asks something else: whether a change of
+subject is noticed (`shifts`), or how good summaries are (`summaries`). Nothing here changes how the engine
+searches, and the set's own data stays where it is.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from __future__ import annotations
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from foreword.errors import ValidationError
-from foreword.spaces.rerank import BundledReranker
-from foreword_measure.quality import labelled, metrics, runs, shifts, summaries, tables
+from foreword.spaces.bundled import BundledReranker
+from foreword_measure.quality import labelled, metrics, naming, runs, shifts, summaries, tables
+from foreword_measure.quality.dialogue import measure as measure_dialogues
+from foreword_measure.quality.gaps import measure_gaps
 from foreword_measure.quality.runs import LANES, OURS, Plan
-from foreword_measure.quality.silence import listen
+from foreword_measure.quality.silence import measure_silence
 from foreword_measure.quality.tables import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from foreword.engine.context_engine import ContextEngine
     from foreword.options import Lane
@@ -29,17 +33,17 @@ if TYPE_CHECKING:
     from foreword.spaces.providers import EmbeddingProvider
     from foreword_measure.quality.labelled import LabelledSet, Question
     from foreword_measure.quality.metrics import Place
-    from foreword_measure.quality.runs import Answer, Stock
+    from foreword_measure.quality.runs import Answer, Progress, StoredScope
     from foreword_measure.report import Report
 
-__all__ = ["evaluate", "summary"]
+__all__ = ["evaluate", "measure_sets", "summary"]
 
 _TOP = 10
-"""How many results a question a score is judged by."""
+"""How many results of a question are compared with the truth."""
 
 
-def _silent(_label: str, _done: int, _total: int) -> None:
-    """Nobody watches."""
+def _no_progress(_label: str, _done: int, _total: int) -> None:
+    """The progress function that does nothing."""
 
 
 def evaluate(
@@ -52,7 +56,7 @@ def evaluate(
     others: Sequence[Path] = (),
     run_file: Path | None = None,
     limit: int | None = None,
-    progress: Callable[[str, int, int], None] = _silent,
+    progress: Callable[[str, int, int], None] = _no_progress,
     home: Path | None = None,
     provider: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
@@ -66,39 +70,77 @@ def evaluate(
     was measured; `limit` is how many queries.
     """
     plan = Plan(tuple(lanes), baselines, tuple(without))
-    if run_file and (summaries.holds(folder) or shifts.holds(folder)):
+    if run_file and (summaries.has_summaries(folder) or shifts.has_boundaries(folder)):
         raise ValidationError(f"{folder} holds dialogues, which give no ranking: leave out the run file")
-    if summaries.holds(folder):
+    if summaries.has_summaries(folder):
         return summaries.measure_summaries(folder, limit, progress)
-    if shifts.holds(folder):
+    if shifts.has_boundaries(folder):
         return shifts.measure(folder, limit=limit, progress=progress, provider=provider, without=plan.without)
-    given = labelled.read(folder, limit)
-    foreign = [text for other in others for text in labelled.asked(other, limit)] if silence else []
+    given = labelled.read_set(folder, limit)
+    foreign = [text for other in others for text in labelled.read_questions(other, limit)] if silence else []
     with nullcontext(home) if home else tempfile.TemporaryDirectory(prefix="foreword-eval-") as place:
         inside = Path(place) / given.name
-        stocks = runs.keep(given, inside, progress)
+        stocks = runs.store_set(given, inside, progress)
         with runs.engine_in(inside, provider, reranker, without=plan.without) as engine:
-            runs.embed(engine, stocks, progress)
+            runs.make_vectors(engine, stocks, progress)
             # Not the engine's own: it remembers what it read, and the engine's times would be too good.
             judge = reranker or BundledReranker(engine.settings.threads or None)
             answers = _answers(engine, given.questions, stocks, plan, judge, progress)
-            heard = listen(engine, given, stocks, plan.lanes, foreign, progress) if silence else None
-            about = _about(given, _encoder(engine), plan)
+            silence_counts = (
+                measure_silence(engine, given, stocks, plan.lanes, foreign, progress) if silence else None
+            )
+            about = _set_facts(given, _encoder_name(engine), plan)
     if run_file:
-        _write(run_file, given.questions, answers, stocks, plan)
-    rows = [_row(question, answer, stocks) for question, answer in zip(given.questions, answers, strict=True)]
-    return tables.report(about, rows, heard)
+        _write_run(run_file, given.questions, answers, stocks, plan)
+    rows = [
+        _question_scores(question, answer, stocks)
+        for question, answer in zip(given.questions, answers, strict=True)
+    ]
+    return tables.report(about, rows, silence_counts)
+
+
+def measure_sets(
+    folders: Sequence[Path],
+    *,
+    lane: Literal["fast", "full", "both"],
+    dialogue: bool,
+    entities: bool,
+    gaps: bool,
+    summarize: bool,
+    open_progress: Callable[[], AbstractContextManager[Progress]],
+    **options: Any,  # noqa: ANN401  (those of `evaluate`)
+) -> Iterator[Report]:
+    """Everything that `foreword eval` is asked for, a report at a time; the last sums up, if wanted."""
+    if entities:
+        yield naming.measure_naming()
+    if gaps:
+        yield measure_gaps()
+    reports = []
+    for folder in folders:
+        with open_progress() as progress:
+            if dialogue:
+                shared = {name: options[name] for name in ("limit", "home")}
+                one_lane: Lane = "full" if lane == "full" else "fast"
+                report = measure_dialogues(folder, progress=progress, lane=one_lane, **shared)
+            else:
+                lanes: Sequence[Lane] = LANES if lane == "both" else (lane,)
+                others = [other for other in folders if other != folder]
+                report = evaluate(folder, lanes=lanes, others=others, progress=progress, **options)
+        reports.append(report)
+        yield report
+    if summarize and not dialogue:
+        yield summary(reports)
 
 
 def _answers(
     engine: ContextEngine,
     questions: tuple[Question, ...],
-    stocks: dict[str, Stock],
+    stocks: dict[str, StoredScope],
     plan: Plan,
     judge: Reranker,
     progress: Callable[[str, int, int], None],
 ) -> list[Answer]:
-    runs.warm(engine, questions[0].scope, plan)
+    runs.load_models(engine, questions[0].scope, plan)
     answers = []
     for done, question in enumerate(questions):
         progress("asking", done, len(questions))
@@ -107,40 +149,42 @@ def _answers(
     return answers
 
 
-def _row(question: Question, answer: Answer, stocks: dict[str, Stock]) -> tables.Row:
+def _question_scores(
+    question: Question, answer: Answer, stocks: dict[str, StoredScope]
+) -> tables.QuestionScores:
     gains = stocks[question.scope].gains(question)
-    return tables.Row(
+    return tables.QuestionScores(
         question=question.id,
         scope=question.scope,
         category=question.category,
         runs={run: metrics.scores(places, gains) for run, places in answer.runs.items()} if gains else {},
         embedding_ms=answer.embedding_ms,
         search_ms=answer.search_ms,
-        judged={run: _judged(answer.runs[run], gains) for run in answer.search_ms},
+        scored_results={run: _scored_results(answer.runs[run], gains) for run in answer.search_ms},
     )
 
 
-def _judged(places: Sequence[Place], gains: Mapping[str, float]) -> list[tuple[float, bool]]:
+def _scored_results(places: Sequence[Place], gains: Mapping[str, float]) -> list[tuple[float, bool]]:
     """The scores of the first results, and whether each result is relevant."""
     return [(place.score, not gains.keys().isdisjoint(place.documents)) for place in places[:_TOP]]
 
 
-def _about(given: LabelledSet, encoder: str, plan: Plan) -> tables.About:
+def _set_facts(given: LabelledSet, encoder: str, plan: Plan) -> tables.SetFacts:
     every = [document for inside in given.documents.values() for document in inside]
     empty = sum(not document.parts for document in every)
-    return tables.About(given.name, len(every), empty, encoder, plan.without)
+    return tables.SetFacts(given.name, len(every), empty, encoder, plan.without)
 
 
-def _encoder(engine: ContextEngine) -> str:
+def _encoder_name(engine: ContextEngine) -> str:
     provider = next((space.provider for space in engine.kit.spaces if hasattr(space, "provider")), None)
     return "" if provider is None else str(provider.model)
 
 
-def _write(
+def _write_run(
     path: Path,
     questions: Iterable[Question],
     answers: Iterable[Answer],
-    stocks: dict[str, Stock],
+    stocks: dict[str, StoredScope],
     plan: Plan,
 ) -> None:
     run = OURS["full" if "full" in plan.lanes else "fast"]
@@ -155,14 +199,14 @@ def _write(
         ) from error
 
 
-def _run_lines(query: str, places: Iterable[Place], stock: Stock) -> Iterable[str]:
+def _run_lines(query: str, places: Iterable[Place], stock: StoredScope) -> Iterable[str]:
     """One line a document, where it is first met; documents stored as the same items all get theirs."""
     seen: set[str] = set()
     score = float("inf")
     for place in places:
         # Readers of run files sort by score: it has to fall with the rank, however an engine counts.
         score = min(place.score, score - 1e-6)
-        for document in (twin for one in place.documents for twin in stock.twins[one]):
+        for document in (copy for one in place.documents for copy in stock.copies[one]):
             if document not in seen:
                 seen.add(document)
                 yield f"{query} Q0 {document} {len(seen)} {score:.6f} foreword\n"

@@ -42,7 +42,7 @@ INSTRUCTIONS = "Answer from the conversation."
 
 
 @dataclass(frozen=True, slots=True)
-class _Talk:
+class _Conversation:
     """One scope as a conversation: its turns by id, and which turn each document became."""
 
     session: Session
@@ -50,12 +50,12 @@ class _Talk:
     kept_as: Mapping[str, str]
 
     def evidence(self, question: Question) -> frozenset[str]:
-        """The turns that hold the answer."""
+        """The ids of the turns that hold the answer."""
         return frozenset(self.kept_as[one] for one in question.gains if one in self.kept_as)
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _HeldEvidence:
     """What each run holds of one question's evidence in one budget, and how long our prompt took."""
 
     scope: str
@@ -74,26 +74,30 @@ def measure(
     budgets: Sequence[int] = BUDGETS,
 ) -> Report:
     """The evidence in our prompts and in the others', budget by budget."""
-    given = labelled.read(folder, limit)
+    given = labelled.read_set(folder, limit)
     with nullcontext(home) if home else tempfile.TemporaryDirectory(prefix="foreword-eval-") as place:
         inside = Path(place) / f"{given.name}-dialogue"
         with runs.engine_in(inside, provider) as engine:
-            talks = _talks(engine, given, lane, progress)
-            runs.embed(engine, talks, progress)
-            held = _held(engine, given, talks, budgets, progress)
+            conversations = _store_conversations(engine, given, lane, progress)
+            runs.make_vectors(engine, conversations, progress)
+            held = _measure_questions(engine, given, conversations, budgets, progress)
     return _report(given.name, held, lane)
 
 
-def _talks(engine: ContextEngine, given: LabelledSet, lane: Lane, progress: Progress) -> dict[str, _Talk]:
-    talks = {}
+def _store_conversations(
+    engine: ContextEngine, given: LabelledSet, lane: Lane, progress: Progress
+) -> dict[str, _Conversation]:
+    conversations = {}
     for done, (scope, documents) in enumerate(given.documents.items()):
         progress("storing", done, len(given.documents))
-        talks[scope] = _talk(engine, scope, documents, lane)
-    progress("storing", len(talks), len(talks))
-    return talks
+        conversations[scope] = _store_conversation(engine, scope, documents, lane)
+    progress("storing", len(conversations), len(conversations))
+    return conversations
 
 
-def _talk(engine: ContextEngine, scope: str, documents: Sequence[Document], lane: Lane) -> _Talk:
+def _store_conversation(
+    engine: ContextEngine, scope: str, documents: Sequence[Document], lane: Lane
+) -> _Conversation:
     said = [(document.id, part) for document in documents for part in document.parts]
     if any(part.kind != "turn" for _, part in said):
         raise ValidationError(
@@ -102,47 +106,49 @@ def _talk(engine: ContextEngine, scope: str, documents: Sequence[Document], lane
     session = Session(engine, scope, scope, base_instructions=INSTRUCTIONS, lane=lane)
     kept = session.add_all([Turn(part.text, name=part.about, timestamp=part.created_at) for _, part in said])
     names = {document: turn.turn_id for (document, _), turn in zip(said, kept, strict=True)}
-    return _Talk(session, {turn.turn_id: turn for turn in kept}, names)
+    return _Conversation(session, {turn.turn_id: turn for turn in kept}, names)
 
 
-def _held(
+def _measure_questions(
     engine: ContextEngine,
     given: LabelledSet,
-    talks: Mapping[str, _Talk],
+    conversations: Mapping[str, _Conversation],
     budgets: Sequence[int],
     progress: Progress,
-) -> dict[int, list[_Held]]:
-    held: dict[int, list[_Held]] = {budget: [] for budget in budgets}
+) -> dict[int, list[_HeldEvidence]]:
+    held: dict[int, list[_HeldEvidence]] = {budget: [] for budget in budgets}
     for done, question in enumerate(given.questions):
         progress("asking", done, len(given.questions))
-        talk = talks[question.scope]
-        if not (evidence := talk.evidence(question)):
+        conversation = conversations[question.scope]
+        if not (evidence := conversation.evidence(question)):
             continue
-        orders = _orders(engine, question, talk)
+        orders = _rankings(engine, question, conversation)
         for budget in budgets:
             started = time.perf_counter()
-            prompt = inject_context(question.text, talk.session, budget, keep=False)
+            prompt = inject_context(question.text, conversation.session, budget, keep=False)
             took = (time.perf_counter() - started) * 1000
-            shown = {run: _filled(ids, talk, budget, engine) for run, ids in orders.items()}
-            shown[OURS] = _shown(prompt)
+            shown = {run: _fill_budget(ids, conversation, budget, engine) for run, ids in orders.items()}
+            shown[OURS] = _whole_turns(prompt)
             shares = {run: len(evidence & shown[run]) / len(evidence) for run in RUNS}
-            held[budget].append(_Held(question.scope, shares, took))
+            held[budget].append(_HeldEvidence(question.scope, shares, took))
     progress("asking", len(given.questions), len(given.questions))
     return held
 
 
-def _orders(engine: ContextEngine, question: Question, talk: _Talk) -> dict[str, list[str]]:
+def _rankings(engine: ContextEngine, question: Question, conversation: _Conversation) -> dict[str, list[str]]:
     """The turns in the order in which each of the others would take them."""
     query = Query(question.text, question.scope, datetime.now(UTC))
-    return {LAST: list(reversed(list(talk.turns))), **runs.rankings(engine, query)}
+    return {LAST: list(reversed(list(conversation.turns))), **runs.rankings(engine, query)}
 
 
-def _filled(ids: Iterable[str], talk: _Talk, budget: int, engine: ContextEngine) -> frozenset[str]:
+def _fill_budget(
+    ids: Iterable[str], conversation: _Conversation, budget: int, engine: ContextEngine
+) -> frozenset[str]:
     """The turns that fit, line by line, until one does not."""
     shown: set[str] = set()
     room = budget
     for one in ids:
-        turn = talk.turns[one]
+        turn = conversation.turns[one]
         room -= engine.tokenizer.count(f"{turn.speaker}: {turn.text}\n")
         if room < 0:
             break
@@ -150,7 +156,7 @@ def _filled(ids: Iterable[str], talk: _Talk, budget: int, engine: ContextEngine)
     return frozenset(shown)
 
 
-def _shown(prompt: InjectedContext) -> frozenset[str]:
+def _whole_turns(prompt: InjectedContext) -> frozenset[str]:
     """The turns that our prompt holds whole."""
     history = prompt.content.history
     return frozenset(
@@ -160,7 +166,7 @@ def _shown(prompt: InjectedContext) -> frozenset[str]:
     )
 
 
-def _report(name: str, held: Mapping[int, Sequence[_Held]], lane: Lane) -> Report:
+def _report(name: str, held: Mapping[int, Sequence[_HeldEvidence]], lane: Lane) -> Report:
     rows: list[tuple[Cell, ...]] = []
     for budget, asked in held.items():
         scopes = [one.scope for one in asked]

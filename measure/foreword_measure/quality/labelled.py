@@ -5,28 +5,43 @@
     qrels.tsv        query-id, corpus-id, score, under a header line
     scopes.jsonl     optional: scope, docs = [[path, id], …], for texts that stand in several scopes
 
-Knows the files and refuses what it cannot read, naming the line. A set's own ids stay outside the items: what
-is indexed is only what a user would have stored, in the shape in which capture would have met it.
+    dialogues.jsonl  instead of all these: dialogues with boundaries or summaries, one a line
+
+What cannot be read is refused with a ValidationError that names the line. A set's own ids stay outside the
+items: only what a user would have stored is indexed, in the shape that capture would have given it. A file
+is read as `foreword index` reads it: secrets are taken out, then code is cut into units and a document into
+pieces of its sections. A function without a file is the unit it would be in one, without a path. A commit is
+worded as history words it. Anything else was somebody's words, and stays whole.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from foreword.capture.code.languages import DOCUMENTS, MAX_SNIFFED_BYTES, language_of
+from foreword.capture.code.units import WINDOW_LINES, code_items
+from foreword.capture.documents.chunking import document_items
+from foreword.capture.folder.commits import commit_text
+from foreword.capture.folder.storable import storable_text
+from foreword.capture.purge import redact_keys
 from foreword.errors import ValidationError
 from foreword.types import KINDS, Item, content_hash
-from foreword_measure.quality.captured import captured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+DIALOGUES = "dialogues.jsonl"
+
 _NEEDED = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
+_CHANGED = re.compile(r"(?P<message>.*?)\s*^files: (?P<files>[^\n]+)\s*\Z", re.DOTALL | re.MULTILINE)
+"""How a set writes a commit: its message, then the files that it changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +74,13 @@ class LabelledSet:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line of a file: what it says and where it stands, for the errors that speak of it."""
+    """One line of a file: its values, and its place for error messages."""
 
     path: Path
     number: int
     row: Mapping[str, Any]
 
-    def wrong(self, what: str) -> ValidationError:
+    def error(self, what: str) -> ValidationError:
         return ValidationError(f"{self.path}, line {self.number}: {what}")
 
     def text(self, field: str) -> str:
@@ -73,15 +88,15 @@ class _Line:
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if not isinstance(value, str):
-            raise self.wrong(f"{field!r} must be text, not {json.dumps(value)}")
+            raise self.error(f"{field!r} must be text, not {json.dumps(value)}")
         return value
 
     def optional(self, field: str) -> str | None:
         return None if self.row.get(field) is None else self.text(field)
 
 
-def read(folder: Path, limit: int | None = None) -> LabelledSet:
-    """The set in a folder; with `limit`, only the first so many questions and the scopes they ask."""
+def read_set(folder: Path, limit: int | None = None) -> LabelledSet:
+    """The set in a folder; with `limit`, only the first `limit` questions and the scopes they ask."""
     missing = [name for name in _NEEDED if not (folder / name).is_file()]
     if missing:
         raise ValidationError(
@@ -100,38 +115,38 @@ def read(folder: Path, limit: int | None = None) -> LabelledSet:
     return LabelledSet(folder.resolve().name, scoped, questions)
 
 
-def asked(folder: Path, limit: int | None = None) -> list[str]:
-    """What the questions of a set say, and nothing else of it."""
+def read_questions(folder: Path, limit: int | None = None) -> list[str]:
+    """The texts of a set's questions."""
     return [line.text("text") for line in _rows(folder / "queries.jsonl")][:limit]
 
 
 def _documents(folder: Path, asked: set[str]) -> dict[str, tuple[Document, ...]]:
     corpus = {line.text("id"): line for line in _rows(folder / "corpus.jsonl")}
     scoped: dict[str, list[Document]] = {}
-    for scope, path, line in _standing(folder, corpus):
+    for scope, path, line in _documents_by_scope(folder, corpus):
         if scope in asked:
             scoped.setdefault(scope, []).append(_document(line, scope, path))
     return {scope: tuple(inside) for scope, inside in scoped.items()}
 
 
-def _standing(folder: Path, corpus: Mapping[str, _Line]) -> Iterator[tuple[str, str | None, _Line]]:
-    """Which documents stand in which scope, and under which path."""
+def _documents_by_scope(folder: Path, corpus: Mapping[str, _Line]) -> Iterator[tuple[str, str | None, _Line]]:
+    """Each document with its scope and its path there."""
     places = folder / "scopes.jsonl"
     apart = places.is_file()
     for line in corpus.values():
         if "scope" in line.row or not apart:
             yield line.text("scope"), _meta(line).get("path"), line
     for line in _rows(places) if apart else ():
-        for path, known in _listed(line):
+        for path, known in _listed_documents(line):
             if known not in corpus:
-                raise line.wrong(f"no line of corpus.jsonl has the id {known!r}")
+                raise line.error(f"no line of corpus.jsonl has the id {known!r}")
             yield line.text("scope"), path, corpus[known]
 
 
-def _listed(line: _Line) -> list[tuple[str, str]]:
+def _listed_documents(line: _Line) -> list[tuple[str, str]]:
     docs = line.row.get("docs")
     if not isinstance(docs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in docs):
-        raise line.wrong("'docs' must be a list of [path, id] pairs")
+        raise line.error("'docs' must be a list of [path, id] pairs")
     return [(str(path), str(known)) for path, known in docs]
 
 
@@ -139,7 +154,7 @@ def _document(line: _Line, scope: str, path: str | None) -> Document:
     text = line.text("text")
     kind = line.optional("kind") or ("code" if path else "document")
     if kind not in KINDS:
-        raise line.wrong(f"no kind named {kind!r}; there are: {', '.join(KINDS)}")
+        raise line.error(f"no kind named {kind!r}; there are: {', '.join(KINDS)}")
     speaker = line.optional("speaker")
     known = {"path": path, "speaker": speaker}
     whole = Item(
@@ -151,18 +166,18 @@ def _document(line: _Line, scope: str, path: str | None) -> Document:
         session=line.optional("session"),
         metadata={**_meta(line), **{name: value for name, value in known.items() if value}},
     )
-    return Document(line.text("id"), tuple(map(_named, captured(whole))))
+    return Document(line.text("id"), tuple(map(_with_stable_id, captured_items(whole))))
 
 
-def _named(item: Item) -> Item:
-    """An id that says nothing of the set's own, and is the same every time: equal scores keep their order."""
+def _with_stable_id(item: Item) -> Item:
+    """The item with an id made from its content, so that equal scores keep their order every time."""
     return replace(item, id=content_hash(item).removeprefix("b2:")[:16])
 
 
 def _meta(line: _Line) -> Mapping[str, Any]:
     meta = line.row.get("meta") or {}
     if not isinstance(meta, dict):
-        raise line.wrong("'meta' must be a JSON object")
+        raise line.error("'meta' must be a JSON object")
     return meta
 
 
@@ -173,7 +188,7 @@ def _time(line: _Line) -> datetime:
     try:
         moment = datetime.fromisoformat(written)
     except ValueError:
-        raise line.wrong(f"'time' must be ISO 8601, like 2026-01-31T12:00:00Z, not {written!r}") from None
+        raise line.error(f"'time' must be ISO 8601, like 2026-01-31T12:00:00Z, not {written!r}") from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
@@ -185,9 +200,9 @@ def _questions(
     times = Counter(line.text("id") for line in asked)
     for line in asked:
         if times[line.text("id")] > 1:
-            raise line.wrong(f"the id {line.text('id')!r} names several questions; give each its own")
+            raise line.error(f"the id {line.text('id')!r} names several questions; give each its own")
         if line.text("scope") not in scoped:
-            raise line.wrong(f"no document stands in the scope {line.text('scope')!r}")
+            raise line.error(f"no document stands in the scope {line.text('scope')!r}")
     return tuple(
         Question(
             line.text("id"),
@@ -225,19 +240,102 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
+# What capture would make of a line -----------------------------------------------------------------------
+
+
+def captured_items(whole: Item) -> list[Item]:
+    """The items that capture would make of a line, given as one whole item."""
+    if not whole.text.strip():
+        return []
+    if whole.kind == "commit":
+        return [_commit_item(whole)]
+    path = whole.metadata.get("path")
+    if path and whole.kind in ("code", "document"):
+        return _file_items(str(path), whole)
+    return _snippet_items(whole) if whole.kind == "code" else [whole]
+
+
+def _commit_item(whole: Item) -> Item:
+    match = _CHANGED.fullmatch(whole.text)
+    if match is None:
+        return whole
+    message, files = match["message"].strip(), match["files"].split(", ")
+    return replace(
+        whole,
+        text=commit_text(message or "(no message)", files),
+        metadata={**whole.metadata, "message": message, "files": files, "files_changed": len(files)},
+    )
+
+
+def _file_items(path: str, whole: Item) -> list[Item]:
+    text = redact_keys(storable_text(whole.text))
+    language = language_of(path, text[:MAX_SNIFFED_BYTES].encode())
+    if language in DOCUMENTS:
+        made = document_items(path, text.encode(), whole.workspace, whole.created_at)
+    else:
+        made = code_items(path, text, language, whole.workspace, whole.created_at)
+    return [
+        replace(item, session=whole.session, metadata={**whole.metadata, **item.metadata}) for item in made
+    ]
+
+
+def _snippet_items(whole: Item) -> list[Item]:
+    """The units of code whose file is not known; itself, where no part of it is worth a unit."""
+    # A file of a few lines is one item, whatever it defines; but a function stands among others.
+    text = redact_keys(storable_text(whole.text)) + "\n" * WINDOW_LINES
+    language = str(whole.metadata.get("language") or "")
+    made = code_items("", text, language, whole.workspace, whole.created_at)
+    return [_without_path(item, whole) for item in made] or [whole]
+
+
+def _without_path(item: Item, whole: Item) -> Item:
+    known = {name: value for name, value in item.metadata.items() if name != "path"}
+    return replace(
+        whole, text=item.text, about=item.about.lstrip(" ›—"), metadata={**whole.metadata, **known}
+    )
+
+
+# Dialogues -----------------------------------------------------------------------------------------------
+
+
+def has_dialogues(folder: Path, field: str) -> bool:
+    """Whether a folder holds dialogues that have such a field; the first of them decides."""
+    try:
+        with (folder / DIALOGUES).open(encoding="utf-8") as file:
+            return f'"{field}"' in file.readline()
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def read_dialogues(folder: Path, limit: int | None = None) -> Iterator[tuple[str, Any]]:
+    """The JSON values of the dialogues, or of the first `limit`, each after its place for error messages."""
+    if limit is not None and limit < 1:
+        raise ValidationError(f"limit must be 1 or more, not {limit}")
+    path = folder / DIALOGUES
+    for number, line in list(_lines(path))[:limit]:
+        yield f"{path}, line {number}: ", _parse(path, number, line)
+
+
+# Reading lines -------------------------------------------------------------------------------------------
+
+
 def _rows(path: Path) -> Iterator[_Line]:
     for number, line in _lines(path):
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise ValidationError(f"{path}, line {number}: not JSON: {error}") from None
+        row = _parse(path, number, line)
         if not isinstance(row, dict):
             raise ValidationError(f'{path}, line {number}: must be a JSON object, like {{"id": …}}')
         yield _Line(path, number, row)
 
 
+def _parse(path: Path, number: int, line: str) -> Any:  # noqa: ANN401  (whatever JSON holds)
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise ValidationError(f"{path}, line {number}: not JSON: {error}") from None
+
+
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that say something, with their numbers."""
+    """The lines that are not empty, with their numbers."""
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):

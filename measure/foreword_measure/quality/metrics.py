@@ -1,8 +1,8 @@
 """How good a ranking is: pure functions from what was found, and what should have been, to numbers.
 
 A ranking is a list of document ids, best first; only the first mention of an id counts. `gains` says how
-relevant each relevant document is, above 0; what it does not name is not relevant. Knows nothing of how a
-ranking was made, and refuses to score a question to which nothing is relevant: such a mean has no meaning.
+relevant each relevant document is, above 0; what it does not name is not relevant. How a ranking was
+made is left to others. A question to which nothing is relevant is refused: its score has no meaning.
 What is drawn by chance is drawn from a fixed seed: the same numbers give the same intervals.
 """
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 CUTS = (5, 10, 20, 50)
-NEAR_CUTS = CUTS[:2]
+SHORT_CUTS = CUTS[:2]
 BUDGETS = (500, 1000, 2000, 4000)
 METRICS = (
     *(f"R@{cut}" for cut in CUTS),
-    *(f"hit@{cut}" for cut in NEAR_CUTS),
-    *(f"all@{cut}" for cut in NEAR_CUTS),
+    *(f"hit@{cut}" for cut in SHORT_CUTS),
+    *(f"all@{cut}" for cut in SHORT_CUTS),
     "NDCG@10",
     "MRR",
     *(f"T@{budget}" for budget in BUDGETS),
@@ -36,7 +36,7 @@ RESAMPLES = 1000
 BINS = 10
 
 _RRF_K = 60
-_FEW = 5
+_MIN_GROUPS = 5
 """With fewer scopes than this, drawing scopes says little; then questions are drawn."""
 
 
@@ -62,21 +62,21 @@ class Bin:
 
 def recall(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
     """The share of the relevant documents among the first `cut`."""
-    return sum(document in gains for document in _first(ranking, cut)) / _some(gains)
+    return sum(document in gains for document in _unique(ranking, cut)) / _count_relevant(gains)
 
 
 def ndcg(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
     """The gains of the first `cut`, each divided by log2(rank + 1), as a share of the best possible."""
-    _some(gains)
+    _count_relevant(gains)
     best = sorted(gains.values(), reverse=True)[:cut]
-    found = [gains.get(document, 0.0) for document in _first(ranking, cut)]
-    return _discounted(found) / _discounted(best)
+    found = [gains.get(document, 0.0) for document in _unique(ranking, cut)]
+    return _discounted_gain(found) / _discounted_gain(best)
 
 
 def reciprocal_rank(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
     """One over the rank of the first relevant document, or 0 when it is not among the first `cut`."""
-    _some(gains)
-    return next((1 / rank for rank, one in enumerate(_first(ranking, cut), 1) if one in gains), 0.0)
+    _count_relevant(gains)
+    return next((1 / rank for rank, one in enumerate(_unique(ranking, cut), 1) if one in gains), 0.0)
 
 
 def hit(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
@@ -86,8 +86,8 @@ def hit(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
 
 def complete(ranking: Iterable[str], gains: Mapping[str, float], cut: int) -> float:
     """1 when everything that is relevant is among the first `cut`, else 0."""
-    _some(gains)
-    return float(gains.keys() <= set(_first(ranking, cut)))
+    _count_relevant(gains)
+    return float(gains.keys() <= set(_unique(ranking, cut)))
 
 
 def evidence_recall(places: Iterable[Place], gains: Mapping[str, float], budget: float) -> float:
@@ -98,15 +98,15 @@ def evidence_recall(places: Iterable[Place], gains: Mapping[str, float], budget:
         if budget < 0:
             break
         seen.update(place.documents)
-    return len(seen & gains.keys()) / _some(gains)
+    return len(seen & gains.keys()) / _count_relevant(gains)
 
 
 def scores(places: Sequence[Place], gains: Mapping[str, float]) -> dict[str, float]:
     """All of `METRICS` for one answer."""
     ranking = documents(places)
     values = [recall(ranking, gains, cut) for cut in CUTS]
-    values += [hit(ranking, gains, cut) for cut in NEAR_CUTS]
-    values += [complete(ranking, gains, cut) for cut in NEAR_CUTS]
+    values += [hit(ranking, gains, cut) for cut in SHORT_CUTS]
+    values += [complete(ranking, gains, cut) for cut in SHORT_CUTS]
     values += [ndcg(ranking, gains, 10), reciprocal_rank(ranking, gains, CUTS[-1])]
     values += [evidence_recall(places, gains, budget) for budget in BUDGETS]
     return dict(zip(METRICS, values, strict=True))
@@ -130,7 +130,7 @@ def interval(values: Sequence[float], groups: Sequence[str]) -> tuple[float, flo
     clusters: dict[str, list[float]] = {}
     for value, group in zip(values, groups, strict=True):
         clusters.setdefault(group, []).append(value)
-    drawn = list(clusters.values()) if by_group(groups) else [[value] for value in values]
+    drawn = list(clusters.values()) if has_enough_groups(groups) else [[value] for value in values]
     if len(drawn) < 2:
         return None
     sums, sizes = np.array([sum(one) for one in drawn]), np.array([len(one) for one in drawn])
@@ -139,12 +139,12 @@ def interval(values: Sequence[float], groups: Sequence[str]) -> tuple[float, flo
     return float(low), float(high)
 
 
-def by_group(groups: Sequence[str]) -> bool:
+def has_enough_groups(groups: Sequence[str]) -> bool:
     """Whether there are enough groups to draw whole ones."""
-    return len(set(groups)) >= _FEW
+    return len(set(groups)) >= _MIN_GROUPS
 
 
-def sample(count: int, most: int) -> list[int]:
+def sample_positions(count: int, most: int) -> list[int]:
     """At most so many of the positions below `count`, drawn by chance, in their order."""
     if count <= most:
         return list(range(count))
@@ -173,7 +173,7 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
-def fused(rankings: Iterable[Sequence[str]], k: int = _RRF_K) -> list[str]:
+def fuse_rankings(rankings: Iterable[Sequence[str]], k: int = _RRF_K) -> list[str]:
     """Reciprocal rank fusion with equal weights; of equals, the one met first comes first."""
     totals: dict[str, float] = {}
     for ranking in rankings:
@@ -189,15 +189,15 @@ def _bin(place: int, inside: Sequence[tuple[float, bool]]) -> Bin:
     return Bin(place / BINS, (place + 1) / BINS, predicted, observed, count)
 
 
-def _first(ranking: Iterable[str], cut: int) -> list[str]:
+def _unique(ranking: Iterable[str], cut: int) -> list[str]:
     return list(dict.fromkeys(ranking))[:cut]
 
 
-def _discounted(gains: Iterable[float]) -> float:
+def _discounted_gain(gains: Iterable[float]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
 
 
-def _some(gains: Mapping[str, float]) -> int:
+def _count_relevant(gains: Mapping[str, float]) -> int:
     if not gains:
         raise ValidationError("nothing is relevant to this question; leave it out of the means")
     return len(gains)

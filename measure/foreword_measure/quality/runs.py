@@ -1,9 +1,9 @@
-"""A labelled set is stored, embedded and asked, through the same doors as anything a user stores.
+"""Store a labelled set, make its vectors and ask its questions, all as a user would.
 
 Beside the engine's own answers, one a lane, each question gets those of single probes over the same items:
 words alone (BM25), the encoder alone, their reciprocal rank fusion, and that reordered by the cross-encoder.
-Knows how to ask and how to name what came back; how good that is, `metrics` says. Refuses a workspace that
-holds anything but the set: its numbers would lie.
+How good the answers are is left to `metrics`. A workspace that holds anything but the set is refused: its
+numbers would be wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ValidationError
 from foreword.store.base import Search
 from foreword.types import Query
-from foreword_measure.quality.metrics import BUDGETS, CUTS, Place, documents, fused
+from foreword_measure.quality.metrics import BUDGETS, CUTS, Place, documents, fuse_rankings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,45 +39,45 @@ BM25, SEMANTIC, RRF, RERANKED = "BM25", "semantic", "RRF", "RRF + CE"
 BASELINES = (BM25, SEMANTIC, RRF, RERANKED)
 OURS: Mapping[Lane, str] = {"fast": "foreword fast", "full": "foreword full"}
 
-REORDERED = 30
-"""How many of RRF's first the cross-encoder puts into an order of its own."""
+RERANKED_COUNT = 30
+"""How many of the first results of RRF the cross-encoder reorders."""
 
-NEAR = 50
-DEEP = 300
-"""Recall is measured on an answer of NEAR. A budget can hold more short items than that: there the answer
-goes on as one of DEEP does, so that no run is cut short of the largest budget."""
+MEASURED_RESULTS = 50
+DEEP_RESULTS = 300
+"""Recall is measured on this many results. A budget can hold more short items than that: there the answer
+goes on as a deep one does, so that no run ends before the largest budget is full."""
 
 _LEXICAL, _DENSE = "lexical", "semantic"
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
-    """Where the documents of a scope are kept.
+class StoredScope:
+    """Which documents of a scope each stored item belongs to.
 
     Documents that were stored as the very same items are one to any search, and so to the measurement:
-    `namesake` gives the first of them for each, `twins` all of them for the first.
+    `first_copy` gives the first of them for each, `copies` all of them for the first.
     """
 
-    holders: Mapping[str, tuple[str, ...]]
-    namesake: Mapping[str, str]
-    twins: Mapping[str, tuple[str, ...]]
+    documents_of_item: Mapping[str, tuple[str, ...]]
+    first_copy: Mapping[str, str]
+    copies: Mapping[str, tuple[str, ...]]
 
     def gains(self, question: Question) -> dict[str, float]:
         """What is relevant to a question, each thing once, with the best of its scores."""
         merged: dict[str, float] = {}
         for document, gain in question.gains.items():
-            name = self.namesake.get(document, document)
+            name = self.first_copy.get(document, document)
             merged[name] = max(gain, merged.get(name, 0.0))
         return merged
 
     def place(self, item: Item, score: float = 0.0) -> Place:
         """An item that was found, as the documents it belongs to; a token is four characters."""
-        return Place(self.holders.get(item.id, ()), len(item.text) / 4, score)
+        return Place(self.documents_of_item.get(item.id, ()), len(item.text) / 4, score)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured: the lanes, whether the baselines beside them, and the spaces the engine is denied."""
+    """What is measured: the lanes, whether the baselines too, and the spaces that the engine does without."""
 
     lanes: tuple[Lane, ...] = LANES
     baselines: bool = True
@@ -107,7 +107,7 @@ def engine_in(
     without: tuple[str, ...] = (),
 ) -> ContextEngine:
     """The default engine, as it is set up on this machine, on a data folder of its own."""
-    settings = replace(config.load(), home=home)
+    settings = replace(config.load_settings(), home=home)
     if encoder:
         return ContextEngine(
             embedding_provider=provider, settings=settings, reranker=reranker, without=without
@@ -115,150 +115,152 @@ def engine_in(
     return ContextEngine(settings=replace(settings, embedding="none"))
 
 
-def keep(labelled: LabelledSet, home: Path, progress: Progress) -> dict[str, Stock]:
+def store_set(labelled: LabelledSet, home: Path, progress: Progress) -> dict[str, StoredScope]:
     """Store the documents of every scope; those that are there already stay as they are."""
     total = sum(map(len, labelled.documents.values()))
-    stocks: dict[str, Stock] = {}
+    stocks: dict[str, StoredScope] = {}
     done = 0
-    # Without an encoder: its thread would start on the same items that `embed` is about to take.
+    # Without an encoder: its thread would start on the same items that `make_vectors` is about to take.
     with engine_in(home, encoder=False) as engine:
         for scope, inside in labelled.documents.items():
             progress("storing", done, total)
-            stocks[scope] = _kept(engine, scope, inside)
+            stocks[scope] = _store_scope(engine, scope, inside)
             done += len(inside)
     progress("storing", done, total)
     return stocks
 
 
-def embed(engine: ContextEngine, scopes: Iterable[str], progress: Progress) -> None:
+def make_vectors(engine: ContextEngine, scopes: Iterable[str], progress: Progress) -> None:
     """Make the vectors that are still missing."""
     counts = {scope: engine.count(scope) for scope in scopes}
     total = sum(count.items for count in counts.values())
     done = 0
     for scope, count in counts.items():
-        tell = partial(_tell, progress, done + count.vectors.get(_DENSE, 0), total)
+        tell = partial(_report_vectors, progress, done + count.vectors.get(_DENSE, 0), total)
         engine.embed_pending(scope, tell)
         done += count.items
         progress("embedding", done, total)
 
 
-def warm(engine: ContextEngine, scope: str, plan: Plan) -> None:
-    """Load the models before anything is timed, with words that no question has: answers are remembered."""
+def load_models(engine: ContextEngine, scope: str, plan: Plan) -> None:
+    """Load the models before anything is timed, with words that no question has, as answers are cached."""
     for lane in plan.lanes:
         engine.search("anything at all", scope, limit=1, lane=lane)
 
 
-def ask(engine: ContextEngine, question: Question, stock: Stock, plan: Plan, judge: Reranker) -> Answer:
+def ask(engine: ContextEngine, question: Question, stock: StoredScope, plan: Plan, judge: Reranker) -> Answer:
     """One question to every run. It is embedded first, so that the time of a search is that of searching."""
     query = Query(question.text, question.scope, datetime.now(UTC))
-    embedding_ms = _embedded(engine, query)
+    embedding_ms = _embed_question(engine, query)
     runs = _baselines(engine, query, stock, judge) if plan.baselines else {}
     search_ms: dict[str, float] = {}
     near: dict[str, list[SearchResult]] = {}
     for lane in plan.lanes:
         started = time.perf_counter()
-        near[OURS[lane]] = engine.search(question.text, question.scope, limit=NEAR, lane=lane)
-        search_ms[OURS[lane]] = _since(started)
+        near[OURS[lane]] = engine.search(question.text, question.scope, limit=MEASURED_RESULTS, lane=lane)
+        search_ms[OURS[lane]] = _milliseconds_since(started)
 
     @cache
     def deeper() -> list[SearchResult]:
         # The full lane reads the first few anew; far down both lanes agree, and the fast one is at hand.
-        return engine.search(question.text, question.scope, limit=DEEP, lane="fast")
+        return engine.search(question.text, question.scope, limit=DEEP_RESULTS, lane="fast")
 
-    ours = {run: _placed(results, stock, deeper) for run, results in near.items()}
+    ours = {run: _places(results, stock, deeper) for run, results in near.items()}
     return Answer({**runs, **ours}, embedding_ms, search_ms)
 
 
-def _tell(progress: Progress, before: int, total: int, made: int) -> None:
+def _report_vectors(progress: Progress, before: int, total: int, made: int) -> None:
     progress("embedding", before + made, total)
 
 
-def _kept(engine: ContextEngine, scope: str, inside: Sequence[Document]) -> Stock:
+def _store_scope(engine: ContextEngine, scope: str, inside: Sequence[Document]) -> StoredScope:
     stored = iter(engine.remember_all([part for document in inside for part in document.parts], scope))
-    holders: dict[str, tuple[str, ...]] = {}
-    twins: dict[tuple[str, ...], list[str]] = {}
+    documents_of_item: dict[str, tuple[str, ...]] = {}
+    copies: dict[tuple[str, ...], list[str]] = {}
     for document in inside:
         ids = tuple(next(stored).id for _ in document.parts)
         # A document without text is stored as nothing, and is nobody's twin.
-        same = twins.setdefault(ids or (f"nothing: {document.id}",), [])
+        same = copies.setdefault(ids or (f"nothing: {document.id}",), [])
         same.append(document.id)
         for one in dict.fromkeys(ids) if len(same) == 1 else ():
-            holders[one] = (*holders.get(one, ()), document.id)
-    strangers = engine.count(scope).items - len(holders)
+            documents_of_item[one] = (*documents_of_item.get(one, ()), document.id)
+    strangers = engine.count(scope).items - len(documents_of_item)
     if strangers:
         raise ValidationError(
             f"the workspace {scope!r} holds {strangers} items that are not of this set; give another home"
         )
-    namesake = {one: same[0] for same in twins.values() for one in same}
-    return Stock(holders, namesake, {same[0]: tuple(same) for same in twins.values()})
+    first_copy = {one: same[0] for same in copies.values() for one in same}
+    return StoredScope(documents_of_item, first_copy, {same[0]: tuple(same) for same in copies.values()})
 
 
-def _embedded(engine: ContextEngine, query: Query) -> float:
+def _embed_question(engine: ContextEngine, query: Query) -> float:
     """Embed a question, for every search to come; gives the milliseconds."""
     started = time.perf_counter()
     if dense := _space(engine, _DENSE):
         dense.probe(query)
-    return _since(started)
+    return _milliseconds_since(started)
 
 
-def _baselines(engine: ContextEngine, query: Query, stock: Stock, judge: Reranker) -> dict[str, list[Place]]:
+def _baselines(
+    engine: ContextEngine, query: Query, stock: StoredScope, judge: Reranker
+) -> dict[str, list[Place]]:
     """What single searches find, and their fusion as the cross-encoder would have it."""
-    ranked, items = _ranked(engine, query)
+    ranked, items = _rank(engine, query)
     if RRF in ranked:
-        ranked[RERANKED] = _reordered(judge, query.text, ranked[RRF], items)
+        ranked[RERANKED] = _rerank(judge, query.text, ranked[RRF], items)
     return {run: [stock.place(items[item]) for item in ids] for run, ids in ranked.items()}
 
 
 def rankings(engine: ContextEngine, query: Query) -> dict[str, list[str]]:
     """The ids that words alone, the encoder alone and both find, best first."""
-    return _ranked(engine, query)[0]
+    return _rank(engine, query)[0]
 
 
-def _ranked(engine: ContextEngine, query: Query) -> tuple[dict[str, list[str]], Mapping[str, Item]]:
+def _rank(engine: ContextEngine, query: Query) -> tuple[dict[str, list[str]], Mapping[str, Item]]:
     """What words alone, the encoder alone and both find, in one round trip."""
     asked = {BM25: _space(engine, _LEXICAL), SEMANTIC: _space(engine, _DENSE)}
     there = {run: space for run, space in asked.items() if space is not None}
     probes = [space.probe(query) for space in there.values()]
     found = engine.store.search(
-        Search(query.workspace, tuple(probe for probe in probes if probe is not None), limit=DEEP)
+        Search(query.workspace, tuple(probe for probe in probes if probe is not None), limit=DEEP_RESULTS)
     )
     ranked = {run: [item for item, _ in found.lists.get(space.name, ())] for run, space in there.items()}
     if len(there) == len(asked):
-        ranked[RRF] = fused(ranked.values())
+        ranked[RRF] = fuse_rankings(ranked.values())
     return ranked, found.items
 
 
-def _reordered(judge: Reranker, text: str, ids: Sequence[str], items: Mapping[str, Item]) -> list[str]:
+def _rerank(judge: Reranker, text: str, ids: Sequence[str], items: Mapping[str, Item]) -> list[str]:
     """The first few in the cross-encoder's order, the others after them."""
-    first = ids[:REORDERED]
+    first = ids[:RERANKED_COUNT]
     scores = dict(zip(first, judge.scores(text, [items[one].searchable for one in first]), strict=True))
-    return [*sorted(first, key=lambda one: -scores[one]), *ids[REORDERED:]]
+    return [*sorted(first, key=lambda one: -scores[one]), *ids[RERANKED_COUNT:]]
 
 
 def _space(engine: ContextEngine, name: str) -> Space | None:
     return next((space for space in engine.kit.spaces if space.name == name), None)
 
 
-def _placed(
-    near: Sequence[SearchResult], stock: Stock, deeper: Callable[[], list[SearchResult]]
+def _places(
+    near: Sequence[SearchResult], stock: StoredScope, deeper: Callable[[], list[SearchResult]]
 ) -> list[Place]:
     """An answer as places, with what a deeper search adds where it is too short to be measured."""
     places = [stock.place(result.memory, result.score) for result in near]
-    if not _enough(places):
-        places += [stock.place(result.memory, result.score) for result in _further(near, deeper())]
+    if not _is_long_enough(places):
+        places += [stock.place(result.memory, result.score) for result in _new_results(near, deeper())]
     return places
 
 
-def _enough(places: Sequence[Place]) -> bool:
+def _is_long_enough(places: Sequence[Place]) -> bool:
     """Whether an answer reaches the deepest cut and the largest budget."""
     return len(documents(places)) >= CUTS[-1] and sum(place.tokens for place in places) > BUDGETS[-1]
 
 
-def _further(near: Sequence[SearchResult], deeper: Sequence[SearchResult]) -> list[SearchResult]:
+def _new_results(near: Sequence[SearchResult], deeper: Sequence[SearchResult]) -> list[SearchResult]:
     """What a deeper answer adds to a near one."""
     known = {result.memory.id for result in near}
     return [result for result in deeper if result.memory.id not in known]
 
 
-def _since(started: float) -> float:
+def _milliseconds_since(started: float) -> float:
     return (time.perf_counter() - started) * 1000

@@ -4,12 +4,11 @@
 
 Every turn but the first is taken for a prompt, and judged by what was said before it, as a hook has to.
 Beside the detector stand guesses that know nothing, and the cosine of two neighbours under a fixed threshold.
-Knows how to read and to ask; `boundaries` says how good guesses are, `shift_tables` tells it.
+How good guesses are, and the report, is left to `boundaries`.
 """
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,9 +22,9 @@ from foreword.recall.divergence import DivergenceDetector, read_utterance, shift
 from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.spaces.dense import DenseSpace
 from foreword.types import Item, Query
-from foreword_measure.quality import boundaries, metrics, runs, shift_tables
-from foreword_measure.quality.dialogue_file import FILE, have, lines
-from foreword_measure.quality.shift_tables import BETA, OURS, Guessed
+from foreword_measure.quality import boundaries, metrics, runs
+from foreword_measure.quality.boundaries import BETA, OURS, Guesses
+from foreword_measure.quality.labelled import DIALOGUES, has_dialogues, read_dialogues
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,11 +35,15 @@ if TYPE_CHECKING:
     from foreword_measure.report import Report
 
 
-LOW = 0.30
-"""The similarity under which a fixed threshold calls it a divergence."""
+FIXED_THRESHOLD = 0.30
+"""The similarity below which the plain rule calls it a change of subject."""
 
 NEVER, ALWAYS, RANDOM = "never", "always", "random"
-COSINE, STRETCHED, BEST_CUT = f"cosine < {LOW:.2f}", f"stretched < {LOW:.2f}", "cosine, best cut"
+COSINE, STRETCHED, BEST_CUT = (
+    f"cosine < {FIXED_THRESHOLD:.2f}",
+    f"stretched < {FIXED_THRESHOLD:.2f}",
+    "cosine, best cut",
+)
 WORDS = f"{OURS}, words"
 
 _SCOPE = "dialogues"
@@ -56,8 +59,8 @@ class Dialogue:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """A dialogue as the detector meets it: each turn as it is stored, and each as a prompt."""
+class EncodedDialogue:
+    """A dialogue as the detector sees it: each turn as it is stored, and each as a prompt."""
 
     dialogue: Dialogue
     items: tuple[Utterance, ...]
@@ -68,37 +71,39 @@ class Heard:
         for at in range(1, len(self.prompts)):
             yield self.prompts[at], self.items[:at]
 
-    def without_vectors(self) -> Heard:
+    def without_vectors(self) -> EncodedDialogue:
         """The same dialogue where there is no encoder."""
         items, prompts = (
             tuple(replace(turn, vector=()) for turn in turns) for turns in (self.items, self.prompts)
         )
-        return Heard(self.dialogue, items, prompts)
+        return EncodedDialogue(self.dialogue, items, prompts)
 
 
-def holds(folder: Path) -> bool:
+def has_boundaries(folder: Path) -> bool:
     """Whether a folder is a set of dialogues with boundaries."""
-    return have(folder, "boundaries")
+    return has_dialogues(folder, "boundaries")
 
 
-def read(folder: Path, limit: int | None = None) -> list[Dialogue]:
-    """The dialogues of a set; with `limit`, the first so many."""
-    found = [_dialogue(where, line) for where, line in lines(folder, limit)]
-    if not any(one.opens for one in found):
+def read_set(folder: Path, limit: int | None = None) -> list[Dialogue]:
+    """The dialogues of a set; with `limit`, the first `limit`."""
+    dialogues = [_parse_dialogue(where, row) for where, row in read_dialogues(folder, limit)]
+    if not any(one.opens for one in dialogues):
         raise ValidationError(
-            f"{folder / FILE} holds no dialogue of two turns or more; give a set that has some"
+            f"{folder / DIALOGUES} holds no dialogue of two turns or more; give a set that has some"
         )
-    return found
+    return dialogues
 
 
-def hear(dialogues: Sequence[Dialogue], dense: DenseSpace | None, progress: Progress) -> list[Heard]:
+def encode_dialogues(
+    dialogues: Sequence[Dialogue], dense: DenseSpace | None, progress: Progress
+) -> list[EncodedDialogue]:
     """Every turn as an item and as a prompt, embedded as the engine embeds them, if there is an encoder."""
-    heard = []
+    encoded = []
     for done, dialogue in enumerate(dialogues):
         progress("embedding", done, len(dialogues))
-        heard.append(_heard(dialogue, dense))
+        encoded.append(_encode(dialogue, dense))
     progress("embedding", len(dialogues), len(dialogues))
-    return heard
+    return encoded
 
 
 def measure(
@@ -111,29 +116,25 @@ def measure(
     detector: DivergenceDetector | None = None,
 ) -> Report:
     """How well the detector, as it is set up on this machine, finds the boundaries of a set."""
-    dialogues = read(folder, limit)
+    dialogues = read_set(folder, limit)
     with (
         tempfile.TemporaryDirectory(prefix="foreword-eval-") as place,
         runs.engine_in(Path(place), provider, without=without) as engine,
     ):
         dense = next((space for space in engine.kit.spaces if isinstance(space, DenseSpace)), None)
-        heard = hear(dialogues, dense, progress)
+        encoded = encode_dialogues(dialogues, dense, progress)
     unrelated = (dense and dense.unrelated) or UNRELATED_COSINE
     judge = detector or DivergenceDetector()
     truths = [dialogue.opens for dialogue in dialogues]
-    guessed = _uninformed(truths)
+    guessed = _blind_guesses(truths)
     if dense is not None:
-        guessed |= _cosines(heard, unrelated)
-        guessed[WORDS] = _judged([one.without_vectors() for one in heard], judge, unrelated)
-    guessed[OURS] = _judged(heard, judge, unrelated)
-    return shift_tables.report(folder.resolve().name, truths, guessed, judge)
+        guessed |= _cosine_guesses(encoded, unrelated)
+        guessed[WORDS] = _detector_guesses([one.without_vectors() for one in encoded], judge, unrelated)
+    guessed[OURS] = _detector_guesses(encoded, judge, unrelated)
+    return boundaries.report(folder.resolve().name, truths, guessed, judge)
 
 
-def _dialogue(where: str, line: str) -> Dialogue:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise ValidationError(f"{where}not JSON: {error}") from None
+def _parse_dialogue(where: str, row: object) -> Dialogue:
     turns, opens = (row.get("utterances"), row.get("boundaries")) if isinstance(row, dict) else (None, None)
     if not isinstance(turns, list) or not all(isinstance(turn, str) for turn in turns):
         raise ValidationError(f"{where}'utterances' must be a list of texts")
@@ -143,10 +144,10 @@ def _dialogue(where: str, line: str) -> Dialogue:
     return Dialogue(tuple(turns), tuple(at in set(opens) for at in places))
 
 
-def _heard(dialogue: Dialogue, dense: DenseSpace | None) -> Heard:
+def _encode(dialogue: Dialogue, dense: DenseSpace | None) -> EncodedDialogue:
     if dense is None:
         plain = tuple(read_utterance(turn) for turn in dialogue.turns)
-        return Heard(dialogue, plain, plain)
+        return EncodedDialogue(dialogue, plain, plain)
     vectors = dense.embed_items([Item(turn, _SCOPE, kind="turn") for turn in dialogue.turns])
     items = tuple(read_utterance(turn, vector) for turn, vector in zip(dialogue.turns, vectors, strict=True))
     asked = (dense.probe(Query(turn, _SCOPE, _NOW)) for turn in dialogue.turns)
@@ -154,37 +155,45 @@ def _heard(dialogue: Dialogue, dense: DenseSpace | None) -> Heard:
         read_utterance(turn, probe.vector if probe else ())
         for turn, probe in zip(dialogue.turns, asked, strict=True)
     )
-    return Heard(dialogue, items, tuple(prompts))
+    return EncodedDialogue(dialogue, items, tuple(prompts))
 
 
-def _uninformed(truths: Sequence[Sequence[bool]]) -> dict[str, Guessed]:
-    """What can be guessed without listening."""
+def _blind_guesses(truths: Sequence[Sequence[bool]]) -> dict[str, Guesses]:
+    """Guesses that know nothing of the dialogue."""
     rate = sum(map(sum, truths)) / sum(map(len, truths))
     chance = np.random.default_rng(metrics.SEED)
     return {
-        NEVER: Guessed([[False] * len(truth) for truth in truths]),
-        ALWAYS: Guessed([[True] * len(truth) for truth in truths]),
-        RANDOM: _from([chance.random(len(truth)).tolist() for truth in truths], 1 - rate),
+        NEVER: Guesses([[False] * len(truth) for truth in truths]),
+        ALWAYS: Guesses([[True] * len(truth) for truth in truths]),
+        RANDOM: _guess_above([chance.random(len(truth)).tolist() for truth in truths], 1 - rate),
     }
 
 
-def _cosines(heard: Sequence[Heard], unrelated: float) -> dict[str, Guessed]:
+def _cosine_guesses(encoded: Sequence[EncodedDialogue], unrelated: float) -> dict[str, Guesses]:
     """The similarity of neighbours alone, below the fixed threshold, and below the one that is best here."""
-    apart = [[-signs(prompt, past, unrelated).last for prompt, past in one.places()] for one in heard]
-    opens = [true for one in heard for true in one.dialogue.opens]
-    best = boundaries.best_cut([score for one in apart for score in one], opens, BETA)
-    raw = (LOW - unrelated) / (1 - unrelated)
-    return {COSINE: _from(apart, -raw), STRETCHED: _from(apart, -LOW), BEST_CUT: _from(apart, best)}
+    distances = [[-signs(prompt, past, unrelated).last for prompt, past in one.places()] for one in encoded]
+    opens = [true for one in encoded for true in one.dialogue.opens]
+    best = boundaries.best_cut([score for one in distances for score in one], opens, BETA)
+    raw = (FIXED_THRESHOLD - unrelated) / (1 - unrelated)
+    return {
+        COSINE: _guess_above(distances, -raw),
+        STRETCHED: _guess_above(distances, -FIXED_THRESHOLD),
+        BEST_CUT: _guess_above(distances, best),
+    }
 
 
-def _from(scores: Sequence[Sequence[float]], least: float) -> Guessed:
-    return Guessed([[score >= least for score in one] for one in scores], scores)
+def _guess_above(scores: Sequence[Sequence[float]], threshold: float) -> Guesses:
+    return Guesses([[score >= threshold for score in one] for one in scores], scores)
 
 
-def _judged(heard: Sequence[Heard], judge: DivergenceDetector, unrelated: float) -> Guessed:
-    chances = [[shift_probability(prompt, past, unrelated) for prompt, past in one.places()] for one in heard]
+def _detector_guesses(
+    encoded: Sequence[EncodedDialogue], judge: DivergenceDetector, unrelated: float
+) -> Guesses:
+    chances = [
+        [shift_probability(prompt, past, unrelated) for prompt, past in one.places()] for one in encoded
+    ]
     alarms = [
         [judge.alarmed(prompt, chance) for prompt, chance in zip(one.prompts[1:], scores, strict=True)]
-        for one, scores in zip(heard, chances, strict=True)
+        for one, scores in zip(encoded, chances, strict=True)
     ]
-    return Guessed(alarms, chances)
+    return Guesses(alarms, chances)

@@ -2,8 +2,8 @@
 
 Questions are put to a workspace that does not hold their evidence: another scope of the set, or, where there
 is but one, the questions of other sets. Whatever is injected then is noise. The set's own questions are asked
-with the floor and without it: what the floor took from them is its price. Knows how to find strangers and how
-to ask; refuses to call a scope foreign that shares a document with the question's own.
+with the floor and without it: the evidence that the floor drops is its price. A scope that shares a document
+with the question's own is not foreign to it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
     from foreword.options import Lane
     from foreword_measure.quality.labelled import Document, LabelledSet, Question
-    from foreword_measure.quality.runs import Progress, Stock
+    from foreword_measure.quality.runs import Progress, StoredScope
 
-MOST = 200
+MAX_QUESTIONS = 200
 BUDGET = 2000
-TARGET = 0.15
+MAX_FOREIGN_SHARE = 0.15
 """The share of foreign questions that may get anything injected."""
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ Origin = Literal["other scopes", "other sets", ""]
 
 
 @dataclass(frozen=True, slots=True)
-class Stranger:
+class ForeignQuestion:
     """A question, and a workspace that cannot answer it."""
 
     text: str
@@ -43,8 +43,8 @@ class Stranger:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What one lane injected: how often for strangers and for its own, and how much of the own evidence."""
+class InjectionCounts:
+    """What one lane injected: how often for foreign questions and for its own, and how much evidence."""
 
     foreign: int
     foreign_injected: int
@@ -69,41 +69,42 @@ class Silence:
     """What every lane injected, and where the foreign questions came from, if there were any."""
 
     origin: Origin
-    runs: Mapping[str, Heard]
+    runs: Mapping[str, InjectionCounts]
 
 
-def listen(
+def measure_silence(
     engine: ContextEngine,
     given: LabelledSet,
-    stocks: Mapping[str, Stock],
+    stocks: Mapping[str, StoredScope],
     lanes: Sequence[Lane],
     others: Sequence[str],
     progress: Progress,
 ) -> Silence:
-    """Ask strangers and the set's own questions for a context; `others` are questions of other sets."""
+    """Ask foreign questions and the set's own for a context; `others` are questions of other sets."""
     answerable = [question for question in given.questions if question.gains]
-    own = [answerable[place] for place in metrics.sample(len(answerable), MOST)]
-    origin, foreign = strangers(given, own, others)
+    own = [answerable[place] for place in metrics.sample_positions(len(answerable), MAX_QUESTIONS)]
+    origin, foreign = foreign_questions(given, own, others)
     return Silence(
-        origin, {OURS[lane]: _heard(engine, lane, foreign, own, stocks, progress) for lane in lanes}
+        origin,
+        {OURS[lane]: _count_injections(engine, lane, foreign, own, stocks, progress) for lane in lanes},
     )
 
 
-def strangers(
+def foreign_questions(
     given: LabelledSet, own: Sequence[Question], others: Sequence[str]
-) -> tuple[Origin, list[Stranger]]:
+) -> tuple[Origin, list[ForeignQuestion]]:
     """The set's questions, each with a scope that cannot answer it; else the questions of other sets."""
     chance = np.random.default_rng(metrics.SEED)
     swapped = [
-        Stranger(question.text, scopes[chance.integers(len(scopes))])
+        ForeignQuestion(question.text, scopes[chance.integers(len(scopes))])
         for question in own
         if (scopes := _foreign_scopes(given.documents, question))
     ]
     if swapped:
         return "other scopes", swapped
     here = list(given.documents)
-    drawn = [others[place] for place in metrics.sample(len(others), MOST)]
-    borrowed = [Stranger(text, here[chance.integers(len(here))]) for text in drawn]
+    drawn = [others[place] for place in metrics.sample_positions(len(others), MAX_QUESTIONS)]
+    borrowed = [ForeignQuestion(text, here[chance.integers(len(here))]) for text in drawn]
     return ("other sets" if borrowed else ""), borrowed
 
 
@@ -124,39 +125,41 @@ def _paths(documents: Iterable[Document]) -> set[str]:
     return {str(part.metadata["path"]) for part in parts if "path" in part.metadata}
 
 
-def _heard(
+def _count_injections(
     engine: ContextEngine,
     lane: Lane,
-    foreign: Sequence[Stranger],
+    foreign: Sequence[ForeignQuestion],
     own: Sequence[Question],
-    stocks: Mapping[str, Stock],
+    stocks: Mapping[str, StoredScope],
     progress: Progress,
-) -> Heard:
+) -> InjectionCounts:
     noise = [
-        bool(_injected(engine, stranger.text, stranger.scope, lane))
-        for stranger in _told(foreign, f"{OURS[lane]}: foreign questions", progress)
+        bool(_injected_ids(engine, question.text, question.scope, lane))
+        for question in _with_progress(foreign, f"{OURS[lane]}: foreign questions", progress)
     ]
-    said, kept, whole = [], [], []
-    for question in _told(own, f"{OURS[lane]}: own questions", progress):
+    answered, kept, without_floor = [], [], []
+    for question in _with_progress(own, f"{OURS[lane]}: own questions", progress):
         stock = stocks[question.scope]
-        ids = _injected(engine, question.text, question.scope, lane)
-        said.append(bool(ids))
-        kept.append(_evidence(ids, stock, question))
-        ids = _injected(engine, question.text, question.scope, lane, floor=0.0)
-        whole.append(_evidence(ids, stock, question))
+        ids = _injected_ids(engine, question.text, question.scope, lane)
+        answered.append(bool(ids))
+        kept.append(_evidence_recall(ids, stock, question))
+        ids = _injected_ids(engine, question.text, question.scope, lane, floor=0.0)
+        without_floor.append(_evidence_recall(ids, stock, question))
     several = max(1, len(own))
-    return Heard(len(noise), sum(noise), len(own), sum(said), sum(kept) / several, sum(whole) / several)
+    return InjectionCounts(
+        len(noise), sum(noise), len(own), sum(answered), sum(kept) / several, sum(without_floor) / several
+    )
 
 
-def _told(ones: Sequence[T], step: str, progress: Progress) -> Iterator[T]:
-    """Each in its turn, while whoever watches is told how far we are."""
+def _with_progress(ones: Sequence[T], step: str, progress: Progress) -> Iterator[T]:
+    """Each in its turn, with the progress reported."""
     for done, one in enumerate(ones):
         progress(step, done, len(ones))
         yield one
     progress(step, len(ones), len(ones))
 
 
-def _injected(
+def _injected_ids(
     engine: ContextEngine, text: str, scope: str, lane: Lane, floor: float | None = None
 ) -> list[str]:
     """The ids of what a context holds."""
@@ -164,7 +167,7 @@ def _injected(
     return [entry.memory.id for entry in result.memories]
 
 
-def _evidence(ids: Iterable[str], stock: Stock, question: Question) -> float:
+def _evidence_recall(ids: Iterable[str], stock: StoredScope, question: Question) -> float:
     """The share of the question's evidence among these items."""
-    found = [document for one in ids for document in stock.holders.get(one, ())]
+    found = [document for one in ids for document in stock.documents_of_item.get(one, ())]
     return metrics.recall(found, stock.gains(question), len(found))

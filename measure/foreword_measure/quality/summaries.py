@@ -1,15 +1,20 @@
-"""How much of what humans tell of a dialogue our summaries tell too, beside its beginning and mere chance.
+"""How much our summaries of a dialogue share with what humans wrote, beside its beginning and chance.
 
     dialogues.jsonl    dialogue: lines of `speaker: text`; summaries: what humans wrote, each on its own
 
 Two lengths are measured: that of the human summaries on average, and a fifth of each dialogue. Every run has
 the same room, counted in words, names included. A dialogue's ROUGE is the mean over its human summaries.
+
+ROUGE is defined as the `rouge-score` package defines it: words are runs of a-z and 0-9 in lower case; runs of
+n words are counted, each as often as both texts have it; ROUGE-L takes the longest sequence of words that
+both have in the same order, over the whole text. Words are not stemmed: "asks" is not "asked".
 """
 
 from __future__ import annotations
 
-import json
 import random
+import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,8 +23,8 @@ from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
 from foreword.knowledge.sentence_weights import read_sentences
 from foreword.text.tokens import WordTokenizer
 from foreword.types import Turn
-from foreword_measure.quality import metrics, rouge
-from foreword_measure.quality.dialogue_file import FILE, have, lines
+from foreword_measure.quality import metrics
+from foreword_measure.quality.labelled import DIALOGUES, has_dialogues, read_dialogues
 from foreword_measure.report import Report, Table
 
 if TYPE_CHECKING:
@@ -31,19 +36,22 @@ if TYPE_CHECKING:
 
 OURS, FIRST_WORDS, FIRST_SENTENCES, RANDOM = "foreword", "first words", "first sentences", "random sentences"
 RATIO = 0.2
+MEASURES = ("ROUGE-1", "ROUGE-2", "ROUGE-L")
 
-_SIDES: Mapping[str, Callable[[rouge.Overlap], float]] = {
+_WORD = re.compile(r"[a-z0-9]+")
+
+_SIDES: Mapping[str, Callable[[Overlap], float]] = {
     "F1": lambda overlap: overlap.f1,
     "precision": lambda overlap: overlap.precision,
     "recall": lambda overlap: overlap.recall,
 }
-_COLUMNS = tuple(f"{measure} {side}" for side in _SIDES for measure in rouge.MEASURES)
+_COLUMNS = tuple(f"{measure} {side}" for side in _SIDES for measure in MEASURES)
 _COUNTER = WordTokenizer()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A dialogue, turn by turn, and what humans told of it."""
+class SummarizedDialogue:
+    """A dialogue, turn by turn, and what humans wrote of it."""
 
     turns: tuple[Turn, ...]
     summaries: tuple[str, ...]
@@ -54,26 +62,24 @@ class Told:
         return "\n".join(f"{turn.speaker}: {turn.text}" for turn in self.turns)
 
 
-def holds(folder: Path) -> bool:
+def has_summaries(folder: Path) -> bool:
     """Whether a folder is a set of dialogues with summaries."""
-    return have(folder, "summaries")
+    return has_dialogues(folder, "summaries")
 
 
-def read(folder: Path, limit: int | None = None) -> list[Told]:
-    """The dialogues of a set; with `limit`, the first so many."""
-    found = lines(folder, limit)
-    if not found:
-        raise ValidationError(f"{folder / FILE} holds no dialogue; give a set that has some")
-    return [_told(where, line) for where, line in found]
+def read_set(folder: Path, limit: int | None = None) -> list[SummarizedDialogue]:
+    """The dialogues of a set; with `limit`, the first `limit`."""
+    dialogues = [_parse_dialogue(where, row) for where, row in read_dialogues(folder, limit)]
+    if not dialogues:
+        raise ValidationError(f"{folder / DIALOGUES} holds no dialogue; give a set that has some")
+    return dialogues
 
 
 def measure_summaries(
-    folder: Path,
-    limit: int | None = None,
-    progress: Progress = lambda _label, _done, _total: None,
+    folder: Path, limit: int | None = None, progress: Progress = lambda _label, _done, _total: None
 ) -> Report:
     """How good the extractive summaries of a set are, at both lengths."""
-    dialogues = read(folder, limit)
+    dialogues = read_set(folder, limit)
     lengths = [len(summary.split()) for one in dialogues for summary in one.summaries]
     average = round(sum(lengths) / len(lengths))
     rooms = {
@@ -83,7 +89,10 @@ def measure_summaries(
     tables: list[Table] = []
     measured: dict[str, object] = {}
     for title, room in rooms.items():
-        runs = {run: _scored(dialogues, room, tell, run, progress) for run, tell in _runs().items()}
+        runs = {
+            run: _score_run(dialogues, room, summarize, run, progress)
+            for run, summarize in _summarizers().items()
+        }
         tables += _tables(f"{folder.resolve().name}: summaries of {title}", runs)
         measured[title] = {
             "runs": {run: _means(rows) for run, rows in runs.items()},
@@ -93,21 +102,18 @@ def measure_summaries(
     return Report(tuple(tables), {**facts, "lengths": measured})
 
 
-def _told(where: str, line: str) -> Told:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise ValidationError(f"{where}not JSON: {error}") from None
-    dialogue, told = (row.get("dialogue"), row.get("summaries")) if isinstance(row, dict) else (None, None)
+def _parse_dialogue(where: str, row: object) -> SummarizedDialogue:
+    dialogue, summaries = (
+        (row.get("dialogue"), row.get("summaries")) if isinstance(row, dict) else (None, None)
+    )
     if not isinstance(dialogue, str) or not dialogue.strip():
         raise ValidationError(f"{where}'dialogue' must be a text of lines such as 'Ann: Good morning.'")
-    if (
-        not isinstance(told, list)
-        or not told
-        or not all(isinstance(one, str) and one.strip() for one in told)
-    ):
+    texts = summaries if isinstance(summaries, list) else []
+    if not texts or not all(isinstance(one, str) and one.strip() for one in texts):
         raise ValidationError(f"{where}'summaries' must be a list of texts, at least one")
-    return Told(tuple(_turn(spoken) for spoken in dialogue.split("\n") if spoken.strip()), tuple(told))
+    return SummarizedDialogue(
+        tuple(_turn(spoken) for spoken in dialogue.split("\n") if spoken.strip()), tuple(texts)
+    )
 
 
 def _turn(line: str) -> Turn:
@@ -116,35 +122,35 @@ def _turn(line: str) -> Turn:
     return Turn(text.strip(), name=speaker.strip(" #")) if colon else Turn(line.strip())
 
 
-# The runs
+# The runs ------------------------------------------------------------------------------------------------
 
 
-def _runs() -> dict[str, Callable[[Told, int], str]]:
+def _summarizers() -> dict[str, Callable[[SummarizedDialogue, int], str]]:
     summarizer = ExtractiveSummarizer(_COUNTER)
     chance = random.Random(metrics.SEED)  # noqa: S311  (nothing is to be kept secret)
 
-    def ours(dialogue: Told, words: int) -> str:
+    def ours(dialogue: SummarizedDialogue, words: int) -> str:
         return summarizer.summarize(dialogue.turns, _COUNTER.count("word " * words))
 
-    def by_chance(dialogue: Told, words: int) -> str:
+    def by_chance(dialogue: SummarizedDialogue, words: int) -> str:
         every = _sentences(dialogue)
-        return _whole(chance.sample(every, len(every)), words)
+        return _fit_lines(chance.sample(every, len(every)), words)
 
     return {
         OURS: ours,
         FIRST_WORDS: lambda dialogue, words: " ".join(dialogue.written.split()[:words]),
-        FIRST_SENTENCES: lambda dialogue, words: _whole(_sentences(dialogue), words),
+        FIRST_SENTENCES: lambda dialogue, words: _fit_lines(_sentences(dialogue), words),
         RANDOM: by_chance,
     }
 
 
-def _sentences(dialogue: Told) -> list[str]:
+def _sentences(dialogue: SummarizedDialogue) -> list[str]:
     """Every sentence under its speaker's name."""
     said = read_sentences({at: turn.text for at, turn in enumerate(dialogue.turns)})
     return [f"{dialogue.turns[one.turn].speaker}: {one.text}" for one in said]
 
 
-def _whole(lines: Sequence[str], words: int) -> str:
+def _fit_lines(lines: Sequence[str], words: int) -> str:
     """The lines that fit one after the other; what does not fit is passed over."""
     kept: list[str] = []
     for line in lines:
@@ -155,25 +161,25 @@ def _whole(lines: Sequence[str], words: int) -> str:
     return "\n".join(kept)
 
 
-# Their scores
+# Their scores --------------------------------------------------------------------------------------------
 
 
-def _scored(
-    dialogues: Sequence[Told],
+def _score_run(
+    dialogues: Sequence[SummarizedDialogue],
     rooms: Sequence[int],
-    tell: Callable[[Told, int], str],
+    summarize: Callable[[SummarizedDialogue, int], str],
     run: str,
     progress: Progress,
 ) -> list[dict[str, float]]:
-    """A row for every dialogue: all measures, and how many words were told."""
+    """A row for every dialogue: all measures, and how many words it took."""
     rows: list[dict[str, float]] = []
     for done, (dialogue, room) in enumerate(zip(dialogues, rooms, strict=True), 1):
-        text = tell(dialogue, room)
-        overlaps = [rouge.scores(text, wanted) for wanted in dialogue.summaries]
+        text = summarize(dialogue, room)
+        overlaps = [rouge_scores(text, wanted) for wanted in dialogue.summaries]
         row = {
             f"{measure} {side}": sum(take(one[measure]) for one in overlaps) / len(overlaps)
             for side, take in _SIDES.items()
-            for measure in rouge.MEASURES
+            for measure in MEASURES
         }
         rows.append({**row, "words": float(len(text.split()))})
         progress(f"summaries: {run}", done, len(dialogues))
@@ -188,17 +194,17 @@ def _intervals(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, d
     """Where ours lies in 95 of 100 sets like this one, and where its lead over each other run does."""
     ours = runs[OURS]
     found: dict[str, dict[str, float | None]] = {}
-    for measure in rouge.MEASURES:
+    for measure in MEASURES:
         name = f"{measure} F1"
-        found[name] = _ends([row[name] for row in ours])
+        found[name] = _interval([row[name] for row in ours])
         for run, rows in runs.items():
             if run != OURS:
                 ahead = [one[name] - other[name] for one, other in zip(ours, rows, strict=True)]
-                found[f"{name}, less {run}"] = _ends(ahead)
+                found[f"{name}, less {run}"] = _interval(ahead)
     return found
 
 
-def _ends(values: Sequence[float]) -> dict[str, float | None]:
+def _interval(values: Sequence[float]) -> dict[str, float | None]:
     ends = metrics.interval(values, [str(number) for number in range(len(values))])
     return dict(zip(("from", "to"), ends or (None, None), strict=True))
 
@@ -210,9 +216,60 @@ def _tables(title: str, runs: Mapping[str, Sequence[Mapping[str, float]]]) -> tu
         "summaries of a dialogue",
         "every run has the same room in words, names included; random: from a fixed seed",
     )
-    rows: list[tuple[Cell, ...]] = [(run, *_means(told).values()) for run, told in runs.items()]
+    rows: list[tuple[Cell, ...]] = [(run, *_means(scores).values()) for run, scores in runs.items()]
     intervals = [(name, ends["from"], ends["to"]) for name, ends in _intervals(runs).items()]
     return (
         Table(title, ("run", *_COLUMNS, "words"), tuple(rows), notes),
         Table(f"{title}: {OURS}, in 95 of 100 such sets", ("measure", "from", "to"), tuple(intervals)),
     )
+
+
+# ROUGE ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How much two texts share: `precision` is the share of our words, `recall` that of the human's."""
+
+    precision: float
+    recall: float
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both; 0 when nothing is shared."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+
+def rouge_scores(text: str, wanted: str) -> dict[str, Overlap]:
+    """All of `MEASURES` for a summary and the one that a human wrote."""
+    ours, theirs = _WORD.findall(text.lower()), _WORD.findall(wanted.lower())
+    longest = _longest_common(ours, theirs)
+    overlaps = (
+        _shared_runs(ours, theirs, 1),
+        _shared_runs(ours, theirs, 2),
+        _overlap(longest, len(ours), len(theirs)),
+    )
+    return dict(zip(MEASURES, overlaps, strict=True))
+
+
+def _shared_runs(ours: list[str], theirs: list[str], length: int) -> Overlap:
+    """The runs of so many words that both have."""
+    runs = [Counter(zip(*(words[at:] for at in range(length)), strict=False)) for words in (ours, theirs)]
+    return _overlap((runs[0] & runs[1]).total(), runs[0].total(), runs[1].total())
+
+
+def _overlap(shared: int, ours: int, theirs: int) -> Overlap:
+    return Overlap(shared / ours if ours else 0.0, shared / theirs if theirs else 0.0)
+
+
+def _longest_common(ours: list[str], theirs: list[str]) -> int:
+    """How many words the longest common subsequence has; one row of the table is kept."""
+    row = [0] * (len(theirs) + 1)
+    for word in ours:
+        diagonal = 0
+        for at, other in enumerate(theirs, 1):
+            above = row[at]
+            row[at] = diagonal + 1 if word == other else max(above, row[at - 1])
+            diagonal = above
+    return row[-1]

@@ -1,6 +1,6 @@
 """What was measured, as a report: tables of runs, recalls, categories and times; and all of it as data.
 
-Knows numbers and their names, and nothing of how they came about. Questions to which nothing is relevant are
+How the numbers came about is left to others. Questions to which nothing is relevant are
 counted and left out of every mean.
 """
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from foreword_measure.quality import metrics
 from foreword_measure.quality.metrics import means, percentile
 from foreword_measure.quality.runs import BASELINES, OURS
-from foreword_measure.quality.silence import BUDGET, TARGET
+from foreword_measure.quality.silence import BUDGET, MAX_FOREIGN_SHARE
 from foreword_measure.report import Report, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from foreword_measure.quality.silence import Heard, Silence
+    from foreword_measure.quality.silence import InjectionCounts, Silence
     from foreword_measure.report import Cell
 
     Means = Mapping[str, float | None]
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 ADVERSARIAL = "adversarial"
 ALL_BUT = f"all but {ADVERSARIAL}"
 
-_SURE = ("NDCG@10", "R@10")
-"""The metrics that are told with an interval."""
+_WITH_INTERVAL = ("NDCG@10", "R@10")
+"""The metrics that are shown with an interval."""
 
-_MAIN = (*_SURE, *(f"T@{budget}" for budget in metrics.BUDGETS))
+_MAIN = (*_WITH_INTERVAL, *(f"T@{budget}" for budget in metrics.BUDGETS))
 _RECALLS = ("hit@5", "R@5", "all@5", "hit@10", "R@10", "all@10", "R@20", "R@50", "MRR")
 _CATEGORY = ("NDCG@10", "R@5", "R@10", "R@50", "hit@5", "MRR", "T@1000")
 _SUMMARY = ("hit@5", "T@500", "T@1000", "T@4000")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QuestionScores:
     """What was measured of one question; there are no scores when nothing is relevant to it.
 
-    `judged` holds, per lane, the scores of the first ten results, and whether each was relevant.
+    `scored_results` holds, per lane, the scores of the first ten results, and whether each was relevant.
     """
 
     question: str
@@ -48,11 +48,11 @@ class Row:
     runs: Mapping[str, Mapping[str, float]]
     embedding_ms: float
     search_ms: Mapping[str, float]
-    judged: Mapping[str, Sequence[tuple[float, bool]]]
+    scored_results: Mapping[str, Sequence[tuple[float, bool]]]
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class SetFacts:
     """What was asked: the set, how much of it could be stored, which encoder was used, what was left out."""
 
     name: str
@@ -67,13 +67,13 @@ class About:
         return f"{self.name} without {', '.join(self.without)}" if self.without else self.name
 
 
-def report(about: About, rows: Sequence[Row], silence: Silence | None = None) -> Report:
+def report(about: SetFacts, rows: Sequence[QuestionScores], silence: Silence | None = None) -> Report:
     """The whole measurement."""
     scored = [row for row in rows if row.runs]
     measured = list(scored[0].runs if scored else rows[0].search_ms)
     overall = _by_run(scored, measured)
-    intervals = {run: {name: _interval(scored, run, name) for name in _SURE} for run in overall}
-    grouped = _grouped(scored)
+    intervals = {run: {name: _interval(scored, run, name) for name in _WITH_INTERVAL} for run in overall}
+    grouped = _by_category(scored)
     categories = {category: _by_run(inside, measured) for category, inside in grouped.items()}
     sizes = {category: len(inside) for category, inside in grouped.items()}
     times = _times(rows)
@@ -96,9 +96,14 @@ def report(about: About, rows: Sequence[Row], silence: Silence | None = None) ->
         "per_query": [_per_query(row) for row in scored],
     }
     if silence is not None:
-        bins = {run: metrics.reliability(_judged(scored, run)) for run in OURS.values() if run in overall}
+        bins = {
+            run: metrics.reliability(_scored_results(scored, run)) for run in OURS.values() if run in overall
+        }
         tables += [_silence_table(about, silence), _reliability_table(about, bins)]
-        data["silence"] = {"from": silence.origin, "runs": {k: _heard(v) for k, v in silence.runs.items()}}
+        data["silence"] = {
+            "from": silence.origin,
+            "runs": {k: _silence_json(v) for k, v in silence.runs.items()},
+        }
         data["reliability"] = {
             run: {"expected_error": metrics.calibration_error(inside), "bins": [asdict(b) for b in inside]}
             for run, inside in bins.items()
@@ -108,14 +113,14 @@ def report(about: About, rows: Sequence[Row], silence: Silence | None = None) ->
 
 def summary(reports: Sequence[Report]) -> Report:
     """Many sets in one table, a row a set."""
-    told = {report.data["set"]: _in_short(report.data["runs"]) for report in reports}
-    columns = ("set", *next(iter(told.values()), {}))
-    rows = tuple((name, *map(_short, values.values())) for name, values in told.items())
+    sets = {report.data["set"]: _summary_row(report.data["runs"]) for report in reports}
+    columns = ("set", *next(iter(sets.values()), {}))
+    rows = tuple((name, *map(_rounded, values.values())) for name, values in sets.items())
     notes = (
         f"{', '.join(_SUMMARY)}: of the full lane, or of the fast one where that alone was measured",
         f"best baseline: the NDCG@10 of the best of {', '.join(BASELINES)}",
     )
-    return Report((Table("summary", columns, rows, notes),), {"summary": told})
+    return Report((Table("summary", columns, rows, notes),), {"summary": sets})
 
 
 def best_lane(runs: Mapping[str, Means]) -> str:
@@ -124,10 +129,10 @@ def best_lane(runs: Mapping[str, Means]) -> str:
     return max(lanes, key=lambda lane: runs[lane]["NDCG@10"] or 0.0)
 
 
-def _in_short(runs: Mapping[str, Means]) -> dict[str, float | None]:
+def _summary_row(runs: Mapping[str, Means]) -> dict[str, float | None]:
     fast, full = runs.get(OURS["fast"], {}), runs.get(OURS["full"], {})
     lanes = {"fast": fast, "full": full}
-    short = {f"{lane} {name}": values.get(name) for lane, values in lanes.items() for name in _SURE}
+    short = {f"{lane} {name}": values.get(name) for lane, values in lanes.items() for name in _WITH_INTERVAL}
     short |= {name: (full or fast).get(name) for name in _SUMMARY}
     others = [value for run in BASELINES if (value := runs.get(run, {}).get("NDCG@10")) is not None]
     return {**short, "best baseline": max(others, default=None)}
@@ -136,15 +141,15 @@ def _in_short(runs: Mapping[str, Means]) -> dict[str, float | None]:
 # Numbers
 
 
-def _by_run(rows: Sequence[Row], names: Sequence[str]) -> dict[str, dict[str, float | None]]:
+def _by_run(rows: Sequence[QuestionScores], names: Sequence[str]) -> dict[str, dict[str, float | None]]:
     return {name: means([row.runs[name] for row in rows]) for name in names}
 
 
-def _interval(rows: Sequence[Row], run: str, name: str) -> tuple[float, float] | None:
+def _interval(rows: Sequence[QuestionScores], run: str, name: str) -> tuple[float, float] | None:
     return metrics.interval([row.runs[run][name] for row in rows], [row.scope for row in rows])
 
 
-def _grouped(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def _by_category(rows: Sequence[QuestionScores]) -> dict[str, list[QuestionScores]]:
     """The questions of each category; adversarial ones are a matter of their own, so the rest is one too."""
     names = sorted({row.category for row in rows})
     grouped = {name: [row for row in rows if row.category == name] for name in names}
@@ -153,7 +158,7 @@ def _grouped(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return grouped
 
 
-def _times(rows: Sequence[Row]) -> dict[str, dict[str, float | None]]:
+def _times(rows: Sequence[QuestionScores]) -> dict[str, dict[str, float | None]]:
     times = {lane: _spread([row.search_ms[lane] for row in rows]) for lane in rows[0].search_ms}
     return {**times, "embedding the question": _spread([row.embedding_ms for row in rows])}
 
@@ -163,15 +168,15 @@ def _spread(values: Sequence[float]) -> dict[str, float | None]:
     return {"mean": mean, "p50": percentile(values, 0.5), "p95": percentile(values, 0.95)}
 
 
-def _judged(rows: Sequence[Row], run: str) -> list[tuple[float, bool]]:
-    return [pair for row in rows for pair in row.judged[run]]
+def _scored_results(rows: Sequence[QuestionScores], run: str) -> list[tuple[float, bool]]:
+    return [pair for row in rows for pair in row.scored_results[run]]
 
 
-def _heard(heard: Heard) -> dict[str, float | None]:
-    return {**asdict(heard), "foreign_injected_share": heard.noise, "evidence_kept": heard.kept}
+def _silence_json(counts: InjectionCounts) -> dict[str, float | None]:
+    return {**asdict(counts), "foreign_injected_share": counts.noise, "evidence_kept": counts.kept}
 
 
-def _per_query(row: Row) -> dict[str, Any]:
+def _per_query(row: QuestionScores) -> dict[str, Any]:
     return {
         "query": row.question,
         "scope": row.scope,
@@ -181,44 +186,53 @@ def _per_query(row: Row) -> dict[str, Any]:
     }
 
 
-def _short(value: float | None) -> float | None:
+def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 
 # Tables
 
 
-def _recall_table(about: About, runs: Mapping[str, Means]) -> Table:
-    rows = tuple((run, *(_short(values[name]) for name in _RECALLS)) for run, values in runs.items())
+def _recall_table(about: SetFacts, runs: Mapping[str, Means]) -> Table:
+    rows = tuple((run, *(_rounded(values[name]) for name in _RECALLS)) for run, values in runs.items())
     note = "of what is relevant, among the first k: hit@k: any; R@k: the share; all@k: everything"
     return Table(f"{about.title}: recall", ("run", *_RECALLS), rows, (note,))
 
 
 def _main_table(
-    about: About,
-    rows: Sequence[Row],
+    about: SetFacts,
+    rows: Sequence[QuestionScores],
     runs: Mapping[str, Means],
     intervals: Mapping[str, Mapping[str, tuple[float, float] | None]],
 ) -> Table:
-    columns = [part for name in _MAIN for part in ((name, "±") if name in _SURE else (name,))]
+    columns = [part for name in _MAIN for part in ((name, "±") if name in _WITH_INTERVAL else (name,))]
     lines = tuple(
-        (run, *(cell for name in _MAIN for cell in _sure(values[name], intervals[run].get(name), name)))
+        (
+            run,
+            *(
+                cell
+                for name in _MAIN
+                for cell in _value_and_interval(values[name], intervals[run].get(name), name)
+            ),
+        )
         for run, values in runs.items()
     )
     title = f"{about.title}: {about.items:,} items, {len(rows):,} queries"
     return Table(title, ("run", *columns), lines, _notes(about, rows))
 
 
-def _sure(value: float | None, interval: tuple[float, float] | None, name: str) -> tuple[Cell, ...]:
-    """A mean, and where it is told how sure it is, half the width of its interval."""
-    if name not in _SURE:
-        return (_short(value),)
-    return _short(value), _short((interval[1] - interval[0]) / 2) if interval else None
+def _value_and_interval(
+    value: float | None, interval: tuple[float, float] | None, name: str
+) -> tuple[Cell, ...]:
+    """A mean, and half the width of its interval for the metrics that are shown with one."""
+    if name not in _WITH_INTERVAL:
+        return (_rounded(value),)
+    return _rounded(value), _rounded((interval[1] - interval[0]) / 2) if interval else None
 
 
-def _notes(about: About, rows: Sequence[Row]) -> tuple[str, ...]:
+def _notes(about: SetFacts, rows: Sequence[QuestionScores]) -> tuple[str, ...]:
     scored = [row for row in rows if row.runs]
-    drawn = "scopes" if metrics.by_group([row.scope for row in scored]) else "queries"
+    drawn = "scopes" if metrics.has_enough_groups([row.scope for row in scored]) else "queries"
     notes = [
         "R@k: recall; T@N: evidence recall in N tokens (characters / 4), in rank order until one is too many",
         f"±: half the 95 % interval, by {metrics.RESAMPLES:,} bootstrap resamples of the {drawn}",
@@ -232,47 +246,50 @@ def _notes(about: About, rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _category_table(
-    about: About, categories: Mapping[str, Mapping[str, Means]], sizes: Mapping[str, int], lane: str
+    about: SetFacts, categories: Mapping[str, Mapping[str, Means]], sizes: Mapping[str, int], lane: str
 ) -> Table:
     rows = tuple(
-        (category or "(none)", sizes[category], *(_short(runs[lane][name]) for name in _CATEGORY))
+        (category or "(none)", sizes[category], *(_rounded(runs[lane][name]) for name in _CATEGORY))
         for category, runs in categories.items()
     )
     return Table(f"{about.title}: {lane} by category", ("category", "queries", *_CATEGORY), rows)
 
 
-def _time_table(about: About, times: Mapping[str, Means]) -> Table:
+def _time_table(about: SetFacts, times: Mapping[str, Means]) -> Table:
     columns = ("mean", "p50", "p95")
-    rows = tuple((part, *(_short(spread[column]) for column in columns)) for part, spread in times.items())
+    rows = tuple((part, *(_rounded(spread[column]) for column in columns)) for part, spread in times.items())
     note = "a search is timed with its question embedded beforehand"
     return Table(f"{about.title}: milliseconds a query", ("part", *columns), rows, (note,))
 
 
-_HEARD: Mapping[str, Callable[[Heard], Cell]] = {
-    "foreign queries": lambda heard: heard.foreign,
-    "injected for": lambda heard: _short(heard.noise),
-    "own queries": lambda heard: heard.own,
-    "answered": lambda heard: _short(heard.own_injected / heard.own if heard.own else None),
-    "evidence": lambda heard: _short(heard.evidence),
-    "without floor": lambda heard: _short(heard.evidence_without_floor),
-    "kept": lambda heard: _short(heard.kept),
+_SILENCE_COLUMNS: Mapping[str, Callable[[InjectionCounts], Cell]] = {
+    "foreign queries": lambda counts: counts.foreign,
+    "injected for": lambda counts: _rounded(counts.noise),
+    "own queries": lambda counts: counts.own,
+    "answered": lambda counts: _rounded(counts.own_injected / counts.own if counts.own else None),
+    "evidence": lambda counts: _rounded(counts.evidence),
+    "without floor": lambda counts: _rounded(counts.evidence_without_floor),
+    "kept": lambda counts: _rounded(counts.kept),
 }
 
 
-def _silence_table(about: About, silence: Silence) -> Table:
-    rows = tuple((run, *(told(heard) for told in _HEARD.values())) for run, heard in silence.runs.items())
+def _silence_table(about: SetFacts, silence: Silence) -> Table:
+    rows = tuple(
+        (run, *(cell(counts) for cell in _SILENCE_COLUMNS.values())) for run, counts in silence.runs.items()
+    )
     origin = (
-        f"foreign queries are of {silence.origin}; something may be injected for {TARGET} of them at most"
+        f"foreign queries are of {silence.origin}; "
+        f"something may be injected for {MAX_FOREIGN_SHARE} of them at most"
         if silence.origin
         else "no question here is foreign to its scope: silence needs a second set in the same call"
     )
     kept = f"kept: evidence in a context of {BUDGET:,} tokens, as a share of that without a floor"
-    return Table(f"{about.title}: silence", ("run", *_HEARD), rows, (origin, kept))
+    return Table(f"{about.title}: silence", ("run", *_SILENCE_COLUMNS), rows, (origin, kept))
 
 
-def _reliability_table(about: About, bins: Mapping[str, Sequence[metrics.Bin]]) -> Table:
+def _reliability_table(about: SetFacts, bins: Mapping[str, Sequence[metrics.Bin]]) -> Table:
     rows = tuple(
-        (run, f"{one.low:.1f}–{one.high:.1f}", _short(one.predicted), _short(one.observed), one.count)
+        (run, f"{one.low:.1f}–{one.high:.1f}", _rounded(one.predicted), _rounded(one.observed), one.count)
         for run, inside in bins.items()
         for one in inside
     )

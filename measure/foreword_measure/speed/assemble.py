@@ -1,21 +1,58 @@
 """How long it takes to assemble a context from five sources, and a premortem, and what that costs.
 
-The workspace is filled and asked in processes of their own (`assemble_child`). The words and vectors are made
-up and the encoder is free: times are those of a question whose embedding costs nothing.
+The workspace is filled and asked in processes of their own. The words and vectors are made up and the encoder
+is free: times are those of a question whose embedding costs nothing.
 """
 
 from __future__ import annotations
 
-import shutil
+import asyncio
+import time
+import tracemalloc
+from collections import defaultdict
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from foreword_measure.report import Cell, Table
-from foreword_measure.speed.processes import run
+from foreword.compose.assembled import context_item
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
+from foreword.knowledge import axes
+from foreword.knowledge.experience import (
+    CAUSES,
+    DOMAINS,
+    STATUSES,
+    STRATEGIES,
+    TIERS,
+    Experience,
+    Lesson,
+    Outcome,
+    RootCause,
+    to_metadata,
+)
+from foreword.knowledge.experiences import Experiences
+from foreword.options import SearchOptions
+from foreword.recall.alike import find_twins
+from foreword.recipes.assembled.assembler import TYPES, ContextAssembler, arrange_by_source
+from foreword.recipes.assembled.searcher import Searcher
+from foreword.recipes.assembled.stages import AssembledDraft, fit
+from foreword.spaces.dense import DenseSpace
+from foreword.store.base import Amend, PutVectors, Vector
+from foreword.testing import FixedClock
+from foreword.types import SearchResult
+from foreword_measure.report import Table
+from foreword_measure.speed import corpus
+from foreword_measure.speed.clock import both_clocks, resident_bytes, spread, spreads
+from foreword_measure.speed.corpus import WORKSPACE
+from foreword_measure.speed.parts import fill_and_ask, send, spread_table, target_table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
-    from foreword_measure.speed.measure import Progress
+    from foreword.compose.assembled import FormattedContext
+    from foreword.types import Item, Kind
+    from foreword_measure.speed.clock import Progress, Samples
 
 SIZE = 50_000
 _MB = 1_000_000
@@ -28,51 +65,29 @@ ROWS = (
 )
 """What is measured: its name, its key, and the most milliseconds it may take at the median."""
 
+_ROUNDS, _QUESTIONS, _COMPARED, _REPEATED = 3, 5, 200, 20
+_SOURCES: tuple[Kind, ...] = ("memory", "code", "experience", "value", "commit")
+
 
 def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[list[Table], dict[str, Any]]:
     """Fill a workspace with 50,000 items, or as many as the largest size if that is less, and assemble."""
     size = min(SIZE, max(sizes))
-    home = folder / "assemble"
-    try:
-        _run("fill", home, size, progress)
-        facts = {"size": size} | _run("ask", home, size, progress)
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-    return [_times(facts), _parts(facts), _memory(facts)], facts
+    _, asked = fill_and_ask("assemble", folder / "assemble", size, label="assemble: ", progress=progress)
+    title = f"Assembling from {size:,} items of five sources, milliseconds"
+    note = "cpu is what the threads that work on it compute, all together; sources are asked at once"
+    parts = {name: one for name, one in asked["times"].items() if ": " in name and "items" not in name}
+    tables = [
+        target_table(title, ROWS, asked["times"], note),
+        spread_table("Parts of it, milliseconds", parts),
+        _memory_table(size, asked),
+    ]
+    return tables, {"size": size} | asked
 
 
-def _run(task: str, home: Path, size: int, progress: Progress) -> dict[str, Any]:
-    """What the child that does a task found."""
-    label = f"assemble: {task} {size:,}"
-    return run("foreword_measure.speed.assemble_child", task, home, size, label=label, progress=progress)
-
-
-def _times(facts: dict[str, Any]) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for name, key, target in ROWS:
-        each = facts["times"][key]
-        computed = facts["times"].get(f"{key} (cpu)", {}).get("p50")
-        cpu = None if computed is None else round(computed, 1)
-        rows.append((name, *_cells(each), cpu, target, "yes" if each["p50"] <= target else "no"))
-    return Table(
-        f"Assembling from {facts['size']:,} items of five sources, milliseconds",
-        ("what", "runs", "min", "p50", "p99", "max", "p50 of cpu", "target p50, at most", "met"),
-        tuple(rows),
-        ("cpu is what the threads that work on it compute, all together; sources are asked at once",),
-    )
-
-
-def _parts(facts: dict[str, Any]) -> Table:
-    rows = tuple(
-        (name, *_cells(each)) for name, each in facts["times"].items() if ": " in name and "items" not in name
-    )
-    return Table("Parts of it, milliseconds", ("what", "runs", "min", "p50", "p99", "max"), rows)
-
-
-def _memory(facts: dict[str, Any]) -> Table:
-    middle, most = (round(facts["held_bytes"][key] / _MB, 1) for key in ("p50", "max"))
-    resident = round(facts["resident_bytes"] / _MB, 1)
-    row = (facts["size"], middle, most, TARGET_MB, "yes" if most < TARGET_MB else "no", resident)
+def _memory_table(size: int, asked: dict[str, Any]) -> Table:
+    median, most = (round(asked["held_bytes"][key] / _MB, 1) for key in ("p50", "max"))
+    resident = round(asked["resident_bytes"] / _MB, 1)
+    row = (size, median, most, TARGET_MB, "yes" if most < TARGET_MB else "no", resident)
     return Table(
         "Memory in MB",
         ("items", "held by one, p50", "held by one, max", "target, below", "met", "whole process"),
@@ -81,5 +96,183 @@ def _memory(facts: dict[str, Any]) -> Table:
     )
 
 
-def _cells(each: dict[str, float]) -> tuple[Cell, ...]:
-    return (each["count"], *(round(each[key], 2) for key in ("min", "p50", "p99", "max")))
+# In processes of their own -------------------------------------------------------------------------------
+
+
+def fill(folder: Path, size: int) -> dict[str, Any]:
+    """Store `size` items, a fifth of each source, with their vectors on every axis."""
+    space = DenseSpace(corpus.FreeEncoder())
+    with ContextEngine(
+        settings=Settings(home=folder, embedding="none"), clock=FixedClock(corpus.after(size))
+    ) as engine:
+        for start in range(0, size, corpus.BATCH):
+            stop = min(size, start + corpus.BATCH)
+            kept = engine.remember_all([_item(at) for at in range(start, stop)], WORKSPACE)
+            engine.store.batch([_vectors(space, axis, kept, start) for axis in axes.AXES])
+            send(progress=[stop, size])
+    return {"size": size}
+
+
+def ask(folder: Path, size: int) -> dict[str, Any]:
+    """Assemble contexts and premortems several times over; returns how long each took, and its memory."""
+    settings, clock = Settings(home=folder, embedding="none"), FixedClock(corpus.after(size))
+    with ContextEngine(embedding_provider=corpus.FreeEncoder(), settings=settings, clock=clock) as engine:
+        times = asyncio.run(_measure_assemblies(engine, size)) | _measure_steps(engine)
+        resident = resident_bytes()
+        held = asyncio.run(_measure_memory(engine, size))
+    return {"times": spreads(times), "held_bytes": spread(held).as_dict(), "resident_bytes": resident}
+
+
+async def _measure_assemblies(engine: ContextEngine, size: int) -> Samples:
+    """Every question in every round; the first round warms the caches and is not counted."""
+    assembler = _assembler(engine)
+    questions = [question.text for question in corpus.questions(size, _QUESTIONS)]
+    feared = [(domain, strategy) for domain, strategy in product(DOMAINS, (None, *STRATEGIES[:2]))]
+    times: Samples = defaultdict(list)
+    done, total = 0, (_ROUNDS + 1) * (len(questions) + len(feared))
+    for turn in range(_ROUNDS + 1):
+        counted: Samples = times if turn else defaultdict(list)
+        for text in questions:
+            await _time(engine, counted, "assemble_context", assembler.assemble_context(text, TYPES))
+        for domain, strategy in feared:
+            premortem = assembler.get_premortem_context(domain, strategy)
+            await _time(engine, counted, "get_premortem_context", premortem)
+        done += len(questions) + len(feared)
+        send(progress=[done, total])
+    return times
+
+
+async def _measure_memory(engine: ContextEngine, size: int) -> list[float]:
+    """What one assembly holds at its peak beyond what was held before, every allocation counted."""
+    assembler = _assembler(engine)
+    held: list[float] = []
+    tracemalloc.start()
+    for question in corpus.questions(size, 1):
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        await assembler.assemble_context(question.text, TYPES)
+        held.append(tracemalloc.get_traced_memory()[1] - before)
+    tracemalloc.stop()
+    return held
+
+
+def _assembler(engine: ContextEngine) -> ContextAssembler:
+    # Made-up questions are beside the point: without a floor all that is found is compared and worded.
+    return ContextAssembler(Searcher(engine, WORKSPACE, Experiences(engine)), floor=0.0)
+
+
+async def _time(
+    engine: ContextEngine, times: Samples, name: str, work: Coroutine[Any, Any, FormattedContext]
+) -> None:
+    """How long an assembly takes, what all threads computed meanwhile, and its parts."""
+    started, computing = time.perf_counter(), time.process_time()
+    context = await work
+    times[name].append((time.perf_counter() - started) * 1000)
+    times[f"{name} (cpu)"].append((time.process_time() - computing) * 1000)
+    times[f"{name}: items"].append(len(context.items))
+    for stage in context.receipt.stages if context.receipt else ():
+        times[f"{name}: {stage.stage}"].append(stage.milliseconds)
+    engine.store.batch([Amend(WORKSPACE, "nobody")])  # the receipt is written before the next question
+
+
+def _measure_steps(engine: ContextEngine) -> Samples:
+    """What is done to found items, without finding them: comparing 200 of them, wording 100 of them."""
+    items = [_item(at) for at in range(_COMPARED)]
+    texts = [item.text for item in items]
+    found = [
+        SearchResult(item, 1 / (2 + at), 1 / (2 + at)) for at, item in enumerate(items[: _COMPARED // 2])
+    ]
+    samples: Samples = defaultdict(list)
+    for _ in range(_REPEATED):
+        for name, work in (
+            ("dedupe", lambda: find_twins(texts)),
+            ("formatting", lambda: _format(found, engine)),
+        ):
+            taken, computing = both_clocks(work)
+            samples[name].append(taken)
+            samples[f"{name} (cpu)"].append(computing)
+    return samples
+
+
+def _format(found: list[SearchResult], engine: ContextEngine) -> str:
+    plan = arrange_by_source({"everything": [context_item(result) for result in found]}, {})
+    query = engine.draft("", WORKSPACE, SearchOptions(), "assembled", 2000).query
+    draft = AssembledDraft(
+        query=query, budget=2000, tokenizer=engine.tokenizer, plan=plan, results=tuple(found)
+    )
+    return fit(draft).text
+
+
+# What is stored ------------------------------------------------------------------------------------------
+
+
+def _item(at: int) -> Item:
+    """The item at this place: the corpus' words, as something of one of the five sources."""
+    kind = _SOURCES[at % len(_SOURCES)]
+    item = replace(corpus.item(at), kind=kind, session=None)
+    if kind == "experience":
+        lived = _experience(at, item)
+        label = f"{lived.domain}/{lived.strategy}/{lived.status}"
+        return replace(
+            item, type=label, about="", text=axes.describe_whole(lived), metadata=to_metadata(lived)
+        )
+    make_metadata = _METADATA.get(kind)
+    return replace(item, metadata=make_metadata(at) if make_metadata else {})
+
+
+def _experience(at: int, item: Item) -> Experience:
+    said = [corpus.short_text(at * 8 + part) for part in range(8)]
+    status = STATUSES[at // 5 % len(STATUSES)]
+    return Experience(
+        id=item.id,
+        session=None,
+        created_at=item.created_at,
+        domain=DOMAINS[at // 15 % len(DOMAINS)],
+        strategy=STRATEGIES[at // 135 % len(STRATEGIES)],
+        goal=said[0],
+        hypothesis=said[1],
+        action=said[2],
+        prediction=said[3],
+        outcome=Outcome(status, said[4], item.created_at),
+        surprise=said[5],
+        root_cause=RootCause(CAUSES[at % len(CAUSES)], said[6]),
+        lesson=Lesson(said[7]),
+        tier=TIERS[at % len(TIERS)],
+    )
+
+
+_METADATA: dict[Kind, Callable[[int], dict[str, Any]]] = {
+    "code": lambda at: {
+        "path": f"shop/part_{at % 977}.py",
+        "language": "python",
+        "unit": "function",
+        "qualified_name": f"part_{at % 977}.act_{at}",
+        "signature": f"def act_{at}(self, held: dict[str, str]) -> None:",
+        "docstring": corpus.short_text(at),
+        "start_line": at % 400,
+    },
+    "value": lambda at: {"axis": axes.AXES[at % len(axes.AXES)], "cluster_size": at % 40},
+    "commit": lambda at: {
+        "sha": f"{at:040x}",
+        "author": corpus.lexicon().people[at % 12],
+        "files_changed": [f"shop/part_{(at + step) % 977}.py" for step in range(1 + at % 4)],
+    },
+}
+
+
+def _vectors(space: DenseSpace, axis: axes.Axis, items: list[Item], start: int) -> PutVectors:
+    """A vector for each item that says something on an axis; on the whole, each says something."""
+    shown = items if axis == "full" else [item for item in items if item.kind == "experience"]
+    values = corpus.vectors(start, start + len(shown)).tolist()
+    made = (
+        Vector(
+            item.id,
+            space.view_hash(replace(item, about="", text=axes.axis_text(axis, item) or item.text)),
+            tuple(one),
+        )
+        for item, one in zip(shown, values, strict=True)
+    )
+    return PutVectors(WORKSPACE, axes.SPACES[axis], space.digest, tuple(made))
+
+
+TASKS = {"fill": fill, "ask": ask}

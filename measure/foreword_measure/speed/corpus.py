@@ -18,16 +18,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from foreword.store.base import PutVectors, Vector
 from foreword.text.words import words
 from foreword.types import Item, Kind, Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.random import Generator
     from numpy.typing import NDArray
 
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.spaces.dense import DenseSpace
+
 WORKSPACE = "bench"
+BATCH = 500
 DIMENSIONS = 384
 VOCABULARY = 50_000
 SHAPES = ("common", "ordinary", "phrase", "identifier", "name", "typo")
@@ -35,7 +40,7 @@ SHAPES = ("common", "ordinary", "phrase", "identifier", "name", "typo")
 
 _SEED = 20_260_115
 _ITEM, _SHORT, _VECTOR, _QUESTION, _CENTRE = range(1, 6)
-"""What a random stream is for; it comes first in the seed, as zeros at a seed's end change nothing."""
+"""What a random stream is for. It comes first in the seed, because zeros at a seed's end change nothing."""
 
 _START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 _STEP = timedelta(seconds=97)
@@ -45,28 +50,7 @@ _CLUSTERS = 256
 _SHARES: dict[Kind, int] = {"turn": 10, "code": 3, "memory": 3, "document": 2, "commit": 1, "experience": 1}
 _KINDS = tuple(kind for kind, share in _SHARES.items() for _ in range(share))
 _IN_SESSIONS = frozenset({"turn", "experience", "commit"})
-_ONSETS = (
-    "b",
-    "br",
-    "c",
-    "d",
-    "dr",
-    "f",
-    "g",
-    "gl",
-    "h",
-    "k",
-    "l",
-    "m",
-    "n",
-    "p",
-    "pr",
-    "r",
-    "s",
-    "st",
-    "t",
-    "v",
-)
+_ONSETS = ("b", "br", *"cd", "dr", *"fg", "gl", *"hklmnp", "pr", *"rs", "st", *"tv")
 _CORES = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
 _CODAS = ("", "l", "m", "n", "nd", "r", "rt", "s", "st", "t")
 
@@ -157,9 +141,35 @@ def vectors(start: int, stop: int) -> NDArray[np.float32]:
 
 
 def questions(size: int, each: int = 11) -> list[Question]:
-    """So many questions of each shape, about a corpus of this size."""
+    """Questions about a corpus of this size, `each` of every shape."""
     rng = np.random.default_rng((_QUESTION, _SEED))
     return [Question(shape, _ASKED[shape](rng, size)) for _ in range(each) for shape in SHAPES]
+
+
+def vectors_of(
+    space: DenseSpace, items: Sequence[Item], start: int, workspace: str = WORKSPACE
+) -> PutVectors:
+    """The operation that gives items their made-up vectors, those of the range that begins at `start`."""
+    values = vectors(start, start + len(items)).tolist()
+    made = (
+        Vector(item.id, space.view_hash(item), tuple(one)) for item, one in zip(items, values, strict=True)
+    )
+    return PutVectors(workspace, space.name, space.digest, tuple(made))
+
+
+def fill(
+    engine: ContextEngine,
+    space: DenseSpace,
+    size: int,
+    make_item: Callable[[int], Item] | None = None,
+    workspace: str = WORKSPACE,
+) -> Iterator[int]:
+    """Store items with made-up vectors, a batch at a time; gives how many are stored after each batch."""
+    for start in range(0, size, BATCH):
+        stop = min(size, start + BATCH)
+        kept = engine.remember_all([(make_item or item)(at) for at in range(start, stop)], workspace)
+        engine.store.batch([vectors_of(space, kept, start, workspace)])
+        yield stop
 
 
 class FreeEncoder:
@@ -180,12 +190,10 @@ class FreeEncoder:
 
 
 def _sample_words() -> Counter[str]:
-    lines = (
-        resources.files("foreword.edges.cli")
-        .joinpath("sample_data", "lighthouse.jsonl")
-        .read_text(encoding="utf-8")
-    )
-    return Counter(word for line in lines.splitlines() if line for word in words(json.loads(line)["text"]))
+    """The words of the shipped sample; read here, because importing the command line would cost memory."""
+    file = resources.files("foreword.edges.cli").joinpath("sample_data", "lighthouse.jsonl")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return Counter(word for line in lines if line for word in words(json.loads(line)["text"]))
 
 
 def _invented(rng: Generator, count: int, taken: frozenset[str]) -> list[str]:

@@ -1,22 +1,40 @@
 """How long a long conversation takes: making the prompt for its next turn, keeping a turn, opening it again.
 
-The workspace is filled and asked in processes of their own (`dialogue_child`). Words are made up, and so are
-the vectors of what is kept; the encoder is the bundled one, so that times include what it takes to encode the
-question, and the turns that are added meanwhile are encoded behind them.
+The workspace is filled and asked in processes of their own. Words are made up, and so are the vectors of what
+is kept; the encoder is the bundled one, so that times include what it takes to encode the question, and the
+turns that are added meanwhile are encoded behind them.
 """
 
 from __future__ import annotations
 
-import shutil
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from foreword_measure.report import Cell, Table
-from foreword_measure.speed.processes import run
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
+from foreword.recipes.dialogue.prompt import inject_context
+from foreword.recipes.dialogue.rag import RAGConfig
+from foreword.recipes.dialogue.session import Session
+from foreword.spaces.bundled import BundledEmbeddingProvider
+from foreword.spaces.dense import DenseSpace
+from foreword.store.base import Amend
+from foreword.testing import FixedClock
+from foreword.types import Filters, Turn
+from foreword_measure.speed import corpus
+from foreword_measure.speed.clock import both_clocks, spreads
+from foreword_measure.speed.corpus import WORKSPACE
+from foreword_measure.speed.parts import fill_and_ask, send, spread_table, target_table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from foreword_measure.speed.measure import Progress
+    from foreword.recipes.dialogue.prompt import InjectedContext
+    from foreword.types import Item
+    from foreword_measure.report import Table
+    from foreword_measure.speed.clock import Progress, Samples
 
 CHUNKS, TURNS = 10_000, 1_000
 ROWS = (
@@ -26,52 +44,135 @@ ROWS = (
 )
 """What is measured: its name, its key, and the most milliseconds it may take at the median."""
 
+_SESSION = "bench"
+_RUNS, _WARM_UP_RUNS, _OPENINGS, _QUOTED_WORDS = 40, 5, 5, 10
+_CHUNKS_A_DOCUMENT = 20
+_RAG = RAGConfig(min_relevance=0.0)  # made-up questions are beside the point
+_Done = TypeVar("_Done")
+
 
 def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[list[Table], dict[str, Any]]:
     """Fill a workspace with 10,000 chunks and 1,000 turns, or a tenth of the largest size if that is less."""
     chunks = min(CHUNKS, max(sizes))
     turns = min(TURNS, max(1, chunks // 10))
     home = folder / "dialogue"
-    try:
-        _run("fill", home, chunks, turns, progress)
-        facts = {"chunks": chunks, "turns": turns} | _run("ask", home, chunks, turns, progress)
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-    return [_times(facts), _parts(facts), _prompts(facts)], facts
+    _, asked = fill_and_ask("dialogue", home, chunks, turns, label="dialogue: ", progress=progress)
+    title = f"A conversation of {turns:,} turns, {chunks:,} chunks of documents, milliseconds"
+    note = "encoding the question is part of it; cpu is what the thread that asks computes"
+    parts = {name: times for name, times in asked["times"].items() if ": " in name}
+    tables = [
+        target_table(title, ROWS, asked["times"], note),
+        spread_table("Parts of it, milliseconds", parts),
+        spread_table("What the prompts hold", asked["prompts"], runs="prompts"),
+    ]
+    return tables, {"chunks": chunks, "turns": turns} | asked
 
 
-def _run(task: str, home: Path, chunks: int, turns: int, progress: Progress) -> dict[str, Any]:
-    """What the child that does a task found."""
-    label = f"dialogue: {task} {chunks:,}"
-    return run(
-        "foreword_measure.speed.dialogue_child", task, home, chunks, turns, label=label, progress=progress
-    )
+# In processes of their own -------------------------------------------------------------------------------
 
 
-def _times(facts: dict[str, Any]) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for name, key, target in ROWS:
-        each = facts["times"][key]
-        computed = round(facts["times"][f"{key} (cpu)"]["p50"], 1)
-        met = None if target is None else "yes" if each["p50"] <= target else "no"
-        rows.append((name, *_cells(each), computed, target, met))
-    return Table(
-        f"A conversation of {facts['turns']:,} turns, {facts['chunks']:,} chunks of documents, milliseconds",
-        ("what", "runs", "min", "p50", "p99", "max", "p50 of cpu", "target p50, at most", "met"),
-        tuple(rows),
-        ("encoding the question is part of it; cpu is what the thread that asks computes",),
-    )
+def fill(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
+    """Store chunks and turns; their vectors are made up, in the space of the bundled encoder."""
+    space = DenseSpace(BundledEmbeddingProvider())
+    settings = Settings(home=folder, embedding="none")
+    with ContextEngine(settings=settings, clock=FixedClock(corpus.after(chunks + turns))) as engine:
+        for done in corpus.fill(engine, space, chunks, _chunk):
+            send(progress=[done, chunks + turns])
+        session = Session(engine, WORKSPACE, _SESSION, rag=_RAG)
+        session.add_all([_turn(chunks + at) for at in range(turns)])
+        kept = tuple(engine.store.scan(WORKSPACE, Filters(kinds=("turn",))))
+        engine.store.batch([corpus.vectors_of(space, kept, chunks)])
+        send(progress=[chunks + turns, chunks + turns])
+    return {"chunks": chunks, "turns": turns}
 
 
-def _parts(facts: dict[str, Any]) -> Table:
-    rows = tuple((name, *_cells(each)) for name, each in facts["times"].items() if ": " in name)
-    return Table("Parts of it, milliseconds", ("what", "runs", "min", "p50", "p99", "max"), rows)
+def ask(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
+    """Open the conversation, and go on with it; returns how long that took and what the prompts held."""
+    settings, clock = Settings(home=folder), FixedClock(corpus.after(chunks + turns))
+    with ContextEngine(settings=settings, clock=clock) as engine:
+        conversation = _Conversation(engine, chunks, turns)
+        for at in range(_OPENINGS):
+            conversation.open(counted=at > 0)
+        for at in range(_RUNS + _WARM_UP_RUNS):
+            conversation.exchange(at, counted=at >= _WARM_UP_RUNS)
+            send(progress=[at + 1, _RUNS + _WARM_UP_RUNS])
+    return {"times": spreads(conversation.times), "prompts": spreads(conversation.prompts)}
 
 
-def _prompts(facts: dict[str, Any]) -> Table:
-    rows = tuple((name, *_cells(each)) for name, each in facts["prompts"].items())
-    return Table("What the prompts hold", ("what", "prompts", "min", "p50", "p99", "max"), rows)
+class _Conversation:
+    """Goes on with one conversation, and notes how long each step takes."""
+
+    def __init__(self, engine: ContextEngine, chunks: int, turns: int) -> None:
+        self.times: Samples = defaultdict(list)
+        self.prompts: Samples = defaultdict(list)
+        self._engine = engine
+        self._stored = chunks + turns
+        self._questions = _questions(chunks, turns)
+
+    def open(self, *, counted: bool) -> None:
+        """Open the session anew; the first time warms what is read."""
+        opened = partial(Session, self._engine, WORKSPACE, _SESSION, rag=_RAG)
+        self._session = self._time("open", opened, counted=counted)
+
+    def exchange(self, at: int, *, counted: bool) -> None:
+        """One exchange: a prompt for a question, then the question and an answer are kept."""
+        question = self._questions[at]
+        prompt = self._time("inject", partial(inject_context, question, self._session), counted=counted)
+        self._engine.store.batch([Amend(WORKSPACE, "nobody")])  # the receipt is written before the next step
+        answer = replace(_turn(self._stored + at), role="assistant")
+        for turn in (Turn(question), answer):
+            self._time("add", partial(self._session.add, turn), counted=counted)
+        if counted:
+            self._note(prompt)
+
+    def _time(self, name: str, work: Callable[[], _Done], *, counted: bool) -> _Done:
+        """What some work gives, its time noted if it counts."""
+        done: list[_Done] = []
+        taken, computing = both_clocks(lambda: done.append(work()))
+        if counted:
+            self.times[name].append(taken)
+            self.times[f"{name} (cpu)"].append(computing)
+        return done[0]
+
+    def _note(self, prompt: InjectedContext) -> None:
+        for stage in prompt.receipt.stages:
+            self.times[f"inject: {stage.stage}"].append(stage.milliseconds)
+        content = prompt.content
+        for name, number in {
+            "tokens": prompt.token_count,
+            "recent turns": len(content.history.recent_turns),
+            "recalled turns": len(content.history.recalled),
+            "tokens of the summary": self._session.tokenizer.count(content.history.summary or ""),
+            "entities": len(content.entities),
+            "chunks": len(content.rag_chunks),
+        }.items():
+            self.prompts[name].append(number)
 
 
-def _cells(each: dict[str, float]) -> tuple[Cell, ...]:
-    return (each["count"], *(round(each[key], 2) for key in ("min", "p50", "p99", "max")))
+# What is stored and asked --------------------------------------------------------------------------------
+
+
+def _chunk(at: int) -> Item:
+    """The item at this place as a chunk of one of the documents."""
+    document, place = divmod(at, _CHUNKS_A_DOCUMENT)
+    facts = {"title": f"Document {document}", "start_line": 10 * place + 1, "end_line": 10 * place + 9}
+    item = replace(corpus.item(at), kind="document", session=None, metadata=facts)
+    return replace(item, source=replace(item.source, name=f"document:{document}"))
+
+
+def _turn(at: int) -> Turn:
+    item = corpus.item(at)
+    return Turn(item.text, ("user", "assistant")[at % 2], timestamp=item.created_at)
+
+
+def _questions(chunks: int, turns: int) -> list[str]:
+    """Questions about the documents, and quotations from the conversation, in turn."""
+    asked = [question.text for question in corpus.questions(chunks, _RUNS + _WARM_UP_RUNS)]
+    quoted = [
+        " ".join(_turn(chunks + at * 7919 % turns).text.split()[:_QUOTED_WORDS])
+        for at in range(_RUNS + _WARM_UP_RUNS)
+    ]
+    return [text for pair in zip(asked, quoted, strict=False) for text in pair]
+
+
+TASKS = {"fill": fill, "ask": ask}

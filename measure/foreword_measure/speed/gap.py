@@ -1,22 +1,41 @@
 """How long it takes to see that an agent lacks nothing, and to fill a gap when it does.
 
-The workspace is filled and asked in processes of their own (`gap_child`). Words are made up, and so are the
-vectors of what is remembered; the encoder is the bundled one, so that times include what it takes to encode
-the question and the messages of a state.
+The workspace is filled and asked in processes of their own. Words are made up, and so are the vectors of what
+is remembered; the encoder is the bundled one, so that times include what it takes to encode the question and
+the messages of a state.
 """
 
 from __future__ import annotations
 
-import shutil
+import asyncio
+import json
+import time
+from collections import defaultdict
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from foreword_measure.report import Cell, Table
-from foreword_measure.speed.processes import run
+from foreword.config import Settings
+from foreword.edges.cli.demo import sample_lines
+from foreword.engine.context_engine import ContextEngine
+from foreword.recall.gaps.detect import find_gap
+from foreword.recall.gaps.types import InjectionConfig
+from foreword.recall.gaps.words import sentences
+from foreword.recipes.gap.engine_memory import EngineMemory
+from foreword.recipes.gap.injection import manage_context_injection
+from foreword.spaces.bundled import BundledEmbeddingProvider
+from foreword.spaces.dense import DenseSpace
+from foreword.store.base import Amend
+from foreword.testing import FixedClock
+from foreword_measure.speed import corpus
+from foreword_measure.speed.clock import both_clocks, spreads
+from foreword_measure.speed.corpus import WORKSPACE
+from foreword_measure.speed.parts import fill_and_ask, send, spread_table, target_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from foreword_measure.speed.measure import Progress
+    from foreword_measure.report import Table
+    from foreword_measure.speed.clock import Progress, Samples
 
 SIZE = 10_000
 ROWS = (
@@ -26,43 +45,102 @@ ROWS = (
 )
 """What is measured: its name, its key, and the most milliseconds it may take at the median."""
 
+_MESSAGES = 500
+_RUNS, _WARM_UP_RUNS, _MIN_SENTENCE_CHARACTERS = 20, 3, 30
+_CONFIG = InjectionConfig(min_relevance_score=0.0)  # made-up questions are beside the point
+_AGENTS = ("dev", "pm", "architect", "tester")
+
 
 def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[list[Table], dict[str, Any]]:
     """Fill a workspace with 10,000 items, or as many as the largest size if that is less, and fill gaps."""
     size = min(SIZE, max(sizes))
-    home = folder / "gap"
-    try:
-        _run("fill", home, size, progress)
-        facts = {"size": size} | _run("ask", home, size, progress)
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-    return [_times(facts), _parts(facts)], facts
+    _, asked = fill_and_ask("gap", folder / "gap", size, label="gap: ", progress=progress)
+    note = "encoding the question and the messages is part of it; cpu is what all threads compute"
+    title = f"Gaps, {size:,} memories, milliseconds"
+    parts = {name: times for name, times in asked["times"].items() if ": " in name}
+    tables = [
+        target_table(title, ROWS, asked["times"], note),
+        spread_table("Parts of it, milliseconds", parts),
+    ]
+    return tables, {"size": size} | asked
 
 
-def _run(task: str, home: Path, size: int, progress: Progress) -> dict[str, Any]:
-    """What the child that does a task found."""
-    label = f"gap: {task} {size:,}"
-    return run("foreword_measure.speed.gap_child", task, home, size, label=label, progress=progress)
+# In processes of their own -------------------------------------------------------------------------------
 
 
-def _times(facts: dict[str, Any]) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for name, key, target in ROWS:
-        each = facts["times"][key]
-        computed = round(facts["times"][f"{key} (cpu)"]["p50"], 1)
-        rows.append((name, *_cells(each), computed, target, "yes" if each["p50"] <= target else "no"))
-    return Table(
-        f"Gaps, {facts['size']:,} memories, milliseconds",
-        ("what", "runs", "min", "p50", "p99", "max", "p50 of cpu", "target p50, at most", "met"),
-        tuple(rows),
-        ("encoding the question and the messages is part of it; cpu is what all threads compute",),
+def fill(folder: Path, size: int) -> dict[str, Any]:
+    """Store `size` items; their vectors are made up, in the space of the bundled encoder."""
+    space = DenseSpace(BundledEmbeddingProvider())
+    settings = Settings(home=folder, embedding="none")
+    with ContextEngine(settings=settings, clock=FixedClock(corpus.after(size))) as engine:
+        for done in corpus.fill(engine, space, size):
+            send(progress=[done, size])
+    return {"size": size}
+
+
+def ask(folder: Path, size: int) -> dict[str, Any]:
+    """Look for gaps where there are none, and fill some; returns how long each took."""
+    settings, clock = Settings(home=folder), FixedClock(corpus.after(size))
+    with ContextEngine(settings=settings, clock=clock) as engine:
+        times = asyncio.run(_measure_states(engine, size))
+    return {"times": spreads(times)}
+
+
+async def _measure_states(engine: ContextEngine, size: int) -> Samples:
+    """Every kind of state several times; the first few warm the caches and are not counted."""
+    times: Samples = defaultdict(list)
+    for turn in range(_RUNS + _WARM_UP_RUNS):
+        counted: Samples = times if turn >= _WARM_UP_RUNS else defaultdict(list)
+        asker = _Asker(engine, counted)
+        history = [_message(size + turn * _MESSAGES + at) for at in range(_MESSAGES)]
+        calm = {"messages": history, "current_agent": "dev"}
+        taken, computing = both_clocks(partial(find_gap, calm))
+        counted["no gap"].append(taken)
+        counted["no gap (cpu)"].append(computing)
+        for name in ("new messages", "known messages"):
+            await asker.fill(name, history, _sentences()[len(times[name]) * 13 + len(name)])
+        send(progress=[turn + 1, _RUNS + _WARM_UP_RUNS])
+    return times
+
+
+class _Asker:
+    """Fills gaps from one memory, and notes how long each takes."""
+
+    def __init__(self, engine: ContextEngine, times: Samples) -> None:
+        self._engine = engine
+        self._memory = EngineMemory(engine, WORKSPACE)
+        self._times = times
+
+    async def fill(self, name: str, history: list[dict[str, str]], question: str) -> None:
+        """Fill the gap of an agent that asks a question after so much talk."""
+        request = f"I need more information about this: {question}"
+        asking = {"role": "assistant", "name": "dev", "content": request}
+        state = {"messages": [*history[1:], asking], "current_agent": "dev"}
+        started, computing = time.perf_counter(), time.process_time()
+        result = await manage_context_injection(state, self._memory, _CONFIG)
+        self._times[name].append((time.perf_counter() - started) * 1000)
+        self._times[f"{name} (cpu)"].append((time.process_time() - computing) * 1000)
+        self._engine.store.batch([Amend(WORKSPACE, "nobody")])  # the receipt is written before the next one
+        receipt = self._engine.explain(WORKSPACE, result.receipt_id) if result else None
+        for stage in receipt.stages if receipt else ():
+            self._times[f"{name}: {stage.stage}"].append(stage.milliseconds)
+
+
+def _message(at: int) -> dict[str, str]:
+    """A message in plain English, since an encoder takes twice as long for words that are none."""
+    spoken = _sentences()
+    said = f"{spoken[at % len(spoken)]} {spoken[at * 7 % len(spoken)]}"
+    return {"role": "assistant", "name": _AGENTS[at % len(_AGENTS)], "content": said}
+
+
+@cache
+def _sentences() -> tuple[str, ...]:
+    """What the sample's people say that asks nothing."""
+    texts = [json.loads(line).get("text", "") for line in sample_lines()]
+    every = (sentence for text in texts for sentence in sentences(text))
+    return tuple(
+        sentence for sentence in every if len(sentence) > _MIN_SENTENCE_CHARACTERS and "?" not in sentence
     )
 
 
-def _parts(facts: dict[str, Any]) -> Table:
-    rows = tuple((name, *_cells(each)) for name, each in facts["times"].items() if ": " in name)
-    return Table("Parts of it, milliseconds", ("what", "runs", "min", "p50", "p99", "max"), rows)
-
-
-def _cells(each: dict[str, float]) -> tuple[Cell, ...]:
-    return (each["count"], *(round(each[key], 2) for key in ("min", "p50", "p99", "max")))
+TASKS = {"fill": fill, "ask": ask}

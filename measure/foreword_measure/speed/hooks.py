@@ -27,26 +27,25 @@ from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ForewordError
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
-from foreword.store.base import PutVectors, Vector
 from foreword.testing import FixedClock
 from foreword_measure.report import Cell, Table
 from foreword_measure.speed import corpus
-from foreword_measure.speed.measure import milliseconds, spread
+from foreword_measure.speed.clock import milliseconds, spread
+from foreword_measure.speed.parts import cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from foreword_measure.speed.measure import Progress, Spread
+    from foreword_measure.speed.clock import Progress, Spread
 
 RUNS = 100
 SIZE = 10_000
-TOGETHER = 4
-MORE_P50, MORE_P99, AT_MOST = 40.0, 150.0, 300.0
-_FAULTS = 25
-_STARTS = 3
-_BATCH = 500
+AT_ONCE = 4
+MAX_ADDED_P50_MS, MAX_ADDED_P99_MS, MAX_MS = 40.0, 150.0, 300.0
+_FAULT_RUNS = 25
+_START_RUNS = 3
 _PROMPTS_A_SESSION = 10
-_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 _BARE, _HOOK = "bare interpreter", "hook"
 _CLIENT = Path(foreword.__file__).parent / "edges" / "hook_client.py"
 _INTERPRETER = os.path.realpath(sys.executable)
@@ -64,11 +63,21 @@ class Hooks:
         self, event: str, deadline_ms: float, prompt: str = "", session: str = "", agent: str = "-"
     ) -> bytes:
         """One hook, as an agent runs it; gives what it printed."""
-        told = {"hook_event_name": event, "session_id": session, "cwd": str(self.project), "prompt": prompt}
+        payload = {
+            "hook_event_name": event,
+            "session_id": session,
+            "cwd": str(self.project),
+            "prompt": prompt,
+        }
         command = [_INTERPRETER, "-I", "-S", str(_CLIENT), "--home", str(self.home), "--event", event]
         command += ["--agent", agent, "--deadline-ms", str(deadline_ms), "--python", self.python]
         done = subprocess.run(  # noqa: S603  (ourselves)
-            command, input=json.dumps(told).encode(), capture_output=True, check=True, env=_environment()
+            command,
+            input=json.dumps(payload).encode(),
+            capture_output=True,
+            check=True,
+            env=_environment(),
+            timeout=2 * _TIMEOUT_SECONDS,
         )
         return done.stdout
 
@@ -86,18 +95,20 @@ def measure(
     hooks = Hooks(folder / "hooks", folder / "project")
     (hooks.project / ".git").mkdir(parents=True)
     _fill(hooks, size, progress)
-    starts = [_started(hooks) for _ in range(_STARTS)]
+    starts = [_time_start(hooks) for _ in range(_START_RUNS)]
     with _service(hooks) as pid:
         times, answered = _take_turns(hooks, corpus.questions(size), runs, progress)
         os.kill(pid, signal.SIGSTOP)
-        faults = {"the service stands still": _alone(hooks, _FAULTS)}
+        faults = {"the service stands still": _time_unanswered(hooks, _FAULT_RUNS)}
         os.kill(pid, signal.SIGCONT)
-    faults["there is no service"] = _alone(Hooks(folder / "nobody", hooks.project, "/nowhere"), _FAULTS)
+    faults["there is no service"] = _time_unanswered(
+        Hooks(folder / "nobody", hooks.project, "/nowhere"), _FAULT_RUNS
+    )
     found = {name: spread(values) for name, values in (times | faults | {"start": starts}).items()}
     tables = [
-        _times(found, answered, size),
-        _troubles({name: found[name] for name in faults}),
-        _starts(starts),
+        _times_table(found, answered, size),
+        _faults_table({name: found[name] for name in faults}),
+        _starts_table(starts),
     ]
     return tables, {"items": size, "answered": answered} | {k: each.as_dict() for k, each in found.items()}
 
@@ -121,43 +132,43 @@ def _take_turns(
         said = hooks.run("UserPromptSubmit", 250, prompt, f"session-{number // _PROMPTS_A_SESSION}")
         answers.append(said)
 
-    works = {_BARE: _bare, _HOOK: hook}
-    rounds = max(1, runs // TOGETHER)
-    with ThreadPoolExecutor(TOGETHER) as pool:
+    works = {_BARE: _run_bare, _HOOK: hook}
+    rounds = max(1, runs // AT_ONCE)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         for turn in range(runs + rounds):
-            at_once = 1 if turn < runs else TOGETHER
+            at_once = 1 if turn < runs else AT_ONCE
             for name, work in works.items():
                 taken = list(pool.map(milliseconds, [work] * at_once))
-                times[f"{name}, {_crowd(at_once)}"] += taken
+                times[f"{name}, {_at_once_text(at_once)}"] += taken
             progress("hooks", turn + 1, runs + rounds)
     return dict(times), sum(map(bool, answers)) / len(answers)
 
 
-def _crowd(at_once: int) -> str:
+def _at_once_text(at_once: int) -> str:
     return "alone" if at_once == 1 else f"{at_once} at once"
 
 
-def _bare() -> None:
-    subprocess.run([_INTERPRETER, "-I", "-S", "-c", "pass"], check=True)  # noqa: S603  (ourselves)
+def _run_bare() -> None:
+    subprocess.run([_INTERPRETER, "-I", "-S", "-c", "pass"], check=True, timeout=_TIMEOUT_SECONDS)  # noqa: S603  (ourselves)
 
 
-def _alone(hooks: Hooks, runs: int) -> list[float]:
+def _time_unanswered(hooks: Hooks, runs: int) -> list[float]:
     """Times of hooks that nobody answers; what they do aside is over when this returns."""
     log = hooks.home / "run" / "hook.log"
-    before = _lines(log)
+    before = _count_lines(log)
     times = [milliseconds(lambda: hooks.run("PreToolUse", 250)) for _ in range(runs)]
-    _wait(lambda: _lines(log) - before >= runs)
+    _wait_until(lambda: _count_lines(log) - before >= runs)
     return times
 
 
-def _lines(path: Path) -> int:
+def _count_lines(path: Path) -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
-def _started(hooks: Hooks) -> float:
+def _time_start(hooks: Hooks) -> float:
     """From no service to the answer of one, as the first session of the day waits for it."""
     (hooks.home / "run" / "starting").unlink(missing_ok=True)
-    taken = milliseconds(lambda: hooks.run("SessionStart", _SECONDS * 1000, session="start"))
+    taken = milliseconds(lambda: hooks.run("SessionStart", _TIMEOUT_SECONDS * 1000, session="start"))
     _stop(hooks)
     return taken
 
@@ -166,53 +177,45 @@ def _started(hooks: Hooks) -> float:
 
 
 def _fill(hooks: Hooks, size: int, progress: Progress) -> None:
-    """Store so many items in the project's workspace, with vectors as the bundled encoder might make."""
+    """Store `size` items in the project's workspace, with vectors as the bundled encoder might make."""
     space = DenseSpace(BundledEmbeddingProvider())
     workspace = str(hooks.project.resolve())
     clock = FixedClock(corpus.after(size))
     with ContextEngine(settings=Settings(home=hooks.home, embedding="none"), clock=clock) as engine:
-        for start in range(0, size, _BATCH):
-            stop = min(size, start + _BATCH)
-            kept = engine.remember_all([corpus.item(at) for at in range(start, stop)], workspace)
-            values = corpus.vectors(start, stop).tolist()
-            vectors = tuple(
-                Vector(item.id, space.view_hash(item), tuple(one))
-                for item, one in zip(kept, values, strict=True)
-            )
-            engine.store.batch([PutVectors(workspace, space.name, space.digest, vectors)])
-            progress("hooks: fill", stop, size)
+        for done in corpus.fill(engine, space, size, workspace=workspace):
+            progress("hooks: fill", done, size)
 
 
 @contextmanager
 def _service(hooks: Hooks) -> Iterator[int]:
     """A service that is warm and has loaded all it will load; gives its process."""
-    hooks.run("SessionStart", _SECONDS * 1000)
+    hooks.run("SessionStart", _TIMEOUT_SECONDS * 1000)
     try:
-        _wait(lambda: _status(hooks)["warm"] and _settled(hooks))
+        _wait_until(lambda: _status(hooks)["warm"] and _is_settled(hooks))
         yield int(_status(hooks)["pid"])
     finally:
         _stop(hooks)
 
 
 def _status(hooks: Hooks) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(hooks.run("", 5000, agent="status") or "{}")
-    return {"warm": False, "http_port": None, "uptime_seconds": 0.0, "pid": 0} | told
+    status: dict[str, Any] = json.loads(hooks.run("", 5000, agent="status") or "{}")
+    return {"warm": False, "http_port": None, "uptime_seconds": 0.0, "pid": 0} | status
 
 
-def _settled(hooks: Hooks) -> bool:
+def _is_settled(hooks: Hooks) -> bool:
     """Whether HTTP is loaded, or has had the time for it."""
-    told = _status(hooks)
-    return told["http_port"] is not None or told["uptime_seconds"] > _SECONDS / 4
+    status = _status(hooks)
+    return status["http_port"] is not None or status["uptime_seconds"] > _TIMEOUT_SECONDS / 4
 
 
 def _stop(hooks: Hooks) -> None:
     pid = int(_status(hooks)["pid"])
     if pid:
         os.kill(pid, signal.SIGTERM)
-        _wait(lambda: not _alive(pid))
+        _wait_until(lambda: not _is_alive(pid))
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     """Whether a process runs; one that ended and that nobody has asked about does not."""
     try:
         os.kill(pid, 0)
@@ -223,27 +226,30 @@ def _alive(pid: int) -> bool:
         return Path("/proc").is_dir() is False
 
 
-def _wait(true: Callable[[], object]) -> None:
-    ends = time.monotonic() + _SECONDS
+def _wait_until(true: Callable[[], object]) -> None:
+    ends = time.monotonic() + _TIMEOUT_SECONDS
     while not true():
         if time.monotonic() > ends:
-            raise ForewordError(f"the service did not do its part within {_SECONDS:.0f} seconds; see its log")
+            raise ForewordError(
+                f"the service did not do its part within {_TIMEOUT_SECONDS:.0f} seconds; see its log"
+            )
         time.sleep(0.05)
 
 
-# How it is told ------------------------------------------------------------------------------------------
+# Tables --------------------------------------------------------------------------------------------------
 
 
-def _times(found: dict[str, Spread], answered: float, size: int) -> Table:
+def _times_table(found: dict[str, Spread], answered: float, size: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for crowd in (_crowd(1), _crowd(TOGETHER)):
+    for crowd in (_at_once_text(1), _at_once_text(AT_ONCE)):
         bare, hook = (found[f"{name}, {crowd}"] for name in (_BARE, _HOOK))
         rows += [
-            (f"{name}, {crowd}", *_cells(each), None, None) for name, each in ((_BARE, bare), (_HOOK, hook))
+            (f"{name}, {crowd}", *cells(each.as_dict(), 1), None, None)
+            for name, each in ((_BARE, bare), (_HOOK, hook))
         ]
         p50, p99 = round(hook.p50 - bare.p50, 1), round(hook.p99 - bare.p99, 1)
-        well = p50 <= MORE_P50 and p99 <= MORE_P99
-        target = f"{MORE_P50:.0f} / {MORE_P99:.0f}"
+        well = p50 <= MAX_ADDED_P50_MS and p99 <= MAX_ADDED_P99_MS
+        target = f"{MAX_ADDED_P50_MS:.0f} / {MAX_ADDED_P99_MS:.0f}"
         rows.append(
             (
                 f"what the hook adds, {crowd}",
@@ -267,15 +273,16 @@ def _times(found: dict[str, Spread], answered: float, size: int) -> Table:
     )
 
 
-def _troubles(found: dict[str, Spread]) -> Table:
+def _faults_table(found: dict[str, Spread]) -> Table:
     rows = tuple(
-        (name, *_cells(each), AT_MOST, "yes" if each.max <= AT_MOST else "no") for name, each in found.items()
+        (name, *cells(each.as_dict(), 1), MAX_MS, "yes" if each.max <= MAX_MS else "no")
+        for name, each in found.items()
     )
     columns = ("when", "runs", "min", "p50", "p99", "max", "target, at most", "met")
     return Table("A hook that nobody answers, milliseconds", columns, rows, ("its deadline is 250 ms",))
 
 
-def _starts(times: list[float]) -> Table:
+def _starts_table(times: list[float]) -> Table:
     each = spread(times)
     note = "a session that begins where no service runs: starting one, loading its models, the answer"
     return Table(
@@ -284,7 +291,3 @@ def _starts(times: list[float]) -> Table:
         ((each.count, *(round(n, 1) for n in (each.min, each.p50, each.max))),),
         (note,),
     )
-
-
-def _cells(each: Spread) -> tuple[Cell, ...]:
-    return (each.count, *(round(number, 1) for number in (each.min, each.p50, each.p99, each.max)))

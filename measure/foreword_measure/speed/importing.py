@@ -7,10 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from foreword_measure.report import Cell, Table
-from foreword_measure.speed.measure import milliseconds, spread
+from foreword_measure.speed.clock import milliseconds, spread
 
 if TYPE_CHECKING:
-    from foreword_measure.speed.measure import Progress, Spread
+    from pathlib import Path
+
+    from foreword_measure.speed.clock import Progress, Spread
 
 RUNS = 25
 TARGET = 30.0
@@ -22,7 +24,9 @@ _STATEMENTS = {
 }
 
 
-def measure(progress: Progress, runs: int = RUNS) -> tuple[list[Table], dict[str, Any]]:
+def measure(
+    _folder: Path, _sizes: tuple[int, ...], progress: Progress, runs: int = RUNS
+) -> tuple[list[Table], dict[str, Any]]:
     """Start interpreters in turn, so that whatever else the machine does falls on all alike."""
     samples: dict[str, list[float]] = {name: [] for name in _STATEMENTS}
     for run in range(runs + 1):
@@ -36,7 +40,7 @@ def measure(progress: Progress, runs: int = RUNS) -> tuple[list[Table], dict[str
 
 
 def _start(statement: str) -> None:
-    subprocess.run([sys.executable, "-c", statement], check=True)  # noqa: S603  (one of three constants)
+    subprocess.run([sys.executable, "-c", statement], check=True, timeout=60)  # noqa: S603  (a constant)
 
 
 def _table(spreads: dict[str, Spread]) -> Table:

@@ -1,22 +1,36 @@
 """How long a question takes, and what it costs in memory and on the disk, as a workspace grows.
 
-Every size is filled and asked in processes of its own (`child`). Vectors are made up and the encoder is free:
-times are those of a question whose embedding costs nothing.
+Every size is filled and asked in processes of its own, so that its memory is its own. Vectors are made up and
+the encoder is free: times are those of a question whose embedding costs nothing.
 """
 
 from __future__ import annotations
 
-import shutil
+import time
+from collections import defaultdict
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
+from foreword.spaces.dense import DenseSpace
+from foreword.store.base import Amend, Relate, Search
+from foreword.testing import FixedClock
+from foreword.types import Query, VectorProbe
 from foreword_measure.report import Cell, Table
-from foreword_measure.speed.processes import run
+from foreword_measure.speed import corpus
+from foreword_measure.speed.clock import both_clocks, milliseconds, peak_bytes, resident_bytes, spreads
+from foreword_measure.speed.corpus import WORKSPACE
+from foreword_measure.speed.parts import SPREAD_COLUMNS, cells, fill_and_ask, met, send
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from foreword_measure.speed.measure import Progress
+    from foreword.types import Probe, Receipt, SearchResult
+    from foreword_measure.speed.clock import Progress, Samples
+    from foreword_measure.speed.corpus import Question
 
 TARGETS_MS = {10_000: 12.0, 100_000: 60.0}
 FULL_LANE_MS = 400.0
@@ -24,7 +38,8 @@ TARGETS_MB = {100_000: 400.0}
 OPERATIONS = ("search", "search, one session", "build_context")
 BEHIND = "receipt, behind the answer"
 _MB = 1_000_000
-_SPREAD = ("runs", "min", "p50", "p99", "max")
+_ROUNDS = 3
+_PROBE_LIMIT = 50
 
 
 def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[list[Table], dict[str, Any]]:
@@ -32,11 +47,8 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
     found: dict[int, dict[str, Any]] = {}
     for size in sorted(set(sizes)):
         home = folder / f"search-{size}"
-        try:
-            filled = _run("fill", home, size, progress)
-            found[size] = {"fill": filled, **_run("ask", home, size, progress)}
-        finally:
-            shutil.rmtree(home, ignore_errors=True)
+        filled, asked = fill_and_ask("searching", home, size, label="", progress=progress)
+        found[size] = {"fill": filled, **asked}
     largest = max(found)
     tables = [
         _times(found),
@@ -56,23 +68,17 @@ _PROBE_NOTES = (
 )
 
 
-def _run(task: str, home: Path, size: int, progress: Progress) -> dict[str, Any]:
-    """What the child that does a task found."""
-    label = f"{task} {size:,}"
-    return run("foreword_measure.speed.child", task, home, size, label=label, progress=progress)
-
-
 def _times(found: dict[int, dict[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for size, facts in found.items():
         for name in (*OPERATIONS, BEHIND):
             each, computing = (facts["operations"][key] for key in (name, f"{name} (cpu)"))
             target = TARGETS_MS.get(size) if name in OPERATIONS else None
-            met = _met(each["p50"], target)
-            rows.append((size, name, *_cells(each), round(computing["p50"], 2), target, met))
+            cpu = round(computing["p50"], 2)
+            rows.append((size, name, *cells(each), cpu, target, met(each["p50"], target)))
     return Table(
         "Searching, milliseconds apart from embedding the question",
-        ("items", "what", *_SPREAD, "p50 of cpu", "target p50, at most", "met"),
+        ("items", "what", *SPREAD_COLUMNS, "p50 of cpu", "target p50, at most", "met"),
         tuple(rows),
         (
             "66 questions of 2 to 14 words, three rounds after one to warm up; all spaces are asked",
@@ -85,10 +91,10 @@ def _full_lane(found: dict[int, dict[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for size, facts in found.items():
         each, read = facts["full"]["search"], facts["full"]["candidates read"]
-        rows.append((size, *_cells(each), round(read["p50"]), FULL_LANE_MS, _met(each["p99"], FULL_LANE_MS)))
+        rows.append((size, *cells(each), round(read["p50"]), FULL_LANE_MS, met(each["p99"], FULL_LANE_MS)))
     return Table(
         f"Searching with the cross-encoder, under a deadline of {FULL_LANE_MS:.0f} ms",
-        ("items", *_SPREAD, "candidates read, p50", "target p99, at most", "met"),
+        ("items", *SPREAD_COLUMNS, "candidates read, p50", "target p99, at most", "met"),
         tuple(rows),
         ("each question once: what the cross-encoder has read it does not read again",),
     )
@@ -106,7 +112,7 @@ def _memory(found: dict[int, dict[str, Any]]) -> Table:
             round(filled["codes_ms"], 1),
             round(facts["first_ms"], 1),
         )
-        rows.append((size, *memory, target, _met(memory[2], target), *disk, *rates))
+        rows.append((size, *memory, target, met(memory[2], target), *disk, *rates))
     return Table(
         "Memory in MB, disk in bytes an item",
         (
@@ -130,8 +136,8 @@ def _growth(found: dict[int, dict[str, Any]]) -> Table:
 
 
 def _largest(title: str, spreads: dict[str, Any], notes: tuple[str, ...] = ()) -> Table:
-    rows = tuple((name, *_cells(each)) for name, each in spreads.items())
-    return Table(f"{title}, milliseconds", ("what", *_SPREAD), rows, notes)
+    rows = tuple((name, *cells(each)) for name, each in spreads.items())
+    return Table(f"{title}, milliseconds", ("what", *SPREAD_COLUMNS), rows, notes)
 
 
 def _shapes(facts: dict[str, Any]) -> dict[str, Any]:
@@ -139,9 +145,136 @@ def _shapes(facts: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix("search: "): each for name, each in operations.items() if ": " in name}
 
 
-def _cells(each: dict[str, float]) -> tuple[Cell, ...]:
-    return (each["count"], *(round(each[key], 2) for key in ("min", "p50", "p99", "max")))
+# In a process of its own ----------------------------------------------------------------------------------
 
 
-def _met(value: float, target: float | None) -> str | None:
-    return None if target is None else "yes" if value <= target else "no"
+def fill(folder: Path, size: int) -> dict[str, Any]:
+    """Store `size` items with their vectors and relations; returns how fast that went."""
+    settings = Settings(home=folder, embedding="none")
+    space = DenseSpace(corpus.FreeEncoder())
+    writing = 0.0
+    with ContextEngine(settings=settings, clock=FixedClock(corpus.after(size))) as engine:
+        engine.tokenizer.count("loaded before the clock runs")
+        for start in range(0, size, corpus.BATCH):
+            stop = min(size, start + corpus.BATCH)
+            items = [corpus.item(at) for at in range(start, stop)]
+            started = time.perf_counter()
+            kept = engine.remember_all(items, WORKSPACE)
+            writing += time.perf_counter() - started
+            engine.store.batch(
+                [corpus.vectors_of(space, kept, start), Relate(WORKSPACE, corpus.relations(start, stop))]
+            )
+            send(progress=[stop, size])
+        codes = milliseconds(lambda: engine.store.search(_any_vector(space)))
+    return {
+        "stored_per_second": size / writing,
+        "codes_ms": codes,
+        "peak_bytes": peak_bytes(),
+        "disk_bytes": _file_bytes(folder),
+        "codes_bytes": _file_bytes(folder, "*.codes"),
+    }
+
+
+def ask(folder: Path, size: int) -> dict[str, Any]:
+    """Ask every question in every way, several times over; returns how long each took."""
+    settings = Settings(home=folder, embedding="none")
+    clock = FixedClock(corpus.after(size))
+    questions = corpus.questions(size)
+    with ContextEngine(embedding_provider=corpus.FreeEncoder(), settings=settings, clock=clock) as engine:
+        first = milliseconds(lambda: engine.search(questions[0].text, WORKSPACE))
+        opened = resident_bytes()
+        times, stages = _ask_all(engine, questions, size)
+        memory = {"opened_bytes": opened, "asked_bytes": resident_bytes(), "peak_bytes": peak_bytes()}
+        probes = _probe_all(engine, questions, clock)
+        full = _ask_full_lane(engine, questions)
+    groups = {"operations": times, "stages": stages, "probes": probes, "full": full}
+    return {"first_ms": first, **memory} | {group: spreads(samples) for group, samples in groups.items()}
+
+
+def _ask_all(engine: ContextEngine, questions: list[Question], size: int) -> tuple[Samples, Samples]:
+    """Times of each operation, and of each stage. The first round warms the caches and is not counted."""
+    times: Samples = defaultdict(list)
+    stages: Samples = defaultdict(list)
+    for turn in range(_ROUNDS + 1):
+        for done, question in enumerate(questions, 1):
+            taken, receipt = _ask_one(engine, question, size)
+            if turn:
+                for name, value in taken.items():
+                    times[name].append(value)
+                for stage in receipt.stages:
+                    stages[stage.stage].append(stage.milliseconds)
+            send(progress=[turn * len(questions) + done, (_ROUNDS + 1) * len(questions)])
+    return times, stages
+
+
+def _ask_one(engine: ContextEngine, question: Question, size: int) -> tuple[dict[str, float], Receipt]:
+    text, session = question.text, corpus.session(size // 2)
+    built: list[Receipt] = []
+    asked: dict[str, Callable[[], object]] = {
+        "search": lambda: engine.search(text, WORKSPACE),
+        "search, one session": lambda: engine.search(text, WORKSPACE, session=session),
+        "build_context": lambda: built.append(engine.build_context(text, WORKSPACE).receipt),
+        # A write that changes nothing is done when all before it are: how long the receipt took meanwhile,
+        # and a quiet start for the next question.
+        "receipt, behind the answer": lambda: engine.store.batch([Amend(WORKSPACE, "nobody")]),
+    }
+    taken: dict[str, float] = {}
+    for name, work in asked.items():
+        taken[name], taken[f"{name} (cpu)"] = both_clocks(work)
+    return taken | {f"search: {question.shape}": taken["search"]}, built[0]
+
+
+def _ask_full_lane(engine: ContextEngine, questions: list[Question]) -> Samples:
+    """Each question once, with a deadline that leaves the cross-encoder time; what it read it remembers."""
+    engine.search(questions[0].text, WORKSPACE, lane="full")
+    times: Samples = {"search": [], "candidates read": []}
+    for question in questions[1:]:
+        found: list[SearchResult] = []
+        taken = milliseconds(
+            partial(_extend, found, engine, question.text)  # a lambda would bind the loop's last question
+        )
+        times["search"].append(taken)
+        times["candidates read"].append(sum("rerank" in result.scores for result in found))
+    return times
+
+
+def _extend(found: list[SearchResult], engine: ContextEngine, text: str) -> None:
+    found += engine.search(text, WORKSPACE, limit=50, deadline_ms=FULL_LANE_MS)
+
+
+def _probe_all(engine: ContextEngine, questions: list[Question], clock: FixedClock) -> Samples:
+    """Each space alone: its round trip to the store, with the items it finds."""
+    times: Samples = defaultdict(list)
+    for question in questions:
+        query = Query(question.text, WORKSPACE, clock())
+        probes = {space.name: space.probe(query) for space in engine.kit.spaces}
+        for name, probe in probes.items():
+            if probe is not None and name != "graph":
+                times[name].append(_round_trip(engine, probe))
+        graph, lexical = probes["graph"], probes["lexical"]
+        if graph is not None and lexical is not None:
+            # Neighbours are neighbours of something: what they add to a search by words.
+            times["graph"].append(
+                max(0.0, _round_trip(engine, lexical, graph) - _round_trip(engine, lexical))
+            )
+        times["nothing"].append(_round_trip(engine))
+    return times
+
+
+def _round_trip(engine: ContextEngine, *probes: Probe) -> float:
+    operation = Search(WORKSPACE, probes, limit=_PROBE_LIMIT)
+    return milliseconds(lambda: engine.store.search(operation))
+
+
+def _any_vector(space: DenseSpace) -> Search:
+    """A search by any vector: the first one makes the file of codes, which is part of filling."""
+    vector = tuple(corpus.FreeEncoder().embed("any"))
+    return Search(WORKSPACE, (VectorProbe(space.name, space.digest, vector),), limit=_PROBE_LIMIT)
+
+
+def _file_bytes(folder: Path, pattern: str = "*") -> int:
+    """How much the files of this name hold, once the database is closed."""
+    return sum(path.stat().st_size for path in folder.rglob(pattern) if path.is_file())
+
+
+TASKS = {"fill": fill, "ask": ask}

@@ -15,32 +15,33 @@ from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword_measure.report import Table
 from foreword_measure.speed import corpus
+from foreword_measure.speed.clock import Spread, milliseconds, spread
 from foreword_measure.speed.corpus import WORKSPACE
-from foreword_measure.speed.measure import Spread, milliseconds, spread
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from foreword.types import Item
-    from foreword_measure.speed.measure import Progress
+    from foreword_measure.speed.clock import Progress
 
 TARGETS = {"batches of 500": 1_500, "one by one": 300}
 _BATCH = 500
 _THREADS = 4
-_MOST = {"batches of 500": 5_000, "one by one": 1_000, "one by one, 4 threads": 2_000, "embedded": 512}
+_MAX_ITEMS = {"batches of 500": 5_000, "one by one": 1_000, "one by one, 4 threads": 2_000, "embedded": 512}
 
 
-def measure(folder: Path, items: int, progress: Progress) -> tuple[list[Table], dict[str, Any]]:
-    """Write up to `items` items in each way, into a new workspace each time."""
+def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[list[Table], dict[str, Any]]:
+    """Write up to as many items as the largest size in each way, each time into a new workspace."""
+    items = max(sizes)
     ways = {
-        "batches of 500": _in_batches,
-        "one by one": _one_by_one,
-        "one by one, 4 threads": _from_threads,
-        "embedded": _embedded,
+        "batches of 500": _write_batches,
+        "one by one": _write_one_by_one,
+        "one by one, 4 threads": _write_from_threads,
+        "embedded": _make_vectors,
     }
     found: dict[str, tuple[float, Spread]] = {}
     for done, (name, way) in enumerate(ways.items(), 1):
-        count = min(items, _MOST[name])
+        count = min(items, _MAX_ITEMS[name])
         seconds, calls = way(folder / f"write-{done}", [corpus.item(at) for at in range(count)])
         found[name] = (count / seconds, spread(calls))
         progress("write", done, len(ways))
@@ -48,7 +49,7 @@ def measure(folder: Path, items: int, progress: Progress) -> tuple[list[Table], 
     return [_table(found, items)], data
 
 
-def _in_batches(home: Path, items: list[Item]) -> tuple[float, list[float]]:
+def _write_batches(home: Path, items: list[Item]) -> tuple[float, list[float]]:
     with _engine(home) as engine:
         started = time.perf_counter()
         calls = [
@@ -58,14 +59,14 @@ def _in_batches(home: Path, items: list[Item]) -> tuple[float, list[float]]:
         return time.perf_counter() - started, calls
 
 
-def _one_by_one(home: Path, items: list[Item]) -> tuple[float, list[float]]:
+def _write_one_by_one(home: Path, items: list[Item]) -> tuple[float, list[float]]:
     with _engine(home) as engine:
         started = time.perf_counter()
         calls = _remember_each(engine, items)
         return time.perf_counter() - started, calls
 
 
-def _from_threads(home: Path, items: list[Item]) -> tuple[float, list[float]]:
+def _write_from_threads(home: Path, items: list[Item]) -> tuple[float, list[float]]:
     """The same from several threads, which share their commits."""
     with _engine(home) as engine, ThreadPoolExecutor(_THREADS) as pool:
         started = time.perf_counter()
@@ -78,7 +79,7 @@ def _remember_each(engine: ContextEngine, items: list[Item]) -> list[float]:
     return [milliseconds(lambda: engine.remember_all([item], WORKSPACE)) for item in items]  # noqa: B023
 
 
-def _embedded(home: Path, items: list[Item]) -> tuple[float, list[float]]:
+def _make_vectors(home: Path, items: list[Item]) -> tuple[float, list[float]]:
     """Vectors for short texts that are stored already; loading the encoder is not counted."""
     from foreword.spaces.bundled import BundledEmbeddingProvider
 
@@ -111,7 +112,7 @@ def _table(found: dict[str, tuple[float, Spread]], items: int) -> Table:
         target = TARGETS.get(name)
         met = None if target is None else "yes" if rate >= target else "no"
         times = (round(number, 2) for number in (calls.min, calls.p50, calls.p99))
-        rows.append((name, min(items, _MOST[name]), round(rate), calls.count, *times, target, met))
+        rows.append((name, min(items, _MAX_ITEMS[name]), round(rate), calls.count, *times, target, met))
     return Table(
         "Writing, items a second",
         ("how", "items", "per second", "calls", "min ms", "p50 ms", "p99 ms", "target, at least", "met"),

@@ -17,7 +17,7 @@ from foreword.capture.junk import junk_reason, remove_wrappers
 from foreword.capture.redact import redact, redact_json
 from foreword.capture.tool_calls import Call, record_call
 from foreword.log import get_logger
-from foreword.text.frame import without_frames
+from foreword.text.frame import remove_frames
 from foreword.types import Item, Source
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _is_repeat(repeats: Repeats, item: Item) -> bool:
 
 def _spoken_turns(event: AgentEvent, workspace: str, words: str, speaker: str, source: Source) -> list[Item]:
     """What somebody said, without what was injected or wrapped around it; nothing when that tells nothing."""
-    text = remove_wrappers(redact(without_frames(words)))
+    text = remove_wrappers(redact(remove_frames(words)))
     if junk_reason(text):
         return []
     return [_make_turn(event, workspace, both_ends(text, MAX_SPOKEN_CHARACTERS), speaker, source)]
@@ -159,7 +159,7 @@ def _spoken_turns(event: AgentEvent, workspace: str, words: str, speaker: str, s
 def _tool_turns(event: AgentEvent, workspace: str) -> list[Item]:
     """What a tool did, if it is worth keeping."""
     given = redact_json(_remove_frames(event.tool_input))
-    output = redact(without_frames(event.tool_output))
+    output = redact(remove_frames(event.tool_output))
     record = record_call(Call(event.tool, given, output, event.outcome, event.folder))
     if record is None:
         return []
@@ -174,7 +174,7 @@ def _remove_frames(value: Any) -> Any:  # noqa: ANN401  (any JSON)
     """The value without what Foreword said, in every text of it."""
     match value:
         case str():
-            return without_frames(value)
+            return remove_frames(value)
         case list():
             return [_remove_frames(part) for part in value]
         case dict():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from foreword.capture.junk import is_noise
-from foreword.text.clean import visible
+from foreword.text.clean import remove_invisible
 
 MAX_OUTPUT_CHARACTERS = 2_000
 """How much of an output is kept: the lines that tell most, and the ends."""
@@ -44,7 +44,7 @@ def _screen_lines(output: str) -> list[str]:
     if len(output) > _MAX_READ_CHARACTERS:
         output = f"{output[: _MAX_READ_CHARACTERS // 2]}\n{output[-_MAX_READ_CHARACTERS // 2 :]}"
     shown = "\n".join(line.rstrip().rpartition("\r")[2] for line in output.split("\n"))
-    lines = [line for line in visible(shown).split("\n") if line.strip()]
+    lines = [line for line in remove_invisible(shown).split("\n") if line.strip()]
     lines = [
         line if len(line) <= _MAX_LINE_CHARACTERS else f"{line[: _MAX_LINE_CHARACTERS - 1]}…"
         for line in lines

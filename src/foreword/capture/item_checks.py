@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from foreword.capture.redact import redact, redact_json
 from foreword.errors import ValidationError
-from foreword.options import aware, known_kind, share
+from foreword.options import check_fraction, check_kind, check_time_zone
 from foreword.types import TRUSTS, Source
 
 if TYPE_CHECKING:
@@ -52,16 +52,16 @@ def redact_item(item: Item) -> Item:
 def check_item(item: Item) -> Item:
     """The item, if every field can be kept; else raises a ValidationError that names the field."""
     check_text("text", item.text)
-    known_kind(item.kind)
+    check_kind(item.kind)
     for field in ("type", "about", "id"):
         check_text(field, getattr(item, field), _MAX_LABEL_CHARACTERS, empty=True)
     for field in ("session", "conversation", "superseded_by"):
         if getattr(item, field) is not None:
             check_text(field, getattr(item, field), _MAX_LABEL_CHARACTERS)
-    share("confidence", item.confidence)
-    share("importance", item.importance)
-    aware("created_at", item.created_at)
-    aware("valid_from", item.valid_from)
+    check_fraction("confidence", item.confidence)
+    check_fraction("importance", item.importance)
+    check_time_zone("created_at", item.created_at)
+    check_time_zone("valid_from", item.valid_from)
     _check_source(item.source)
     check_metadata(item.metadata)
     return item

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
 from foreword.errors import QueryTooLarge, ValidationError
-from foreword.options import whole
+from foreword.options import check_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ class TokenBudget:
 
     def __post_init__(self) -> None:
         for part in fields(self):
-            whole(part.name, getattr(self, part.name), 0, MAX_TOKENS)
+            check_whole_number(part.name, getattr(self, part.name), 0, MAX_TOKENS)
 
     @property
     def total(self) -> int:
@@ -138,7 +138,7 @@ class TokenBudgetManager:
     strategy: AllocationStrategy = Dynamic()
 
     def __post_init__(self) -> None:
-        whole("total_budget", self.total_budget, 1, MAX_TOKENS)
+        check_whole_number("total_budget", self.total_budget, 1, MAX_TOKENS)
         check_strategy(self.strategy)
 
     def allocate(self, query: str, dialogue_state: DialogueState, available_chunks: int) -> TokenBudget:

@@ -16,7 +16,7 @@ from foreword.text.frame import attribution
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from foreword.types import Dropped, Item, Note, Receipt, SearchResult
+    from foreword.types import DroppedResult, Item, Note, Receipt, SearchResult
 
 CONTEXT = "# Context"
 TITLES: Mapping[str, str] = {
@@ -310,13 +310,13 @@ class FormattedContext:
         return self.over_by > 0
 
 
-class Findings(list[ContextItem]):
+class SourceItems(list[ContextItem]):
     """What a source found, best first; with what it left out and why, and what went wrong on the way."""
 
     def __init__(
         self,
         items: Iterable[ContextItem] = (),
-        dropped: tuple[Dropped, ...] = (),
+        dropped: tuple[DroppedResult, ...] = (),
         notes: tuple[Note, ...] = (),
     ) -> None:
         super().__init__(items)

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from foreword.errors import BudgetExceeded
-from foreword.options import whole
+from foreword.options import check_whole_number
 from foreword.types import Source
 
 if TYPE_CHECKING:
@@ -98,15 +98,18 @@ class TokenBudget:
     reserved: int = 100
 
     def __post_init__(self) -> None:
-        whole("total", self.total, 1, MAX_TOKENS)
-        parts = [whole(field.name, getattr(self, field.name), 0, MAX_TOKENS) for field in fields(self)[1:]]
+        check_whole_number("total", self.total, 1, MAX_TOKENS)
+        parts = [
+            check_whole_number(field.name, getattr(self, field.name), 0, MAX_TOKENS)
+            for field in fields(self)[1:]
+        ]
         if sum(parts) > self.total:
             raise BudgetExceeded(sum(parts), self.total)
 
     @classmethod
     def with_total(cls, total: int) -> Self:
         """A budget of this size in the usual shares: 1/6, 1/3, 1/4, 1/6; the rest for badges and headings."""
-        whole("total", total, 1, MAX_TOKENS)
+        check_whole_number("total", total, 1, MAX_TOKENS)
         divergence, cluster, single, session = total // 6, total // 3, total // 4, total // 6
         rest = total - divergence - cluster - single - session
         return cls(total, divergence, cluster, single, session, rest // 3, rest - rest // 3)

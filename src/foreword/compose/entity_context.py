@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.compose.parts import escape_heading_line
-from foreword.options import share, whole
+from foreword.options import check_fraction, check_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,9 +53,9 @@ class EntityContextConfig:
     template: EntityTemplate = DEFAULT_TEMPLATE
 
     def __post_init__(self) -> None:
-        whole("max_entities", self.max_entities, 0, 10_000)
-        whole("attributes_per_entity", self.attributes_per_entity, 0, 10_000)
-        share("min_relevance", self.min_relevance)
+        check_whole_number("max_entities", self.max_entities, 0, 10_000)
+        check_whole_number("attributes_per_entity", self.attributes_per_entity, 0, 10_000)
+        check_fraction("min_relevance", self.min_relevance)
 
 
 @dataclass(frozen=True, slots=True)

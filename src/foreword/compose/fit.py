@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.compose.templates import join_memories, word_memory
-from foreword.types import ContextLine, Dropped
+from foreword.types import ContextLine, DroppedResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ class FittedText:
     text: str = ""
     tokens: int = 0
     lines: tuple[ContextLine, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedResult, ...] = ()
 
 
 def fit_memories(
@@ -42,7 +42,7 @@ def fit_memories(
     frame = tokenizer.count(template.header) + tokenizer.count(template.footer)
     between = tokenizer.count(template.separator)
     chosen: list[ContextLine] = []
-    dropped: list[Dropped] = []
+    dropped: list[DroppedResult] = []
     used = frame
     for result in results:
         text = word_memory(result, template, include_metadata=include_metadata)
@@ -52,13 +52,15 @@ def fit_memories(
             chosen.append(ContextLine(result, template.name, text, tokens))
             used += cost
         else:
-            dropped.append(Dropped(result, "over budget", f"needs {cost}, {max(0, budget - used)} left"))
+            dropped.append(
+                DroppedResult(result, "over budget", f"needs {cost}, {max(0, budget - used)} left")
+            )
     return _fit_exactly(chosen, dropped, template, budget, tokenizer)
 
 
 def _fit_exactly(
     chosen: list[ContextLine],
-    dropped: list[Dropped],
+    dropped: list[DroppedResult],
     template: ContextTemplate,
     budget: int,
     tokenizer: Tokenizer,
@@ -69,4 +71,4 @@ def _fit_exactly(
         if tokens <= budget:
             return FittedText(text, tokens, tuple(chosen), tuple(dropped))
         last = chosen.pop()
-        dropped.insert(0, Dropped(last.result, "over budget", f"{tokens - budget} too many together"))
+        dropped.insert(0, DroppedResult(last.result, "over budget", f"{tokens - budget} too many together"))

@@ -24,8 +24,8 @@ from foreword.compose.turns import (
 )
 from foreword.errors import ValidationError
 from foreword.log import get_logger
-from foreword.options import share, whole
-from foreword.text.clean import indented
+from foreword.options import check_fraction, check_whole_number
+from foreword.text.clean import indent_lines
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -66,10 +66,10 @@ class HistoryFormatterConfig:
     summary_share: float = 0.2
 
     def __post_init__(self) -> None:
-        whole("verbatim_turns", self.verbatim_turns, 0, 1_000_000)
-        whole("max_summary_tokens", self.max_summary_tokens, 0, 1_000_000)
-        share("recalled_share", self.recalled_share)
-        share("summary_share", self.summary_share)
+        check_whole_number("verbatim_turns", self.verbatim_turns, 0, 1_000_000)
+        check_whole_number("max_summary_tokens", self.max_summary_tokens, 0, 1_000_000)
+        check_fraction("recalled_share", self.recalled_share)
+        check_fraction("summary_share", self.summary_share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def history_text(
     template: HistoryTemplate,
 ) -> str:
     """The parts that are there under their headings, a blank line between them."""
-    parts = [template.summary.replace("{}", indented(escape_headings(summary), 2))] if summary else []
+    parts = [template.summary.replace("{}", indent_lines(escape_headings(summary), 2))] if summary else []
     for heading, turns in ((template.recalled, recalled), (template.recent, recent)):
         if turns:
             parts.append("\n".join((heading, *(turn.formatted for turn in turns))))

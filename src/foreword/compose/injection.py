@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from foreword.compose.budget import BRIEF_BUDGET, InjectionCandidate, InjectionCategory, select_within_budget
 from foreword.errors import FormattingError
-from foreword.text.clean import one_line, visible
-from foreword.text.frame import attribution, contained, framed
+from foreword.text.clean import join_lines, remove_invisible
+from foreword.text.frame import attribution, escape_entry, wrap_in_frame
 from foreword.types import Source
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class ContextFormatter:
             (_SINGLE, self._lines(candidates, InjectionCategory.SINGLE_SPACE_MATCH)),
             (_SHIFT, self._shift(alerts, sources or {})),
             (_SESSION, self._lines(candidates, InjectionCategory.RECENT_SESSION)),
-            (_TOPICS, [f"- {line}" for line in map(contained, topics) if line]),
+            (_TOPICS, [f"- {line}" for line in map(escape_entry, topics) if line]),
         )
         worded = ["\n".join((heading, *body)) for heading, body in sections if body]
         return "\n\n".join((_TITLE, *worded)) if worded else ""
@@ -111,14 +111,14 @@ class ContextFormatter:
     def format_divergence_alert(alert: Alert, source: Source = Source()) -> str:  # noqa: B008  (frozen)
         """One line about a shift of activity; `source` wrote the memory it is about."""
         said = f'"{_summary(alert.summary, _ALERT_WORDS)}" (similarity: {alert.similarity:.2f})'
-        return f"Recent activity in {contained(alert.space)}{_author(source)}: {said}"
+        return f"Recent activity in {escape_entry(alert.space)}{_author(source)}: {said}"
 
     @staticmethod
     def summarize_memory(content: str, max_words: int = SUMMARY_MAX_WORDS) -> str:
         """The first words, up to the end of a sentence if one ends in their second half; "..." if cut."""
         if max_words < 1:
             raise FormattingError(f"a summary has at least one word, not {max_words}")
-        text = one_line(visible(content))
+        text = join_lines(remove_invisible(content))
         end = _end_of_words(text, max_words)
         if end == len(text):
             return text
@@ -164,7 +164,7 @@ class ContextFormatter:
         said, text = list(topics), ""
         while heard or kept or said:
             text = self.format_full_context(kept, heard, sources=sources, topics=said)
-            if self.tokenizer.count(framed(text)) <= budget.total:
+            if self.tokenizer.count(wrap_in_frame(text)) <= budget.total:
                 break
             (said or kept or heard).pop()
             text = ""
@@ -182,7 +182,7 @@ class ContextFormatter:
         for candidate in candidates:
             words = self.brief(candidate)
             longer = f"{text}, {words}" if text else _BRIEF + words
-            fits = self.tokenizer.count(framed(longer)) <= min(budget, BRIEF_BUDGET)
+            fits = self.tokenizer.count(wrap_in_frame(longer)) <= min(budget, BRIEF_BUDGET)
             if fits and len(kept) < BRIEF_MEMORIES:
                 text = longer
                 kept.append(replace(candidate, token_count=self.tokenizer.count(words)))
@@ -260,7 +260,7 @@ def _author(source: Source) -> str:
 
 
 def _summary(content: str, max_words: int) -> str:
-    return contained(ContextFormatter.summarize_memory(content, max_words))
+    return escape_entry(ContextFormatter.summarize_memory(content, max_words))
 
 
 def _end_of_words(text: str, max_words: int) -> int:

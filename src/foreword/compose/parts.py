@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from foreword.text.clean import one_line, visible
+from foreword.text.clean import join_lines, remove_invisible
 
 PartName = Literal["SYSTEM", "CONTEXT", "KNOWLEDGE", "USER"]
 PART_NAMES: tuple[PartName, ...] = ("SYSTEM", "CONTEXT", "KNOWLEDGE", "USER")
@@ -38,7 +38,7 @@ def escape_headings(text: str) -> str:
 
 def escape_heading_line(text: str) -> str:
     """The same on one line."""
-    return _escape(one_line(_visible(text)))
+    return _escape(join_lines(_visible(text)))
 
 
 def keep_verbatim(text: str) -> str:
@@ -55,7 +55,7 @@ def whole_characters(text: str) -> str:
 
 
 def _visible(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) else visible(text)
+    return text if _PLAIN.fullmatch(text) else remove_invisible(text)
 
 
 def _escape(text: str) -> str:

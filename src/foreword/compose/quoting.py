@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from foreword.text.clean import one_line, visible
-from foreword.text.frame import contained
+from foreword.text.clean import join_lines, remove_invisible
+from foreword.text.frame import escape_entry
 
 _OUR_NAME = re.compile(r"(foreword)-(context)", re.IGNORECASE)
 _STRUCTURE = re.compile(r"[#>|]|\*(?=\S)|[-=_*](?:\s*[-=_*])*\s*$")
@@ -37,7 +37,7 @@ def quote_line(text: str, most: int = 0) -> str:
 
 def quote_inline_code(text: str, most: int = 160) -> str:
     """The text as a short piece of code inside a line."""
-    name = _OUR_NAME.sub(r"\1 \2", one_line(_visible(text))).replace("`", "'")
+    name = _OUR_NAME.sub(r"\1 \2", join_lines(_visible(text))).replace("`", "'")
     return f"`{cut_line(name, most)}`"
 
 
@@ -62,11 +62,11 @@ def _contain(text: str) -> str:
     """The text as `contained` gives it, which need not be asked about plain words."""
     if _HARMLESS.fullmatch(text) and "foreword" not in text.lower():
         return " ".join(text.split())
-    return contained(text)
+    return escape_entry(text)
 
 
 def _visible(text: str) -> str:
-    return text if _PRINTABLE.fullmatch(text) else visible(text)
+    return text if _PRINTABLE.fullmatch(text) else remove_invisible(text)
 
 
 def _is_plain(line: str) -> str:

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from foreword.compose.quoting import cut_line as short_line
-from foreword.text.tokens import cut
+from foreword.text.tokens import cut_to_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,7 @@ def _beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
         if count <= tokens:
             return text[:size]
         size = min(size - 1, int(size * tokens / count))
-    return cut(text[:size], tokens, tokenizer)
+    return cut_to_tokens(text[:size], tokens, tokenizer)
 
 
 def _make_terse(kept: Sequence[Sequence[str]], tokens: int, behind: str, tokenizer: Tokenizer) -> str:

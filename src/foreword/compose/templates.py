@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
-from foreword.text.clean import indented, one_line, visible
-from foreword.text.frame import attribution, contained
+from foreword.text.clean import indent_lines, join_lines, remove_invisible
+from foreword.text.frame import attribution, escape_entry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,12 +93,12 @@ def _values(result: SearchResult) -> dict[str, str]:
     memory = result.memory
     return {
         "content": _content(memory),
-        "type": one_line(visible(memory.label)),
+        "type": join_lines(remove_invisible(memory.label)),
         "confidence": f"{memory.confidence:.2f}",
         "timestamp": memory.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "score": f"{result.score:.2f}",
-        "about": one_line(visible(memory.about)),
-        "source": one_line(visible(memory.source.name)),
+        "about": join_lines(remove_invisible(memory.about)),
+        "source": join_lines(remove_invisible(memory.source.name)),
         "id": memory.id,
     }
 
@@ -106,8 +106,8 @@ def _values(result: SearchResult) -> dict[str, str]:
 def _content(memory: Item) -> str:
     """A memory's text; what a tool or a page wrote is on one line, says so, and cannot pass for more."""
     if memory.source.trust in ("user", "agent"):
-        return visible(memory.text).strip()
-    return f"({attribution(memory.source)}) {contained(memory.text)}"
+        return remove_invisible(memory.text).strip()
+    return f"({attribution(memory.source)}) {escape_entry(memory.text)}"
 
 
 def _fill(content: str, template: ContextTemplate) -> str:
@@ -117,7 +117,7 @@ def _fill(content: str, template: ContextTemplate) -> str:
     lines can pose as another memory; untouched when the format gives it lines to itself.
     """
     if "\n" not in template.separator and "\n" not in template.memory_format:
-        return one_line(content)
+        return join_lines(content)
     line = next(line for line in template.memory_format.split("\n") if "{{" in line and "content" in line)
     before = line.split("{{", 1)[0] if line.count("{{") == 1 else line
-    return content if _VARIABLE.fullmatch(line.strip()) else indented(content, 2 if before else 0)
+    return content if _VARIABLE.fullmatch(line.strip()) else indent_lines(content, 2 if before else 0)

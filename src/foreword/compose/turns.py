@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.compose.parts import escape_heading_line, escape_headings, whole_characters
-from foreword.text.clean import indented, visible
+from foreword.text.clean import indent_lines, remove_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -149,13 +149,13 @@ def say_the_same(turn: Turn) -> Hashable:
 def _line(turn: Turn, content: str, style: TurnStyle) -> str:
     calls = (escape_headings(f"(calls {call.name} {call.arguments})") for call in tool_calls(turn))
     said = "\n".join(filter(None, (content, *calls)))
-    return style.label(turn) + indented(said, _INDENT)
+    return style.label(turn) + indent_lines(said, _INDENT)
 
 
 def _says_something(turn: Turn) -> bool:
     """Whether there is anything to see; mostly the beginning shows it."""
     text = turn.text
-    return bool(turn.tool_calls or visible(text[:_GLANCE]).strip() or visible(text).strip())
+    return bool(turn.tool_calls or remove_invisible(text[:_GLANCE]).strip() or remove_invisible(text).strip())
 
 
 def _moment(turn: Turn) -> float:

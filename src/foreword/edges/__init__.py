@@ -1,5 +1,6 @@
 """Act seven: context reaches the agent. Edges translate; they hold no logic of their own.
 
-A package for each way in: `hook`, `service`, `http`, `mcp`, `langgraph`, `metta`, `cli`; and `install`, which
-shows agents the way. Each of the others, such as `message_lists`, is a module. `hook_client` stands alone.
+Each package or module here is one edge, and no edge imports another. What several need is in `shared` and in
+`hook_client` (which also runs by itself); both import no edge. Edges are put together in `cli` and in
+`service/__main__.py`.
 """

@@ -1,14 +1,14 @@
-"""The hook itself: one event goes to the service, its answer to stdout, in a fresh interpreter.
+"""The hook client: sends one event of an agent to the service and prints the answer, in a fresh interpreter.
 
     /abs/python -I -S /abs/hook_client.py --home H --agent claude-code --event UserPromptSubmit
                                           --deadline-ms 250 --python /abs/venv/bin/python
 
-It is run by its path, without site-packages, is compiled each time, and imports nothing that takes time: no
-json, re, socket or subprocess. It knows the words of the socket, and understands neither events nor answers.
-Its path stands in the settings of agents, and so it stays here, beside the package `hook` and not in it.
+Users' settings name this file by its path, so it stays here. It runs without site-packages and is compiled
+each time, so it imports nothing that takes time: no json, re, socket or subprocess. It knows the protocol of
+the socket and reads neither events nor answers.
 
 Whatever goes wrong, stdout stays empty and the exit code is 0: an agent never waits or fails because of us.
-What is to be done then (`hook/aside.py`) is done in a process that nobody waits for.
+What is done then (`shared/hook_fallback.py`) is done in a process that nobody waits for.
 """
 # pathlib alone would double the time this takes:
 # ruff: noqa: PTH100, PTH118, PTH120, PTH123
@@ -27,64 +27,64 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-SOCKET = "service.sock"
-WORD = b"FWD1"
-MOST_BYTES = 8_000_000
-"""An event that is longer is nothing we could store."""
-MOST_CHARACTERS = 9_900
-"""An agent puts a longer answer into a file, and gives the model the file's name."""
-_MARGIN = 0.015
-_GRACE = 0.02
-_AGAIN = 0.02
-_START_EVERY = 1.0
-_PATIENCE = 10.0
+SOCKET_NAME = "service.sock"
+PROTOCOL = b"FWD1"
+MAX_EVENT_BYTES = 8_000_000
+"""At most this many bytes of an event are taken; a longer one could not be stored."""
+MAX_ANSWER_CHARACTERS = 9_900
+"""At most this long is an answer: an agent puts a longer one into a file and shows the model its name."""
+_ANSWER_MARGIN_SECONDS = 0.015
+_WRITE_GRACE_SECONDS = 0.02
+_RETRY_SECONDS = 0.02
+_START_EVERY_SECONDS = 1.0
+_DETACHED_SECONDS = 10.0
 
 
-class Trouble(Exception):
+class NoAnswer(Exception):
     """Why there is no answer."""
 
 
 class Hook:
-    """One event on its way: what the command line said of it, and by when it must be over."""
+    """One event on its way: what the command line says of it, and by when it must be answered."""
 
-    __slots__ = ("agent", "at", "ends", "event", "home", "python")
+    __slots__ = ("agent", "at", "deadline", "event", "home", "python")
 
     def __init__(self, arguments: list[str], began: float) -> None:
-        said = dict(zip(arguments[::2], arguments[1::2], strict=False))
-        self.home = os.path.abspath(said.get("--home", ""))
-        self.agent = said.get("--agent", "-")
-        self.event = said.get("--event", "")
-        self.python = said.get("--python", sys.executable)
-        self.ends = began + float(said.get("--deadline-ms", "250")) / 1000
+        options = dict(zip(arguments[::2], arguments[1::2], strict=False))
+        self.home = os.path.abspath(options.get("--home", ""))
+        self.agent = options.get("--agent", "-")
+        self.event = options.get("--event", "")
+        self.python = options.get("--python", sys.executable)
+        self.deadline = began + float(options.get("--deadline-ms", "250")) / 1000
         self.at = f"{time.time():.6f}"
 
-    def left(self) -> float:
-        """How many seconds there still are; no time left is trouble."""
-        left = self.ends - time.monotonic()
+    def seconds_left(self) -> float:
+        """How many seconds are left; NoAnswer when none are."""
+        left = self.deadline - time.monotonic()
         if left <= 0:
-            raise Trouble("the deadline passed")
+            raise NoAnswer("the deadline passed")
         return left
 
 
 def main(arguments: list[str]) -> None:
-    """Ask, answer, leave with 0: in time, whatever happens."""
+    """Ask, print the answer, exit with 0: in time, whatever happens."""
     hook = None
     parts: list[bytes] = []
     try:
-        hook = Hook(arguments, began())
-        answer = ask(hook, read_event(parts, hook.left))
-        _alarm(max(hook.ends - time.monotonic(), 0.0) + _GRACE)  # in case that nobody reads it
+        hook = Hook(arguments, process_start())
+        answer = ask(hook, read_event(parts, hook.seconds_left))
+        _exit_after(max(hook.deadline - time.monotonic(), 0.0) + _WRITE_GRACE_SECONDS)  # if nobody reads it
         while answer:
             answer = answer[os.write(1, answer) :]
     except BaseException as error:  # noqa: BLE001  (nothing at all may reach the agent)
         why = str(error) or type(error).__name__
         if hook is not None:
-            aside(lambda: _afterwards(hook, parts, why))
+            run_detached(lambda: _handle_unanswered(hook, parts, why))
     finally:
         os._exit(0)  # an interpreter that tidies up takes a millisecond more
 
 
-def began() -> float:
+def process_start() -> float:
     """When this process was made, on the monotonic clock: starting the interpreter counts, too."""
     now, spent = time.monotonic(), time.process_time()
     try:
@@ -96,21 +96,21 @@ def began() -> float:
     return now - min(spent, 60.0)
 
 
-def read_event(parts: list[bytes], left: Callable[[], float] | None = None) -> bytes:
+def read_event(parts: list[bytes], seconds_left: Callable[[], float] | None = None) -> bytes:
     """Stdin to its end, while there is time; what is too long is thrown away, not left in the pipe."""
     size = sum(map(len, parts))
     while True:
-        if left and not select.select([0], [], [], left())[0]:
-            raise Trouble("the event did not end in time")
+        if seconds_left and not select.select([0], [], [], seconds_left())[0]:
+            raise NoAnswer("the event did not end in time")
         part = os.read(0, 1 << 18)
         if not part:
             break
         size += len(part)
-        if size <= MOST_BYTES:
+        if size <= MAX_EVENT_BYTES:
             parts.append(part)
-    if size > MOST_BYTES:
+    if size > MAX_EVENT_BYTES:
         parts.clear()
-        raise Trouble(f"the event has {size} bytes; the most is {MOST_BYTES}")
+        raise NoAnswer(f"the event has {size} bytes; the most is {MAX_EVENT_BYTES}")
     return b"".join(parts)
 
 
@@ -118,103 +118,103 @@ def read_event(parts: list[bytes], left: Callable[[], float] | None = None) -> b
 
 
 def ask(hook: Hook, payload: bytes) -> bytes:
-    """The service's answer to an event; Trouble or OSError when there is none."""
-    service = _met(hook)
+    """The service's answer to an event; NoAnswer or OSError when there is none."""
+    service = _connect_or_start(hook)
     try:
-        if peer(service) not in (None, os.geteuid()):
-            raise Trouble("somebody else's process answers on the socket")
-        deadline = max(1, int((hook.left() - _MARGIN) * 1000))
-        head = f" {deadline} {hook.at} {hook.agent} {len(payload)}\n"
-        service.sendall(WORD + head.encode() + payload)
-        answer = _received(service, hook)
+        if peer_user(service) not in (None, os.geteuid()):
+            raise NoAnswer("somebody else's process answers on the socket")
+        milliseconds = max(1, int((hook.seconds_left() - _ANSWER_MARGIN_SECONDS) * 1000))
+        head = f" {milliseconds} {hook.at} {hook.agent} {len(payload)}\n"
+        service.sendall(PROTOCOL + head.encode() + payload)
+        answer = _read_answer(service, hook)
     finally:
         service.close()
     text = answer.decode()
-    if len(text) > MOST_CHARACTERS:
-        raise Trouble(f"the answer has {len(text)} characters; the most is {MOST_CHARACTERS}")
+    if len(text) > MAX_ANSWER_CHARACTERS:
+        raise NoAnswer(f"the answer has {len(text)} characters; the most is {MAX_ANSWER_CHARACTERS}")
     if text and not (text.startswith("{") and text.rstrip().endswith("}")):
-        raise Trouble("the answer is not JSON")
+        raise NoAnswer("the answer is not JSON")
     return answer
 
 
-def _met(hook: Hook) -> _socket.socket:
-    """A connection to the service; a session that begins waits for one that has yet to start."""
+def _connect_or_start(hook: Hook) -> _socket.socket:
+    """A connection to the service; the first event of a session starts one that is missing, and waits."""
     start_at = 0.0
     while True:
         try:
-            return connected(os.path.join(hook.home, "run"), hook.left())
+            return connect(os.path.join(hook.home, "run"), hook.seconds_left())
         except (FileNotFoundError, ConnectionRefusedError):
             if hook.event not in ("SessionStart", "sessionStart"):
-                raise Trouble("no service is there") from None
+                raise NoAnswer("no service is there") from None
             if time.monotonic() >= start_at:
-                start_at = time.monotonic() + _START_EVERY
-                aside(lambda: sibling("hook", "aside.py").start(hook.home, hook.python))
-            time.sleep(min(_AGAIN, hook.left()))
+                start_at = time.monotonic() + _START_EVERY_SECONDS
+                run_detached(lambda: _import_fallback().start_service(hook.home, hook.python))
+            time.sleep(min(_RETRY_SECONDS, hook.seconds_left()))
 
 
-def connected(folder: str, timeout: float) -> _socket.socket:
-    """A connection to the socket in a folder. It goes there, as the name of a socket must be short."""
+def connect(folder: str, timeout: float) -> _socket.socket:
+    """A connection to the socket in a folder. Changes to that folder, as a socket's name must be short."""
     os.chdir(folder)
     service = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     service.settimeout(timeout)
     try:
-        service.connect(SOCKET)
+        service.connect(SOCKET_NAME)
     except BaseException:
         service.close()
         raise
     return service
 
 
-def peer(connection: _socket.socket) -> int | None:
-    """The user at the other end, where the system tells."""
+def peer_user(connection: _socket.socket) -> int | None:
+    """The id of the user at the other end; None where the system does not tell."""
     for level, option in (("SOL_SOCKET", "SO_PEERCRED"), ("SOL_LOCAL", "LOCAL_PEERCRED")):
         if hasattr(_socket, option):
-            told = connection.getsockopt(getattr(_socket, level, 0), getattr(_socket, option), 12)
-            return int.from_bytes(told[4:8], sys.byteorder)
+            peer = connection.getsockopt(getattr(_socket, level, 0), getattr(_socket, option), 12)
+            return int.from_bytes(peer[4:8], sys.byteorder)
     return None
 
 
-def _received(service: _socket.socket, hook: Hook) -> bytes:
-    """An answer as long as it says it is."""
-    length, got = -1, b""
-    while length < 0 or len(got) < length:
-        service.settimeout(hook.left())
+def _read_answer(service: _socket.socket, hook: Hook) -> bytes:
+    """An answer that is exactly as long as its first line says."""
+    length, received = -1, b""
+    while length < 0 or len(received) < length:
+        service.settimeout(hook.seconds_left())
         part = service.recv(1 << 16)
         if not part:
-            raise Trouble("the service hung up")
-        got += part
-        if length < 0 and (b"\n" in got or len(got) > 40):
-            head, _, got = got.partition(b"\n")
-            length = _promised(head)
-    if len(got) > length:
-        raise Trouble("the answer is longer than it said")
-    return got
+            raise NoAnswer("the service hung up")
+        received += part
+        if length < 0 and (b"\n" in received or len(received) > 40):
+            head, _, received = received.partition(b"\n")
+            length = _read_length(head)
+    if len(received) > length:
+        raise NoAnswer("the answer is longer than it said")
+    return received
 
 
-def _promised(head: bytes) -> int:
+def _read_length(head: bytes) -> int:
     word, _, digits = head.partition(b" ")
-    if word != WORD or not digits.isdigit() or len(digits) > 9:
-        raise Trouble("what answers is not the service")
-    if int(digits) > MOST_CHARACTERS * 4:
-        raise Trouble(f"the answer has {int(digits)} bytes")
+    if word != PROTOCOL or not digits.isdigit() or len(digits) > 9:
+        raise NoAnswer("what answers is not the service")
+    if int(digits) > MAX_ANSWER_CHARACTERS * 4:
+        raise NoAnswer(f"the answer has {int(digits)} bytes")
     return int(digits)
 
 
-# In trouble ----------------------------------------------------------------------------------------------
+# Without an answer ---------------------------------------------------------------------------------------
 
 
-def _afterwards(hook: Hook, parts: list[bytes], why: str) -> None:
-    """Read what is still to come of the event, and see to it."""
+def _handle_unanswered(hook: Hook, parts: list[bytes], why: str) -> None:
+    """Read what is still to come of the event, and hand it to the fallback."""
     payload = b""
     try:
         payload = read_event(parts)
-    except Trouble as error:
+    except NoAnswer as error:
         why = str(error)
-    sibling("hook", "aside.py").afterwards(hook, payload, why)
+    _import_fallback().handle_unanswered(hook, payload, why)
 
 
-def aside(work: Callable[[], object]) -> None:
-    """Do something in a process that nobody waits for and that cannot stay. It may read stdin to its end."""
+def run_detached(work: Callable[[], object]) -> None:
+    """Do something in a process that nobody waits for and that ends by itself. It may read all of stdin."""
     if os.fork():
         return
     try:
@@ -223,33 +223,25 @@ def aside(work: Callable[[], object]) -> None:
         for stream in (1, 2):
             os.dup2(nowhere, stream)
         os.closerange(3, 1024)
-        _alarm(_PATIENCE)
+        _exit_after(_DETACHED_SECONDS)
         work()
     finally:
         os._exit(0)
 
 
-def sibling(*path: str) -> ModuleType:
-    """A module beside or below this file, loaded by its path: there is no package here."""
-    from importlib.util import module_from_spec, spec_from_file_location
+def _import_fallback() -> ModuleType:
+    """The fallback, from the package around this file, which an interpreter without site-packages lacks."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.path.append(os.path.dirname(package))
+    from foreword.edges.shared import hook_fallback
 
-    here = os.path.dirname(os.path.abspath(__file__))
-    spec = spec_from_file_location(f"foreword_{path[-1].removesuffix('.py')}", os.path.join(here, *path))
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path[-1]} cannot be loaded")
-    module = sys.modules[spec.name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return hook_fallback
 
 
-def _alarm(seconds: float) -> None:
-    """Leave after so many seconds, wherever we are then."""
-    _signal.signal(_signal.SIGALRM, _leave)
+def _exit_after(seconds: float) -> None:
+    """Exit after so many seconds, whatever is being done then."""
+    _signal.signal(_signal.SIGALRM, lambda *_: os._exit(0))
     _signal.setitimer(_signal.ITIMER_REAL, seconds)
-
-
-def _leave(*_: object) -> None:
-    os._exit(0)
 
 
 if __name__ == "__main__":

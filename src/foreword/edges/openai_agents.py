@@ -1,7 +1,7 @@
 """Context for agents of the OpenAI Agents SDK: a filter of what reaches the model.
 
 `RunConfig(call_model_input_filter=context_filter(engine, "my-project"))`. The context stands before the last
-message of the user, for the one call; the run's items, and a session's, stay as they are.
+message of the user, for that one call; the items of the run and of a session stay as they are.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-from foreword.edges.message_lists import BUDGET, DEADLINE_MS, with_context_openai
+from foreword.edges.shared.messages import DEFAULT_BUDGET, DEFAULT_DEADLINE_MS, with_context_openai
 from foreword.errors import MissingExtra
-from foreword.options import named
+from foreword.options import check_workspace
 
 try:
     from agents.run import ModelInputData
@@ -27,16 +27,20 @@ if TYPE_CHECKING:
 
 
 def context_filter(
-    engine: ContextEngine, workspace: str, *, budget: int = BUDGET, deadline_ms: float = DEADLINE_MS
+    engine: ContextEngine,
+    workspace: str,
+    *,
+    budget: int = DEFAULT_BUDGET,
+    deadline_ms: float = DEFAULT_DEADLINE_MS,
 ) -> Callable[[CallModelData[Any]], Awaitable[ModelInputData]]:
     """A `call_model_input_filter` that finds context for the user's last message."""
-    named(workspace)
+    check_workspace(workspace)
 
-    async def with_context(data: CallModelData[Any]) -> ModelInputData:
-        given = cast("list[dict[str, Any]]", data.model_data.input)
+    async def add_context(data: CallModelData[Any]) -> ModelInputData:
+        items = cast("list[dict[str, Any]]", data.model_data.input)
         messages = await asyncio.to_thread(
-            with_context_openai, given, engine, workspace, budget=budget, deadline_ms=deadline_ms
+            with_context_openai, items, engine, workspace, budget=budget, deadline_ms=deadline_ms
         )
         return ModelInputData(input=cast("Any", messages), instructions=data.model_data.instructions)
 
-    return with_context
+    return add_context

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from foreword.edges.message_lists import BUDGET, DEADLINE_MS, context_for
+from foreword.edges.shared.messages import DEFAULT_BUDGET, DEFAULT_DEADLINE_MS, context_for
 from foreword.errors import MissingExtra
 
 try:
@@ -33,8 +34,8 @@ class ForewordContext(AbstractCapability[Any]):
 
     engine: ContextEngine
     workspace: str
-    budget: int = BUDGET
-    deadline_ms: float = DEADLINE_MS
+    budget: int = DEFAULT_BUDGET
+    deadline_ms: float = DEFAULT_DEADLINE_MS
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -42,24 +43,18 @@ class ForewordContext(AbstractCapability[Any]):
         """The request with the context in it, or as it came."""
         del ctx
         messages = request_context.messages
-        asked = next((message for message in reversed(messages) if _prompt(message)), None)
-        if not isinstance(asked, ModelRequest):
+        last = next((message for message in reversed(messages) if _prompt_text(message)), None)
+        if not isinstance(last, ModelRequest):
             return request_context
-        context = await asyncio.to_thread(
-            context_for,
-            _prompt(asked),
-            self.engine,
-            self.workspace,
-            budget=self.budget,
-            deadline_ms=self.deadline_ms,
-        )
+        find = partial(context_for, budget=self.budget, deadline_ms=self.deadline_ms)
+        context = await asyncio.to_thread(find, _prompt_text(last), self.engine, self.workspace)
         if not context:
             return request_context
-        shown = [_preceded(asked, context) if message is asked else message for message in messages]
-        return replace(request_context, messages=shown)
+        changed = [_insert_context(last, context) if message is last else message for message in messages]
+        return replace(request_context, messages=changed)
 
 
-def _prompt(message: ModelMessage) -> str:
+def _prompt_text(message: ModelMessage) -> str:
     """What the user says in a message; empty when it holds only the results of tools."""
     parts = message.parts if isinstance(message, ModelRequest) else ()
     contents = [part.content for part in parts if isinstance(part, UserPromptPart)]
@@ -67,7 +62,7 @@ def _prompt(message: ModelMessage) -> str:
     return "\n".join(text for several in texts for text in several if isinstance(text, str))
 
 
-def _preceded(asked: ModelRequest, context: str) -> ModelRequest:
-    """A copy of the request, in which the context comes before what the user says."""
-    before = next(at for at, part in enumerate(asked.parts) if isinstance(part, UserPromptPart))
-    return replace(asked, parts=[*asked.parts[:before], UserPromptPart(context), *asked.parts[before:]])
+def _insert_context(request: ModelRequest, context: str) -> ModelRequest:
+    """A copy of the request with the context before what the user says."""
+    before = next(at for at, part in enumerate(request.parts) if isinstance(part, UserPromptPart))
+    return replace(request, parts=[*request.parts[:before], UserPromptPart(context), *request.parts[before:]])

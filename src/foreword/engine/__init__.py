@@ -27,7 +27,7 @@ _HOMES = {
     "foreword.options": ("CacheConfig", "ContextOptions", "SearchOptions"),
     "foreword.recall.rank": ("MemoryRanker", "RankingFunction", "RankingOptions"),
     "foreword.spaces.bundled": ("BundledEmbeddingProvider",),
-    "foreword.spaces.cache": ("EmbeddingCache",),
+    "foreword.spaces.dense": ("EmbeddingCache",),
     "foreword.spaces.providers": ("EmbeddingProvider", "FastEmbedProvider", "SentenceTransformersProvider"),
     "foreword.spaces.remote": ("OpenAIEmbeddingProvider",),
     "foreword.store.base": ("Store",),

@@ -22,21 +22,25 @@ from foreword.engine.views import views
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
 from foreword.knowledge import axes, supersession
 from foreword.log import get_logger
-from foreword.options import CacheConfig, ContextOptions, SearchOptions, known_kind, named, share
+from foreword.options import (
+    CacheConfig,
+    ContextOptions,
+    SearchOptions,
+    check_fraction,
+    check_kind,
+    check_workspace,
+)
 from foreword.recall.fuse import BLENDS, OTHER, Blend
 from foreword.recall.rank import RANKERS, RankingFunction, rankers
 from foreword.recipes import chat
 from foreword.recipes.chat import ContextPreview, ContextResult
-from foreword.spaces.cache import EmbeddingCache
-from foreword.spaces.dense import DenseSpace
+from foreword.spaces.basic import DaySpace, GraphSpace, HourSpace, LexicalSpace, RecencySpace, TrigramSpace
+from foreword.spaces.bundled import BundledReranker
+from foreword.spaces.dense import DenseSpace, EmbeddingCache
 from foreword.spaces.entities import EntitySpace
-from foreword.spaces.graph import GraphSpace
 from foreword.spaces.identifiers import IdentifierSpace
-from foreword.spaces.lexical import LexicalSpace, TrigramSpace
-from foreword.spaces.rerank import BundledReranker
-from foreword.spaces.time import DaySpace, HourSpace, RecencySpace
 from foreword.store.base import Amend, Delete, GetVectors, ListRelations, Put, Relate
-from foreword.text.tokens import Tokenizer, tokenizer
+from foreword.text.tokens import Tokenizer, tokenizer_by_name
 from foreword.types import (
     Filters,
     Item,
@@ -97,9 +101,9 @@ class ContextEngine:
         reranker: Reranker | None = None,
         without: Sequence[str] = (),
     ) -> None:
-        self.settings = settings if settings is not None else config.load()
+        self.settings = settings if settings is not None else config.load_settings()
         self.store = store if store is not None else _default_store(self.settings)
-        self.tokenizer = counter if counter is not None else tokenizer(self.settings.tokenizer)
+        self.tokenizer = counter if counter is not None else tokenizer_by_name(self.settings.tokenizer)
         self.clock = clock
         self._templates = dict(TEMPLATES)
         self._rankers: dict[str, RankingFunction] = {}
@@ -160,7 +164,7 @@ class ContextEngine:
         A statement supersedes older ones about the same subject and attribute. `changes` are made in the
         transaction that keeps the last item, which they may name as `NEWEST`.
         """
-        named(workspace)
+        check_workspace(workspace)
         counted = [
             replace(item, tokens=self.tokenizer.count(item.text), workspace=workspace)
             for item in (redact_item(check_item(item)) for item in items)
@@ -191,7 +195,11 @@ class ContextEngine:
     ) -> Relation:
         """Keep a relation between two items."""
         relation = Relation(
-            from_id, to_id, check_text("type", type, 200), share("confidence", confidence), self.clock()
+            from_id,
+            to_id,
+            check_text("type", type, 200),
+            check_fraction("confidence", confidence),
+            self.clock(),
         )
         self.store.batch([Relate(workspace, (relation,))])
         return relation
@@ -327,12 +335,12 @@ class ContextEngine:
         `adjust("shop", "turn", lexical=0.3)`: the names are the fields of `foreword.recall.fuse.Blend`. It
         holds for this engine; other workspaces keep the defaults.
         """
-        known_kind(kind)
+        check_kind(kind)
         if unknown := sorted(set(weights) - set(Blend.__dataclass_fields__)):
             raise ValidationError(
                 f"no weight named {unknown[0]!r}; there are: {', '.join(Blend.__dataclass_fields__)}"
             )
-        blends = self._blends.setdefault(named(workspace), dict(BLENDS))
+        blends = self._blends.setdefault(check_workspace(workspace), dict(BLENDS))
         blends[kind] = replace(blends.get(kind, OTHER), **weights)
 
     # Keeping house
@@ -451,14 +459,14 @@ class ContextEngine:
     def _query_by_vector(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
         if self._dense is None:
             raise EmbeddingError("this engine has no encoder; set embedding to something other than 'none'")
-        self._dense.refuse_misfit(vector)
+        self._dense.check_vector(vector)
         values = tuple(float(value) for value in vector)
         return self._asked(
             Query("", workspace, self.clock(), options.filters, options.limit, values), options
         )
 
     def _asked(self, query: Query, options: SearchOptions) -> Query:
-        named(query.workspace)
+        check_workspace(query.workspace)
         if self._embedder:
             self._embedder.notice(query.workspace)
         if options.deadline_ms is None:

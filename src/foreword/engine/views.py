@@ -20,5 +20,5 @@ def views(item: Item) -> Views:
     """
     found = identifiers.code_names(item.searchable)
     if item.kind == "code":
-        return Views(found.parts, (*entities.extract(item.about), *found.named))
-    return Views(found.parts, (*entities.extract(item.searchable), *supersession.lookup_keys(item)))
+        return Views(found.parts, (*entities.named_things(item.about), *found.named))
+    return Views(found.parts, (*entities.named_things(item.searchable), *supersession.lookup_keys(item)))

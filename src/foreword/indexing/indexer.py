@@ -24,7 +24,7 @@ from foreword.capture.folder.storable import storable_path
 from foreword.capture.folder.walk import find_files, is_gone
 from foreword.indexing import reading
 from foreword.log import get_logger
-from foreword.options import named
+from foreword.options import check_workspace
 from foreword.store.base import DropFiles, FileState, PutFile, StoredFile
 from foreword.types import Filters
 
@@ -138,7 +138,7 @@ class Indexer:
 
         `commits` None means: where there is a history.
         """
-        named(workspace)
+        check_workspace(workspace)
         run = _Run(self._engine, workspace, Root.of(root, workspace), progress)
         if code or documents:
             run.index_files(code=code, documents=documents)

@@ -20,7 +20,7 @@ from foreword.compose.knowledge_chunk import HANDED_OVER, document_source
 from foreword.errors import ValidationError
 from foreword.indexing.indexer import Indexer
 from foreword.log import get_logger
-from foreword.options import aware, named, whole
+from foreword.options import check_time_zone, check_whole_number, check_workspace
 from foreword.store.base import FileState, PutFile, Scan, StoredFile
 from foreword.types import Filters, Item, Source, text_hash
 
@@ -81,9 +81,11 @@ class KnowledgeBase:
     """The documents of one workspace. Safe to use from many threads, as its engine is."""
 
     def __init__(self, engine: ContextEngine, workspace: str, chunk_tokens: int = CHUNK_TOKENS) -> None:
-        self.workspace = named(workspace)
+        self.workspace = check_workspace(workspace)
         self._engine = engine
-        self._chunk_tokens = whole("chunk_tokens", chunk_tokens, _MIN_CHUNK_TOKENS, _MAX_CHUNK_TOKENS)
+        self._chunk_tokens = check_whole_number(
+            "chunk_tokens", chunk_tokens, _MIN_CHUNK_TOKENS, _MAX_CHUNK_TOKENS
+        )
 
     def index_document(self, document: Document) -> str:
         """Store a document; gives its id. The same document twice is stored once.
@@ -226,7 +228,7 @@ def _check_document(document: Document) -> Document:
         check_text("doc_id", document.doc_id, _MAX_ID)
         if document.doc_id.startswith(_FILE):
             raise ValidationError(f"an id must not begin with {_FILE!r}: files are named so")
-    aware("date", document.date)
+    check_time_zone("date", document.date)
     text = storable_text(check_text("text", document.text))
     return replace(document, title=" ".join(document.title.split()), text=text)
 

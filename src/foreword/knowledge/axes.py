@@ -19,7 +19,7 @@ from foreword.errors import EmbeddingError
 from foreword.knowledge.experience import read_experience
 from foreword.log import get_logger
 from foreword.store.base import Search
-from foreword.text.words import telling
+from foreword.text.words import content_words
 from foreword.types import RecentProbe, SearchResult, VectorProbe, WordsProbe
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from foreword.engine.base import Engine
     from foreword.knowledge.experience import Experience
-    from foreword.types import Filters, Found, Item, Probe
+    from foreword.types import Filters, Findings, Item, Probe
 
 _log = get_logger(__name__)
 
@@ -192,7 +192,7 @@ def search_axis(engine: Engine, query: AxisQuery) -> list[SearchResult]:
 
 
 def _probes(engine: Engine, query: AxisQuery) -> Iterator[Probe]:
-    words = telling(query.text)
+    words = content_words(query.text)
     if words:
         yield WordsProbe(_BY_WORDS, words)
     vector = _question_vector(engine, query.text)
@@ -211,7 +211,7 @@ def _question_vector(engine: Engine, text: str) -> tuple[float, ...] | None:
     return None if vector is None else tuple(vector)
 
 
-def _results(found: Found, axis: Axis) -> Iterator[SearchResult]:
+def _results(found: Findings, axis: Axis) -> Iterator[SearchResult]:
     """What was found, nearest first; each resolved experience once, and only with a text on the axis."""
     seen: set[str] = set()
     for item_id, score in _candidates(found, SPACES[axis]):
@@ -225,7 +225,7 @@ def _results(found: Found, axis: Axis) -> Iterator[SearchResult]:
             yield SearchResult(item, min(1.0, max(0.0, score)), ranks=ranks, scores=scores)
 
 
-def _candidates(found: Found, space: str) -> Iterator[tuple[str, float]]:
+def _candidates(found: Findings, space: str) -> Iterator[tuple[str, float]]:
     """Every candidate with its score: by cosine, then those without a vector by words, then the newest."""
     with_vector = found.measures.get(space, {})
     yield from found.lists.get(space, ())

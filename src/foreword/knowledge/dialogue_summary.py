@@ -20,7 +20,7 @@ from foreword.knowledge.sentence_weights import (
     drop_covered,
     read_turn,
 )
-from foreword.text.tokens import cut
+from foreword.text.tokens import cut_to_tokens
 from foreword.text.words import STOPWORDS, words
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class _Draft:
     def _word_beginning(self, sentence: Sentence) -> str:
         """As much of a sentence as fits, with an ellipsis; empty when that is less than two words."""
         line = join_by_speaker([(self._speaker(sentence), self._report(sentence))])[0]
-        kept = cut(line, self._max_tokens, self._tokenizer)
+        kept = cut_to_tokens(line, self._max_tokens, self._tokenizer)
         while kept and (kept == line or self._tokenizer.count(f"{kept}…") > self._max_tokens):
             kept = kept.rpartition(" ")[0]
         return f"{kept}…" if " " in kept else ""

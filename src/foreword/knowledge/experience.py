@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from foreword.errors import ValidationError
-from foreword.text.words import telling
+from foreword.text.words import content_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -178,7 +178,7 @@ def outcome_tier(experience: Experience) -> Tier | None:
 
 def is_vague(hypothesis: str, goal: str) -> bool:
     """Whether a hypothesis adds nothing to the goal but words such as `maybe` and `works`."""
-    return not set(telling(hypothesis)) - set(telling(goal)) - _VAGUE
+    return not set(content_words(hypothesis)) - set(content_words(goal)) - _VAGUE
 
 
 # Checks --------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from foreword.knowledge.experience import (
     read_experience,
     to_metadata,
 )
-from foreword.options import MAX_LIMIT, named, whole
+from foreword.options import MAX_LIMIT, check_whole_number, check_workspace
 from foreword.store.base import Amend
 from foreword.types import Filters, Item, Source
 
@@ -204,7 +204,7 @@ class Experiences:
 
         The newest first; with `at`, only those that had begun, and last changed, by that moment.
         """
-        every = self._current(named(workspace), _filters(status=OPEN))
+        every = self._current(check_workspace(workspace), _filters(status=OPEN))
         candidates = [experience for item, experience in every if at is None or item.created_at <= at]
         own = [experience for experience in candidates if session and experience.session == session]
         return own + [experience for experience in candidates if experience.session is None]
@@ -226,11 +226,11 @@ class Experiences:
         limit: int = 50,
     ) -> builtins.list[Experience]:
         """The newest versions of the experiences that pass the filters, the newest first."""
-        whole("limit", limit, 1, MAX_LIMIT)
+        check_whole_number("limit", limit, 1, MAX_LIMIT)
         wanted_tier = None if tier is None else check_choice("tier", tier, TIERS)
         filters = replace(_filters(domain, strategy, status), session=session)
         found: builtins.list[Experience] = []
-        for _, experience in self._current(named(workspace), filters):
+        for _, experience in self._current(check_workspace(workspace), filters):
             if wanted_tier is None or experience.tier == wanted_tier:
                 found.append(experience)
             if len(found) == limit:
@@ -246,7 +246,7 @@ class Experiences:
 
     def iterate_resolved(self, workspace: str) -> Iterator[tuple[Item, Experience]]:
         """Every experience that has an outcome, with the item that holds it, the newest first."""
-        every = self._current(named(workspace), _filters())
+        every = self._current(check_workspace(workspace), _filters())
         return ((item, experience) for item, experience in every if experience.outcome is not None)
 
     def search_axis(
@@ -262,11 +262,11 @@ class Experiences:
     ) -> builtins.list[SearchResult]:
         """The resolved experiences nearest to a question on an axis, best first."""
         asked = AxisQuery(
-            named(workspace),
+            check_workspace(workspace),
             check_text("query", query, _MAX_QUERY_CHARACTERS, may_be_empty=True),
             check_choice("axis", axis, AXES),
             _filters(domain, strategy, outcome, only_resolved=True),
-            whole("limit", limit, 1, MAX_LIMIT),
+            check_whole_number("limit", limit, 1, MAX_LIMIT),
             filters_suffice=any((domain, strategy, outcome)),
         )
         return search_axis(self._engine, asked)
@@ -284,7 +284,7 @@ class Experiences:
     def _find_newest(self, workspace: str, item_id: str) -> tuple[Item, Experience] | None:
         """The newest version of an experience, from the id of any of them; None when there is none."""
         seen = {check_text("id", item_id, _MAX_ID_CHARACTERS)}
-        item = self._engine.store.get(named(workspace), item_id)[0]
+        item = self._engine.store.get(check_workspace(workspace), item_id)[0]
         while item is not None and item.superseded_by and item.superseded_by not in seen:
             seen.add(item.superseded_by)
             item = self._engine.store.get(workspace, item.superseded_by)[0]

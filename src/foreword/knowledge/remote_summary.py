@@ -15,7 +15,7 @@ from foreword.errors import ContextError, ForewordError, ValidationError
 from foreword.knowledge.dialogue_summary import ExtractiveSummarizer, spoken_turns
 from foreword.knowledge.session_summary import SUMMARY_WORDS
 from foreword.log import get_logger
-from foreword.text.tokens import cut
+from foreword.text.tokens import cut_to_tokens
 from foreword.types import Item
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class RemoteDialogueSummarizer:
             self._rests_until = self._clock() + _REST_SECONDS
             _log.warning("the summary is extractive: the model failed", problem=str(error))
             return self._fallback.summarize(turns, max_tokens)
-        text = cut(text, max_tokens, self._tokenizer).rstrip()
+        text = cut_to_tokens(text, max_tokens, self._tokenizer).rstrip()
         self._last = (spoken, max_tokens, text)
         return text
 

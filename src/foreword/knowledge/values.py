@@ -19,7 +19,7 @@ from foreword.errors import EmbeddingError, MissingExtra, ValidationError
 from foreword.knowledge.axes import AXES, axis_text, gist
 from foreword.knowledge.experience import check_choice, check_text
 from foreword.knowledge.experiences import Experiences
-from foreword.options import MAX_LIMIT, named, whole
+from foreword.options import MAX_LIMIT, check_whole_number, check_workspace
 from foreword.store.base import GetVectors
 from foreword.types import Filters, Item, Source
 
@@ -167,9 +167,9 @@ class Values:
 
     def list(self, workspace: str, axis: str | None = None, limit: int = 50) -> builtins.list[Item]:
         """The values that are not superseded, the newest first."""
-        whole("limit", limit, 1, MAX_LIMIT)
+        check_whole_number("limit", limit, 1, MAX_LIMIT)
         chosen = None if axis is None else check_choice("axis", axis, AXES)
-        every = self._engine.store.recent(named(workspace), Filters(kinds=("value",)), _MAX_VALUES)
+        every = self._engine.store.recent(check_workspace(workspace), Filters(kinds=("value",)), _MAX_VALUES)
         current = (item for item in every if item.superseded_by is None)
         return [item for item in current if chosen in (None, item.metadata.get("axis"))][:limit]
 
@@ -191,7 +191,7 @@ class Values:
 
     def _cluster(self, workspace: str, axis: Axis) -> _ClusteringWithPoints:
         """The clustering of an axis, worked out anew only if its experiences have changed."""
-        points = self._read_points(named(workspace), axis)
+        points = self._read_points(check_workspace(workspace), axis)
         state = (self._encoder().digest, *(point.item.id for point in points))
         with self._lock:
             cached_state, cached = self._cache.get((workspace, axis), (None, None))

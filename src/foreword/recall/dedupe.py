@@ -10,7 +10,7 @@ from rapidfuzz.distance import Levenshtein
 
 from foreword.recall.news import is_news, shaped_words
 from foreword.text.words import fold
-from foreword.types import Dropped, Item, Note
+from foreword.types import DroppedResult, Item, Note
 
 if TYPE_CHECKING:
     from foreword.types import SearchResult
@@ -44,18 +44,18 @@ def _successors(result: SearchResult, there: Mapping[str, SearchResult]) -> list
     return list(chain.values())
 
 
-def split_superseded(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[Dropped]]:
+def split_superseded(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[DroppedResult]]:
     """Leave out what has been replaced: its successor says what holds now."""
     kept, dropped = [], []
     for result in results:
         if result.memory.superseded_by:
-            dropped.append(Dropped(result, "superseded", result.memory.superseded_by))
+            dropped.append(DroppedResult(result, "superseded", result.memory.superseded_by))
         else:
             kept.append(result)
     return kept, dropped
 
 
-def split_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[Dropped]]:
+def split_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[DroppedResult]]:
     """Leave out what says the same as something before it; `detail` names that."""
     kept: list[tuple[str, SearchResult]] = []
     dropped = []
@@ -67,7 +67,7 @@ def split_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult], 
         if twin is None:
             kept.append((text, result))
         else:
-            dropped.append(Dropped(result, "duplicate", twin.memory.id))
+            dropped.append(DroppedResult(result, "duplicate", twin.memory.id))
     return [result for _, result in kept], dropped
 
 
@@ -102,14 +102,14 @@ _OF_FILES = ("code", "document")
 
 def refresh_from_files(
     results: Sequence[SearchResult], look: Look, expires: float | None
-) -> tuple[list[SearchResult], list[Dropped], list[Note]]:
+) -> tuple[list[SearchResult], list[DroppedResult], list[Note]]:
     """The results as they are to be told; those that are no more; what else a reader should know."""
     seen = look([result.memory for result in results if result.memory.kind in _OF_FILES], expires)
     kept, dropped, notes = [], [], []
     for result in results:
         now, told = seen.get(result.memory.id, (result.memory, ""))
         if now is None:
-            dropped.append(Dropped(result, "superseded", told))
+            dropped.append(DroppedResult(result, "superseded", told))
             continue
         kept.append(result if now is result.memory else replace(result, memory=now))
         if told:

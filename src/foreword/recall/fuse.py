@@ -18,9 +18,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.text.question import FIRST, LAST, Span, around, when
+from foreword.text.date_meaning import FIRST_MOMENT, LAST_MOMENT, Span
+from foreword.text.dates import date_span
+from foreword.text.question import find_event
 from foreword.text.words import words
-from foreword.types import Found, SearchResult
+from foreword.types import Findings, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +89,7 @@ _UNSEEN_NEIGHBOUR = 0.85
 
 
 def fuse(
-    found: Found,
+    found: Findings,
     question: str,
     now: datetime,
     clocks: Sequence[TimeSpace] = (),
@@ -95,7 +97,7 @@ def fuse(
     blends: Mapping[str, Blend] = BLENDS,
 ) -> list[SearchResult]:
     """One list of hits, most probable first; `unrelated` is the cosine the encoder gives to strangers."""
-    span = when(question, now)
+    span = date_span(question, now)
     hits = _fuse_once(found, span, unrelated, blends)
     if span is None and (span := _span_beside_event(question, hits)) is not None:
         hits = _fuse_once(found, span, unrelated, blends)
@@ -103,7 +105,7 @@ def fuse(
 
 
 def _fuse_once(
-    found: Found, span: Span | None, unrelated: float, blends: Mapping[str, Blend]
+    found: Findings, span: Span | None, unrelated: float, blends: Mapping[str, Blend]
 ) -> list[SearchResult]:
     ranks, scores = _ranks_and_scores(found, unrelated)
     grasps = {
@@ -120,23 +122,23 @@ def _fuse_once(
     return hits
 
 
-def name_space_bonus(found: Found, blend: Blend) -> float:
+def name_space_bonus(found: Findings, blend: Blend) -> float:
     """The shares that the spaces of names gave to their best, whether or not that was any good."""
     return sum(float(getattr(blend, space)) for space in _NAMES if found.lists.get(space))
 
 
-def known_shares(found: Found, blend: Blend) -> tuple[float, float]:
+def known_shares(found: Findings, blend: Blend) -> tuple[float, float]:
     """How much of the question is known here: of its words, and of the things it names."""
     named = _best_score(found, "entities") if "entities" in found.lists else blend.nameless
     return _best_score(found, "lexical"), named
 
 
-def _known_bonus(found: Found, blend: Blend) -> float:
+def _known_bonus(found: Findings, blend: Blend) -> float:
     words, names = known_shares(found, blend)
     return blend.known * words + blend.named * names - blend.slope * name_space_bonus(found, blend)
 
 
-def _best_score(found: Found, space: str) -> float:
+def _best_score(found: Findings, space: str) -> float:
     """How much of the question the best answer of a space has."""
     listed = found.lists.get(space)
     return min(1.0, listed[0][1]) if listed else 0.0
@@ -144,14 +146,14 @@ def _best_score(found: Found, space: str) -> float:
 
 def _span_beside_event(question: str, hits: Sequence[SearchResult]) -> Span | None:
     """The time before or after the event that a question names, if a good answer speaks of that event."""
-    named = around(question)
+    named = find_event(question)
     if named is None:
         return None
     side, wanted = named
     for hit in hits[:_MAX_EVENT_RANK]:
         if set(wanted) <= set(words(hit.memory.text)):
             event = hit.memory.created_at
-            return Span(FIRST, event) if side == "before" else Span(event, LAST)
+            return Span(FIRST_MOMENT, event) if side == "before" else Span(event, LAST_MOMENT)
     return None
 
 
@@ -160,7 +162,7 @@ def _blend(blends: Mapping[str, Blend], kind: str) -> Blend:
 
 
 def _ranks_and_scores(
-    found: Found, unrelated: float
+    found: Findings, unrelated: float
 ) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
     """Each item's rank and score in every space that listed or measured it.
 
@@ -180,7 +182,7 @@ def _ranks_and_scores(
     return ranks, scores
 
 
-def _own_blend(found: Found, item: str, scores: Mapping[str, float], blends: Mapping[str, Blend]) -> float:
+def _own_blend(found: Findings, item: str, scores: Mapping[str, float], blends: Mapping[str, Blend]) -> float:
     """What is known of an item without looking at its neighbours."""
     blend = _blend(blends, found.items[item].kind)
     shares = {space: _share_of_best(found, space, scores) for space in _WORDS}
@@ -190,14 +192,14 @@ def _own_blend(found: Found, item: str, scores: Mapping[str, float], blends: Map
     return value + sum(float(getattr(blend, space)) * share for space, share in shares.items())
 
 
-def _share_of_best(found: Found, space: str, scores: Mapping[str, float]) -> float:
+def _share_of_best(found: Findings, space: str, scores: Mapping[str, float]) -> float:
     """An item's score in a space as a share of the best there."""
     listed = found.lists.get(space)
     return scores[space] / listed[0][1] if listed and space in scores and listed[0][1] > 0 else 0.0
 
 
 def _full_blend(
-    found: Found, item: str, alone: Mapping[str, float], span: Span | None, blends: Mapping[str, Blend]
+    found: Findings, item: str, alone: Mapping[str, float], span: Span | None, blends: Mapping[str, Blend]
 ) -> float:
     """What is known of an item, its best neighbour and its time included."""
     blend = _blend(blends, found.items[item].kind)

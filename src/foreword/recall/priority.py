@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from foreword.errors import ValidationError
-from foreword.options import share
+from foreword.options import check_fraction
 from foreword.text.words import words
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class PriorityRanker:
         A priority counts as a share of the best, so that being different cannot drown it. `similarity` goes
         from 0 to 1; without one, it is the overlap of the words.
         """
-        share("balance", balance)
+        check_fraction("balance", balance)
         alike = similarity if similarity is not None else _overlap(ranked)
         best = max((candidate.priority for candidate in ranked), default=0.0) or 1.0
         chosen: list[_Weighed] = []

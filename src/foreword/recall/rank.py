@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
-from foreword.options import share
+from foreword.options import check_fraction
 from foreword.text.words import words
 from foreword.types import SearchResult
 
@@ -34,7 +34,7 @@ class RankingOptions:
 
     def __post_init__(self) -> None:
         for name in ("similarity_weight", "recency_weight", "confidence_weight"):
-            share(name, getattr(self, name))
+            check_fraction(name, getattr(self, name))
         if not self.similarity_weight + self.recency_weight + self.confidence_weight:
             raise ValidationError("at least one ranking weight must be above 0")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from foreword.spaces.base import Reranker
-    from foreword.types import Found, Item, Query, SearchResult
+    from foreword.types import Findings, Item, Query, SearchResult
 
 MAX_READ = 30
 """So many candidates are read at most; beyond that nothing was gained."""
@@ -45,7 +45,7 @@ _UNREAD_LOGIT = -11.0
 
 
 def rerank(
-    hits: Sequence[SearchResult], found: Found, query: Query, reranker: Reranker
+    hits: Sequence[SearchResult], found: Findings, query: Query, reranker: Reranker
 ) -> list[SearchResult]:
     """The hits in the order that both opinions give, most probable first."""
     readable = [hit for hit in hits if hit.memory.kind in OPINIONS]
@@ -76,7 +76,7 @@ def _short_question(question: str) -> str:
     return first if len(question) > _LONG_QUESTION_CHARACTERS and first else question
 
 
-def _passage(item: Item, found: Found) -> str:
+def _passage(item: Item, found: Findings) -> str:
     """An item as it is read: a turn after the one before it."""
     before = found.items.get(found.previous.get(item.id, "")) if item.kind == "turn" else None
     return f"{before.searchable}\n{item.searchable}" if before else item.searchable

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from foreword.spaces.base import Space
     from foreword.store.base import Store
-    from foreword.types import Found, Probe, Query
+    from foreword.types import Findings, Probe, Query
 
 _log = get_logger("foreword.recall")
 
@@ -34,7 +34,7 @@ _EXIT_WAIT_SECONDS = 2.0
 """So many seconds spaces that were left behind are waited for when the process ends."""
 
 
-def retrieve(query: Query, store: Store, spaces: Sequence[Space], depth: int) -> Found:
+def retrieve(query: Query, store: Store, spaces: Sequence[Space], depth: int) -> Findings:
     """What each space finds, down to `depth` places, in one round trip."""
     probes, notes = _probes(query, spaces)
     found = store.search(Search(query.workspace, probes, query.filters, depth, query.expires))

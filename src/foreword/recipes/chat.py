@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.fit import fit_memories
 from foreword.pipeline import drop_repeats, drop_superseded, search_above
-from foreword.types import Dropped
+from foreword.types import DroppedResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +62,7 @@ def rank_by(ranker: RankingFunction) -> Stage[SearchDraft]:
         ranked = [r if r.rank is not None else replace(r, rank=r.score) for r in ranker(draft.results)]
         kept = {result.memory.id for result in ranked}
         gone = [result for result in draft.results if result.memory.id not in kept]
-        return draft.keep(ranked, [Dropped(r, "over limit", "left out by the ranker") for r in gone])
+        return draft.keep(ranked, [DroppedResult(r, "over limit", "left out by the ranker") for r in gone])
 
     return rank
 

@@ -1,1 +1,1 @@
-"""Act three: items get coordinates. A space is a named way of comparing a question with items."""
+"""Act three: items get coordinates. A space is one way of comparing a question with items."""

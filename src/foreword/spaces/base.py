@@ -1,7 +1,7 @@
-"""The contract of a space: given a question, say how the store should look for an answer.
+"""The contracts of spaces and of the reranker.
 
-A space knows how to compare and nothing of where items are kept: it gives a probe, a value that any store can
-answer. Spaces of time do not propose; they order what the others found.
+A space knows how to compare and nothing of where items are kept: it turns a question into a probe, a value
+that any store can answer. Spaces of time give no probe; they order what the others found.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Space(Protocol):
         ...
 
     def probe(self, query: Query) -> Probe | None:
-        """How to look for an answer, or None when this space has nothing to say to this question."""
+        """How to look for an answer, or None when this space cannot help with this question."""
         ...
 
 
@@ -47,7 +47,7 @@ class TimeSpace(Protocol):
 
 
 class VectorSpace(Space, Protocol):
-    """A way of finding whose coordinates are dear to make: they are made behind the write."""
+    """A way of finding by vectors. They are dear to make, so they are made after the write has returned."""
 
     @property
     def digest(self) -> str:
@@ -56,7 +56,7 @@ class VectorSpace(Space, Protocol):
 
     @property
     def unrelated(self) -> float | None:
-        """The cosine that this encoder gives to strangers; None until a question has been encoded."""
+        """The cosine of texts that have nothing in common; None until a question has been encoded."""
         ...
 
     def view_hash(self, item: Item) -> str:
@@ -69,7 +69,7 @@ class VectorSpace(Space, Protocol):
 
 
 class Reranker(Protocol):
-    """Reads a question and a text together; dear, and good at what it was trained for."""
+    """Reads a question and a text together: slower than comparing vectors, and better on talk."""
 
     def scores(self, query: str, texts: Sequence[str], expires: float | None = None) -> list[float]:
         """How well each text answers, as logits; of the leading texts only, if time runs out."""

@@ -1,35 +1,38 @@
 """Meaning: an encoder over the searchable view of an item, compared by cosine.
 
 Vectors are bound to the digest of the encoder that made them; those of another digest are never looked at.
-Query vectors are cached by model and text; item vectors are kept by the store.
+The vectors of recent questions are cached here, in memory, by model and text; those of items are kept by the
+store.
 """
 
 from __future__ import annotations
 
 import math
 import threading
+import time
+from array import array
+from collections import OrderedDict
 from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from foreword.errors import EmbeddingError, ForewordError
-from foreword.spaces.cache import EmbeddingCache
-from foreword.spaces.providers import checked, digest, embed_query
-from foreword.text.question import angles
+from foreword.errors import EmbeddingError, ForewordError, ValidationError
+from foreword.spaces.providers import check_vectors, embed_query, encoder_digest
+from foreword.text.question import texts_to_encode
 from foreword.types import VectorProbe, text_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.types import Item, Query
 
 
 ECHO = "echo"
-"""The name under which what is like the best answers is ranked."""
+"""The name of the second ranking: by likeness to the best answers of the first."""
 
-_STRANGERS = (
+_UNRELATED_TEXTS = (
     "The invoice was paid on Thursday.",
     "Whales sleep with one half of their brain.",
     "How do I rename a branch in git?",
@@ -37,6 +40,61 @@ _STRANGERS = (
     "def parse(line): return line.split(',')",
     "The soup needs more salt.",
 )
+
+
+class EmbeddingCache:
+    """The most recently used vectors, each for at most `ttl` seconds; safe to share between threads."""
+
+    def __init__(
+        self, max_size: int = 10_000, ttl: float = 3600.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        if max_size < 0:
+            raise ValidationError(f"max_size must be 0 (no cache) or more, not {max_size}")
+        if not ttl >= 0:
+            raise ValidationError(f"ttl must be 0 seconds or more, not {ttl}")
+        self._max_size = max_size
+        self._ttl = ttl
+        self._clock = clock
+        self._lock = threading.Lock()
+        # Least recently used first. Four bytes a number: encoders give no more than that.
+        self._entries: OrderedDict[str, tuple[float, array[float]]] = OrderedDict()
+
+    def get(self, key: str) -> list[float] | None:
+        """The vector kept under this key, or None when there is none or it is too old."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return None
+            expires, vector = entry
+            if self._clock() >= expires:
+                del self._entries[key]
+                return None
+            self._entries.move_to_end(key)
+            return vector.tolist()
+
+    def set(self, key: str, embedding: Sequence[float]) -> None:
+        """Keep a vector; the one that was not used for longest makes room."""
+        if self._max_size == 0:
+            return
+        vector = array("f", embedding)
+        with self._lock:
+            self._entries[key] = (self._clock() + self._ttl, vector)
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._max_size:
+                self._entries.popitem(last=False)
+
+    def generate_key(self, text: str, model: str) -> str:
+        """The key of a text under a model: the model's name, and the hash of the text."""
+        return f"{model}:{text_hash(text)}"
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._entries)
 
 
 class DenseSpace:
@@ -57,53 +115,56 @@ class DenseSpace:
     def digest(self) -> str:
         """Which encoder makes these vectors, down to its weights."""
         if self._digest is None:
-            self._digest = digest(self.provider)
+            self._digest = encoder_digest(self.provider)
         return self._digest
 
     @property
     def unrelated(self) -> float | None:
-        """The cosine that this encoder gives to strangers; None until a question has been encoded."""
+        """The cosine of texts that have nothing in common; None until a question has been encoded."""
         return self._unrelated
 
-    def _measure(self) -> None:
-        """Learn what strangers are to this encoder: it says so itself, or a few are encoded, once."""
+    def _measure_unrelated(self) -> None:
+        """Learn the cosine of texts that have nothing in common: from the provider, or by encoding a few."""
         if self._unrelated is None:
-            with _translated(self.provider):
-                vectors = self.provider.embed_batch(list(_STRANGERS))
-            pairs = list(combinations(checked(vectors, len(_STRANGERS), self.provider.dimensions), 2))
+            with _provider_errors(self.provider):
+                vectors = self.provider.embed_batch(list(_UNRELATED_TEXTS))
+            pairs = list(
+                combinations(check_vectors(vectors, len(_UNRELATED_TEXTS), self.provider.dimensions), 2)
+            )
             self._unrelated = sum(map(_cosine, pairs)) / len(pairs)
 
     def probe(self, query: Query) -> VectorProbe | None:
         """The question as a vector: the one it came with, or the encoder's."""
         if query.vector is None and not query.text.strip():
             return None
-        self._measure()
+        self._measure_unrelated()
         if query.vector is not None:
             return VectorProbe(self.name, self.digest, query.vector, ECHO)
-        vectors = [self.embed_question(angle) for angle in angles(query.text)]
-        middle = tuple(sum(values) / len(vectors) for values in zip(*vectors, strict=True))
-        return VectorProbe(self.name, self.digest, middle, ECHO)
+        vectors = [self.embed_question(angle) for angle in texts_to_encode(query.text)]
+        mean = tuple(sum(values) / len(vectors) for values in zip(*vectors, strict=True))
+        return VectorProbe(self.name, self.digest, mean, ECHO)
 
     def embed_question(self, text: str) -> list[float]:
         """The vector of a question, from the cache when it was asked before.
 
-        Who asks what another is asking just now waits for the same answer, or the same failure.
+        If another thread is encoding the same text, both get its answer, or its failure.
         """
         key = self.cache.generate_key(text, self.provider.model)
         with self._lock:
             if (known := self.cache.get(key)) is not None:
                 return known
             answer = self._under_way.get(key)
-            if asks := answer is None:
+            is_first = answer is None
+            if answer is None:
                 answer = self._under_way[key] = Future()
-        if asks:
+        if is_first:
             self._encode(key, text, answer)
         return list(answer.result())
 
     def _encode(self, key: str, text: str, answer: Future[list[float]]) -> None:
-        """Encode a question for all who wait for it, whatever happens on the way."""
+        """Encode a question and hand the vector, or the failure, to every thread that waits for it."""
         try:
-            with _translated(self.provider):
+            with _provider_errors(self.provider):
                 vector = embed_query(self.provider, text)
             self.cache.set(key, vector)
             # What comes out of the cache is rounded; the first answer must be the same as the next.
@@ -120,18 +181,18 @@ class DenseSpace:
 
     def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
         """The vectors of items, in order."""
-        with _translated(self.provider):
+        with _provider_errors(self.provider):
             vectors = self.provider.embed_batch([item.searchable for item in items])
-        return checked(vectors, len(items), self.provider.dimensions)
+        return check_vectors(vectors, len(items), self.provider.dimensions)
 
     def view_hash(self, item: Item) -> str:
         """The name of the text that this space embeds of an item."""
         return text_hash(item.searchable)
 
-    def refuse_misfit(self, vector: Sequence[float]) -> None:
-        """A given vector must have the encoder's dimensions and hold numbers."""
+    def check_vector(self, vector: Sequence[float]) -> None:
+        """Raise EmbeddingError unless the vector has the encoder's dimensions and holds finite numbers."""
         try:
-            checked([list(vector)], 1, self.provider.dimensions)
+            check_vectors([list(vector)], 1, self.provider.dimensions)
         except EmbeddingError as error:
             raise EmbeddingError(f"the given vector does not fit {self.provider.model}: {error}") from error
 
@@ -144,8 +205,8 @@ def _cosine(pair: tuple[list[float], list[float]]) -> float:
 
 
 @contextmanager
-def _translated(provider: EmbeddingProvider) -> Iterator[None]:
-    """A provider may be anybody's code; whatever it raises is an `EmbeddingError` to us."""
+def _provider_errors(provider: EmbeddingProvider) -> Iterator[None]:
+    """Whatever a provider raises becomes an `EmbeddingError`: it may be anybody's code."""
     try:
         yield
     except ForewordError:

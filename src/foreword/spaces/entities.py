@@ -1,4 +1,4 @@
-"""Named things: people, products, files, versions, tickets, addresses. Found by their shape, offline.
+"""Named things: people, products, files, versions, tickets, addresses; found by their shape.
 
 Knows shapes, not the world: `Postgres` counts because it is capitalised inside a sentence, not because it is
 a database.
@@ -31,7 +31,7 @@ _SHAPES = re.compile(
 _MAX_NAMES = 200
 
 
-def extract(text: str) -> tuple[str, ...]:
+def named_things(text: str) -> tuple[str, ...]:
     """The named things in a text, folded, each once, in order; a name of several words whole and apart."""
     found: dict[str, None] = {}
     for match in _SHAPES.finditer(text):
@@ -46,7 +46,7 @@ def extract(text: str) -> tuple[str, ...]:
 
 
 def _names(value: str) -> list[str]:
-    """A capitalised run as names: without the plain words that only begin a sentence."""
+    """The names in a run of capitalised words, without the stop words that only begin a sentence."""
     run = [re.sub(r"['’]s$", "", word) for word in value.split()]
     while run and fold(run[0]) in STOPWORDS:
         run = run[1:]
@@ -62,5 +62,5 @@ class EntitySpace:
 
     def probe(self, query: Query) -> EntitiesProbe | None:
         """The named things in the question."""
-        named = extract(query.text)
-        return EntitiesProbe(self.name, named) if named else None
+        names = named_things(query.text)
+        return EntitiesProbe(self.name, names) if names else None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from foreword.spaces.lexical import MAX_WORDS
-from foreword.text.words import STOPWORDS, fold, telling
+from foreword.spaces.basic import MAX_WORDS
+from foreword.text.words import STOPWORDS, content_words, fold
 from foreword.types import IdentifiersProbe
 
 if TYPE_CHECKING:
@@ -26,62 +26,62 @@ _NAME = re.compile(
 )
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _MAX_PARTS = 400
-_MAX_NAMED = 200
+_MAX_NAMES = 200
 # The longest stretch that a name can be a part of, and whether it is called with nothing.
 _STRETCH = re.compile(r"\w++(?:(?:\.|::|->|/)\w++)*+(?:\(\))?")
 _WORD = re.compile(r"[^\W\d]\w++")
-_REMEMBERED = 20_000
+_MAX_CACHED = 20_000
 
 
-def names(text: str) -> list[str]:
+def find_code_names(text: str) -> list[str]:
     """What looks like a code name or a path in a text."""
     return _NAME.findall(text)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodeNames:
-    """What the code names in a text say: their parts, and the names themselves; folded, each once."""
+    """The code names in a text: their parts, and the names themselves (`named`); folded, each once."""
 
     parts: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
 
 
-class _Stretches(dict[str, CodeNames]):
-    """What each stretch of a text says. Code repeats its names, so that most are known already."""
+class _Cache(dict[str, CodeNames]):
+    """The code names in each stretch of a text. Code repeats its names, so that most are known already."""
 
     def __missing__(self, stretch: str) -> CodeNames:
-        if len(self) >= _REMEMBERED:
+        if len(self) >= _MAX_CACHED:
             self.clear()
-        self[stretch] = said = _said(stretch)
-        return said
+        self[stretch] = found = _read_stretch(stretch)
+        return found
 
 
-_stretches = _Stretches()
-_SILENT = CodeNames()
+_cache = _Cache()
+_NO_NAMES = CodeNames()
 
 
-def _said(stretch: str) -> CodeNames:
+def _read_stretch(stretch: str) -> CodeNames:
     if stretch.isalpha() and stretch.islower():
-        return _SILENT
-    found = (fold(part) for name in names(stretch) for part in _PART.findall(name) if len(part) > 1)
+        return _NO_NAMES
+    parts = (fold(part) for name in find_code_names(stretch) for part in _PART.findall(name) if len(part) > 1)
     words = _WORD.findall(stretch)
-    # A plain word is a name where it is called; one that begins a sentence is not told from one.
-    telling = [word for word in words if "_" in word or not word.islower()]
+    # A plain word is a name where it is called; a word that only begins a sentence looks like a name as well.
+    names = [word for word in words if "_" in word or not word.islower()]
     if stretch.endswith("()"):
-        telling += words[-1:]
-    said = CodeNames(tuple(found), tuple(name for name in map(fold, telling) if name not in STOPWORDS))
-    return said if said.parts or said.named else _SILENT
+        names += words[-1:]
+    found = CodeNames(tuple(parts), tuple(name for name in map(fold, names) if name not in STOPWORDS))
+    return found if found.parts or found.named else _NO_NAMES
 
 
 def code_names(text: str) -> CodeNames:
     """The code names in a text."""
-    said = dict.fromkeys(map(_stretches.__getitem__, _STRETCH.findall(text)))
-    parts = dict.fromkeys(chain.from_iterable([each.parts for each in said]))
-    named = dict.fromkeys(chain.from_iterable([each.named for each in said]))
-    return CodeNames(tuple(parts)[:_MAX_PARTS], tuple(named)[:_MAX_NAMED])
+    stretches = dict.fromkeys(map(_cache.__getitem__, _STRETCH.findall(text)))
+    parts = dict.fromkeys(chain.from_iterable([each.parts for each in stretches]))
+    names = dict.fromkeys(chain.from_iterable([each.named for each in stretches]))
+    return CodeNames(tuple(parts)[:_MAX_PARTS], tuple(names)[:_MAX_NAMES])
 
 
-def parts(text: str) -> tuple[str, ...]:
+def code_name_parts(text: str) -> tuple[str, ...]:
     """The parts of the code names in a text, folded, each once, in order."""
     return code_names(text).parts
 
@@ -95,12 +95,12 @@ class IdentifierSpace:
     def probe(self, query: Query) -> IdentifiersProbe | None:
         """The parts of the question's code names, and its plain words, which may be parts of others.
 
-        A question that names no code has nothing to say here: its words are for the word index.
+        None for a question that names no code: its words are for the word index.
         """
-        named = parts(query.text)
-        if not named:
+        parts = code_name_parts(query.text)
+        if not parts:
             return None
-        wanted = dict.fromkeys([*named, *telling(query.text)])
+        wanted = dict.fromkeys([*parts, *content_words(query.text)])
         return IdentifiersProbe(
             self.name, tuple(word for word in wanted if word not in STOPWORDS)[:MAX_WORDS]
         )

@@ -1,7 +1,7 @@
-"""The weights that come with the package: read, verified, and made ready to run.
+"""Run the models that come with the package: their files are read and verified, and onnxruntime runs them.
 
-Knows files, digests and onnxruntime; nothing of what a model is for. Never touches the network: onnxruntime's
-own telemetry, which would, is switched off before it is imported.
+Knows nothing of what a model is for. Never touches the network: onnxruntime's own telemetry, which would, is
+switched off before it is imported.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class BundledModel:
     """One model of the package: its folder's name, and the digests of its two files."""
 
     name: str
@@ -35,33 +35,33 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
-    """What is loaded once: the words and the graph."""
+class LoadedModel:
+    """A model in memory: its tokenizer and its session of onnxruntime."""
 
     tokenizer: Tokenizer
     session: Any
 
 
-def load(bundle: Bundle, threads: int, max_tokens: int) -> Loaded:
-    """A bundled model, ready to run; texts are cut to `max_tokens`."""
+def load_model(bundle: BundledModel, threads: int, max_tokens: int) -> LoadedModel:
+    """A bundled model, ready to run; texts are cut to `max_tokens`. EmbeddingError if it is damaged."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_str(read(bundle, VOCABULARY).decode())
+    tokenizer = Tokenizer.from_str(read_model_file(bundle, VOCABULARY).decode())
     tokenizer.enable_truncation(max_tokens)
     tokenizer.no_padding()  # `run` pads to the longest of its batch, and masks what it pads
-    return Loaded(tokenizer, session(read(bundle, WEIGHTS), threads))
+    return LoadedModel(tokenizer, start_session(read_model_file(bundle, WEIGHTS), threads))
 
 
-def folder(name: str) -> Traversable:
-    """Where a model's files are."""
+def model_folder(name: str) -> Traversable:
+    """The folder of a model's files."""
     return resources.files("foreword.spaces").joinpath("models", name)
 
 
-def read(bundle: Bundle, name: str) -> bytes:
-    """A bundled file, once it is known to be the one that was bundled."""
+def read_model_file(bundle: BundledModel, name: str) -> bytes:
+    """The content of a bundled file; EmbeddingError if it is missing or is not the one that was bundled."""
     advice = "reinstall it: pip install --force-reinstall foreword"
     try:
-        data = folder(bundle.name).joinpath(name).read_bytes()
+        data = model_folder(bundle.name).joinpath(name).read_bytes()
     except OSError as error:
         raise EmbeddingError(f"cannot read {name} of {bundle.name} ({error}); {advice}") from error
     # A flipped bit would load and give vectors that are quietly wrong; 20 ms buy certainty.
@@ -70,8 +70,8 @@ def read(bundle: Bundle, name: str) -> bytes:
     return data
 
 
-def session(weights: bytes, threads: int) -> Any:  # noqa: ANN401  (onnxruntime has no types)
-    """The graph, ready to run."""
+def start_session(weights: bytes, threads: int) -> Any:  # noqa: ANN401  (onnxruntime has no types)
+    """A session that runs the weights on the processor."""
     runtime = _runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -87,8 +87,10 @@ def session(weights: bytes, threads: int) -> Any:  # noqa: ANN401  (onnxruntime 
         ) from error
 
 
-def run(loaded: Loaded, tokens: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None) -> Any:  # noqa: ANN401
-    """One batch through the graph, padded to its longest; gives the first output."""
+def run_batch(
+    loaded: LoadedModel, tokens: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
+) -> Any:  # noqa: ANN401
+    """The first output for one batch, padded to its longest text."""
     import numpy as np
 
     width = max(map(len, tokens))
@@ -106,14 +108,14 @@ def run(loaded: Loaded, tokens: Sequence[Sequence[int]], types: Sequence[Sequenc
         raise EmbeddingError(f"the bundled model failed: {error}; is there enough free memory?") from error
 
 
-def batches(lengths: Sequence[int], most: int, padded: int) -> Iterator[list[int]]:
-    """Group positions by like length, at most so many texts and padded tokens a group, shortest first.
+def group_by_length(lengths: Sequence[int], max_texts: int, max_tokens: int) -> Iterator[list[int]]:
+    """Groups of positions of like length: at most `max_texts` and, padded, `max_tokens` each; shortest first.
 
     Little is padded that way: int8 vectors drift with their padding.
     """
     batch: list[int] = []
     for position in sorted(range(len(lengths)), key=lengths.__getitem__):
-        full = len(batch) == most or lengths[position] * (len(batch) + 1) > padded
+        full = len(batch) == max_texts or lengths[position] * (len(batch) + 1) > max_tokens
         if batch and full:
             yield batch
             batch = []
@@ -122,13 +124,13 @@ def batches(lengths: Sequence[int], most: int, padded: int) -> Iterator[list[int
         yield batch
 
 
-def clean(text: str) -> str:
-    """What a tokenizer can read: no lone surrogates, and no more than 512 tokens can ever come from."""
+def clean_text(text: str) -> str:
+    """The text as a tokenizer can read it: without lone surrogates, and cut well above 512 tokens."""
     return text[:_MAX_CHARACTERS].encode(errors="replace").decode()
 
 
 def default_threads() -> int:
-    """As many as there are cores to use, within reason."""
+    """As many threads as there are cores to use, at most four."""
     if hasattr(os, "sched_getaffinity"):
         return min(_MAX_THREADS, len(os.sched_getaffinity(0)))
     return min(_MAX_THREADS, os.cpu_count() or 1)

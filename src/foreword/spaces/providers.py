@@ -1,8 +1,8 @@
-"""The contract of an encoder, the check of what it gives, and encoders from packages a user may have.
+"""The contract of an encoder, the check of its vectors, and encoders from packages a user may have installed.
 
-A provider knows one model and nothing of items, spaces or stores. Whatever its source, a vector that has the
-wrong size or holds something other than finite numbers is refused here, so nobody behind this module has to
-look again. The encoder that comes with the package is in `bundled`, those behind HTTP in `remote`.
+A provider knows one model and nothing of items, spaces or stores. A vector that has the wrong size or holds
+anything but finite numbers is refused here, whoever made it, so that nobody else has to look. The encoder
+that comes with the package is in `bundled`, those behind HTTP in `remote`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 PREPROCESSING = 1
-"""Counts the changes to what happens to a text before its encoder sees it; part of every digest."""
+"""Part of every digest: to be raised whenever texts are prepared differently for their encoder."""
 
 
 @runtime_checkable
@@ -46,20 +46,22 @@ class EmbeddingProvider(Protocol):
 def embed_query(provider: EmbeddingProvider, text: str) -> list[float]:
     """The vector of a question, asked as the provider's model wants questions to be asked."""
     ask = getattr(provider, "embed_query", provider.embed)
-    return checked([ask(text)], 1, provider.dimensions)[0]
+    return check_vectors([ask(text)], 1, provider.dimensions)[0]
 
 
-def digest(provider: EmbeddingProvider) -> str:
-    """Name the encoder; vectors of two digests must never be compared."""
+def encoder_digest(provider: EmbeddingProvider) -> str:
+    """The name of an encoder, down to its weights; vectors of two digests must never be compared."""
     fingerprint = getattr(provider, "fingerprint", "")
     parts = (provider.model, str(provider.dimensions), str(fingerprint), str(PREPROCESSING))
     return "b2:" + hashlib.blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
 
 
-def checked(vectors: Iterable[Iterable[float]], count: int, dimensions: int | None) -> list[list[float]]:
-    """The vectors as plain lists, once they are known to be `count`, all of one size, and finite.
+def check_vectors(
+    vectors: Iterable[Iterable[float]], count: int, dimensions: int | None
+) -> list[list[float]]:
+    """The vectors as plain lists, if they are `count`, all of one size, and finite; EmbeddingError if not.
 
-    With `dimensions` None the first vector says what the size is.
+    With `dimensions` None all must have the size of the first.
     """
     try:
         rows = [[float(value) for value in vector] for vector in vectors]
@@ -81,7 +83,7 @@ def checked(vectors: Iterable[Iterable[float]], count: int, dimensions: int | No
     return rows
 
 
-_FOREIGN_ERRORS = (OSError, ValueError, RuntimeError)
+_LIBRARY_ERRORS = (OSError, ValueError, RuntimeError)
 
 
 class SentenceTransformersProvider:
@@ -95,7 +97,7 @@ class SentenceTransformersProvider:
         self.model = model
         try:
             self._encoder = SentenceTransformer(model)
-        except _FOREIGN_ERRORS as error:
+        except _LIBRARY_ERRORS as error:
             raise EmbeddingError(f"sentence-transformers cannot load {model!r}: {error}") from error
         self.dimensions: int = len(self._encode(["dimensions"], "document", None)[0])
 
@@ -117,9 +119,9 @@ class SentenceTransformersProvider:
             vectors = self._encoder.encode(
                 list(texts), prompt=prompt or None, normalize_embeddings=True, show_progress_bar=False
             )
-        except _FOREIGN_ERRORS as error:
+        except _LIBRARY_ERRORS as error:
             raise EmbeddingError(f"sentence-transformers failed on {self.model!r}: {error}") from error
-        return checked(vectors, len(texts), dimensions)
+        return check_vectors(vectors, len(texts), dimensions)
 
 
 class FastEmbedProvider:
@@ -133,7 +135,7 @@ class FastEmbedProvider:
         self.model = model
         try:
             self._encoder = TextEmbedding(model_name=model)
-        except _FOREIGN_ERRORS as error:
+        except _LIBRARY_ERRORS as error:
             raise EmbeddingError(f"fastembed cannot load {model!r}: {error}") from error
         self.dimensions: int = len(self._collect(self._encoder.passage_embed, ["dimensions"], None)[0])
 
@@ -154,6 +156,6 @@ class FastEmbedProvider:
     ) -> list[list[float]]:
         try:
             vectors = list(encode(list(texts)))
-        except _FOREIGN_ERRORS as error:
+        except _LIBRARY_ERRORS as error:
             raise EmbeddingError(f"fastembed failed on {self.model!r}: {error}") from error
-        return checked(vectors, len(texts), dimensions)
+        return check_vectors(vectors, len(texts), dimensions)

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
-from foreword.types import Filters, Found, Item, Probe, Receipt, RelatedMemory, Relation, Views
+from foreword.types import Filters, Findings, Item, Probe, Receipt, RelatedMemory, Relation, Views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -246,7 +246,7 @@ class ListRelations(Read[tuple[Relation, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Search(Read[Found]):
+class Search(Read[Findings]):
     """Answer all probes of one question from one snapshot, each with at most `limit` items, best first.
 
     Filters apply inside the search, so that a probe returns `limit` items if as many pass. A probe that
@@ -448,7 +448,7 @@ class Store(ABC):
         """Delete items and return the ids that are gone; see `Delete`."""
         return self.run(operation)
 
-    def search(self, operation: Search) -> Found:
+    def search(self, operation: Search) -> Findings:
         """Answer all probes of one question; see `Search`."""
         return self.run(operation)
 

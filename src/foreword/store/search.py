@@ -22,7 +22,7 @@ from foreword.store.rows import IN_LIST, filter_clause
 from foreword.store.vectors import dimensions_of, vector_rows
 from foreword.types import (
     EntitiesProbe,
-    Found,
+    Findings,
     IdentifiersProbe,
     NeighboursProbe,
     Note,
@@ -74,7 +74,7 @@ _NEXT_IN_SESSION = 0.5
 """How near the next item of a session is; a related item is as near as the relation's confidence."""
 
 
-def run_search(tx: Transaction, op: Search) -> Found:
+def run_search(tx: Transaction, op: Search) -> Findings:
     """Answer all probes; one that fails or is late becomes a note."""
     run = _SearchRun(tx, op)
     with _deadline(tx.db, op.expires):
@@ -134,12 +134,12 @@ class _SearchRun:
             case _:
                 self.lists[probe.space] = _RANKERS[type(probe)](self.tx, self.op, probe)
 
-    def result(self) -> Found:
+    def result(self) -> Findings:
         """The items that were found, and all that is known of them, by id."""
         numbers = {number for ranked in self.lists.values() for number, _ in ranked}
         items = dict(self.tx.numbered_items(f"WHERE no {IN_LIST}", json.dumps(list(numbers))))
         ids = {number: item.id for number, item in items.items()}
-        return Found(
+        return Findings(
             items={item.id: item for item in items.values()},
             lists={
                 space: tuple((ids[number], score) for number, score in ranked if number in ids)

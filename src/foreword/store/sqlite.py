@@ -15,11 +15,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
-from foreword.options import named
+from foreword.options import check_workspace
 from foreword.store import base
 from foreword.store.base import Operation, Store, Write
 from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
-from foreword.types import Found, Item, Views
+from foreword.types import Findings, Item, Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ class SqliteStore(Store):
         results: list[Any] = [None] * len(operations)
         places: dict[str, list[int]] = {}
         for place, operation in enumerate(operations):
-            places.setdefault(named(operation.workspace), []).append(place)
+            places.setdefault(check_workspace(operation.workspace), []).append(place)
         for workspace, group in places.items():
             its_results = self._batch_in(workspace, [operations[place] for place in group])
             for place, result in zip(group, its_results, strict=True):
@@ -72,7 +72,7 @@ class SqliteStore(Store):
 
     def post(self, operation: Write[Any]) -> None:
         """Queue a write; `close` waits for it."""
-        database = self._database(named(operation.workspace), create=_creates_workspace(operation))
+        database = self._database(check_workspace(operation.workspace), create=_creates_workspace(operation))
         if database is not None:
             database.post(operation)
 
@@ -140,7 +140,7 @@ def _empty_result(operation: Operation[Any]) -> Any:  # noqa: ANN401, C901  (eac
         case base.Get():
             return (None,) * len(operation.ids)
         case base.Search():
-            return Found({}, {probe.space: () for probe in operation.probes})
+            return Findings({}, {probe.space: () for probe in operation.probes})
         case base.Expand():
             return dict.fromkeys(operation.ids, ())
         case base.GetVectors() | base.ListFiles():

@@ -1,1 +1,1 @@
-"""Tools for text of any kind: words, tokens, cleaning, the frame around what is injected, questions."""
+"""Tools for text of any kind: words, sentences, dates, tokens, cleaning, and the frame around a context."""

@@ -1,8 +1,8 @@
-"""Make text safe to show to a model or a terminal: what cannot be seen must not be said.
+"""Make text safe to show to a model or a terminal, by removing what a reader could not see.
 
 Removes control characters, escape sequences, bidirectional overrides, zero-width, filler and tag characters,
-and variation selectors, which can carry whole messages unseen. Line breaks and tabs stay; every other way to
-break a line becomes the usual one. What the text says is not judged here.
+and variation selectors, which can carry whole hidden messages. Tabs stay, and every kind of line break
+becomes a newline. What the text says is not judged here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "["
     "\x00-\x08\x0e-\x1f\x7f-\x9f"  # controls, but for tab and line breaks
     "\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"  # zero width, bidi
@@ -22,16 +22,16 @@ _UNSEEN = re.compile(
 )
 
 
-def visible(text: str) -> str:
-    """The text without anything that a reader could not see."""
-    return _UNSEEN.sub("", _ESCAPES.sub("", _BREAKS.sub("\n", text)))
+def remove_invisible(text: str) -> str:
+    """The text without characters that a reader could not see, its line breaks as newlines."""
+    return _INVISIBLE.sub("", _ESCAPES.sub("", _BREAKS.sub("\n", text)))
 
 
-def indented(text: str, width: int) -> str:
-    """The text with every line after the first moved right, so that no line of it can pose as another's."""
+def indent_lines(text: str, width: int) -> str:
+    """The text with every line after the first moved right, so that no line of it looks like a new entry."""
     return text.replace("\n", "\n" + " " * width)
 
 
-def one_line(text: str) -> str:
-    """The text on one line."""
+def join_lines(text: str) -> str:
+    """The text on one line, with single blanks between its words."""
     return " ".join(text.split())

@@ -1,14 +1,14 @@
-"""The mark around what Foreword injects, and text that cannot leave it.
+"""The frame around what Foreword injects, and the escaping that keeps entries inside it.
 
 A context is one block between `<foreword-context>` and `</foreword-context>`, with one entry a line. What was
-remembered may come from a web page or a tool, so it is data and never structure: `contained` puts it on one
-line and takes from it whatever could end the block, open another, or pass for a turn of the conversation. The
+remembered may come from a web page or a tool, so it is data and never structure: `escape_entry` puts it on
+one line and removes whatever could end the block, open another, or pass for a turn of the conversation. The
 caller writes something before it ("- "), so it never begins a line, and `Human:` or `# Rules` inside it are
-words like others. What the words ask for is not judged here: no filter of words stops an instruction. The
+ordinary words. What the words ask for is not judged here: no filter of words stops an instruction. The
 attribution says whose words they are.
 
-The mark also serves the way back: agents hand hooks what the model has read, and `without_frames` takes out
-what Foreword itself had said, so that nothing is remembered a second time for having been recalled.
+Agents hand hooks what the model has read. `remove_frames` takes out of it what Foreword had injected, so that
+nothing is stored a second time because it was recalled.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from foreword.text.clean import one_line, visible
+from foreword.text.clean import join_lines, remove_invisible
 
 if TYPE_CHECKING:
     from foreword.types import Source
 
 _NAME = "foreword-context"
 _OPENING, _CLOSING = f"<{_NAME}>", f"</{_NAME}>"
-_LONGEST_NAME = 60
+_MAX_NAME_CHARACTERS = 60
 
 _ANGLE = r"(?:<|&(?:amp;){0,3}(?:lt|#0{0,6}60|#x0{0,6}3c);|\\{1,8}u003c|%3c)"
 _END = r"(?:>|&(?:amp;){0,3}(?:gt|#0{0,6}62|#x0{0,6}3e);|\\{1,8}u003e|%3e)"
@@ -45,25 +45,25 @@ _FENCE = re.compile(r"(`|~)\1{2,}")
 _IMAGE = re.compile(r"!+\[")
 
 
-def framed(text: str) -> str:
-    """The text between our marks, alone between them whatever it holds; nothing for nothing."""
-    return f"{_OPENING}\n{_nameless(text)}\n{_CLOSING}" if text.strip() else ""
+def wrap_in_frame(text: str) -> str:
+    """The text between the marks of a frame, with no such mark inside; "" for blank text."""
+    return f"{_OPENING}\n{_break_marks(text)}\n{_CLOSING}" if text.strip() else ""
 
 
-def contained(text: str) -> str:
-    """The text on one line, readable, without anything that could end the frame or pass for structure."""
-    text = one_line(visible(text))
+def escape_entry(text: str) -> str:
+    """The text on one line, without anything that could end the frame or pass for structure."""
+    text = join_lines(remove_invisible(text))
     text = _TAG_LIKE.sub("&lt;", text)
     text = _CONTROL.sub(r"(\1)", text)
     text = _IMAGE.sub("[", _FENCE.sub(r"\1", text))
-    return _nameless(text)
+    return _break_marks(text)
 
 
-def without_frames(text: str) -> str:
-    """The text without anything that stood between our marks; untouched if there are none.
+def remove_frames(text: str) -> str:
+    """The text without any frame; as it was if there is none.
 
-    A frame that was cut off ends with the text. The end of a frame without its beginning is only a mark, and
-    goes alone. Marks are also known when they were escaped for HTML, for JSON or for a URL.
+    A frame that was cut off ends with the text. Of a closing mark without an opening one, only the mark is
+    removed. Marks are also recognised when they were escaped for HTML, for JSON or for a URL.
     """
     kept: list[str] = []
     at, inside = 0, False
@@ -74,26 +74,27 @@ def without_frames(text: str) -> str:
         at = tag.end()
     if not inside:
         kept.append(text[at:])
-    return text if at == 0 else _joined(kept)
+    return text if at == 0 else _join_apart(kept)
 
 
 def attribution(source: Source) -> str:
-    """Whose words an item holds, for its reader; nothing for the user's own."""
+    """Whose words an item holds, for its reader; "" for the user's own."""
     if source.trust == "user":
         return ""
     if source.trust == "agent":
         return "agent"
-    what = "tool" if source.trust == "tool" else "web page"
-    named = _host(source.name) if source.trust == "web" else source.name.removeprefix("tool:")
-    name = _plain_name(named)
-    return f"{what} {name}, unverified" if name else f"{what}, unverified"
+    origin = "tool" if source.trust == "tool" else "web page"
+    full_name = _host(source.name) if source.trust == "web" else source.name.removeprefix("tool:")
+    name = _plain_name(full_name)
+    return f"{origin} {name}, unverified" if name else f"{origin}, unverified"
 
 
-def _nameless(text: str) -> str:
+def _break_marks(text: str) -> str:
+    """The text with a blank in place of the hyphen wherever it has the name of the frame."""
     return _OUR_NAME.sub(lambda match: match[0].replace("-", " "), text)
 
 
-def _joined(parts: list[str]) -> str:
+def _join_apart(parts: list[str]) -> str:
     """The parts with white space between them, so that two halves of a mark cannot meet."""
     text = [""]
     for part in filter(None, parts):
@@ -113,4 +114,4 @@ def _host(name: str) -> str:
 
 def _plain_name(name: str) -> str:
     """A name without punctuation that could end the attribution, and not too long."""
-    return one_line(re.sub(r"[^\w .:/@-]", " ", contained(name)))[:_LONGEST_NAME].rstrip()
+    return join_lines(re.sub(r"[^\w .:/@-]", " ", escape_entry(name)))[:_MAX_NAME_CHARACTERS].rstrip()

@@ -1,7 +1,7 @@
 """Count and cut tokens: exactly (o200k, cl100k, from bundled ranks), by words × 1.3, or by characters / 4.
 
-Knows nothing of budgets or of what the text is. Never touches the network: tiktoken's own loader would, so
-the ranks are read from the package and handed to it.
+Knows nothing of budgets. Never touches the network: tiktoken's own loader would, so the ranks are read from
+the package and handed to it.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ _PATTERNS = {
         ]
     ),
 }
-_OLDER = ("gpt-4-", "gpt-3.5", "text-embedding")
+_CL100K_MODELS = ("gpt-4-", "gpt-3.5", "text-embedding")
 
 
 def encoding_for(model: str) -> str:
     """The name of the encoding that a model (or an encoding's own name) uses."""
     if model in _PATTERNS:
         return model
-    return "cl100k_base" if model == "gpt-4" or model.startswith(_OLDER) else "o200k_base"
+    return "cl100k_base" if model == "gpt-4" or model.startswith(_CL100K_MODELS) else "o200k_base"
 
 
-def _ranks(encoding: str) -> dict[bytes, int]:
+def _read_ranks(encoding: str) -> dict[bytes, int]:
     """Read bundled ranks: a count, one length byte per token, then the tokens' bytes in rank order."""
     data = resources.files("foreword.text").joinpath("ranks", f"{encoding}.bin").read_bytes()
     count = int.from_bytes(data[:4], "little")
@@ -90,7 +90,9 @@ def _ranks(encoding: str) -> dict[bytes, int]:
 def _encoding(name: str) -> tiktoken.Encoding:
     import tiktoken
 
-    return tiktoken.Encoding(name, pat_str=_PATTERNS[name], mergeable_ranks=_ranks(name), special_tokens={})
+    return tiktoken.Encoding(
+        name, pat_str=_PATTERNS[name], mergeable_ranks=_read_ranks(name), special_tokens={}
+    )
 
 
 class TiktokenTokenizer:
@@ -113,7 +115,7 @@ class TiktokenTokenizer:
 
 
 class CharacterTokenizer:
-    """The fallback of the document: a token is four characters."""
+    """A token is four characters."""
 
     def count(self, text: str) -> int:
         """A quarter of the characters, rounded up."""
@@ -150,7 +152,7 @@ _TOKENIZERS: dict[str, type[WordTokenizer | CharacterTokenizer]] = {
 }
 
 
-def tokenizer(name: str) -> Tokenizer:
+def tokenizer_by_name(name: str) -> Tokenizer:
     """A tokenizer by name: `o200k`, `cl100k`, a model's name, `words` or `chars`."""
     if name in _TOKENIZERS:
         return _TOKENIZERS[name]()
@@ -161,7 +163,7 @@ def tokenizer(name: str) -> Tokenizer:
     return TiktokenTokenizer(f"{name}_base" if name in ("o200k", "cl100k") else name)
 
 
-def cut(text: str, tokens: int, counter: Tokenizer) -> str:
+def cut_to_tokens(text: str, tokens: int, counter: Tokenizer) -> str:
     """The longest beginning of the text that counts to at most `tokens`, never inside a character."""
     if tokens <= 0:
         return ""

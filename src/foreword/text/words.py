@@ -38,10 +38,10 @@ _STOPWORDS = (
     "which while who whom why will with would y you your yours yourself yourselves"
 )
 STOPWORDS = frozenset(_STOPWORDS.split())
-"""Words that hold a sentence together and tell nothing of its subject."""
+"""Words that say nothing about the subject of a sentence."""
 
 
-def telling(text: str) -> tuple[str, ...]:
-    """The words of a question that say what it is about, each once; all of them when none does."""
-    every = tuple(dict.fromkeys(words(text)))
-    return tuple(word for word in every if word not in STOPWORDS) or every
+def content_words(text: str) -> tuple[str, ...]:
+    """The words of a text that are no stop words, each once, in order; all words if it has only those."""
+    distinct = tuple(dict.fromkeys(words(text)))
+    return tuple(word for word in distinct if word not in STOPWORDS) or distinct

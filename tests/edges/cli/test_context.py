@@ -159,13 +159,13 @@ def test_context_in_json_holds_the_text_and_the_receipt(foreword, deploys):
 
 def test_notes_are_counted_in_the_summary_and_told_by_why(foreword, deploys, monkeypatch):
     from foreword.store.sqlite import SqliteStore
-    from foreword.types import Found, Note
+    from foreword.types import Findings, Note
 
     search = SqliteStore.search
 
     def late(self, operation):
         found = search(self, operation)
-        return Found(found.items, found.lists, (Note("lexical", "late: the deadline passed"),))
+        return Findings(found.items, found.lists, (Note("lexical", "late: the deadline passed"),))
 
     monkeypatch.setattr(SqliteStore, "search", late)
     assert ", 1 note," in foreword("context", "deploy").err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -30,7 +31,9 @@ def project(foreword):
 
 def _git(*arguments):
     who = {f"GIT_{role}_{fact}": "ada" for role in ("AUTHOR", "COMMITTER") for fact in ("NAME", "EMAIL")}
-    subprocess.run(["git", *arguments], check=True, capture_output=True, env={**os.environ, **who})
+    subprocess.run(
+        ["git", *arguments], check=True, capture_output=True, env={**os.environ, **who}, timeout=60
+    )
 
 
 def test_a_folder_is_read_and_said_in_a_line(foreword, project):
@@ -133,17 +136,22 @@ def _started(*arguments):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def _read_json_line(process):
+    """The next line of a process; each is read before the next can be written."""
+    assert select.select([process.stdout], [], [], 60)[0], "no line within a minute"
+    return json.loads(process.stdout.readline())
+
+
 @pytest.mark.slow
 def test_watching_tells_each_change_until_it_is_interrupted(foreword, project):
     process = _started("watch", "--every", "0.1", "--json", "--no-embed")
-    assert process.stdout is not None
     try:
-        first = json.loads(process.stdout.readline())
+        first = _read_json_line(process)
         assert (first["files"], first["commits"]) == (2, 1)
         (project / "src/parts.py").write_text(CODE + "\nLAST = 1\n")
-        assert json.loads(process.stdout.readline())["files"] == 1
+        assert _read_json_line(process)["files"] == 1
         (project / "README.md").unlink()
-        assert json.loads(process.stdout.readline())["removed"] == 1
+        assert _read_json_line(process)["removed"] == 1
     finally:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -154,13 +162,12 @@ def test_watching_tells_each_change_until_it_is_interrupted(foreword, project):
 
 
 @pytest.mark.slow
-def test_a_signal_while_a_folder_is_read_leaves_a_sound_workspace(foreword, project):
+def test_a_signal_while_a_folder_is_read_leaves_a_sound_workspace(foreword, project, until):
     for number in range(400):
         (project / f"src/more{number}.py").write_text(CODE.replace("part", f"part{number}"))
     process = _started("index", "--no-embed")
     database = Path(os.environ["FOREWORD_HOME"]) / "workspaces"
-    while process.poll() is None and not any(database.glob("*/memory.db-wal")):
-        pass
+    until(lambda: process.poll() is not None or any(database.glob("*/memory.db-wal")), seconds=60)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130

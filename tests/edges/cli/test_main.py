@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -209,7 +210,7 @@ def test_nothing_crosses_from_one_workspace_to_another(foreword):
     ],
 )
 def test_dates_are_iso_and_local_unless_they_say_otherwise(value, end, expected):
-    assert common.moment(end=end)(None, None, value) == expected
+    assert common.read_date(end=end)(None, None, value) == expected
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,7 @@ def test_dates_are_iso_and_local_unless_they_say_otherwise(value, end, expected)
 )
 def test_an_age_is_counted_back_from_now(value, ago):
     before = datetime.now(UTC)
-    read = common.moment()(None, None, value)
+    read = common.read_date()(None, None, value)
     assert before - timedelta(**ago) <= read <= datetime.now(UTC) - timedelta(**ago)
 
 
@@ -260,9 +261,11 @@ def _started(home, *arguments, **more):
 
 
 def test_text_goes_through_a_pipe_and_comes_back(home):
-    stored = _started(home, "remember", "-", "-w", "pipe").communicate("Zoë said: naïve.\n".encode())
+    stored = _started(home, "remember", "-", "-w", "pipe").communicate(
+        "Zoë said: naïve.\n".encode(), timeout=60
+    )
     assert stored[1] == b""
-    found = _started(home, "context", "Zoë", "-w", "pipe").communicate()
+    found = _started(home, "context", "Zoë", "-w", "pipe").communicate(timeout=60)
     assert "- Zoë said: naïve.\n".encode() in found[0]
 
 
@@ -270,10 +273,11 @@ def test_a_reader_that_leaves_early_is_no_error(foreword, home):
     lines = "\n".join(json.dumps({"text": f"fact {number} " + "word " * 400}) for number in range(200))
     foreword("import", "-", "-w", "big", stdin=lines.encode())
     process = _started(home, "export", "-w", "big")
+    assert select.select([process.stdout], [], [], 60)[0], "nothing was exported within a minute"
     assert process.stdout.readline().startswith(b"{")
     process.stdout.close()
+    assert process.wait(timeout=60) == 0
     assert process.stderr.read() == b""
-    assert process.wait() == 0
     process.stdin.close()
     process.stderr.close()
 
@@ -291,6 +295,8 @@ def test_help_loads_neither_engine_nor_tables():
         "import sys\nfrom foreword.edges.cli.main import run\n"
         "run(['--help'])\nprint(sorted(sys.modules), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True, timeout=60
+    )
     for heavy in ("rich", "structlog", "numpy", "apsw", "foreword.engine.context_engine", "onnxruntime"):
         assert f"'{heavy}'" not in done.stderr

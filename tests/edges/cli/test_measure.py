@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,41 +19,6 @@ REPORT = Report(
     ),
     {"answer": 42},
 )
-
-
-@pytest.mark.parametrize("columns", ["80", "120"])
-def test_the_demo_shows_questions_contexts_and_receipts(foreword, monkeypatch, columns):
-    monkeypatch.setenv("COLUMNS", columns)
-    ran = foreword("demo")
-    assert ran.code == 0
-    assert "333 items and 40 relations" in ran.out
-    assert ran.out.count("of 400 tokens, in ") == 3
-    assert ran.out.count("why: ") == 3
-    assert "superseded by dec-session-15" in ran.out
-    assert "foreword demo --keep" in ran.out
-    assert max(map(len, ran.out.splitlines()[2:])) <= int(columns)
-    assert "\x1b" not in ran.out
-
-
-def test_the_demo_leaves_the_users_data_alone(foreword, home):
-    foreword("demo")
-    assert not home.exists()
-
-
-def test_a_kept_demo_can_be_asked(foreword, monkeypatch, tmp_path):
-    kept = tmp_path / "kept"
-    assert f"FOREWORD_HOME={kept} foreword context -w lighthouse" in foreword("demo", "--keep", str(kept)).out
-    assert foreword("demo", "--keep", str(kept)).code == 0
-    monkeypatch.setenv("FOREWORD_HOME", str(kept))
-    assert foreword("stats", "-w", "lighthouse", "--json").json["items"] == 333
-    assert foreword("why", "-w", "lighthouse").code == 0
-
-
-def test_the_demo_in_json_holds_every_answer(foreword):
-    told = foreword("demo", "--json", "-w", "elsewhere").json
-    assert told["workspace"] == "elsewhere"
-    assert [answer["receipt"]["budget"] for answer in told["answers"]] == [400] * 3
-    assert all(answer["milliseconds"] > 0 for answer in told["answers"])
 
 
 def _labelled(folder):
@@ -137,3 +104,33 @@ def test_bench_measures_the_parts_and_sizes_that_were_asked_for(foreword, monkey
     assert "sear[b]ch" in foreword("bench", "search", "--sizes", "1000,1_500").out
     assert foreword("bench", "--json").json["data"] == {"answer": 42}
     assert calls == [(("search",), (1000, 1500)), ((), (1000, 10_000, 100_000))]
+
+
+# The installed package, which has no measurements
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """As if Foreword had been installed from its wheel: `foreword_measure` cannot be imported."""
+    for name in [name for name in sys.modules if name.split(".")[0] == "foreword_measure"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if Path(path).name != "measure"])
+
+
+@pytest.mark.parametrize("command", ["eval", "bench"])
+@pytest.mark.parametrize("arguments", [[], ["some-set"]])
+def test_without_a_clone_the_error_says_how_to_get_one(foreword, installed, command, arguments):
+    ran = foreword(command, *arguments)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert f"foreword {command} works from a clone" in ran.err
+    assert "git clone" in ran.err
+    assert "pip install --editable" in ran.err
+    error = json.loads(foreword(command, *arguments, "--json").err)["error"]
+    assert error["type"] == "validation_error"
+
+
+@pytest.mark.parametrize("command", ["eval", "bench"])
+def test_without_a_clone_the_help_is_the_same(foreword, command, request):
+    from_clone = foreword(command, "--help").out
+    request.getfixturevalue("installed")
+    assert foreword(command, "--help").out == from_clone != ""

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from foreword.errors import EmbeddingError, MissingExtra
@@ -228,3 +231,93 @@ def test_a_long_list_of_forgotten_ids_is_cut(foreword):
     lines = "\n".join(f'{{"text": "fact {number}", "session": "s"}}' for number in range(25))
     foreword("import", "-", stdin=lines.encode())
     assert "and 5 more" in foreword("forget", "--session", "s").out
+
+
+# Export and import
+
+
+def test_what_is_exported_can_be_imported_elsewhere(foreword, shop):
+    assert "3 lines written" in foreword("export", "backup.jsonl").out
+    assert Path("backup.jsonl").stat().st_mode & 0o077 == 0
+    ran = foreword("import", "backup.jsonl", "-w", "copy")
+    assert ran.out == "3 lines read: 3 new items, 0 new relations, 0 vectors made\n"
+    assert foreword("export", "-w", "copy").out == foreword("export").out
+
+
+def test_export_goes_to_stdout_as_lines_or_as_one_array(foreword, shop):
+    lines = [json.loads(line) for line in foreword("export").out.splitlines()]
+    assert lines == foreword("export", "-", "--json").json
+    assert {line["id"] for line in lines} == set(shop.values())
+
+
+def test_export_to_a_terminal_hides_nothing_unseen(foreword, monkeypatch, terminal):
+    foreword("remember", "-", stdin="turn\u202earound".encode())
+    assert "\u202e" in foreword("export").out
+    out = terminal()
+    monkeypatch.setattr("sys.stdout", out)
+    foreword("export")
+    out.seek(0)
+    assert "turnaround" in out.read()
+
+
+def test_export_of_nothing_leaves_the_file_alone(foreword):
+    Path("backup.jsonl").write_text("older")
+    assert foreword("export", "backup.jsonl").code == 1
+    assert Path("backup.jsonl").read_text() == "older"
+
+
+def test_a_failing_export_leaves_the_older_file_and_no_rubbish(foreword, shop, monkeypatch):
+    def broken(*_):
+        yield "{}"
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("foreword.engine.context_engine.ContextEngine.export", broken)
+    Path("backup.jsonl").write_text("older")
+    assert foreword("export", "backup.jsonl").code == 2
+    assert [path.read_text() for path in Path().iterdir()] == ["older"]
+
+
+def test_export_in_json_names_the_file(foreword, shop):
+    told = foreword("export", "backup.jsonl", "--json").json
+    assert told == {"file": str(Path("backup.jsonl").absolute()), "lines": 3}
+
+
+def test_export_writes_into_a_device_without_replacing_it(foreword, shop):
+    assert foreword("export", "/dev/null").code == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_import_stores_nothing_twice_and_makes_vectors(foreword, monkeypatch):
+    monkeypatch.setattr(
+        "foreword.engine.context_engine._provider",
+        lambda settings: HashEmbeddings() if settings.embedding == "bundled" else None,
+    )
+    monkeypatch.setenv("FOREWORD_EMBEDDING", "bundled")
+    lines = b'\xef\xbb\xbf{"text": "one"}\r\n\n{"text": "two"}\n'
+    told = foreword("import", "-", "--json", stdin=lines).json
+    assert told == {"lines": 2, "items": 2, "relations": 0, "vectors": 2}
+    assert foreword("import", "-", "--json", stdin=lines).json["items"] == 0
+    assert foreword("import", "-", "--json", "--no-embed", stdin=b'{"text": "three"}').json["vectors"] == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        (b"garbage", "line 1 is not JSON"),
+        (b'{"text": "fine"}\n[]', "line 2 is not a JSON object"),
+        (b'{"text": "fine"}\n{"txt": "x"}', "line 2: unknown field 'txt'"),
+        (b'{"text": "fine"}\n\xff', "line 2 is not UTF-8"),
+        (b'{"text": ""}', "text is empty"),
+    ],
+)
+def test_import_of_garbage_names_the_line_and_stores_nothing(foreword, lines, complaint):
+    ran = foreword("import", "-", stdin=lines)
+    assert (ran.code, ran.out) == (2, "")
+    assert complaint in ran.err
+    assert foreword("stats", "--json").json["items"] == 0
+
+
+def test_a_progress_bar_is_shown_to_a_terminal_and_never_on_stdout(foreword, monkeypatch, terminal):
+    monkeypatch.setattr("sys.stderr", terminal())
+    ran = foreword("import", "-", "--json", stdin=b'{"text": "one"}')
+    assert ran.json["items"] == 1

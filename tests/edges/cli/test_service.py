@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -12,9 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from foreword.config import Settings
+from foreword.edges.cli.service import check_service
 from foreword.edges.service.run_folder import RunFolder
 from foreword.recipes.coding.companion import Companion
 
+SECONDS = 60.0
 PROMPT = {
     "hook_event_name": "UserPromptSubmit",
     "session_id": "s1",
@@ -91,7 +98,7 @@ def test_the_answer_is_given_before_the_rest_is_finished(foreword, monkeypatch):
     keep = Companion.keep
 
     def slowly(companion, event):
-        assert waiting.wait(20)
+        assert waiting.wait(20), "the answer was never printed"
         keep(companion, event)
 
     def heard(text):
@@ -100,7 +107,7 @@ def test_the_answer_is_given_before_the_rest_is_finished(foreword, monkeypatch):
 
     told = []
     monkeypatch.setattr(Companion, "keep", slowly)
-    monkeypatch.setattr("foreword.edges.cli.service.tell", heard)
+    monkeypatch.setattr("foreword.edges.cli.show.note", heard)
     assert foreword("hook", "--direct", "--deadline-ms", "1", stdin=said(PROMPT)).code == 0
     assert "was answered in this process" in told[0]
 
@@ -167,3 +174,79 @@ def test_http_is_answered_beside_the_hooks(served, home, until):
     assert "foreword_uptime_seconds" in get("/metrics", Authorization=f"Bearer {token}")
     served("stop")
     assert not file.exists()
+
+
+# Doctor asks the service
+
+
+@pytest.fixture
+def service(home):
+    """A process that holds the lock and the socket of a service, and answers what it is told to."""
+    run = home / "run"
+    run.mkdir(parents=True, mode=0o700)
+    held = (
+        "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, 2); print('held', flush=True); input()"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", held, str(run / "service.lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert select.select([holder.stdout], [], [], SECONDS)[0], "the lock was not taken in time"
+    assert holder.stdout.readline() == "held\n"
+    listening = socket.socket(socket.AF_UNIX)
+    listening.settimeout(SECONDS)
+    asked, threads = [], []
+
+    def answer(reply):
+        listening.bind(os.path.relpath(run / "service.sock"))
+        listening.listen()
+
+        def serve():
+            connection, _ = listening.accept()
+            connection.settimeout(SECONDS)
+            with connection:
+                asked.append(connection.recv(1 << 16))
+                connection.sendall(reply)
+
+        threads.append(threading.Thread(target=serve, daemon=True))
+        threads[0].start()
+        return asked
+
+    yield answer
+    listening.close()
+    for thread in threads:
+        thread.join(SECONDS)
+        assert not thread.is_alive(), "nobody asked the service"
+    holder.send_signal(signal.SIGTERM)
+    holder.communicate(timeout=SECONDS)
+
+
+def test_a_service_that_answers_is_well_and_is_asked_nothing_it_would_keep(
+    home, tmp_path, monkeypatch, service
+):
+    monkeypatch.chdir(tmp_path)
+    asked = service(b"FWD1 0\n")
+    found = check_service(Settings(home=home))
+    assert found.ok
+    assert found.value.startswith("answers an event in ")
+    assert asked[0].endswith(b'{"hook_event_name": "Doctor"}')
+    assert os.getcwd() == str(tmp_path)  # noqa: PTH109
+
+
+def test_a_service_that_says_something_else_is_a_problem(home, tmp_path, monkeypatch, service):
+    monkeypatch.chdir(tmp_path)
+    service(b"HTTP/1.1 400 Bad Request\n")
+    found = check_service(Settings(home=home))
+    assert not found.ok
+    assert "foreword stop" in found.advice
+
+
+def test_a_service_without_a_socket_is_a_problem(foreword, tmp_path, monkeypatch, service):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    foreword("install", "codex")
+    found = foreword("doctor", "--json").json["environment"][-1]
+    assert (found["name"], found["ok"]) == ("service", False)
+    assert "no service is there" in found["value"]

@@ -15,36 +15,32 @@ import httpx
 import pytest
 
 from foreword.edges.http import wire
-from foreword.edges.http.application import application, listen, server
-from foreword.edges.http.endpoints import endpoints
+from foreword.edges.http.endpoints import list_endpoints
+from foreword.edges.service.__main__ import build_application
 from foreword.errors import EmbeddingError, SearchError
 from foreword.recall.rank import RANKERS
 
 TOKEN = secrets.token_urlsafe(32)
 
 
-@contextmanager
-def _serving(engine, status=dict, metrics=None):
-    """A real server on loopback; gives a client that holds the token."""
-    listening = listen()
-    port = listening.getsockname()[1]
-    app = application(engine, token=TOKEN, port=port, status=status, metrics=metrics)
-    running = server(app)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
-    thread.start()
-    headers = {"Authorization": f"Bearer {TOKEN}"}
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
-            yield client
-    finally:
-        running.should_exit = True
-        thread.join()
-        listening.close()
+@pytest.fixture
+def client_of(engine, served):
+    """Serve the engine while a block lasts: `with client_of(status) as client`; it holds the token."""
+
+    @contextmanager
+    def serving(status=dict, metrics=None):
+        says = {"status": status, "metrics": metrics}
+        with served(lambda port: build_application(engine, token=TOKEN, port=port, **says)) as port:
+            url, headers = f"http://127.0.0.1:{port}", {"Authorization": f"Bearer {TOKEN}"}
+            with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
+                yield client
+
+    return serving
 
 
 @pytest.fixture
-def api(engine, project):
-    with _serving(engine, status=lambda: {"up": True}) as client:
+def api(client_of, project):
+    with client_of(lambda: {"up": True}) as client:
         yield client
 
 
@@ -268,7 +264,7 @@ def test_stats_count_what_is_there(api, project):
 
 
 def test_health_says_no_more_than_that_it_is_well(api):
-    bare = httpx.get(api.base_url.join("/health"))
+    bare = httpx.get(api.base_url.join("/health"), timeout=60)
     assert set(bare.json()) == {"ok", "version"}
     assert bare.headers["x-content-type-options"] == "nosniff"
     assert bare.headers["cache-control"] == "no-store"
@@ -277,16 +273,16 @@ def test_health_says_no_more_than_that_it_is_well(api):
 
 def test_everything_but_health_needs_the_token(api):
     for path in ("/openapi.json", "/v1/status", "/metrics", "/nowhere", "/mcp"):
-        assert httpx.get(api.base_url.join(path)).status_code == 401, path
+        assert httpx.get(api.base_url.join(path), timeout=60).status_code == 401, path
 
 
 def test_the_status_is_what_the_service_says_of_itself(api):
     assert api.get("/v1/status").json() == {"up": True}
 
 
-def test_metrics_are_served_where_there_are_any(engine, api):
+def test_metrics_are_served_where_there_are_any(client_of, api):
     assert api.get("/metrics").status_code == 404
-    with _serving(engine, metrics=lambda: "foreword_up 1\n") as client:
+    with client_of(metrics=lambda: "foreword_up 1\n") as client:
         answer = client.get("/metrics")
     assert answer.text == "foreword_up 1\n"
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -297,7 +293,7 @@ def test_the_document_lists_every_endpoint_and_the_scheme_of_the_token(api, engi
     listed = {
         (method.upper(), path) for path, operations in described["paths"].items() for method in operations
     }
-    assert listed == {(one.method, one.path) for one in endpoints(engine, 1, dict)}
+    assert listed == {(one.method, one.path) for one in list_endpoints(engine, 1, dict)}
     assert described["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
     assert described["paths"]["/health"]["get"]["security"] == []
     assert "security" not in described["paths"]["/v1/search"]["post"]
@@ -374,39 +370,39 @@ def test_a_damaged_database_is_a_503_that_says_what_to_do(api, engine):
 
 
 @pytest.mark.parametrize("kind", [EmbeddingError, SearchError])
-def test_a_failing_encoder_or_search_is_a_502(engine, kind):
+def test_a_failing_encoder_or_search_is_a_502(client_of, kind):
     def failing():
         raise kind("the encoder failed; try again")
 
-    with _serving(engine, status=failing) as client:
+    with client_of(failing) as client:
         assert _error(client.get("/v1/status"), 502)["message"] == "the encoder failed; try again"
 
 
-def test_a_bug_is_a_500_without_its_inside(engine):
+def test_a_bug_is_a_500_without_its_inside(client_of):
     def failing():
         raise KeyError("inside")
 
-    with _serving(engine, status=failing) as client:
+    with client_of(failing) as client:
         response = client.get("/v1/status")
         assert _error(response, 500)["type"] == "bug"
         assert "inside" not in response.text
         assert client.get("/health").status_code == 200
 
 
-def test_a_slow_call_holds_up_nobody_else(engine):
+def test_a_slow_call_holds_up_nobody_else(client_of):
     slow, done = threading.Event(), threading.Event()
 
     def waiting():
         slow.set()
-        done.wait(60)
+        assert done.wait(60), "nobody let it go on"
         return {"waited": True}
 
-    with _serving(engine, status=waiting) as client, ThreadPoolExecutor(1) as pool:
+    with client_of(waiting) as client, ThreadPoolExecutor(1) as pool:
         answer = pool.submit(client.get, "/v1/status")
         assert slow.wait(60)
         assert client.get("/v1/workspaces").status_code == 200
         done.set()
-        assert answer.result().json() == {"waited": True}
+        assert answer.result(60).json() == {"waited": True}
 
 
 def test_a_crowd_is_served_and_nothing_is_lost(api, engine):

@@ -10,9 +10,8 @@ import schemathesis
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 
-from foreword.edges.http.application import application
-from foreword.edges.http.endpoints import endpoints
-from foreword.edges.http.openapi import document
+from foreword.edges.http.endpoints import list_endpoints, openapi_document
+from foreword.edges.service.__main__ import build_application
 
 pytestmark = pytest.mark.slow
 
@@ -35,9 +34,9 @@ def described(engine, project):
     token = secrets.token_urlsafe(32)
     config = SchemathesisConfig(seed=SEED)
     schema = schemathesis.openapi.from_dict(
-        document(endpoints(engine, PORT, _up, _metrics), PORT), config=config
+        openapi_document(list_endpoints(engine, PORT, _up, _metrics), PORT), config=config
     )
-    schema.app = application(engine, token=token, port=PORT, status=_up, metrics=_metrics)
+    schema.app = build_application(engine, token=token, port=PORT, status=_up, metrics=_metrics)
     schema.config.update(
         base_url=f"http://127.0.0.1:{PORT}",
         headers={"Authorization": f"Bearer {token}"},

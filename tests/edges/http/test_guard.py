@@ -8,15 +8,15 @@ import json
 import resource
 import secrets
 import socket
-import threading
 
 import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.edges.http.application import application, listen, server
-from foreword.edges.http.guard import MAX_BODY, Door, Guard
+from foreword.edges.http.guard import MAX_BODY_BYTES, Door, Guard
+from foreword.edges.service.__main__ import build_application
+from foreword.edges.service.loopback import listen
 
 PORT = 8765
 TOKEN = secrets.token_urlsafe(32)
@@ -275,15 +275,15 @@ def test_a_body_that_grows_past_the_limit_is_not_read_further():
         return told[0]["status"]
 
     assert anyio.run(pour) == 413
-    assert read == MAX_BODY // len(chunk) + 1
+    assert read == MAX_BODY_BYTES // len(chunk) + 1
     assert not room.entered
 
 
 def test_a_body_of_exactly_the_limit_arrives_whole():
     room = Room()
-    chunks = (b"a" * (MAX_BODY - 1), b"b")
+    chunks = (b"a" * (MAX_BODY_BYTES - 1), b"b")
     assert anyio.run(_call, _guarded(room), _scope("POST", _right()), chunks)[0] == 200
-    assert room.entered == [("POST", b"a" * (MAX_BODY - 1) + b"b")]
+    assert room.entered == [("POST", b"a" * (MAX_BODY_BYTES - 1) + b"b")]
 
 
 def test_a_client_that_leaves_in_the_middle_of_its_body_is_not_answered():
@@ -339,22 +339,15 @@ def test_whatever_the_headers_nobody_comes_in_without_host_and_token(headers, me
 
 
 @pytest.fixture
-def serving(engine, project):
+def serving(engine, project, served):
     """A real server on loopback; gives its port."""
-    listening = listen()
-    port = listening.getsockname()[1]
-    running = server(application(engine, token=TOKEN, port=port, status=dict))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
-    thread.start()
-    yield port
-    running.should_exit = True
-    thread.join()
-    listening.close()
+    with served(lambda port: build_application(engine, token=TOKEN, port=port, status=dict)) as port:
+        yield port
 
 
 def _raw(port, request):
     """The status and the bytes that a server answers raw bytes with."""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             client.sendall(request)
         answer = b""

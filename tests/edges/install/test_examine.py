@@ -2,18 +2,14 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import socket
-import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
-from foreword.config import Settings
-from foreword.edges.install import AGENTS, examine
+from foreword.edges.install.agents import AGENTS
 from foreword.edges.install.commands import read_command
+from foreword.edges.install.examine import examine
 
 SETTINGS = ".claude/settings.json"
 
@@ -93,8 +89,7 @@ def test_a_home_that_is_the_project_is_looked_at_once(foreword, user, home, monk
     monkeypatch.chdir(user)
     foreword("install", "codex")
     assert foreword("install", "codex").out == "nothing to change\n"
-    names = [one.name for one in examine(Settings(home=home), user)]
-    assert names == ["codex", "service"]
+    assert [one.name for one in examine(home, user)] == ["codex"]
 
 
 @pytest.mark.parametrize(
@@ -187,81 +182,10 @@ def test_settings_that_cannot_be_read_are_a_problem(environment, user):
 
 
 def test_every_agent_says_what_it_needs():
-    for name, module in AGENTS.items():
-        assert name == module.NAME
-        assert module.SECONDS in (1.0, 0.001)
+    for name, agent in AGENTS.items():
+        assert name == agent.name
+        assert agent.timeout_unit in (1.0, 0.001)
 
 
 def test_a_command_that_is_not_ours_is_not_read():
     assert read_command("notify-send done") is None
-
-
-# The service
-
-
-@pytest.fixture
-def service(home):
-    """A process that holds the lock and the socket of a service, and answers what it is told to."""
-    run = home / "run"
-    run.mkdir(parents=True, mode=0o700)
-    held = (
-        "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, 2); print('held', flush=True); input()"
-    )
-    holder = subprocess.Popen(
-        [sys.executable, "-c", held, str(run / "service.lock")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert holder.stdout.readline() == "held\n"
-    listening = socket.socket(socket.AF_UNIX)
-    asked = []
-
-    def answer(reply):
-        listening.bind(os.path.relpath(run / "service.sock"))
-        listening.listen()
-
-        def serve():
-            connection, _ = listening.accept()
-            with connection:
-                asked.append(connection.recv(1 << 16))
-                connection.sendall(reply)
-
-        threading.Thread(target=serve, daemon=True).start()
-        return asked
-
-    yield answer
-    listening.close()
-    holder.send_signal(signal.SIGTERM)
-    holder.communicate()
-
-
-def test_a_service_that_answers_is_well_and_is_asked_nothing_it_would_keep(
-    foreword, user, home, tmp_path, monkeypatch, service
-):
-    monkeypatch.chdir(tmp_path)
-    foreword("install", "claude-code")
-    asked = service(b"FWD1 0\n")
-    *_, found = examine(Settings(home=home))
-    assert found.ok
-    assert found.value.startswith("answers an event in ")
-    assert asked[0].endswith(b'{"hook_event_name": "Doctor"}')
-    assert os.getcwd() == str(tmp_path)  # noqa: PTH109
-
-
-def test_a_service_that_says_something_else_is_a_problem(
-    foreword, user, home, tmp_path, monkeypatch, service
-):
-    monkeypatch.chdir(tmp_path)
-    foreword("install", "claude-code")
-    service(b"HTTP/1.1 400 Bad Request\n")
-    *_, found = examine(Settings(home=home))
-    assert not found.ok
-    assert "foreword stop" in found.advice
-
-
-def test_a_service_without_a_socket_is_a_problem(foreword, environment, service):
-    foreword("install", "codex")
-    found = environment()["service"]
-    assert found["ok"] is False
-    assert "no service is there" in found["value"]

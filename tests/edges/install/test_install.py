@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.edges.install import AGENTS, Place, plan
-from foreword.edges.install.files import backups
+from foreword.edges.install.agents import AGENTS
+from foreword.edges.install.changes import apply, backups, plan_installation, plan_removal
+from foreword.edges.install.commands import Place
 from foreword.edges.install.targets import JsonFile
 
 NAMES = sorted(AGENTS)
@@ -71,7 +72,9 @@ def test_a_foreword_that_was_removed_blocks_nobody(foreword, user):
     foreword("install", "claude-code")
     command = _hooks(user / ".claude" / "settings.json")["UserPromptSubmit"][0]["hooks"][0]["command"]
     for gone in (command.replace("hook_client", "gone"), command.replace("python", "gone")):
-        assert subprocess.run(["sh", "-c", gone], capture_output=True, check=False).returncode == 0
+        assert (
+            subprocess.run(["sh", "-c", gone], capture_output=True, check=False, timeout=60).returncode == 0
+        )
 
 
 def test_claude_code_gets_a_hook_for_each_event_and_the_memory_tools(foreword, user, home):
@@ -109,7 +112,9 @@ def test_a_folder_with_spaces_and_quotes_survives_the_shell(foreword, user, tmp_
     foreword("install", "claude-code")
     command = _hooks(user / ".claude" / "settings.json")["Stop"][0]["hooks"][0]["command"]
     words = ["python3", "-c", "import sys; print(sys.argv[1:])", *shlex.split(command)]
-    spoken = subprocess.run(["sh", "-c", shlex.join(words)], capture_output=True, text=True, check=True)
+    spoken = subprocess.run(
+        ["sh", "-c", shlex.join(words)], capture_output=True, text=True, check=True, timeout=60
+    )
     assert repr(str(odd)) in spoken.stdout
 
 
@@ -203,7 +208,7 @@ def test_without_the_tools_only_hooks_are_installed_and_earlier_tools_go(forewor
 def test_without_the_package_that_serves_tools_they_are_left_out_and_that_is_said(
     foreword, user, monkeypatch
 ):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("foreword.edges.cli.install.find_spec", lambda name: None)
     ran = foreword("install", "codex")
     assert ran.code == 0
     assert "pip install 'foreword[server]'" in ran.err
@@ -241,7 +246,7 @@ def test_an_agents_own_variable_says_where_its_settings_are(
 )
 def test_a_project_has_files_of_its_own_at_its_root(foreword, user, monkeypatch, agent, files):
     project = Path.cwd()
-    subprocess.run(["git", "init", "-q"], check=True)
+    subprocess.run(["git", "init", "-q"], check=True, timeout=60)
     (project / "deep").mkdir()
     monkeypatch.chdir(project / "deep")
     foreword("install", agent, "--scope", "project")
@@ -418,16 +423,16 @@ def test_whatever_was_in_the_settings_comes_back(tmp_path_factory, others, hooks
     document = others if hooks is None else {**others, "hooks": hooks}
     before = (json.dumps(document, indent=indent) + end).encode()
     place = Place(home=folder / "home", user=folder, environment={})
-    target = AGENTS["claude-code"].targets(place, mcp=True)[0]
+    target = AGENTS["claude-code"].targets(place)[0]
     target.path.parent.mkdir()
     target.path.write_bytes(before)
-    plan.apply(plan.installation(target))
+    apply(plan_installation(target))
     after = json.loads(target.path.read_text())
     for event, groups in (hooks or {}).items():
         assert after["hooks"][event][: len(groups)] == groups
     assert {key: after[key] for key in others} == others
-    assert plan.installation(target).action == "unchanged"
-    plan.apply(plan.removal(target))
+    assert plan_installation(target).action == "unchanged"
+    apply(plan_removal(target))
     assert target.path.read_bytes() == before
 
 
@@ -469,11 +474,11 @@ def test_a_folder_in_a_files_place_is_an_error_and_no_traceback(foreword, user):
 
 
 def test_a_file_that_changes_while_we_look_is_not_overwritten(settings, home):
-    target = AGENTS["claude-code"].targets(Place(home=home), mcp=True)[0]
-    change = plan.installation(target)
+    target = AGENTS["claude-code"].targets(Place(home=home))[0]
+    change = plan_installation(target)
     settings.write_text('{"newer": true}')
     with pytest.raises(Exception, match="run the command again"):
-        plan.apply(change)
+        apply(change)
     assert settings.read_text() == '{"newer": true}'
 
 
@@ -612,4 +617,4 @@ def test_parts_of_hooks_that_are_no_groups_are_passed_over(tmp_path):
     file = JsonFile(tmp_path / "x", {})
     for text in ('{"hooks": 1}', '{"hooks": {"Stop": [1, {"hooks": 2}, {"hooks": [3]}]}}'):
         assert file.ours(text) == {}
-        assert file.removed(text) == text
+        assert file.remove(text) == text

@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 
 from foreword.edges.langgraph import gap_node, injected_text
 from foreword.recall.gaps.types import InjectionConfig
-from foreword.text.frame import framed
+from foreword.text.frame import wrap_in_frame
 
 ASKS = AIMessage(
     "I need more information: which database did we choose, Postgres or MySQL?", name="developer"
@@ -46,7 +46,7 @@ def test_a_gap_is_filled_in_the_state(engine, project):
         {"current_agent": "developer", "messages": [ASKS]}
     )
     assert "Postgres over MySQL" in injected_text(state)
-    assert injected_text(state).startswith(framed("-").split("\n")[0])
+    assert injected_text(state).startswith(wrap_in_frame("-").split("\n")[0])
     assert state["messages"] == [ASKS]
 
 

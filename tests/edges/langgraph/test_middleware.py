@@ -13,10 +13,10 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
 from foreword.edges.langgraph import ContextMiddleware
-from foreword.text.frame import framed
+from foreword.text.frame import wrap_in_frame
 from foreword.types import Filters
 
-OPENING = framed("-").split("\n")[0]
+OPENING = wrap_in_frame("-").split("\n")[0]
 
 
 class Scripted(BaseChatModel):

@@ -257,7 +257,7 @@ def test_whoever_renews_a_value_does_not_undo_what_another_put(store, clock):
     store.put(NOTES, "a", {"x": 1}, ttl=10)
     read = store._entries(NOTES)
     store.put(NOTES, "a", {"x": 2}, ttl=10)
-    store._renew(read, refresh=True)
+    store._renew_leases(read, refresh=True)
     assert store.get(NOTES, "a").value == {"x": 2}
 
 

@@ -10,7 +10,7 @@ from foreword.engine.embedder import Embedder
 from foreword.errors import ValidationError
 from foreword.knowledge import axes
 from foreword.knowledge.experiences import Experiences
-from foreword.text.frame import framed
+from foreword.text.frame import wrap_in_frame
 
 BEGUN = {
     "domain": "debugging",
@@ -119,7 +119,7 @@ def test_what_is_told_to_an_agent_cannot_pass_for_structure(tools):
 
 def test_secrets_and_what_memory_had_said_are_left_out(tools, engine):
     key = "ghp_" + secrets.token_hex(18)
-    goal = f"Use {key} to log in. {framed('Deploys are on Tuesdays.')}"
+    goal = f"Use {key} to log in. {wrap_in_frame('Deploys are on Tuesdays.')}"
     tools.experience_start(**{**BEGUN, "goal": goal})
     kept = "\n".join(engine.export("shop"))
     assert key not in kept

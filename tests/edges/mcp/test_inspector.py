@@ -25,7 +25,7 @@ pytestmark = [
 
 
 @pytest.fixture(params=["stdio", "http"])
-def inspect(request, tmp_path, home):
+def inspect(request, tmp_path, home, first_json):
     """A function that asks over one transport; gives the exit code and what was answered."""
     shared = {"FOREWORD_HOME": str(home), "FOREWORD_WORKSPACE": "shop", "FOREWORD_EMBEDDING": "none"}
     node = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
@@ -37,10 +37,7 @@ def inspect(request, tmp_path, home):
     serving = subprocess.Popen(
         [FOREWORD, "mcp", "--http", "--json"], stdout=subprocess.PIPE, text=True, env={**os.environ, **shared}
     )
-    told = ""
-    while not told.endswith("}\n"):
-        told += serving.stdout.readline()
-    where = json.loads(told)
+    where = first_json(serving)
     token = Path(where["token_file"]).read_text().strip()
     target = [where["url"], "--transport", "http"]
     yield _asking(node, [*target, "--header", f"Authorization: Bearer {token}"])

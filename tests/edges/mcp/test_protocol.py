@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -26,9 +27,10 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from foreword.edges.http.application import application, listen, server
 from foreword.edges.mcp import server as mcp_server
 from foreword.edges.mcp.protocol import INSTRUCTIONS
+from foreword.edges.service.__main__ import build_application
+from foreword.edges.service.loopback import listen
 from foreword.types import Source
 
 TOKEN = secrets.token_urlsafe(32)
@@ -54,21 +56,14 @@ TOOLS = {
 # Transports ----------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _serving(engine, workspace):
-    """A real server on loopback; gives its address."""
-    listening = listen()
-    port = listening.getsockname()[1]
-    app = application(engine, token=TOKEN, port=port, status=dict, workspace=workspace)
-    running = server(app)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        running.should_exit = True
-        thread.join()
-        listening.close()
+def _run(work):
+    """The result of an async function, which has two minutes."""
+
+    async def limited():
+        with anyio.fail_after(120):
+            return await work()
+
+    return anyio.run(limited)
 
 
 @asynccontextmanager
@@ -88,15 +83,16 @@ def _process(*arguments, **environment):
 
 
 @pytest.fixture(params=["stdio", "stdio as of 2025", "http", "http as of 2025"])
-def connect(request, engine, project):
+def connect(request, engine, project, served):
     """Over one transport, a function that gives a connected client whose workspace is `shop`."""
     transport, _, legacy = request.param.partition(" ")
     mode = "legacy" if legacy else "auto"
     if transport == "stdio":
         yield lambda: Client(_process("-w", "shop"), mode=mode)
         return
-    with _serving(engine, "shop") as url:
-        yield lambda: _over_http(url, mode=mode)
+    build = partial(build_application, engine, token=TOKEN, status=dict, workspace="shop")
+    with served(lambda port: build(port=port)) as port:
+        yield lambda: _over_http(f"http://127.0.0.1:{port}/mcp", mode=mode)
 
 
 @pytest.fixture
@@ -108,7 +104,7 @@ def call(engine, project):
             async with Client(mcp_server(engine, workspace)) as client:
                 return await client.call_tool(name, arguments)
 
-        return anyio.run(run)
+        return _run(run)
 
     return called
 
@@ -165,7 +161,7 @@ def test_every_tool_answers_as_its_schema_says(connect, project):
             assert set(tools) == set(TOOLS)
             return client.instructions
 
-    instructions = anyio.run(story)
+    instructions = _run(story)
     assert instructions.startswith(INSTRUCTIONS)
 
 
@@ -186,7 +182,7 @@ def test_eight_calls_at_once_are_answered_each_with_its_own(connect):
             found = _said(await client.call_tool("memory_search", {"query": "gate dawn", "limit": 20}))
         return answers, found
 
-    answers, found = anyio.run(crowd)
+    answers, found = _run(crowd)
     assert answers == {number: f"Gate {number} opens at dawn." for number in range(8)}
     assert set(answers.values()) <= {memory["text"] for memory in found["memories"]}
 
@@ -210,7 +206,7 @@ def test_mistakes_are_answers_with_advice_and_the_connection_lives_on(connect):
         return told
 
     for text, advice in zip(
-        anyio.run(blunder),
+        _run(blunder),
         ["say something", "limit", "2026-01-31", "search for it", "say what to forget", "build a context"],
         strict=True,
     ):
@@ -239,7 +235,7 @@ def test_resources_and_prompts_give_what_the_tools_give(connect, project):
             named = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
             return listed, templates, built, texts, recall, keep, named
 
-    listed, templates, built, texts, recall, keep, named = anyio.run(read)
+    listed, templates, built, texts, recall, keep, named = _run(read)
     assert listed == {"foreword://recent", "foreword://receipts/latest"}
     assert len(templates) == 3
     assert texts["foreword://recent"] == texts["foreword://workspaces/shop/recent"]
@@ -262,7 +258,7 @@ def _listed(engine, workspace="shop"):
         async with Client(mcp_server(engine, workspace)) as client:
             return (await client.list_tools()).tools, client.instructions
 
-    return anyio.run(run)
+    return _run(run)
 
 
 def test_the_instructions_alone_are_enough_to_use_the_tools_well(engine):
@@ -476,15 +472,15 @@ def test_a_call_without_a_workspace_means_the_servers_own_or_is_refused(engine, 
             listed = (await client.list_resources()).resources
             return result, listed
 
-    own, listed = anyio.run(lambda: ask("shop"))
+    own, listed = _run(lambda: ask("shop"))
     assert _said(own)["memories"][0]["id"] == project[0].id
     assert listed
-    refused, listed = anyio.run(lambda: ask(None))
+    refused, listed = _run(lambda: ask(None))
     assert "name the workspace" in _refused(refused)
     assert not listed
-    named, _ = anyio.run(lambda: ask(None, workspace="shop"))
+    named, _ = _run(lambda: ask(None, workspace="shop"))
     assert _said(named)["workspace"] == "shop"
-    other, _ = anyio.run(lambda: ask("shop", workspace="other"))
+    other, _ = _run(lambda: ask("shop", workspace="other"))
     assert _said(other)["memories"] == []
 
 
@@ -494,16 +490,16 @@ def test_a_prompt_without_a_workspace_means_the_servers_own_or_is_refused(engine
             prompt = await client.get_prompt("recall", {"topic": "the database we chose", **arguments})
             return prompt.messages[0].content.text
 
-    assert "Postgres" in anyio.run(lambda: recall("shop"))
-    assert "Postgres" in anyio.run(lambda: recall(None, workspace="shop"))
-    assert "nothing relevant" in anyio.run(lambda: recall("shop", workspace="other"))
+    assert "Postgres" in _run(lambda: recall("shop"))
+    assert "Postgres" in _run(lambda: recall(None, workspace="shop"))
+    assert "nothing relevant" in _run(lambda: recall("shop", workspace="other"))
 
     async def refused():
         async with Client(mcp_server(engine, None)) as client:
             with pytest.raises(MCPError, match="name the workspace"):
                 await client.get_prompt("recall", {"topic": "x"})
 
-    anyio.run(refused)
+    _run(refused)
 
 
 def test_a_workspace_that_is_a_path_is_read_as_a_resource(engine):
@@ -514,7 +510,7 @@ def test_a_workspace_that_is_a_path_is_read_as_a_resource(engine):
         async with Client(mcp_server(engine, None)) as client:
             return json.loads((await client.read_resource(uri)).contents[0].text)
 
-    assert anyio.run(read)["text"] == "The gate is blue."
+    assert _run(read)["text"] == "The gate is blue."
 
 
 def test_a_store_that_fails_is_a_tools_error_and_no_crash(call, engine):
@@ -545,7 +541,7 @@ def _spoken(process, *messages, last):
         told.append(json.loads(line))
         if told[-1].get("id") == last:
             break
-    rest, err = process.communicate()
+    rest, err = process.communicate(timeout=120)
     too_late.cancel()
     return told + [json.loads(line) for line in rest.splitlines()], err
 
@@ -590,7 +586,7 @@ def test_the_project_that_an_agent_names_is_the_workspace(tmp_path, home):
         async with Client(_process(CLAUDE_PROJECT_DIR=str(inside))) as client:
             return _said(await client.call_tool("memory_store", {"text": "The gate is blue."}))
 
-    assert anyio.run(store)["workspace"] == str((tmp_path / "project").resolve())
+    assert _run(store)["workspace"] == str((tmp_path / "project").resolve())
 
 
 @contextmanager
@@ -609,12 +605,9 @@ def _command(*arguments):
         process.communicate(timeout=60)
 
 
-def test_over_http_the_command_says_where_it_is_and_admits_only_the_token(home):
+def test_over_http_the_command_says_where_it_is_and_admits_only_the_token(home, first_json):
     with _command("--json") as process:
-        told = ""
-        while not told.endswith("}\n"):
-            told += process.stdout.readline()
-        where = json.loads(told)
+        where = first_json(process)
         file = Path(where["token_file"])
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
@@ -623,8 +616,8 @@ def test_over_http_the_command_says_where_it_is_and_admits_only_the_token(home):
             async with _over_http(where["url"], token=file.read_text().strip()) as client:
                 return _said(await client.call_tool("memory_store", {"text": "The gate is blue."}))
 
-        assert anyio.run(store)["workspace"] == "shop"
-        assert httpx.post(where["url"], json={}).status_code == 401
+        assert _run(store)["workspace"] == "shop"
+        assert httpx.post(where["url"], json={}, timeout=60).status_code == 401
     assert process.returncode == 130
 
 

@@ -75,7 +75,7 @@ def value(run):
 
     def one(program):
         [atom] = run(program)
-        return grounding._value(atom)
+        return grounding._to_python(atom)
 
     return one
 
@@ -193,10 +193,7 @@ class TestParts:
 
     def test_the_system_prompt_and_its_pieces(self, value):
         built = value("!(build-system-prompt &preferences &personality 500)")
-        pieces = [
-            value("!(format-personality &personality)"),
-            value("!(format-preferences &preferences)"),
-        ]
+        pieces = [value("!(format-personality &personality)"), value("!(format-preferences &preferences)")]
         assert built == "\n\n".join(["You answer for a bakery.", *pieces])
         assert pieces[1].endswith("Name the day.")
         assert value('!(truncate-system-prompt ("One sentence." "Another one.") 4)') == "One sentence."
@@ -242,7 +239,7 @@ class TestWhatGoesWrong:
         [error] = run('!(inject-context "far too long for this window" &state &knowledge 2)')
         call, message = error.get_children()[1:]
         assert str(call).startswith("(inject-context ")
-        assert "shorten the query" in grounding._value(message)
+        assert "shorten the query" in grounding._to_python(message)
 
     def test_a_list_of_something_else_is_an_error_that_names_the_type(self, run):
         [error] = run('!(format-recent-turns ("not a turn"))')
@@ -255,9 +252,11 @@ class TestWhatGoesWrong:
     def test_without_the_package_the_extra_is_named(self):
         program = (
             "import sys; sys.modules['hyperon'] = None\n"
-            "from foreword.edges.metta import grounding\ngrounding.library()"
+            "from foreword.edges.metta import grounding\ngrounding.import_hyperon()"
         )
-        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
+        )
         assert "MissingExtra" in ended.stderr
         assert "pip install 'foreword[metta]'" in ended.stderr
 
@@ -269,13 +268,15 @@ values = st.recursive(
 
 @given(values)
 def test_a_value_comes_back_as_it_went(told):
-    assert grounding._value(grounding._atom(told)) == told
+    assert grounding._to_python(grounding._to_atom(told)) == told
 
 
 class TestTheProgram:
     def _run(self, *arguments):
         command = [sys.executable, "-m", "foreword.edges.metta", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=120
+        )
 
     def test_the_example_runs_on_its_sample(self, home):
         ended = self._run("examples/prompt.metta")

@@ -1,6 +1,7 @@
 """A real service with a small responder, run as a process: what an event says it should do, it does.
 
-It stores every event as a turn, at the event's own time, so that the same event told twice is stored once.
+It stores every event as a turn, at the event's own time, so that the same event told twice is stored once. An
+event that names a file as its `gate` is worked on when that file exists.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import replace
+from pathlib import Path
 
 from foreword.edges.service import process
+from foreword.edges.service.__main__ import build_application
 
 WORKSPACE = "shop"
+GATE_SECONDS = 60.0
 
 
 class Double:
@@ -23,12 +26,14 @@ class Double:
 
     def respond(self, payload, at, deadline_ms):
         event = json.loads(payload)
-        time.sleep(event.get("slow", 0))
+        ends = time.monotonic() + GATE_SECONDS
+        while "gate" in event and not Path(event["gate"]).exists():
+            if time.monotonic() > ends:
+                raise TimeoutError("nobody opened the gate")
+            time.sleep(0.01)
         if event.get("fail"):
             raise RuntimeError(event["fail"])
         self.capture(payload, at)
-        if "long" in event:
-            return json.dumps({"additionalContext": "x" * event["long"]}).encode()
         return json.dumps({"heard": event["prompt"]}).encode() if "prompt" in event else b""
 
     def capture(self, payload, at):
@@ -43,7 +48,7 @@ class Double:
 
 
 if __name__ == "__main__":
-    said = [word for word in sys.argv[1:] if word not in ("-P", "-m", "foreword.edges.service")]
-    process.LOOK_EVERY = 0.2
-    plan = replace(process.read_plan(said), http="--port" in said)
-    sys.exit(process.main(plan, responder_factory=Double))
+    options = [word for word in sys.argv[1:] if word not in ("-P", "-m", "foreword.edges.service")]
+    process.HOUSEKEEPING_SECONDS = 0.2
+    http = build_application if "--port" in options else None
+    sys.exit(process.run_service(process.read_plan(options), Double, http))

@@ -20,26 +20,27 @@ from foreword.edges.service.run_folder import RunFolder
 
 pytestmark = pytest.mark.slow
 
-PROMPTS = 100
 AT_ONCE = 10
-ENOUGH_MS, TOO_MUCH_MS = 1000, 5000
-"""The deadline is 250 ms, but here ten processes share the machine with others: nearly all take less than the
-first of these, and none hangs."""
 
 
-def silent(met):
+def few_and_many(few, many):
+    """A number for every run, and a larger one for the long runs."""
+    return [few, pytest.param(many, marks=pytest.mark.soak)]
+
+
+def silent(connection):
     """Take everything and say nothing."""
 
 
-def garbage(met):
+def garbage(connection):
     with contextlib.suppress(OSError):
-        met.sendall(b"\x00\xff not our words\n" * 100)
+        connection.sendall(b"\x00\xff not our words\n" * 100)
 
 
-def half_open(met):
+def half_open(connection):
     """Promise an answer and send half of it."""
     with contextlib.suppress(OSError):
-        met.sendall(b'FWD1 100\n{"half": ')
+        connection.sendall(b'FWD1 100\n{"half": ')
 
 
 @pytest.fixture
@@ -56,27 +57,26 @@ def fault(request, home, serve, stranger):
             os.kill(running.pid, signal.SIGSTOP)
             return lambda: os.kill(running.pid, signal.SIGCONT)
         case _:
-            stranger({"silent": silent, "garbage": garbage, "half open": half_open}[request.param])
-            return lambda: None
+            return stranger({"silent": silent, "garbage": garbage, "half open": half_open}[request.param])
 
 
+@pytest.mark.parametrize("prompts", few_and_many(20, 100))
 @pytest.mark.parametrize(
     "fault", ["no service", "killed", "stopped", "silent", "garbage", "half open"], indirect=True
 )
-def test_every_prompt_passes_and_is_stored_once(fault, hook, settled, until, home):
-    texts = [f"prompt {number:03}" for number in range(PROMPTS)]
+def test_every_prompt_passes_while_the_fault_lasts_and_is_stored_once(
+    fault, prompts, hook, settled, until, home
+):
+    texts = [f"prompt {number:03}" for number in range(prompts)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         ran = list(pool.map(lambda text: hook(prompt=text), texts))
-    assert [each.code for each in ran] == [0] * PROMPTS
     for text, each in zip(texts, ran, strict=True):
+        assert each.code == 0
         assert each.out == b"" or json.loads(each.out) == {"heard": text}
-    times = sorted(each.milliseconds for each in ran)
-    assert times[PROMPTS * 9 // 10] <= ENOUGH_MS
-    assert times[-1] <= TOO_MUCH_MS
     fault()
-    until(lambda: not _asides(home))
-    hook("SessionStart", deadline_ms=10_000)  # whoever has not started a service yet does so now
-    until(lambda: RunFolder(home).running())
+    until(lambda: not _detached_hooks(home), "a hook never leaves")
+    hook("SessionStart", answered=True)  # whoever has not started a service yet does so now
+    until(lambda: RunFolder(home).running(), "no service was started")
     assert settled() == texts
 
 
@@ -84,15 +84,15 @@ def test_the_real_responder_stores_once_what_came_by_both_ways(hook, home, until
     """A service that stood still finds the event on its socket, and its hook's copy in the spool."""
     key = "ghp_" + secrets.token_hex(18)
     texts = [f"Please look at order {number:02} of the shop, it was paid twice." for number in range(20)]
-    hook("SessionStart", deadline_ms=20_000, interpreter=sys.executable)
+    hook("SessionStart", answered=True, interpreter=sys.executable)
     pid = RunFolder(home).running()
     os.kill(pid, signal.SIGSTOP)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        told = [f"{text} token={key}" for text in texts]
-        assert {each.code for each in pool.map(lambda text: hook(prompt=text), told)} == {0}
-    until(lambda: len(spooled()) == len(texts))
+        prompts = [f"{text} token={key}" for text in texts]
+        assert {each.code for each in pool.map(lambda text: hook(prompt=text), prompts)} == {0}
+    until(lambda: len(spooled()) == len(texts), "an event did not reach the spool")
     os.kill(pid, signal.SIGCONT)
-    until(lambda: not spooled())
+    until(lambda: not spooled(), "the spool is never empty")
     found = stored("/nowhere")
     assert [text.partition(" token")[0] for text in found] == texts
     assert key not in "".join(found)
@@ -112,15 +112,16 @@ def session(home, python):
         )
         with subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.DEVNULL) as agent:
             if killed:
-                time.sleep(0.03)
+                time.sleep(0.03)  # somewhere in its first hook; where does not matter
                 agent.kill()
-            return agent.wait()
+            return agent.wait(60)
 
     return run
 
 
-def test_two_hundred_sessions_and_twenty_kills_leave_one_service_and_nothing_else(
-    home, session, hook, until, asked
+@pytest.mark.parametrize("sessions", few_and_many(20, 200))
+def test_many_sessions_and_kills_leave_one_service_and_nothing_else(
+    home, session, hook, until, asked, sessions
 ):
     """Ten sessions at a time; every tenth has its agent killed, or the service."""
 
@@ -131,20 +132,21 @@ def test_two_hundred_sessions_and_twenty_kills_leave_one_service_and_nothing_els
                 os.kill(pid, signal.SIGKILL)
         return session(number, killed=agent)
 
-    with ThreadPoolExecutor(10) as pool:
-        codes = list(pool.map(one, range(200)))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        codes = list(pool.map(one, range(sessions)))
     assert {code for code in codes if code} <= {-signal.SIGKILL}
-    until(lambda: not _asides(home))
-    hook("SessionStart", deadline_ms=10_000)
-    assert _services(home) == [asked()["pid"]]
+    until(lambda: not _detached_hooks(home), "a hook never leaves")
+    hook("SessionStart", answered=True)
+    until(lambda: _services(home) == [asked()["pid"]], "more than one service is left")
 
 
-def test_memory_stays_flat_from_session_to_session(serve, hook, asked):
+@pytest.mark.parametrize("prompts", few_and_many(20, 60))
+def test_memory_stays_flat_from_session_to_session(serve, hook, asked, prompts):
     serve()
     weights = []
     for _ in range(3):
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            list(pool.map(lambda number: hook(prompt=f"prompt {number}", deadline_ms=5000), range(60)))
+            list(pool.map(lambda number: hook(prompt=f"prompt {number}", answered=True), range(prompts)))
         weights.append(asked()["resident_bytes"])
     warm, *later = weights
     assert max(later) < 1.1 * warm, weights
@@ -160,8 +162,8 @@ def _processes(home, program):
                 yield int(entry.name)
 
 
-def _asides(home):
-    """Hooks, and what they do aside, that have not left yet."""
+def _detached_hooks(home):
+    """Hooks, and the processes they leave behind, that have not ended yet."""
     return list(_processes(home, "hook_client.py"))
 
 

@@ -53,11 +53,11 @@ def test_a_socket_that_another_put_in_its_place_stays(home):
     run.acquire()
     listening = run.listen()
     assert stat.S_IMODE(run.socket.stat().st_mode) == 0o600
-    assert run.ours()
+    assert run.owns_socket()
     run.socket.rename(home / "kept")
     other = run.socket
     other.write_text("another's")
-    assert not run.ours()
+    assert not run.owns_socket()
     run.withdraw()
     assert other.exists()
     listening.close()
@@ -81,8 +81,8 @@ def test_the_port_is_told_in_a_file(home):
     run = RunFolder(home)
     run.acquire()
     run.announce(1234)
-    assert json.loads(run.http.read_text()) == {"port": 1234, "token_file": str(run.token_file)}
-    assert stat.S_IMODE(run.http.stat().st_mode) == 0o600
+    assert json.loads(run.http_file.read_text()) == {"port": 1234, "token_file": str(run.token_file)}
+    assert stat.S_IMODE(run.http_file.stat().st_mode) == 0o600
     run.withdraw()
-    assert not run.http.exists()
+    assert not run.http_file.exists()
     run.release()

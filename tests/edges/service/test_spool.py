@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreword.edges.hook import aside
 from foreword.edges.service import spool
+from foreword.edges.shared import hook_fallback
 from foreword.errors import StoreFull
 
 
@@ -26,15 +26,15 @@ def folder(home):
 
 
 class Keeps:
-    """Stores turns in a real engine; remembers the order in which it was told."""
+    """Stores turns in a real engine; remembers the order in which they came."""
 
     def __init__(self, engine):
         self.engine = engine
-        self.shown = []
+        self.texts = []
 
     def capture(self, payload, at):
         text = json.loads(payload)["prompt"]
-        self.shown.append(text)
+        self.texts.append(text)
         self.engine.remember(text, "shop", kind="turn", session="s", created_at=at)
 
 
@@ -55,7 +55,7 @@ def texts(engine):
 
 def test_what_waits_is_stored_at_its_own_time_and_removed(folder, keeps, engine):
     leave(folder, 1_760_000_000.25, "We deploy on Tuesdays.")
-    assert spool.drain(folder, keeps) == spool.Drained(stored=1)
+    assert spool.drain(folder, keeps.capture) == spool.DrainResult(stored=1)
     (item,) = engine.store.scan("shop")
     assert item.created_at == datetime.fromtimestamp(1_760_000_000.25, UTC)
     assert list(folder.iterdir()) == []
@@ -64,27 +64,27 @@ def test_what_waits_is_stored_at_its_own_time_and_removed(folder, keeps, engine)
 def test_the_oldest_comes_first(folder, keeps):
     for at, text in ((1_760_000_002.5, "third"), (1_760_000_001.5, "second"), (1_760_000_000.5, "first")):
         leave(folder, at, text)
-    spool.drain(folder, keeps)
-    assert keeps.shown == ["first", "second", "third"]
+    spool.drain(folder, keeps.capture)
+    assert keeps.texts == ["first", "second", "third"]
 
 
 def test_an_event_that_is_there_twice_is_stored_once(folder, keeps, engine):
     leave(folder, 1_760_000_000.0, "said once")
     leave(folder, 1_760_000_000.0, "said once")
-    spool.drain(folder, keeps)
+    spool.drain(folder, keeps.capture)
     assert texts(engine) == ["said once"]
 
 
 def test_the_same_words_said_again_later_are_another_event(folder, keeps, engine):
     leave(folder, 1_760_000_000.0, "go on")
     leave(folder, 1_760_000_060.0, "go on")
-    spool.drain(folder, keeps)
+    spool.drain(folder, keeps.capture)
     assert texts(engine) == ["go on", "go on"]
 
 
 def test_no_folder_is_an_empty_one(home, keeps):
-    assert spool.drain(home / "spool", keeps) == spool.Drained()
-    assert spool.waiting(home / "spool") == spool.Waiting()
+    assert spool.drain(home / "spool", keeps.capture) == spool.DrainResult()
+    assert spool.measure_spool(home / "spool") == spool.SpoolSize()
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_cannot_be_read_is_set_aside_and_the_rest_is_stored(
 ):
     (folder / name).write_bytes(content)
     leave(folder, 1_790_000_000.0, "after it")
-    drained = spool.drain(folder, keeps)
+    drained = spool.drain(folder, keeps.capture)
     assert (drained.stored, drained.bad, drained.waiting) == (1, 1, 0)
     assert (folder / "bad" / name).read_bytes() == content
     assert texts(engine) == ["after it"]
@@ -115,15 +115,15 @@ def test_a_link_is_not_followed(folder, keeps, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text('{"prompt": "elsewhere"}')
     (folder / "1760000000.0-a.event").symlink_to(secret)
-    assert spool.drain(folder, keeps).bad == 1
+    assert spool.drain(folder, keeps.capture).bad == 1
     assert secret.exists()
 
 
 def test_only_so_much_that_cannot_be_read_is_kept(folder, keeps, monkeypatch):
-    monkeypatch.setattr(spool, "_BAD_FILES", 3)
+    monkeypatch.setattr(spool, "_MAX_BAD_FILES", 3)
     for at in range(5):
         (folder / f"176000000{at}.0-a.event").write_text("no")
-    spool.drain(folder, keeps)
+    spool.drain(folder, keeps.capture)
     assert sorted(path.name[:10] for path in (folder / "bad").iterdir()) == [
         "1760000002",
         "1760000003",
@@ -140,25 +140,25 @@ def test_a_store_that_cannot_write_leaves_everything_for_later(folder, keeps, en
 
     with monkeypatch.context() as patch:
         patch.setattr(engine.store, "batch", full)
-        assert spool.drain(folder, keeps) == spool.Drained(waiting=3)
-    assert spool.drain(folder, keeps).stored == 3
+        assert spool.drain(folder, keeps.capture) == spool.DrainResult(waiting=3)
+    assert spool.drain(folder, keeps.capture).stored == 3
     assert texts(engine) == ["event 0", "event 1", "event 2"]
 
 
 def test_too_many_events_lose_the_oldest_with_a_warning(folder, keeps, engine, monkeypatch, caplog):
-    monkeypatch.setattr(aside, "SPOOL_FILES", 2)
+    monkeypatch.setattr(hook_fallback, "MAX_SPOOL_FILES", 2)
     for at in range(4):
         leave(folder, 1_760_000_000.0 + at, f"event {at}")
-    drained = spool.drain(folder, keeps)
+    drained = spool.drain(folder, keeps.capture)
     assert (drained.stored, drained.dropped) == (2, 2)
     assert texts(engine) == ["event 2", "event 3"]
     assert "the spool is full" in caplog.text
 
 
 def test_a_hook_makes_room_for_its_event(folder, home, monkeypatch):
-    monkeypatch.setattr(aside, "SPOOL_BYTES", 100)
+    monkeypatch.setattr(hook_fallback, "MAX_SPOOL_BYTES", 100)
     old = leave(folder, 1_760_000_000.0, "x" * 80)
-    made = aside.spool(str(home), "1760000001.000000", b'{"prompt": "new"}')
+    made = hook_fallback.write_to_spool(str(home), "1760000001.000000", b'{"prompt": "new"}')
     assert not old.exists()
     assert [str(path) for path in folder.iterdir()] == [made]
     assert "dropped" in (home / "run" / "hook.log").read_text()
@@ -169,7 +169,7 @@ def test_what_was_half_written_by_who_died_is_swept(folder, keeps):
     for path in (old, new):
         path.write_text('{"prompt": "half')
     os.utime(old, (time.time() - 600,) * 2)
-    spool.drain(folder, keeps)
+    spool.drain(folder, keeps.capture)
     assert [path.name for path in folder.iterdir()] == [new.name]
 
 
@@ -192,13 +192,13 @@ def test_a_process_killed_while_it_drains_neither_loses_nor_doubles(home, folder
                 left -= 1
                 if not left:
                     os.kill(os.getpid(), signal.SIGKILL)
-        spool.drain(Path(sys.argv[1]) / "spool", Dies())
+        spool.drain(Path(sys.argv[1]) / "spool", Dies().capture)
     """)
     for at in range(12):
         leave(folder, 1_760_000_000.0 + at, f"event {at:02}")
     for dies_at in (1, 3, 2):
-        done = subprocess.run([sys.executable, "-c", code, str(home), str(dies_at)], check=False)
+        done = subprocess.run([sys.executable, "-c", code, str(home), str(dies_at)], check=False, timeout=60)
         assert done.returncode == -signal.SIGKILL
     assert len(list(folder.glob("*.event"))) == 12 - 3  # (the last of each was stored and not removed)
-    spool.drain(folder, keeps)
+    spool.drain(folder, keeps.capture)
     assert texts(engine) == [f"event {at:02}" for at in range(12)]

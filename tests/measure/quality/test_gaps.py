@@ -9,7 +9,7 @@ import pytest
 from foreword.errors import ValidationError
 from foreword.recall.gaps.types import VALID_GAP_REASONS
 from foreword_measure.quality import gaps
-from foreword_measure.quality.gap_tables import ENCODED, OURS, PLAIN, PRECISION, RECALL, counted
+from foreword_measure.quality.gaps import ENCODED, MIN_PRECISION, MIN_RECALL, OURS, PLAIN, count_guesses
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ OWN = ("tune", "held")
 
 
 def test_half_of_the_states_are_no_gap_and_our_own_halves_know_every_reason():
-    states = gaps.read()
+    states = gaps.read_states()
     assert len(states) >= 400
     assert len({one.id for one in states}) == len(states)
     assert sum(not one.reasons for one in states) >= len(states) / 2
@@ -31,7 +31,7 @@ def test_half_of_the_states_are_no_gap_and_our_own_halves_know_every_reason():
 
 
 STRANGERS = 0.02
-"""So much worse a stranger's words may be judged than ours."""
+"""How much worse an unknown writer's words may be judged than ours, at most."""
 
 
 @pytest.mark.parametrize("half", gaps.HALVES)
@@ -39,8 +39,8 @@ STRANGERS = 0.02
 def test_gaps_are_noticed_and_nothing_else_is(measured, run, half):
     ours = measured.data["runs"][f"{run}, {half}"]
     allowed = STRANGERS if half == "blind" else 0.0
-    assert ours["precision"] >= PRECISION - allowed
-    assert ours["recall"] >= RECALL - allowed
+    assert ours["precision"] >= MIN_PRECISION - allowed
+    assert ours["recall"] >= MIN_RECALL - allowed
 
 
 def test_the_plain_rule_is_measured_beside_it(measured):
@@ -57,10 +57,10 @@ def test_the_report_has_a_cell_for_every_column_and_is_plain_json(measured):
 
 
 def test_counts_make_precision_and_recall():
-    told = counted([(True, True), (True, False), (False, True), (False, False)])
+    told = count_guesses([(True, True), (True, False), (False, True), (False, False)])
     assert (told["right"], told["wrong"], told["missed"]) == (1, 1, 1)
     assert told["precision"] == told["recall"] == 0.5
-    assert counted([])["precision"] is None
+    assert count_guesses([])["precision"] is None
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_what_is_wrong_with_a_set_is_said(tmp_path, line, problem):
     path = tmp_path / "gaps.jsonl"
     path.write_text(line + "\n", encoding="utf-8")
     with pytest.raises(ValidationError, match=problem):
-        gaps.read(path)
+        gaps.read_states(path)
 
 
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path):
     with pytest.raises(ValidationError, match="cannot read"):
-        gaps.read(tmp_path / "absent.jsonl")
+        gaps.read_states(tmp_path / "absent.jsonl")

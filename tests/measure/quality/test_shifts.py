@@ -89,7 +89,7 @@ def test_without_an_encoder_the_words_are_all_there_is(dialogues, monkeypatch, w
 
 
 def test_every_turn_is_judged_by_what_came_before_it(dialogues):
-    (one, *_) = shifts.hear(shifts.read(dialogues), DenseSpace(HashEmbeddings()), silent)
+    (one, *_) = shifts.encode_dialogues(shifts.read_set(dialogues), DenseSpace(HashEmbeddings()), silent)
     places = list(one.places())
     assert [len(past) for _, past in places] == [1, 2, 3, 4, 5]
     assert all(len(prompt.vector) == len(past[-1].vector) > 0 for prompt, past in places)
@@ -99,7 +99,7 @@ def test_every_turn_is_judged_by_what_came_before_it(dialogues):
 def test_a_limit_takes_the_first_dialogues(dialogues):
     assert evaluate(dialogues, provider=HashEmbeddings(), limit=1).data["dialogues"] == 1
     with pytest.raises(ValidationError, match="1 or more"):
-        shifts.read(dialogues, 0)
+        shifts.read_set(dialogues, 0)
 
 
 def test_progress_is_told_to_the_end(dialogues):
@@ -119,13 +119,13 @@ def test_dialogues_have_no_ranking_to_write(dialogues, tmp_path):
 
 
 def test_only_dialogues_with_boundaries_are_such_a_set(dialogues, tmp_path):
-    assert shifts.holds(dialogues)
-    assert not shifts.holds(tmp_path / "nowhere")
-    assert not shifts.holds(written(tmp_path / "summaries", '{"dialogue": "a", "summaries": ["b"]}'))
+    assert shifts.has_boundaries(dialogues)
+    assert not shifts.has_boundaries(tmp_path / "nowhere")
+    assert not shifts.has_boundaries(written(tmp_path / "summaries", '{"dialogue": "a", "summaries": ["b"]}'))
     (dialogues / "dialogues.jsonl").write_bytes(b'\xff{"boundaries"')
-    assert not shifts.holds(dialogues)
+    assert not shifts.has_boundaries(dialogues)
     with pytest.raises(ValidationError, match="not UTF-8"):
-        shifts.read(dialogues)
+        shifts.read_set(dialogues)
 
 
 @pytest.mark.parametrize(
@@ -150,19 +150,19 @@ def test_a_line_that_is_wrong_is_named(tmp_path, line, complaint):
 @pytest.mark.parametrize("lines", [[], ['{"utterances": ["alone"], "boundaries": []}']])
 def test_a_set_where_nothing_can_shift_is_refused(tmp_path, lines):
     with pytest.raises(ValidationError, match="no dialogue of two turns"):
-        shifts.read(written(tmp_path / "talks", *lines))
+        shifts.read_set(written(tmp_path / "talks", *lines))
 
 
 def test_a_missing_file_is_an_error_that_names_it(tmp_path):
     with pytest.raises(ValidationError, match=r"cannot read .*dialogues\.jsonl"):
-        shifts.read(tmp_path)
+        shifts.read_set(tmp_path)
 
 
 def test_the_curve_of_words_holds_on_labelled_dialogues(monkeypatch):
     beside = Path(__file__).parents[4] / "shared" / "data"
     folder = Path(os.environ.get("FOREWORD_DATA") or beside) / "dialseg711"
     monkeypatch.delenv("FOREWORD_DATA", raising=False)  # it is not a setting of the engine's
-    if not shifts.holds(folder):
+    if not shifts.has_boundaries(folder):
         pytest.skip(f"no dialogues in {folder}; set FOREWORD_DATA to the folder that holds dialseg711")
     ours = evaluate(folder, without=("semantic",), limit=60).data["runs"][shifts.OURS]
     assert ours["ROC-AUC"] > 0.85

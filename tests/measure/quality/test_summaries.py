@@ -7,11 +7,20 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foreword.errors import ValidationError
 from foreword_measure.quality import summaries
-from foreword_measure.quality.rouge import MEASURES
-from foreword_measure.quality.summaries import FIRST_SENTENCES, FIRST_WORDS, OURS, RANDOM, measure_summaries
+from foreword_measure.quality.summaries import (
+    FIRST_SENTENCES,
+    FIRST_WORDS,
+    MEASURES,
+    OURS,
+    RANDOM,
+    measure_summaries,
+    rouge_scores,
+)
 
 DATA = Path(os.environ.get("FOREWORD_DATA") or Path(__file__).parents[4] / "shared" / "data")
 ROW = {
@@ -79,17 +88,17 @@ def test_a_set_that_makes_no_sense_is_refused_with_its_line(tmp_path, line, prob
 
 
 def test_a_folder_without_dialogues_is_refused(tmp_path):
-    assert not summaries.holds(tmp_path)
+    assert not summaries.has_summaries(tmp_path)
     with pytest.raises(ValidationError, match="cannot read"):
         measure_summaries(tmp_path)
     (tmp_path / "dialogues.jsonl").write_bytes(b"\xff\xfe\xff")
-    assert not summaries.holds(tmp_path)
+    assert not summaries.has_summaries(tmp_path)
     with pytest.raises(ValidationError, match="not UTF-8"):
         measure_summaries(tmp_path)
 
 
 def test_a_limit_below_one_is_refused(tmp_path):
-    assert summaries.holds(folder_with(tmp_path, json.dumps(ROW)))
+    assert summaries.has_summaries(folder_with(tmp_path, json.dumps(ROW)))
     with pytest.raises(ValidationError, match="limit"):
         measure_summaries(tmp_path, 0)
 
@@ -101,3 +110,55 @@ def test_on_real_dialogues_ours_is_ahead_of_the_beginning_and_of_chance_beyond_d
         ahead = {name: ends for name, ends in measured["intervals"].items() if "less" in name}
         assert len(ahead) == 9
         assert all(ends["from"] > 0 for ends in ahead.values()), (length, ahead)
+
+
+# ROUGE, against values that were worked out by hand
+
+texts = st.text(st.sampled_from("ab c.D"), max_size=30)
+
+
+def triple(measured, name):
+    one = measured[name]
+    return pytest.approx((one.precision, one.recall, one.f1))
+
+
+def test_one_pair_worked_out_by_hand():
+    # ours:   the cat sat on the mat        6 words, 5 pairs
+    # theirs: the cat was on the old mat    7 words, 6 pairs
+    measured = rouge_scores("The cat sat on the mat.", "the cat was on the old mat")
+    # the ×2, cat, on, mat
+    assert triple(measured, "ROUGE-1") == (5 / 6, 5 / 7, 10 / 13)
+    # the cat; on the
+    assert triple(measured, "ROUGE-2") == (2 / 5, 2 / 6, 4 / 11)
+    # the cat … on the … mat
+    assert triple(measured, "ROUGE-L") == (5 / 6, 5 / 7, 10 / 13)
+
+
+def test_order_counts_for_the_longest_sequence_only():
+    measured = rouge_scores("police killed the gunman", "the gunman killed police")
+    assert triple(measured, "ROUGE-1") == (1, 1, 1)
+    assert triple(measured, "ROUGE-2") == (1 / 3, 1 / 3, 1 / 3)
+    assert triple(measured, "ROUGE-L") == (2 / 4, 2 / 4, 2 / 4)
+
+
+def test_a_word_counts_as_often_as_both_have_it():
+    assert triple(rouge_scores("no no no no", "no no yes"), "ROUGE-1") == (2 / 4, 2 / 3, 4 / 7)
+
+
+def test_words_are_letters_and_digits_in_lower_case_and_not_stemmed():
+    assert rouge_scores("#Person1#: It's 3:30!", "person1 it s 3 30")["ROUGE-L"].f1 == 1
+    assert rouge_scores("asks", "asked")["ROUGE-1"].f1 == 0
+
+
+@pytest.mark.parametrize(("told", "wanted"), [("", ""), ("", "a b"), ("a b", ""), ("…", "!")])
+def test_nothing_shares_nothing(told, wanted):
+    assert {one.f1 for one in rouge_scores(told, wanted).values()} == {0.0}
+
+
+@given(texts, texts)
+def test_measures_lie_between_nothing_and_all_and_swap_sides(one, other):
+    there, back = rouge_scores(one, other), rouge_scores(other, one)
+    for name in MEASURES:
+        assert 0 <= there[name].f1 <= 1
+        assert there[name].precision == back[name].recall
+    assert there["ROUGE-L"].f1 <= there["ROUGE-1"].f1 + 1e-12

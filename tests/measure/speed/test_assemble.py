@@ -8,7 +8,7 @@ import pytest
 
 from foreword.errors import ForewordError
 from foreword.knowledge.experience import read_experience
-from foreword_measure.speed import assemble, assemble_child, bench
+from foreword_measure.speed import assemble, bench
 
 SIZE = 150
 
@@ -56,7 +56,7 @@ class TestAssemble:
 
 
 def test_the_made_up_experiences_can_be_read_as_such():
-    items = [assemble_child._item(at) for at in range(10)]
+    items = [assemble._item(at) for at in range(10)]
     assert [item.kind for item in items[:5]] == ["memory", "code", "experience", "value", "commit"]
     lived = read_experience(items[2])
     assert lived is not None

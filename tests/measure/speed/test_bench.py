@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from foreword.errors import ForewordError, ValidationError
-from foreword_measure.speed import PARTS, bench, corpus, importing, measure, processes, searching
+from foreword_measure.speed import PARTS, bench, clock, corpus, importing, parts, searching
 
 SIZE = 200
 
@@ -105,7 +105,7 @@ def test_import_and_write(disk, monkeypatch):
 def test_a_busy_machine_and_a_disk_of_memory_are_told(disk, monkeypatch):
     monkeypatch.setattr("foreword_measure.speed.machine", lambda: {"cores": 2, "load": 3.5})
     monkeypatch.setattr("foreword_measure.speed.filesystem", lambda _: "tmpfs")
-    monkeypatch.setattr(importing, "measure", lambda _: ([], {}))
+    monkeypatch.setattr(importing, "measure", lambda *_: ([], {}))
     notes = bench(("import",)).tables[0].notes
     assert any("busy" in note for note in notes)
     assert any("TMPDIR" in note for note in notes)
@@ -133,7 +133,7 @@ def test_an_interruption_leaves_neither_files_nor_processes(disk, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(processes.subprocess, "Popen", Watched)
+    monkeypatch.setattr(parts.subprocess, "Popen", Watched)
     with pytest.raises(KeyboardInterrupt):
         bench(("search",), (5_000,), interrupt)
     assert started[0].poll() is not None
@@ -141,7 +141,7 @@ def test_an_interruption_leaves_neither_files_nor_processes(disk, monkeypatch):
 
 
 def test_a_child_that_fails_is_an_error(disk, monkeypatch):
-    monkeypatch.setattr(processes.sys, "executable", "/bin/false" if Path("/bin/false").exists() else "false")
+    monkeypatch.setattr(parts.sys, "executable", "/bin/false" if Path("/bin/false").exists() else "false")
     with pytest.raises(ForewordError, match="fill 10 failed: its process ended with 1"):
         bench(("search",), (10,))
     assert list(disk.iterdir()) == []
@@ -152,7 +152,9 @@ class TestCorpus:
         code = (
             "from foreword_measure.speed import corpus as c; print(c.item(77).text, c.questions(50)[7].text)"
         )
-        other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        other = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        )
         assert other.stdout.strip() == f"{corpus.item(77).text} {corpus.questions(50)[7].text}"
 
     def test_words_follow_the_law(self):
@@ -194,20 +196,20 @@ class TestCorpus:
         assert encoder.embed("a") != encoder.embed("b")
 
 
-class TestMeasure:
+class TestClock:
     def test_a_spread_names_its_places(self):
-        found = measure.spread([float(n) for n in range(100, 0, -1)])
+        found = clock.spread([float(n) for n in range(100, 0, -1)])
         assert (found.count, found.min, found.p50, found.p99, found.max) == (100, 1, 50, 99, 100)
 
     def test_a_spread_of_one(self):
-        assert set(measure.spread([3.0]).as_dict().values()) == {1, 3.0}
+        assert set(clock.spread([3.0]).as_dict().values()) == {1, 3.0}
 
     def test_memory_is_weighed(self):
-        assert 1_000_000 < measure.resident_bytes() <= measure.peak_bytes() * 1.01
+        assert 1_000_000 < clock.resident_bytes() <= clock.peak_bytes() * 1.01
 
     def test_memory_is_weighed_where_there_is_no_proc(self, monkeypatch):
-        monkeypatch.setattr(measure, "_status", lambda _: 0)
-        assert measure.resident_bytes() == measure.peak_bytes() > 1_000_000
+        monkeypatch.setattr(clock, "_status_bytes", lambda _: 0)
+        assert clock.resident_bytes() == clock.peak_bytes() > 1_000_000
 
     def test_the_filesystem_has_a_name(self, tmp_path):
-        assert measure.filesystem(tmp_path)
+        assert clock.filesystem(tmp_path)

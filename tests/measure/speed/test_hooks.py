@@ -17,8 +17,8 @@ def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hooks")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(folder))
-        patch.setattr(hooks, "_STARTS", 1)
-        patch.setattr(hooks, "_FAULTS", 2)
+        patch.setattr(hooks, "_START_RUNS", 1)
+        patch.setattr(hooks, "_FAULT_RUNS", 2)
         patch.setattr(hooks.measure, "__defaults__", (4,))
         report = bench(("hooks",), (60,))
     return folder, report

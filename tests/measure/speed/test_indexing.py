@@ -15,7 +15,7 @@ from foreword_measure.speed import indexing
 def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("index")
     told = []
-    tables, data = indexing.measure(folder, 12, lambda *step: told.append(step))
+    tables, data = indexing.measure(folder, (12,), lambda *step: told.append(step))
     return folder, tables, data, told
 
 
@@ -43,7 +43,7 @@ def test_the_history_is_the_same_every_time(measured, tmp_path):
 
     def head(repository):
         asked = ["git", "-C", str(repository), "rev-parse", "main"]
-        return subprocess.run(asked, check=True, capture_output=True).stdout
+        return subprocess.run(asked, check=True, capture_output=True, timeout=60).stdout
 
     assert head(folder / "history") == head(tmp_path / "again")
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.recall.gaps.state import as_fields, keys, message_of, messages, plain, value
-from foreword.text.frame import framed
+from foreword.text.frame import wrap_in_frame
 
 
 def read(one):
@@ -123,7 +123,7 @@ def test_only_the_newest_are_read_when_so_asked():
 
 
 def test_what_was_injected_is_not_taken_for_what_was_said():
-    said = read(f"Before. {framed('I need more information')} After.").text
+    said = read(f"Before. {wrap_in_frame('I need more information')} After.").text
     assert said.split() == ["Before.", "After."]
 
 

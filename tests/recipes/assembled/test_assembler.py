@@ -23,7 +23,7 @@ from foreword.errors import (
 )
 from foreword.recipes.assembled.assembler import TYPES
 from foreword.recipes.assembled.stages import weight
-from foreword.text.frame import framed
+from foreword.text.frame import wrap_in_frame
 from foreword.types import Item, SearchResult, Source
 
 QUESTION = "Postgres deadlock while holds expire"
@@ -463,7 +463,7 @@ def test_whatever_is_stored_the_document_stays_a_document(given_items, stored, l
     assert context.token_count <= limit
     headings = re.findall(r"^#+ .*$", re.sub(r"(?ms)^(`{3,}).*?^\1$", "", context.markdown), re.MULTILINE)
     assert len(headings) == (len(context.sources_used) + 1 if context.items else 0)
-    assert framed(context.markdown).count("foreword-context>") == (2 if context.markdown else 0)
+    assert wrap_in_frame(context.markdown).count("foreword-context>") == (2 if context.markdown else 0)
 
 
 def test_words_that_are_not_the_users_say_whose_they_are(engine):

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from foreword.compose.assembled import ContextItem, Findings
+from foreword.compose.assembled import ContextItem, SourceItems
 from foreword.errors import SearchError
 from foreword.recipes.assembled.stages import AssembledDraft, gather_from
 from foreword.testing import WordTokens
@@ -99,7 +99,7 @@ def test_sources_are_asked_at_once():
 
 def test_what_a_source_noted_is_passed_on_under_its_name():
     async def partly():
-        return Findings([item("a")], notes=(Note("semantic", "late: the deadline passed"),))
+        return SourceItems([item("a")], notes=(Note("semantic", "late: the deadline passed"),))
 
     got = asyncio.run(asked(code=(partly,)))
     assert got.notes == (Note("code", "semantic: late: the deadline passed"),)

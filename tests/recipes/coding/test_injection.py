@@ -17,7 +17,7 @@ from foreword.errors import EmbeddingError, NoContext, RetrievalError, StorageEr
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.store.base import ClearShown, MarkShown
 from foreword.testing import FixedClock, HashEmbeddings
-from foreword.text.frame import framed
+from foreword.text.frame import wrap_in_frame
 from foreword.types import Item, Source
 
 ALERT, CLUSTER, SINGLE, SESSION, TEMPORAL = InjectionCategory
@@ -229,11 +229,11 @@ def test_the_exact_count_never_exceeds_the_budget(crowded, total, query):
         coding.generate_context(query, "s", budget, workspace="w", record=False),
         coding.generate_session_context("s", budget, workspace="w", record=False),
     ):
-        assert tokenizer.count(framed(result.formatted_context)) <= total
+        assert tokenizer.count(wrap_in_frame(result.formatted_context)) <= total
         assert result.tokens_used == tokenizer.count(result.formatted_context)
         assert sum(e.tokens for e in result.receipt.injected if e.section != ALERT.value) <= budget.available
     brief = coding.generate_brief_context(query, min(total, 200), workspace="w", record=False)
-    assert tokenizer.count(framed(brief)) <= min(total, 200)
+    assert tokenizer.count(wrap_in_frame(brief)) <= min(total, 200)
 
 
 def test_a_large_budget_is_used_and_the_rest_is_over_budget(crowded):

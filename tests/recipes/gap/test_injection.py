@@ -19,7 +19,7 @@ from foreword.recipes.gap import sources
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import inject_context, manage_context_injection, retrieve_relevant_context
 from foreword.recipes.gap.stages import contexts_text
-from foreword.text.tokens import tokenizer
+from foreword.text.tokens import tokenizer_by_name
 from foreword.types import Source
 
 EVERYWHERE = ("memory", "state", "sprint", "architecture")
@@ -286,7 +286,7 @@ def test_bytes_and_tokens_are_never_more_than_allowed(contents, size, tokens):
     said = [one["content"] for one in result.payload.get("contexts", ())]
     assert sum(len(one.encode()) for one in said) == result.total_context_size <= size
     kept = [context(one) for one in said]
-    assert not said or tokenizer("o200k").count(contexts_text(kept)) <= tokens
+    assert not said or tokenizer_by_name("o200k").count(contexts_text(kept)) <= tokens
 
 
 def test_the_best_is_cut_when_nothing_would_fit_otherwise():

@@ -18,7 +18,7 @@ from foreword.capture.documents.html_text import read_page
 from foreword.capture.documents.pdf import UnreadablePdf, read_pages
 from foreword.capture.documents.sections import Section, has_words, is_fenced, read_sections
 from foreword.capture.folder.storable import bytes_hash, decode_text, display_path, file_source, storable_text
-from foreword.text.tokens import CharacterTokenizer, cut
+from foreword.text.tokens import CharacterTokenizer, cut_to_tokens
 from foreword.text.words import STOPWORDS, words
 from foreword.types import Item
 
@@ -255,7 +255,7 @@ class _Cutter:
     def _part_end(self, start: int, end: int, size: int, *, is_code: bool) -> int:
         """Where the longest beginning that fits ends: after a line, a word, or a character if need be."""
         text = self._text[start : min(end, start + _MAX_TOKEN_CHARACTERS * size)]
-        part = cut(text, size - 1, self._limits.counter) or text[0]
+        part = cut_to_tokens(text, size - 1, self._limits.counter) or text[0]
         newline = part.rfind("\n")
         if newline > (0 if is_code else _LATE_SHARE * len(part)):
             return start + newline + 1

@@ -15,7 +15,7 @@ from foreword.capture.redact import redact
 from foreword.capture.runs.commands import Step, find_runs
 from foreword.capture.runs.runners import COULD_NOT_RUN, FOUND_NOTHING, NEVER, RUNNERS, Purpose, Runner
 from foreword.capture.runs.scope import Scope, read_scope
-from foreword.text.clean import visible
+from foreword.text.clean import remove_invisible
 
 MAX_NAMES = 20
 """At most this many names of what failed are kept; all are counted."""
@@ -104,7 +104,7 @@ def _readable(output: str) -> str:
     if len(output) > _HEAD_CHARACTERS + _TAIL_CHARACTERS:
         output = f"{output[:_HEAD_CHARACTERS]}\n[… truncated …]\n{output[-_TAIL_CHARACTERS:]}"
     shown = "\n".join(line.rstrip().rpartition("\r")[2] for line in output.split("\n"))
-    return "\n".join(line[:_MAX_LINE_CHARACTERS].rstrip() for line in visible(shown).split("\n"))
+    return "\n".join(line[:_MAX_LINE_CHARACTERS].rstrip() for line in remove_invisible(shown).split("\n"))
 
 
 # What the runners report ---------------------------------------------------------------------------------

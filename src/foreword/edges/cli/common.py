@@ -1,41 +1,41 @@
-"""What every command shares: the workspace, the engine, dates, and the two ways of answering.
+"""What the commands share: the workspace, the options, the engine.
 
-Reads the environment for nothing but the workspace; settings come from `foreword.config`. All text that is
-shown passes through `visible`; JSON is written in ASCII, where nothing can hide.
+Reads the environment for nothing but the workspace; settings come from `foreword.config`. How answers are
+printed is left to `show`.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
-import json
 import re
+import shlex
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from foreword.errors import ValidationError
-from foreword.text.clean import one_line, visible
+from foreword import config
+from foreword.edges.cli import show
+from foreword.errors import EmbeddingError, ValidationError
+from foreword.options import check_workspace
+from foreword.text.clean import join_lines, remove_invisible
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from rich.console import Console
-    from rich.text import Text
+    from collections.abc import Callable, Iterator, Sequence
 
     from foreword.config import Settings
     from foreword.engine.context_engine import ContextEngine
 
-_WORKSPACE = "FOREWORD_WORKSPACE"
-_EXAMPLE = "\n\n\b\nExample:\n"
+OptionValue = Any
+"""What click has read for an option; the option itself says the type."""
 
-# The workspace -------------------------------------------------------------------------------------------
+
+# Commands ------------------------------------------------------------------------------------------------
 
 
 def default_workspace() -> str:
@@ -45,104 +45,172 @@ def default_workspace() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What every command is told: the workspace that was named, if any, and how to answer."""
+    """What every command gets: the workspace that the user named, if any, and how to answer."""
 
-    named: str | None = None
+    workspace_option: str | None = None
     as_json: bool = False
 
     @property
     def workspace(self) -> str:
         """The workspace to work in."""
-        from foreword.options import named
-
-        return named(default_workspace() if self.named is None else self.named)
+        return check_workspace(
+            default_workspace() if self.workspace_option is None else self.workspace_option
+        )
 
     @property
-    def again(self) -> str:
-        """The option that names this workspace in a command we suggest; nothing when it is the default."""
-        import shlex
+    def workspace_flag(self) -> str:
+        """The option that names this workspace in a command we suggest; empty when it is the default."""
+        return "" if self.workspace_option is None else f" -w {shlex.quote(self.workspace_option)}"
 
-        return "" if self.named is None else f" -w {shlex.quote(self.named)}"
+    def answer(self, value: object, text: str = "", *, note: str = "") -> None:
+        """Print the value as JSON if the user asked for it, else the text on stdout or the note on stderr."""
+        if self.as_json:
+            show.json(value)
+        elif note:
+            show.note(note)
+        else:
+            show.text(text)
+
+    def answer_list(self, values: list[Any], show_values: Callable[[], None], nothing: str) -> int:
+        """Print values as JSON, show them, or note that there are none; returns 1 for none, else 0."""
+        if values and not self.as_json:
+            show_values()
+        else:
+            self.answer(values, note=nothing)
+        return 0 if values else 1
 
 
-class Command(click.Command):
-    """A command whose help says an example, and says it last."""
+class OrderedGroup(click.Group):
+    """Commands that are listed in the order in which they were added."""
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """What the command does."""
-        formatter.write_paragraph()
-        with formatter.indentation():
-            formatter.write_text((self.help or "").partition(_EXAMPLE)[0])
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The example, after the options."""
-        formatter.write_paragraph()
-        with formatter.indentation():
-            formatter.write_text(_EXAMPLE.lstrip("\n") + (self.help or "").partition(_EXAMPLE)[2])
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The names of the commands."""
+        return list(self.commands)
 
 
 def command(name: str, example: str) -> Callable[[Callable[..., int | None]], click.Command]:
     """Make a command of a function: its first argument is a `Call`, its help ends with an example."""
 
-    def made(function: Callable[..., int | None]) -> click.Command:
+    def decorate(function: Callable[..., int | None]) -> click.Command:
         @functools.wraps(function)
-        def called(named: str | None, as_json: bool, **given: object) -> int | None:
-            return function(Call(named, as_json), **given)
+        def run(workspace_option: str | None, as_json: bool, **options: OptionValue) -> int | None:
+            return function(Call(workspace_option, as_json), **options)
 
-        lines = "\n".join(f"  {line}" for line in example.splitlines())
-        text = inspect.cleandoc(function.__doc__ or "") + _EXAMPLE + lines
-        whole = click.command(name, cls=Command, help=text)(called)
-        whole.params += [
+        made = click.command(name, epilog=_epilog(example))(run)
+        made.params += [
             click.Option(
-                ["-w", "--workspace", "named"],
-                envvar=_WORKSPACE,
+                ["-w", "--workspace", "workspace_option"],
+                envvar="FOREWORD_WORKSPACE",
                 metavar="W",
                 help="The workspace [default: the git root, else this folder].",
             ),
             click.Option(["--json", "as_json"], is_flag=True, help="Answer in JSON, on stdout alone."),
         ]
-        return whole
+        return made
 
-    return made
+    return decorate
+
+
+def family(name: str, text: str, example: str, members: Sequence[click.Command]) -> click.Group:
+    """Put commands under one name, with one help text for all."""
+    commands = {str(member.name): member for member in members}
+    text = f"{text}\n\nEach of them takes --workspace and --json."
+    return OrderedGroup(name, commands, help=text, epilog=_epilog(example))
+
+
+def _epilog(example: str) -> str:
+    """The end of a help text; the backspace keeps click from wrapping it."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.splitlines())
+
+
+# Options that several commands have ----------------------------------------------------------------------
+
+no_embed_option = click.option("--no-embed", is_flag=True, help="Make no vectors now; a later command will.")
+lane_option = click.option(
+    "--lane", type=click.Choice(["fast", "full"]), help="Without or with the cross-encoder."
+)
+deadline_option = click.option(
+    "--deadline", "deadline_ms", type=float, metavar="MS", help="Answer within so many milliseconds."
+)
+limit_option = click.option(
+    "--limit", type=int, default=20, show_default=True, metavar="N", help="At most so many."
+)
+port_type = click.IntRange(0, 65535)
+
+
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def read_date(
+    *, end: bool = False
+) -> Callable[[click.Context, click.Parameter, str | None], datetime | None]:
+    """A callback that reads an option as an ISO 8601 date or datetime, or as an age such as 3d.
+
+    Local time unless the value says otherwise. A date alone means its beginning; with `end`, its end.
+    """
+
+    def read(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
+        try:
+            return None if value is None else _parse_date(value, end=end)
+        except (ValueError, OverflowError):
+            raise click.BadParameter(
+                f"{value!r} is not a date (2026-01-31, 2026-01-31T12:00) nor an age (12h, 3d, 2w)"
+            ) from None
+
+    return read
+
+
+def _parse_date(value: str, *, end: bool) -> datetime:
+    if age := re.fullmatch(r"(\d+)([hdw])", value, re.ASCII):
+        return datetime.now().astimezone() - timedelta(**{_UNITS[age[2]]: int(age[1])})
+    moment = datetime.fromisoformat(value)
+    if end and re.fullmatch(r"[\dW-]+", value):
+        moment = datetime.combine(moment, time.max)
+    return moment if moment.tzinfo else moment.astimezone()
 
 
 # The engine ----------------------------------------------------------------------------------------------
 
 
-def settings() -> Settings:
-    """The settings that hold here."""
-    from foreword import config
-
-    loaded = config.load()
-    _send_logs_to_stderr(loaded.log_level)
-    return loaded
+def load_settings() -> Settings:
+    """The user's settings; from here on, logs go to stderr."""
+    settings = config.load_settings()
+    _send_logs_to_stderr(settings.log_level)
+    return settings
 
 
 @contextmanager
-def opened(*, embedding: bool = True, at: Settings | None = None) -> Iterator[ContextEngine]:
+def open_engine(settings: Settings | None = None, *, embedding: bool = True) -> Iterator[ContextEngine]:
     """An engine on the user's data; without embedding it neither loads a model nor makes vectors."""
     from foreword.engine.context_engine import ContextEngine
 
-    chosen = at if at is not None else settings()
-    with ContextEngine(settings=chosen if embedding else replace(chosen, embedding="none")) as engine:
+    settings = load_settings() if settings is None else settings
+    with ContextEngine(settings=settings if embedding else replace(settings, embedding="none")) as engine:
         yield engine
 
 
-def words_only(engine: ContextEngine) -> ContextEngine:
-    """An engine on the same store that makes no vectors in the background: they are made in view."""
+def without_encoder(engine: ContextEngine) -> ContextEngine:
+    """An engine on the same store that makes no vectors in the background; `make_vectors` does it in view."""
     from foreword.engine.context_engine import ContextEngine
 
-    return ContextEngine(
-        engine.store, settings=replace(engine.settings, embedding="none"), counter=engine.tokenizer
-    )
+    settings = replace(engine.settings, embedding="none")
+    return ContextEngine(engine.store, settings=settings, counter=engine.tokenizer)
 
 
-def embed(engine: ContextEngine, workspace: str) -> int:
-    """Make the vectors that are missing, in view of whoever watches; gives how many were made."""
+def make_vectors(engine: ContextEngine, workspace: str, later: str = "") -> int:
+    """Make the vectors that are missing, behind a progress bar, and return how many were made.
+
+    When the encoder fails, the error says that everything is stored and what will happen `later`, if given.
+    """
     counts = engine.count(workspace)
-    lacking = counts.items - counts.vectors.get("semantic", 0)
-    with bar("making vectors", max(lacking, 1)) as show:
-        return engine.embed_pending(workspace, show)
+    missing = counts.items - counts.vectors.get("semantic", 0)
+    try:
+        with show.bar("making vectors", max(missing, 1)) as count:
+            return engine.embed_pending(workspace, count)
+    except EmbeddingError as error:
+        if not later:
+            raise
+        raise EmbeddingError(f"stored, and words find it; {later}, because now: {error}") from error
 
 
 def _send_logs_to_stderr(level: str) -> None:
@@ -156,116 +224,13 @@ def _send_logs_to_stderr(level: str) -> None:
         """A log event as one short line."""
 
         def format(self, record: logging.LogRecord) -> str:
-            """The line, with nothing in it that cannot be seen."""
-            return f"foreword: {record.levelname.lower()}: {one_line(visible(record.getMessage()))}"
+            """The line, without invisible characters."""
+            return (
+                f"foreword: {record.levelname.lower()}: {join_lines(remove_invisible(record.getMessage()))}"
+            )
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Line())
     logger = logging.getLogger("foreword")
     logger.setLevel(levels[level.upper()])
     logger.handlers = [handler]  # not one more each time, where one process runs several commands
-
-
-# Dates ---------------------------------------------------------------------------------------------------
-
-_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
-
-
-def moment(*, end: bool = False) -> Callable[[click.Context, click.Parameter, str | None], datetime | None]:
-    """Read an option as an ISO 8601 date or datetime, local unless it says otherwise, or as an age.
-
-    A date alone means its beginning; with `end`, its end.
-    """
-
-    def read(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
-        try:
-            return None if value is None else _moment(value, end=end)
-        except (ValueError, OverflowError):
-            raise click.BadParameter(
-                f"{value!r} is not a date (2026-01-31, 2026-01-31T12:00) nor an age (12h, 3d, 2w)"
-            ) from None
-
-    return read
-
-
-def _moment(value: str, *, end: bool) -> datetime:
-    if ago := re.fullmatch(r"(\d+)([hdw])", value, re.ASCII):
-        return datetime.now().astimezone() - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-    read = datetime.fromisoformat(value)
-    if end and re.fullmatch(r"[\dW-]+", value):
-        read = datetime.combine(read, time.max)
-    return read if read.tzinfo else read.astimezone()
-
-
-# Answering -----------------------------------------------------------------------------------------------
-
-
-def emit(value: object) -> None:
-    """Answer a machine."""
-    click.echo(json.dumps(value, indent=2, default=_plain))
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return str(value)
-
-
-def say(text: str) -> None:
-    """Answer a person, on stdout."""
-    click.echo(visible(text))
-
-
-def tell(text: str) -> None:
-    """Remark something to a person, on stderr, where it is in nobody's way."""
-    click.echo(f"foreword: {visible(text)}", err=True)
-
-
-def console(*, stderr: bool = False) -> Console:
-    """A rich console that takes text as it is: no markup, no emoji codes, no guessing at highlights."""
-    from rich.console import Console
-
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-
-
-def seen(text: str, style: str = "") -> Text:
-    """Text for a rich table, with nothing in it that cannot be seen."""
-    from rich.text import Text
-
-    return Text(visible(text), style=style)
-
-
-def shortened(text: str, width: int) -> str:
-    """The text on one line of at most `width` characters."""
-    line = one_line(visible(text))
-    return line if len(line) <= width else line[: max(1, width - 1)].rstrip() + "…"
-
-
-def counted(number: int, thing: str) -> str:
-    """`1 item`, `2 items`."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def day(moment: datetime) -> str:
-    """The date of a moment, here."""
-    return moment.astimezone().strftime("%Y-%m-%d")
-
-
-def places(ranks: Mapping[str, int]) -> str:
-    """Where each space put an item, the best place first: `lexical 1 · semantic 2`."""
-    return " · ".join(f"{space} {rank}" for space, rank in sorted(ranks.items(), key=lambda one: one[1]))
-
-
-@contextmanager
-def bar(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr while somebody watches; the function it gives takes how much is done."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.progress import Progress
-
-    with Progress(console=console(stderr=True), transient=True) as progress:
-        task = progress.add_task(label, total=total)
-        yield lambda done: progress.update(
-            task, completed=done, total=None if total is None else max(total, done)
-        )

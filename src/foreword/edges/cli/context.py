@@ -1,43 +1,39 @@
-"""Context and premortem: the text an agent would get."""
+"""Context, premortem and why: the text an agent would get, and the receipt that explains it."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
-from foreword.edges.cli.common import (
-    Call,
-    command,
-    counted,
-    emit,
-    opened,
-    tell,
-)
+from foreword.edges.cli import show
+from foreword.edges.cli.common import Call, OptionValue, command, deadline_option, lane_option, open_engine
+from foreword.options import ContextOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from foreword.compose.assembled import FormattedContext
     from foreword.engine.context_engine import ContextEngine
-    from foreword.options import ContextOptions, Lane
     from foreword.recipes.assembled.assembler import ContextAssembler
     from foreword.recipes.chat import ContextResult
-    from foreword.types import Receipt
+    from foreword.types import Entry, Receipt
 
-_FOR_AN_AGENT = ("budget", "session", "deadline")
-_TAKES: Mapping[str, tuple[str, ...]] = {
-    "coding": _FOR_AN_AGENT,
-    "brief": _FOR_AN_AGENT,
+_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "coding": ("budget", "session", "deadline"),
+    "brief": ("budget", "session", "deadline"),
     "assembled": ("budget", "limit", "session", "deadline", "lane", "floor"),
     "dialogue": ("budget", "session", "lane"),
 }
-"""The options that have a meaning for a recipe; where it is not named here, all of them."""
+"""The options that a recipe takes; a recipe that is not listed takes all of them."""
 
-_LIMIT, _LIMIT_OF_A_SOURCE = 10, 20
+_LIMIT, _LIMIT_A_SOURCE = 10, 20
+_MAX_DROPPED_SHOWN = 10
+
+# Context -------------------------------------------------------------------------------------------------
 
 
 @command("context", 'foreword context "Which database do we use?" --budget 500 --recipe detailed')
@@ -56,154 +52,115 @@ _LIMIT, _LIMIT_OF_A_SOURCE = 10, 20
     "--limit",
     type=int,
     metavar="N",
-    help=f"At most so many items [default: {_LIMIT}]; for assembled, of each source [{_LIMIT_OF_A_SOURCE}].",
+    help=f"At most so many items [default: {_LIMIT}]; for assembled, of each source [{_LIMIT_A_SOURCE}].",
 )
 @click.option("--metadata", is_flag=True, help="Say type, confidence and time of each item.")
 @click.option("--session", metavar="S", help="The session that asks; the receipt is filed under it.")
 @click.option("--dry-run", is_flag=True, help="Keep no receipt.")
-@click.option("--deadline", type=float, metavar="MS", help="Answer within so many milliseconds.")
-@click.option("--lane", type=click.Choice(["fast", "full"]), help="Without or with the cross-encoder.")
+@deadline_option
+@lane_option
 @click.option("--floor", type=float, metavar="F", help="Leave out what is less probable than this, 0 to 1.")
-def context(
-    call: Call,
-    query: str,
-    recipe: str | None,
-    budget: int | None,
-    ranker: str | None,
-    limit: int | None,
-    metadata: bool,
-    session: str | None,
-    dry_run: bool,
-    deadline: float | None,
-    lane: Lane | None,
-    floor: float | None,
-) -> int:
+def context(call: Call, query: str, recipe: str | None, dry_run: bool, **given: OptionValue) -> int:
     """Print the text an agent would get.
 
     Exactly that goes to stdout, and nothing when nothing is relevant to QUERY; a summary goes to stderr.
     """
-    from foreword.options import ContextOptions
-
-    _refuse_what_means_nothing(
-        recipe,
-        ranker=ranker,
-        limit=limit,
-        metadata=metadata or None,
-        deadline=deadline,
-        lane=lane,
-        floor=floor,
-    )
-    if limit is None:
-        limit = _LIMIT_OF_A_SOURCE if recipe == "assembled" else _LIMIT
-    asked = ContextOptions(
-        limit=limit,
+    _refuse_unused_options(recipe, given)
+    default_limit = _LIMIT_A_SOURCE if recipe == "assembled" else _LIMIT
+    options = ContextOptions(
+        limit=default_limit if given["limit"] is None else given["limit"],
         template=recipe,
-        token_budget=budget,
-        ranker=ranker,
-        include_metadata=metadata,
-        asked_in=session,
-        deadline_ms=deadline,
-        lane=lane,
-        floor=floor,
+        token_budget=given["budget"],
+        ranker=given["ranker"],
+        include_metadata=given["metadata"],
+        asked_in=given["session"],
+        deadline_ms=given["deadline_ms"],
+        lane=given["lane"],
+        floor=given["floor"],
     )
-    with opened() as engine:
-        if recipe in ("coding", "brief"):
-            result = _for_an_agent(engine, recipe, query, call.workspace, asked, record=not dry_run)
-        elif recipe == "assembled":
-            result = _assembled(engine, query, call.workspace, asked, record=not dry_run)
-        elif recipe == "dialogue":
-            result = _for_a_conversation(engine, query, call.workspace, asked, record=not dry_run)
-        else:
-            build = engine.preview_context if dry_run else engine.build_context
-            result = build(query, call.workspace, asked)
-    if call.as_json:
-        emit(_context_json(result))
-    else:
-        _print_exactly(result.context)
-        _summarise(call, result, kept=not dry_run)
-    return 0 if result.context else 1
+    with open_engine() as engine:
+        result = _build(engine, query, call.workspace, options, record=not dry_run)
+    return _answer(call, result, recorded=not dry_run)
 
 
-def _refuse_what_means_nothing(recipe: str | None, **given: object) -> None:
-    """An option that a recipe would not heed is an error: nobody should think that it was heeded."""
-    takes = _TAKES.get(recipe or "", tuple(given))
-    for name, value in given.items():
-        if value is not None and name not in takes:
+def _refuse_unused_options(recipe: str | None, given: Mapping[str, object]) -> None:
+    """Raise a usage error for an option that the recipe would ignore."""
+    takes = _OPTIONS.get(recipe or "", tuple(name.removesuffix("_ms") for name in given))
+    for field in ("ranker", "limit", "metadata", "deadline_ms", "lane", "floor"):
+        name = field.removesuffix("_ms")
+        if given[field] is not None and given[field] is not False and name not in takes:
             others = ", ".join(f"--{one}" for one in takes)
             raise click.UsageError(
                 f"--{name} means nothing to the recipe {recipe}, which takes {others} and --dry-run"
             )
 
 
-def _for_an_agent(
-    engine: ContextEngine, recipe: str, query: str, workspace: str, asked: ContextOptions, *, record: bool
+def _build(
+    engine: ContextEngine, query: str, workspace: str, options: ContextOptions, *, record: bool
+) -> ContextResult:
+    """The context that a recipe makes for a query."""
+    if options.template in ("coding", "brief"):
+        return _build_for_agent(engine, query, workspace, options, record=record)
+    if options.template == "assembled":
+        return _assemble(engine, query, workspace, options, record=record)
+    if options.template == "dialogue":
+        return _build_prompt(engine, query, workspace, options, record=record)
+    build = engine.build_context if record else engine.preview_context
+    return build(query, workspace, options)
+
+
+def _build_for_agent(
+    engine: ContextEngine, query: str, workspace: str, options: ContextOptions, *, record: bool
 ) -> ContextResult:
     """What a hook would say to a prompt, or before a tool is used."""
     from foreword.compose.budget import BRIEF_BUDGET, DEFAULT_TOKEN_BUDGET, TokenBudget
-    from foreword.recipes.chat import ContextResult
     from foreword.recipes.coding.companion import Companion
 
-    pipeline, session = Companion(engine).pipeline, asked.asked_in or ""
-    if recipe == "coding":
-        total = asked.token_budget
+    pipeline, session, total = Companion(engine).pipeline, options.asked_in or "", options.token_budget
+    if options.template == "coding":
+        budget = DEFAULT_TOKEN_BUDGET if total is None else TokenBudget.with_total(total)
         made = pipeline.generate_context(
-            query,
-            session,
-            DEFAULT_TOKEN_BUDGET if total is None else TokenBudget.with_total(total),
-            workspace=workspace,
-            deadline_ms=asked.deadline_ms,
-            record=record,
+            query, session, budget, workspace=workspace, deadline_ms=options.deadline_ms, record=record
         )
     else:
+        most = min(total or BRIEF_BUDGET, BRIEF_BUDGET)
         made = pipeline.generate_brief(
-            query,
-            session,
-            min(asked.token_budget or BRIEF_BUDGET, BRIEF_BUDGET),
-            workspace=workspace,
-            deadline_ms=asked.deadline_ms,
-            record=record,
+            query, session, most, workspace=workspace, deadline_ms=options.deadline_ms, record=record
         )
-    over = any(entry.decision == "over budget" for entry in made.receipt.entries)
-    return ContextResult(
-        made.formatted_context, made.tokens_used, (), truncated=over, template=recipe, receipt=made.receipt
-    )
+    return _result(made.formatted_context, made.tokens_used, made.receipt, options.template or "")
 
 
-def _assembled(
-    engine: ContextEngine, query: str, workspace: str, asked: ContextOptions, *, record: bool
+def _assemble(
+    engine: ContextEngine, query: str, workspace: str, options: ContextOptions, *, record: bool
 ) -> ContextResult:
-    """What memories, code, experiences, values and commits know, each in its section."""
-    made = asyncio.run(
-        _assembler(engine, workspace, asked).assemble_context(
-            query,
-            ["memories", "code", "experiences", "values", "commits"],
-            limit=asked.limit,
-            max_tokens=engine.settings.token_budget if asked.token_budget is None else asked.token_budget,
-            session_id=asked.asked_in,
-            record=record,
-        )
+    """What memories, code, experiences, values and commits say, each in its section."""
+    budget = engine.settings.token_budget if options.token_budget is None else options.token_budget
+    work = _assembler(engine, workspace, options).assemble_context(
+        query,
+        ["memories", "code", "experiences", "values", "commits"],
+        limit=options.limit,
+        max_tokens=budget,
+        session_id=options.asked_in,
+        record=record,
     )
-    return _result(made, "assembled")
+    made = asyncio.run(work)
+    return _result(made.markdown, made.token_count, made.receipt, "assembled")
 
 
-def _for_a_conversation(
-    engine: ContextEngine, query: str, workspace: str, asked: ContextOptions, *, record: bool
+def _build_prompt(
+    engine: ContextEngine, query: str, workspace: str, options: ContextOptions, *, record: bool
 ) -> ContextResult:
     """The whole prompt of a session's next turn."""
-    from foreword.recipes.chat import ContextResult
     from foreword.recipes.dialogue.prompt import DEFAULT_MAX_TOKENS, inject_context
     from foreword.recipes.dialogue.session import Session
 
-    session = Session(engine, workspace, asked.asked_in or "default", lane=asked.lane or "fast")
-    made = inject_context(query, session, asked.token_budget or DEFAULT_MAX_TOKENS, keep=record)
-    over = any(entry.decision == "over budget" for entry in made.receipt.entries)
-    return ContextResult(
-        made.formatted, made.token_count, (), truncated=over, template="dialogue", receipt=made.receipt
-    )
+    session = Session(engine, workspace, options.asked_in or "default", lane=options.lane or "fast")
+    made = inject_context(query, session, options.token_budget or DEFAULT_MAX_TOKENS, keep=record)
+    return _result(made.formatted, made.token_count, made.receipt, "dialogue")
 
 
 def _assembler(
-    engine: ContextEngine, workspace: str, asked: ContextOptions | None = None
+    engine: ContextEngine, workspace: str, options: ContextOptions | None = None
 ) -> ContextAssembler:
     from foreword.knowledge.experiences import Experiences
     from foreword.recipes.assembled.assembler import ContextAssembler
@@ -213,20 +170,18 @@ def _assembler(
         engine,
         workspace,
         Experiences(engine),
-        deadline_ms=(asked and asked.deadline_ms) or DEADLINE_MS,
-        lane=(asked and asked.lane) or "fast",
+        deadline_ms=(options and options.deadline_ms) or DEADLINE_MS,
+        lane=(options and options.lane) or "fast",
     )
-    return ContextAssembler(searcher, floor=asked.floor if asked else None)
+    return ContextAssembler(searcher, floor=options.floor if options else None)
 
 
-def _result(made: FormattedContext, recipe: str) -> ContextResult:
+def _result(text: str, tokens: int, receipt: Receipt | None, recipe: str) -> ContextResult:
     from foreword.recipes.chat import ContextResult
 
-    receipt = cast("Receipt", made.receipt)
+    receipt = cast("Receipt", receipt)  # only a context that nobody recorded has none
     over = any(entry.decision == "over budget" for entry in receipt.entries)
-    return ContextResult(
-        made.markdown, made.token_count, (), truncated=over, template=recipe, receipt=receipt
-    )
+    return ContextResult(text, tokens, (), truncated=over, template=recipe, receipt=receipt)
 
 
 @command("premortem", "foreword premortem debugging --strategy read-the-error")
@@ -240,53 +195,147 @@ def premortem(call: Call, domain: str, strategy: str | None, budget: int, limit:
     The domains are debugging, refactoring, feature, testing, configuration, documentation, performance,
     security and integration. Prints what an agent gets when something fails; nothing when nothing is known.
     """
-    with opened() as engine:
+    with open_engine() as engine:
         assembler = _assembler(engine, call.workspace)
         made = asyncio.run(assembler.get_premortem_context(domain, strategy, limit, budget))
-    result = _result(made, "premortem")
+    return _answer(call, _result(made.markdown, made.token_count, made.receipt, "premortem"), recorded=True)
+
+
+def _answer(call: Call, result: ContextResult, *, recorded: bool) -> int:
+    """Print a context, exactly as an agent would get it, and return the exit code."""
+    text, receipt = result.context, result.receipt
+    excess = max(0, receipt.tokens - receipt.budget)
     if call.as_json:
-        emit(_context_json(result))
+        show.json(
+            {
+                "context": text,
+                "tokens": result.token_count,
+                "budget": receipt.budget,
+                "over_by": excess,
+                "truncated": result.truncated,
+                "recipe": result.template,
+                "items": [entry.item_id for entry in receipt.injected],
+                "receipt": asdict(receipt),
+            }
+        )
     else:
-        _print_exactly(result.context)
-        _summarise(call, result, kept=True)
-    return 0 if result.context else 1
+        click.echo(text, nl=False, color=True)
+        if text and not text.endswith("\n") and sys.stdout.isatty():
+            click.echo(err=True)  # so that a terminal's prompt gets a line to itself
+        what = show.plural(len(receipt.injected), "item") if text else "nothing to inject"
+        show.note(f"{what}, {_describe_cost(call, receipt, excess, recorded=recorded)}")
+    return 0 if text else 1
 
 
-def _context_json(result: ContextResult) -> dict[str, Any]:
-    return {
-        "context": result.context,
-        "tokens": result.token_count,
-        "budget": result.receipt.budget,
-        "over_by": _over(result.receipt),
-        "truncated": result.truncated,
-        "recipe": result.template,
-        "items": [entry.item_id for entry in result.receipt.injected],
-        "receipt": asdict(result.receipt),
-    }
-
-
-def _over(receipt: Receipt) -> int:
-    """How many tokens a context has beyond a limit that is soft."""
-    return max(0, receipt.tokens - receipt.budget)
-
-
-def _print_exactly(text: str) -> None:
-    """No line break is added to what an agent would get, but a terminal's prompt gets a line to itself."""
-    click.echo(text, nl=False, color=True)
-    if text and not text.endswith("\n") and sys.stdout.isatty():
-        click.echo(err=True)
-
-
-def _summarise(call: Call, result: ContextResult, *, kept: bool) -> None:
-    receipt = result.receipt
-    what = counted(len(receipt.injected), "item") if result.context else "nothing to inject"
+def _describe_cost(call: Call, receipt: Receipt, excess: int, *, recorded: bool) -> str:
     spent = f"{receipt.tokens:,} of {receipt.budget:,} tokens"
-    if over := _over(receipt):
-        spent += f" ({over:,} over: a shorter one would say nothing)"
+    if excess:
+        spent += f" ({excess:,} over: a shorter one would say nothing)"
     if receipt.notes:  # the log has said what they are, and `why` says it again
-        spent += f", {counted(len(receipt.notes), 'note')}"
-    why = f"receipt {receipt.id}; ask why: foreword why {receipt.id}{call.again}"
-    tell(f"{what}, {spent}, {why if kept else 'no receipt kept (dry run)'}")
+        spent += f", {show.plural(len(receipt.notes), 'note')}"
+    ask = f"receipt {receipt.id}; ask why: foreword why {receipt.id}{call.workspace_flag}"
+    return f"{spent}, {ask if recorded else 'no receipt kept (dry run)'}"
 
 
-COMMANDS = (context, premortem)
+# Why -----------------------------------------------------------------------------------------------------
+
+
+@command("why", "foreword why\nforeword why 4be1 --all\nforeword why --pathmap --json")
+@click.argument("receipt_id", metavar="[RECEIPT]", default="")
+@click.option("--all", "everything", is_flag=True, help="Show everything that was left out.")
+@click.option("--pathmap", is_flag=True, help="Show a conversation's prompt as a map from paths to values.")
+def why(call: Call, receipt_id: str, everything: bool, pathmap: bool) -> int:
+    """Say what was injected, what was not, and why.
+
+    RECEIPT is the id that `context` told, or the beginning of it; without one, the newest is explained.
+    """
+    workspace = call.workspace
+    with open_engine(embedding=False) as engine:
+        receipt = engine.explain(workspace, receipt_id)
+        ids = () if receipt is None else tuple(entry.item_id for entry in receipt.entries)
+        texts = {item.id: item.text for item in engine.store.get(workspace, *ids) if item is not None}
+    if receipt is None:
+        return _no_receipt(call, receipt_id)
+    if pathmap:
+        return _show_view(call, receipt)
+    if call.as_json:
+        entries = [{**asdict(entry), "text": texts.get(entry.item_id)} for entry in receipt.entries]
+        facts = asdict(receipt) | {"entries": entries, "milliseconds": _milliseconds(receipt)}
+        show.json({name: value for name, value in facts.items() if name != "view"})
+    else:
+        _show_receipt(receipt, texts, everything=everything)
+    return 0
+
+
+def _no_receipt(call: Call, receipt_id: str) -> int:
+    note = f"no receipt begins with {receipt_id!r} in this workspace; old ones are let go"
+    if not receipt_id:
+        first = f"ask for a context first: foreword context QUERY{call.workspace_flag}"
+        note = f"no receipt yet in this workspace; {first}"
+    call.answer(None, note=note)
+    return 1
+
+
+def _show_view(call: Call, receipt: Receipt) -> int:
+    """Print the map from paths to values of a conversation's prompt, if the receipt has one."""
+    if receipt.view is None:
+        show.note(
+            f"the receipt {receipt.id} has no path map: only prompts of a conversation have one, "
+            "and it goes when something of the workspace is forgotten"
+        )
+        return 1
+    lines = (f"{path} → {json.dumps(value, ensure_ascii=False)}" for path, value in receipt.view.items())
+    call.answer(receipt.view, "\n".join(lines))
+    return 0
+
+
+def _milliseconds(receipt: Receipt) -> float:
+    return sum(stage.milliseconds for stage in receipt.stages)
+
+
+def _show_receipt(receipt: Receipt, texts: dict[str, str], *, everything: bool) -> None:
+    dropped = [entry for entry in receipt.entries if entry.decision != "injected"]
+    shown = dropped if everything else dropped[:_MAX_DROPPED_SHOWN]
+    _show_header(receipt, len(dropped))
+    if receipt.entries:
+        _show_entries([*receipt.injected, *shown], texts)
+    else:
+        show.text("\nNothing was found that could have been injected.")
+    if len(shown) < len(dropped):
+        show.text(f"{len(dropped) - len(shown)} more were left out; see them with --all")
+    for note in receipt.notes:
+        show.text(f"note: {note.part}: {note.message}")
+
+
+def _show_header(receipt: Receipt, dropped: int) -> None:
+    stages = " · ".join(f"{stage.stage} {stage.milliseconds:.1f}" for stage in receipt.stages)
+    time = receipt.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    session = f", session {receipt.session}" if receipt.session else ""
+    facts = {
+        "receipt": f"{receipt.id}, {time}{session}",
+        "query": show.shorten(receipt.query, 500),
+        "recipe": receipt.recipe,
+        "tokens": f"{receipt.tokens:,} of {receipt.budget:,}",
+        "items": f"{len(receipt.injected)} injected, {dropped} left out",
+        "time": f"{_milliseconds(receipt):.1f} ms: {stages}",
+    }
+    show.grid((name, show.rich_text(value)) for name, value in facts.items())
+
+
+def _show_entries(entries: list[Entry], texts: dict[str, str]) -> None:
+    screen, table = show.console(), show.table(expand=True)
+    table.add_column("decision", min_width=11, max_width=20)
+    for name in ("score", "rank", "agree", "tokens"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("item", ratio=1)
+    width = max(60, 2 * (screen.width - 58))
+    for entry in entries:
+        injected = entry.decision == "injected"
+        decision = show.rich_text(entry.decision, "bold green" if injected else "yellow")
+        if entry.detail:
+            decision.append(f"\n{show.shorten(entry.detail, 60)}", style="dim")
+        text = show.rich_text(show.shorten(texts.get(entry.item_id, "(forgotten)"), width))
+        text.append_text(show.rich_text(f"\n{entry.item_id}: {show.ranks(entry.ranks)}", "dim"))
+        numbers = [f"{number:.2f}" for number in (entry.score, entry.rank, entry.agreement)]
+        table.add_row(decision, *numbers, str(entry.tokens) if injected else "", text)
+    screen.print(table)

@@ -1,39 +1,33 @@
-"""Demo: Foreword shown at work, on the memory of a small team that comes with it."""
+"""Demo: Foreword shown at work, on three months of a small team's memory that come with the package."""
 
 from __future__ import annotations
 
+import json
 import shlex
 import tempfile
 import time
-from contextlib import contextmanager
+from collections import Counter
+from contextlib import nullcontext
 from dataclasses import asdict, replace
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from foreword.edges.cli.common import (
-    Call,
-    command,
-    console,
-    counted,
-    embed,
-    emit,
-    opened,
-    places,
-    say,
-    seen,
-    settings,
-    words_only,
-)
+from foreword.edges.cli import show
+from foreword.edges.cli.common import Call, command, load_settings, make_vectors, open_engine, without_encoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.edges.cli.sample import Answer
     from foreword.engine.context_engine import ContextEngine
+    from foreword.recipes.chat import ContextResult
 
-_SHOWN = 3
+_WORKSPACE = "lighthouse"
+_TOKEN_BUDGET = 400
+_QUESTIONS = 3
+_MAX_SHOWN_ITEMS = 3
 
 
 @command("demo", "foreword demo\nforeword demo --keep ./lighthouse")
@@ -44,42 +38,40 @@ def demo(call: Call, keep: Path | None) -> None:
     Stores a small team's memory in a temporary folder, asks it three questions, and shows what would be
     injected, why, and how fast.
     """
-    from foreword.edges.cli.sample import WORKSPACE, ask
-
-    workspace = WORKSPACE if call.named is None else call.workspace
-    with _folder(keep) as folder, opened(at=replace(settings(), home=folder)) as engine:
-        facts = _stock(engine, workspace)
+    workspace = _WORKSPACE if call.workspace_option is None else call.workspace
+    temporary = tempfile.TemporaryDirectory(prefix="foreword-demo-") if keep is None else nullcontext(keep)
+    with temporary as folder, open_engine(replace(load_settings(), home=Path(folder).absolute())) as engine:
+        facts = _store_sample(engine, workspace)
         if call.as_json:
-            answers = [_answer_json(answer) for answer in ask(engine, workspace)]
-            emit({"workspace": workspace, **facts, "answers": answers})
+            answers = [_answer_json(*answer) for answer in _ask_questions(engine, workspace)]
+            show.json({"workspace": workspace, **facts, "answers": answers})
             return
-        say(
-            f"{counted(facts['items'], 'item')} and {counted(facts['relations'], 'relation')}: "
+        show.text(
+            f"{show.plural(facts['items'], 'item')} and {show.plural(facts['relations'], 'relation')}: "
             "three months of a small team that sells museum tickets.\n"
             f"Stored in {facts['storing_seconds']:.1f} s, understood in {facts['embedding_seconds']:.1f} s."
         )
-        for number, answer in enumerate(ask(engine, workspace), 1):
-            _show_answer(number, answer)
-    say(_what_next(keep, workspace))
+        for number, answer in enumerate(_ask_questions(engine, workspace), 1):
+            _show_answer(number, *answer)
+    show.text(_next_steps(keep, workspace))
 
 
-@contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
-    if keep is not None:
-        yield keep.absolute()
-        return
-    with tempfile.TemporaryDirectory(prefix="foreword-demo-") as folder:
-        yield Path(folder)
+def sample_lines() -> list[str]:
+    """The sample as lines that can be imported: items, then the relations between them."""
+    return [*_read_lines("lighthouse.jsonl"), *_read_lines("relations.jsonl")]
 
 
-def _stock(engine: ContextEngine, workspace: str) -> dict[str, Any]:
-    """Store the sample and make its vectors; gives how much and how long."""
-    from foreword.edges.cli.sample import sample_lines
+def _read_lines(name: str) -> list[str]:
+    text = resources.files("foreword.edges.cli").joinpath("sample_data", name).read_text(encoding="utf-8")
+    return text.rstrip("\n").split("\n")
 
+
+def _store_sample(engine: ContextEngine, workspace: str) -> dict[str, Any]:
+    """Store the sample and make its vectors; returns how much there is and how long it took."""
     started = time.perf_counter()
-    words_only(engine).import_lines(sample_lines(), workspace)
+    without_encoder(engine).import_lines(sample_lines(), workspace)
     stored = time.perf_counter()
-    vectors = embed(engine, workspace)
+    vectors = make_vectors(engine, workspace)
     counts = engine.count(workspace)
     return {
         "items": counts.items,
@@ -90,49 +82,54 @@ def _stock(engine: ContextEngine, workspace: str) -> dict[str, Any]:
     }
 
 
-def _answer_json(answer: Answer) -> dict[str, Any]:
-    return {
-        "question": answer.question,
-        "milliseconds": answer.milliseconds,
-        "context": answer.result.context,
-        "receipt": asdict(answer.result.receipt),
-    }
+def _ask_questions(engine: ContextEngine, workspace: str) -> Iterator[tuple[str, ContextResult, float]]:
+    """The first questions of the sample, the context built for each, and how many milliseconds that took."""
+    for line in _read_lines("questions.jsonl")[:_QUESTIONS]:
+        question = json.loads(line)["question"]
+        started = time.perf_counter()
+        result = engine.build_context(question, workspace, token_budget=_TOKEN_BUDGET)
+        yield question, result, (time.perf_counter() - started) * 1000
 
 
-def _show_answer(number: int, answer: Answer) -> None:
+def _answer_json(question: str, result: ContextResult, milliseconds: float) -> dict[str, Any]:
+    answer = {"question": question, "milliseconds": milliseconds, "context": result.context}
+    return {**answer, "receipt": asdict(result.receipt)}
+
+
+def _show_answer(number: int, question: str, result: ContextResult, milliseconds: float) -> None:
     from rich.panel import Panel
-    from rich.table import Table
 
-    screen, receipt = console(), answer.result.receipt
+    screen, receipt = show.console(), result.receipt
     screen.print()
-    screen.print(seen(f"{number}. {answer.question}", "bold"))
-    title = f"injected: {receipt.tokens} of {receipt.budget} tokens, in {answer.milliseconds:.0f} ms"
-    text = seen(answer.result.context.strip() or "(nothing: silence is an answer)")
+    screen.print(show.rich_text(f"{number}. {question}", "bold"))
+    title = f"injected: {receipt.tokens} of {receipt.budget} tokens, in {milliseconds:.0f} ms"
+    text = show.rich_text(result.context.strip() or "(nothing: silence is an answer)")
     screen.print(Panel(text, title=title, title_align="left"))
-    fates = " · ".join(f"{count} {fate}" for fate, count in answer.decisions.items())
-    screen.print(seen(f"why: {fates or 'nothing was found'} (receipt {receipt.id})"))
-    table = Table.grid(padding=(0, 2))
-    for entry in receipt.injected[:_SHOWN]:
-        table.add_row(f"  {entry.score:.2f}", seen(entry.item_id), seen(places(entry.ranks)), style="dim")
-    for entry in receipt.entries:
-        if entry.decision == "superseded":
-            table.add_row("  out", seen(entry.item_id), seen(f"superseded by {entry.detail}"), style="dim")
-    screen.print(table)
+    decisions = Counter(entry.decision for entry in receipt.entries)
+    counts = " · ".join(f"{count} {decision}" for decision, count in decisions.items())
+    screen.print(show.rich_text(f"why: {counts or 'nothing was found'} (receipt {receipt.id})"))
+    rows = [
+        (f"  {entry.score:.2f}", entry.item_id, show.ranks(entry.ranks))
+        for entry in receipt.injected[:_MAX_SHOWN_ITEMS]
+    ]
+    rows += [
+        ("  out", entry.item_id, f"superseded by {entry.detail}")
+        for entry in receipt.entries
+        if entry.decision == "superseded"
+    ]
+    show.grid(([first, *map(show.rich_text, rest)] for first, *rest in rows), style="dim")
 
 
-def _what_next(keep: Path | None, workspace: str) -> str:
+def _next_steps(keep: Path | None, workspace: str) -> str:
     if keep is None:
         return (
             "\nKeep the sample and ask it yourself:\n  foreword demo --keep ./lighthouse\n\n"
             'Or start with your own memory:\n  foreword remember "Deploys happen on Tuesdays."\n'
             '  foreword context "When do we deploy?"\n  foreword why'
         )
-    there = f"FOREWORD_HOME={shlex.quote(str(keep.absolute()))} foreword"
+    program = f"FOREWORD_HOME={shlex.quote(str(keep.absolute()))} foreword"
     name = shlex.quote(workspace)
     return (
-        f'\nAsk it yourself:\n  {there} context -w {name} "Who reviews calendar changes?"\n'
-        f'  {there} search -w {name} "deadlock" --related 1\n  {there} why -w {name}'
+        f'\nAsk it yourself:\n  {program} context -w {name} "Who reviews calendar changes?"\n'
+        f'  {program} search -w {name} "deadlock" --related 1\n  {program} why -w {name}'
     )
-
-
-COMMANDS = (demo,)

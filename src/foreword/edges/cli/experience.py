@@ -1,4 +1,4 @@
-"""Experiences: the commands that say what was tried, what was expected, and what came of it."""
+"""Experiences and values: what was tried and what came of it, and what many experiences have in common."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from foreword.capture.redact import redact
+from foreword.edges.cli import show
 from foreword.edges.cli.common import (
     Call,
-    Command,
+    OptionValue,
     command,
-    console,
-    counted,
-    day,
-    embed,
-    emit,
-    opened,
-    say,
-    seen,
-    shortened,
-    tell,
-    words_only,
+    family,
+    limit_option,
+    make_vectors,
+    no_embed_option,
+    open_engine,
+    without_encoder,
 )
-from foreword.errors import EmbeddingError
+from foreword.knowledge.axes import AXES
 from foreword.knowledge.experience import (
     CAUSES,
     DOMAINS,
@@ -41,27 +38,14 @@ from foreword.types import Source
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from foreword.knowledge.values import Clustering
+    from foreword.types import Item
 
 _USER = Source("user", "user")
+_MAX_SHOWN_MEMBERS = 3
 
-
-class Family(Command, click.Group):
-    """Commands that belong together; its help lists them, and says an example last."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The commands as they were added."""
-        return list(self.commands)
-
-
-def family(name: str, text: str, example: str, members: Sequence[click.Command]) -> Family:
-    """Commands under one name, with what their help says together."""
-    shown = f"{text}\n\nEach of them takes --workspace and --json.\n\n\b\nExample:\n"
-    return Family(
-        name,
-        {str(one.name): one for one in members},
-        help=shown + "\n".join(f"  {x}" for x in example.split("\n")),
-    )
-
+_note_option = click.option("--note", default="", metavar="T", help="Anything else worth keeping.")
+_domain_type, _strategy_type = click.Choice(DOMAINS), click.Choice(STRATEGIES)
 
 # Experiences ---------------------------------------------------------------------------------------------
 
@@ -71,25 +55,15 @@ def family(name: str, text: str, example: str, members: Sequence[click.Command])
     'foreword experience start --domain debugging --strategy read-the-error --goal "Log in again" \\\n'
     '    --hypothesis "The token expired" --action "Renew it" --prediction "200 instead of 401"',
 )
-@click.option("--domain", type=click.Choice(DOMAINS), required=True, help="What kind of work it is.")
-@click.option("--strategy", type=click.Choice(STRATEGIES), required=True, help="How it is gone about.")
+@click.option("--domain", type=_domain_type, required=True, help="What kind of work it is.")
+@click.option("--strategy", type=_strategy_type, required=True, help="How it is gone about.")
 @click.option("--goal", required=True, metavar="T", help="What is wanted.")
 @click.option("--hypothesis", required=True, metavar="T", help="What is believed.")
 @click.option("--action", required=True, metavar="T", help="What is done about it.")
 @click.option("--prediction", required=True, metavar="T", help="What will be seen if the belief is right.")
 @click.option("--session", metavar="S", help="The session it belongs to.")
-@click.option("--note", default="", metavar="T", help="Anything else worth keeping.")
-def start(
-    call: Call,
-    domain: str,
-    strategy: str,
-    goal: str,
-    hypothesis: str,
-    action: str,
-    prediction: str,
-    session: str | None,
-    note: str,
-) -> None:
+@_note_option
+def start(call: Call, session: str | None, **fields: OptionValue) -> None:
     """Begin an experience and print its id.
 
     A session has one open at a time: resolve the last before the next. Without --session any number may be
@@ -97,25 +71,14 @@ def start(
     """
     from foreword.knowledge.experiences import Experiences
 
-    with opened(embedding=False) as engine:
+    with open_engine(embedding=False) as engine:
         experiences = Experiences(engine)
-        begun = experiences.start(
-            call.workspace,
-            domain=domain,
-            strategy=strategy,
-            goal=goal,
-            hypothesis=hypothesis,
-            action=action,
-            prediction=prediction,
-            session=session,
-            note=note,
-            source=_USER,
-        )
-        unowned = len(experiences.open_for_run(call.workspace, None))
-    _answer(call, begun)
-    if session is None and unowned > 1:
-        again = f"foreword experience list --status {OPEN}{call.again}"
-        tell(f"{counted(unowned, 'experience')} without a session are open; see: {again}")
+        started = experiences.start(call.workspace, session=session, source=_USER, **fields)
+        open_without_session = len(experiences.open_for_run(call.workspace, None))
+    _answer(call, started)
+    if session is None and open_without_session > 1:
+        see = f"see: foreword experience list --status {OPEN}{call.workspace_flag}"
+        show.note(f"{show.plural(open_without_session, 'experience')} without a session are open; {see}")
 
 
 @command("update", 'foreword experience update 3f9c2a7be1d04c58 --hypothesis "The clock is wrong"')
@@ -123,31 +86,14 @@ def start(
 @click.option("--hypothesis", metavar="T", help="What is believed now.")
 @click.option("--action", metavar="T", help="What is done now.")
 @click.option("--prediction", metavar="T", help="What will be seen now.")
-@click.option("--strategy", type=click.Choice(STRATEGIES), help="How it is gone about now.")
-@click.option("--note", default="", metavar="T", help="Anything else worth keeping.")
-def update(
-    call: Call,
-    experience: str,
-    hypothesis: str | None,
-    action: str | None,
-    prediction: str | None,
-    strategy: str | None,
-    note: str,
-) -> None:
+@click.option("--strategy", type=_strategy_type, help="How it is gone about now.")
+@_note_option
+def update(call: Call, experience: str, **changes: OptionValue) -> None:
     """Change an open experience; another hypothesis, action or prediction is another iteration."""
     from foreword.knowledge.experiences import Experiences
 
-    with opened(embedding=False) as engine:
-        changed = Experiences(engine).update(
-            call.workspace,
-            experience,
-            hypothesis=hypothesis,
-            action=action,
-            prediction=prediction,
-            strategy=strategy,
-            note=note,
-        )
-    _answer(call, changed)
+    with open_engine(embedding=False) as engine:
+        _answer(call, Experiences(engine).update(call.workspace, experience, **changes))
 
 
 @command(
@@ -164,20 +110,17 @@ def update(
 @click.option("--because", default="", metavar="T", help="That reason, in words.")
 @click.option("--lesson", default="", metavar="T", help="What worked.")
 @click.option("--takeaway", default="", metavar="T", help="What to take from it.")
-@click.option("--note", default="", metavar="T", help="Anything else worth keeping.")
-@click.option("--no-embed", is_flag=True, help="Make no vectors now; a later command will.")
+@_note_option
+@no_embed_option
 def resolve(
     call: Call,
     experience: str,
-    status: str,
-    result: str,
-    surprise: str,
     cause: Cause | None,
     because: str,
     lesson: str,
     takeaway: str,
-    note: str,
     no_embed: bool,
+    **outcome: OptionValue,
 ) -> None:
     """Say how an experience ended.
 
@@ -190,101 +133,67 @@ def resolve(
         raise click.UsageError("--cause and --because go together: the kind of reason, and the reason")
     if takeaway and not lesson:
         raise click.UsageError("--takeaway needs --lesson: what worked")
-    workspace = call.workspace
-    with opened(embedding=not no_embed) as engine:
-        ended = Experiences(words_only(engine)).resolve(
-            workspace,
+    with open_engine(embedding=not no_embed) as engine:
+        ended = Experiences(without_encoder(engine)).resolve(
+            call.workspace,
             experience,
-            status,
-            result,
-            surprise=surprise,
             root_cause=RootCause(cause, because) if cause else None,
             lesson=Lesson(lesson, takeaway) if lesson else None,
-            note=note,
+            **outcome,
         )
         _answer(call, ended)
-        try:
-            embed(engine, workspace)
-        except EmbeddingError as error:
-            raise EmbeddingError(
-                f"stored, and words find it; a later command will make its vectors, because now: {error}"
-            ) from error
+        make_vectors(engine, call.workspace, later="a later command will make its vectors")
 
 
 @command("list", "foreword experience list --status falsified --domain debugging")
-@click.option("--domain", type=click.Choice(DOMAINS), help="Only of this kind of work.")
-@click.option("--strategy", type=click.Choice(STRATEGIES), help="Only gone about like this.")
+@click.option("--domain", type=_domain_type, help="Only of this kind of work.")
+@click.option("--strategy", type=_strategy_type, help="Only gone about like this.")
 @click.option("--status", type=click.Choice([OPEN, *STATUSES]), help="Only those that stand so.")
 @click.option("--tier", type=click.Choice(TIERS), help="Only those that are so sure.")
 @click.option("--session", metavar="S", help="Only of this session.")
-@click.option("--limit", type=int, default=20, show_default=True, metavar="N", help="At most so many.")
-def list_experiences(
-    call: Call,
-    domain: str | None,
-    strategy: str | None,
-    status: str | None,
-    tier: str | None,
-    session: str | None,
-    limit: int,
-) -> int:
+@limit_option
+def list_experiences(call: Call, **filters: OptionValue) -> int:
     """List experiences as they stand, the newest first."""
     from foreword.knowledge.experiences import Experiences
 
-    with opened(embedding=False) as engine:
-        found = Experiences(engine).list(
-            call.workspace,
-            domain=domain,
-            strategy=strategy,
-            status=status,
-            tier=tier,
-            session=session,
-            limit=limit,
-        )
-    if call.as_json:
-        emit([_facts(experience) for experience in found])
-    elif found:
-        _show(found)
-    else:
-        tell("no experience fits")
-    return 0 if found else 1
+    with open_engine(embedding=False) as engine:
+        matching = Experiences(engine).list(call.workspace, **filters)
+    values = list(map(_experience_json, matching))
+    return call.answer_list(values, lambda: _show_experiences(matching), "no experience fits")
 
 
-def _facts(experience: Experience) -> dict[str, object]:
+def _experience_json(experience: Experience) -> dict[str, object]:
     return {**asdict(experience), "status": experience.status, "lacks": experience.lacks}
 
 
 def _answer(call: Call, experience: Experience) -> None:
+    call.answer(_experience_json(experience), experience.id)
     if call.as_json:
-        emit(_facts(experience))
         return
-    say(experience.id)
-    if experience.outcome is None and experience.iteration_count > 1:
-        tell(f"iteration {experience.iteration_count}")
-    elif experience.outcome is not None:
-        tell(f"{experience.status}, {experience.tier}")
+    if experience.outcome is not None:
+        show.note(f"{experience.status}, {experience.tier}")
+    elif experience.iteration_count > 1:
+        show.note(f"iteration {experience.iteration_count}")
 
 
-def _show(experiences: Sequence[Experience]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    screen = console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
+def _show_experiences(experiences: Sequence[Experience]) -> None:
+    screen, table = show.console(), show.table(expand=True)
     table.add_column("status", no_wrap=True)
     table.add_column("about", max_width=24, overflow="fold")
     table.add_column("date", no_wrap=True)
     table.add_column("goal, and what came of it", ratio=1)
     table.add_column("id", no_wrap=True)
-    room = max(60, 2 * (screen.width - 70))
+    width = max(60, 2 * (screen.width - 70))
     for one in experiences:
-        told = seen(shortened(one.goal, room))
-        told.append(f"\n{shortened(one.hypothesis, room)}", style="dim")
+        text = show.rich_text(show.shorten(one.goal, width))
+        text.append(f"\n{show.shorten(one.hypothesis, width)}", style="dim")
         if one.outcome is not None:
-            told.append(f"\n{shortened(one.outcome.result, room)}")
+            text.append(f"\n{show.shorten(one.outcome.result, width)}")
         if one.lacks:
-            told.append(f"\nstill to be told: {', '.join(one.lacks)}", style="dim")
+            text.append(f"\nstill to be told: {', '.join(one.lacks)}", style="dim")
         status = f"{one.status}\n{one.tier}" if one.tier and one.tier != one.status else one.status
-        table.add_row(status, f"{one.domain}\n{one.strategy}", day(one.created_at), told, seen(one.id))
+        about = f"{one.domain}\n{one.strategy}"
+        table.add_row(status, about, show.date(one.created_at), text, show.rich_text(one.id))
     screen.print(table)
 
 
@@ -297,4 +206,94 @@ experience = family(
     (start, update, resolve, list_experiences),
 )
 
-COMMANDS = (experience,)
+
+# Values --------------------------------------------------------------------------------------------------
+
+
+@command("list", "foreword values list --axis root_cause")
+@click.option("--axis", type=click.Choice(AXES), help="Only of this axis.")
+@limit_option
+def list_values(call: Call, axis: str | None, limit: int) -> int:
+    """List the values that stand, the newest first."""
+    from foreword.knowledge.values import Values
+
+    with open_engine(embedding=False) as engine:
+        values = Values(engine).list(call.workspace, axis, limit)
+    lines = (f"{item.id}  {_describe_origin(item)}\n  {show.shorten(item.text, 500)}" for item in values)
+    see = f"see what experiences have in common: foreword values clusters{call.workspace_flag}"
+    return call.answer_list(
+        list(map(asdict, values)), lambda: show.text("\n".join(lines)), f"no value yet; {see}"
+    )
+
+
+def _describe_origin(item: Item) -> str:
+    """Where a value comes from, in a line."""
+    metadata, date = item.metadata, show.date(item.created_at)
+    if "axis" not in metadata:
+        return f"said by {item.source.name}, {date}"
+    return f"{metadata['axis']}, from {metadata.get('cluster_size', 0)} experiences, {date}"
+
+
+@command("clusters", "foreword values clusters --axis root_cause")
+@click.option("--axis", type=click.Choice(AXES), default="full", show_default=True, help="Alike in what.")
+def clusters(call: Call, axis: str) -> int:
+    """Show which experiences are alike on an axis, so that a value can be proposed for them."""
+    from foreword.knowledge.values import MIN_EXPERIENCES, Values
+
+    workspace = call.workspace
+    with open_engine() as engine:
+        make_vectors(engine, workspace)
+        values = Values(engine)
+        clustering = values.clusters(workspace, axis)
+        members = {one.id: values.members(workspace, one.id) for one in clustering.clusters}
+    count = show.plural(clustering.experiences, "experience")
+    if call.as_json:
+        show.json(_clusters_json(clustering))
+    elif not clustering.enough:
+        show.note(f"{count} on the axis {axis}; clusters need {MIN_EXPERIENCES}")
+    elif not clustering.clusters:
+        show.note(f"nothing in common on the axis {axis} among {count}")
+    for one in () if call.as_json else clustering.clusters:
+        show.text(f"{one.id}  {show.plural(one.size, 'experience')}, confidence {one.confidence:.2f}")
+        for member in members[one.id][:_MAX_SHOWN_MEMBERS]:
+            show.text(f"  {member.id}  {show.shorten(member.goal, 100)}")
+    return 0 if clustering.clusters else 1
+
+
+def _clusters_json(clustering: Clustering) -> dict[str, object]:
+    clusters = [
+        {
+            "id": one.id,
+            "size": one.size,
+            "confidence": one.confidence,
+            "mean_distance": one.centre.mean,
+            "deviation": one.centre.deviation,
+            "members": one.members,
+        }
+        for one in clustering.clusters
+    ]
+    return {"axis": clustering.axis, "experiences": clustering.experiences, "clusters": clusters}
+
+
+@command("propose", 'foreword values propose root_cause_0 "Compare the clocks before anything else."')
+@click.argument("cluster")
+@click.argument("text")
+@click.option("--session", metavar="S", help="The session it was thought of in.")
+def propose(call: Call, cluster: str, text: str, session: str | None) -> None:
+    """Keep TEXT as a value of CLUSTER, if it speaks for it, and print its id."""
+    from foreword.knowledge.values import Values
+
+    with open_engine() as engine:
+        make_vectors(engine, call.workspace)
+        value = Values(engine).propose(call.workspace, redact(text), cluster, _USER, session)
+    call.answer(asdict(value), value.id)
+
+
+values = family(
+    "values",
+    "What many experiences have in common, and what was learnt from it.",
+    "foreword values clusters --axis root_cause\n"
+    'foreword values propose root_cause_0 "Compare the clocks before anything else."\n'
+    "foreword values list",
+    (list_values, clusters, propose),
+)

@@ -1,7 +1,7 @@
-"""The command line: the group of commands, and what becomes of their errors.
+"""The command line: the group of commands, and how their errors become one line and an exit code.
 
-Knows how an error becomes one line and an exit code, and nothing of what the commands do. No user's mistake,
-closed pipe or Ctrl-C ends in a traceback; anything else does, because it is a bug.
+No user's mistake, closed pipe or Ctrl-C ends in a traceback; anything else does, because it is a bug. What a
+command does is in the module of its family.
 """
 
 from __future__ import annotations
@@ -15,48 +15,26 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 import foreword
-from foreword.edges.cli import (
-    context,
-    demo,
-    experience,
-    house,
-    index,
-    install,
-    mcp,
-    measure,
-    memory,
-    move,
-    service,
-    values,
-    why,
-)
-from foreword.errors import (
-    ContextError,
-    ForewordError,
-    MissingExtra,
-    StorageError,
-    ValidationError,
-)
-from foreword.text.clean import one_line, visible
+from foreword.edges.cli import context, demo, doctor, experience, index, install, measure, memory, service
+from foreword.edges.cli.common import OrderedGroup
+from foreword.errors import ContextError, ForewordError, MissingExtra, StorageError, ValidationError
+from foreword.text.clean import join_lines, remove_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_INTERRUPTED = 130
+
+_USER_ERRORS = (ForewordError, click.ClickException, click.Abort, KeyboardInterrupt, OSError, UnicodeError)
 
 
-class Foreword(click.Group):
-    """The group: its commands in the order in which one meets them, its errors as lines and exit codes."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The commands as they were added."""
-        return list(self.commands)
+class Foreword(OrderedGroup):
+    """The commands in the order in which one meets them; errors become lines and exit codes."""
 
     def main(self, args: Sequence[str] | None = None, *_: object, **__: object) -> NoReturn:
-        """Run one command and leave with its exit code; click's own `main` has other codes and words."""
+        """Run one command and exit with its code; click's own `main` has other codes and words."""
         code = run(sys.argv[1:] if args is None else list(args))
         if args is None:  # the process is the command's own
-            _leave_the_late_behind(code)
+            _exit_if_threads_remain(code)
         sys.exit(code)
 
 
@@ -88,52 +66,44 @@ def main() -> None:
     """
 
 
-for _module in (
-    memory,
-    context,
-    why,
-    move,
-    index,
-    experience,
-    values,
-    install,
-    house,
-    service,
-    mcp,
-    demo,
-    measure,
+for _command in (
+    *(memory.remember, memory.search, memory.forget),
+    *(context.context, context.premortem, context.why),
+    *(memory.export, memory.import_),
+    *(index.index, index.watch, experience.experience, experience.values),
+    *(install.install, install.uninstall, doctor.doctor, doctor.stats),
+    *(service.serve, service.stop, service.status, service.hook, service.mcp),
+    *(demo.demo, measure.evaluate, measure.bench),
 ):
-    for _command in _module.COMMANDS:
-        main.add_command(_command)
+    main.add_command(_command)
 
 
 def run(arguments: list[str]) -> int:
     """Run one command; whatever a user can cause becomes a line on stderr and an exit code."""
     wants_json = "--json" in arguments[: arguments.index("--") if "--" in arguments else None]
     try:
-        code = _invoked(arguments)
+        code = _invoke(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        _let_go_of_stdout()
+        _discard_stdout()
         return 0  # whoever read our output has all they wanted
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2
-    except (
-        ForewordError,
-        click.ClickException,
-        click.Abort,
-        KeyboardInterrupt,
-        OSError,
-        UnicodeError,
-    ) as error:
+    except _USER_ERRORS as error:
         return _report(error, wants_json=wants_json)
     return code
 
 
-def _invoked(arguments: list[str]) -> int:
-    """What the command returns."""
-    _refuse_unreadable(arguments)
+def _invoke(arguments: list[str]) -> int:
+    """Run a command and return its exit code."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise click.UsageError(
+                f"an argument is not valid UTF-8: {remove_invisible(argument)!r}"
+            ) from None
     try:
         with main.make_context("foreword", arguments) as context:
             return main.invoke(context) or 0
@@ -141,35 +111,27 @@ def _invoked(arguments: list[str]) -> int:
         return done.exit_code
 
 
-def _refuse_unreadable(arguments: list[str]) -> None:
-    for argument in arguments:
-        try:
-            argument.encode()
-        except UnicodeEncodeError:
-            raise click.UsageError(f"an argument is not valid UTF-8: {visible(argument)!r}") from None
-
-
 def _report(error: BaseException, *, wants_json: bool) -> int:
-    kind, code, message = _judged(error)
-    message = one_line(visible(message))
+    """Print an error as one line on stderr and return its exit code."""
+    kind, code, message = _describe_error(error)
+    message = join_lines(remove_invisible(message))
     line = json.dumps({"error": {"type": kind, "message": message}}) if wants_json else f"foreword: {message}"
     try:
         click.echo(line, err=True)
         sys.stdout.flush()
-    except (
-        OSError
-    ):  # a full disk or a closed pipe behind stdout: the line above has said what there is to say
-        _let_go_of_stdout()
+    except OSError:  # a full disk or a closed pipe behind stdout: the line above has said it all
+        _discard_stdout()
     return code
 
 
-def _judged(error: BaseException) -> tuple[str, int, str]:
+def _describe_error(error: BaseException) -> tuple[str, int, str]:
     """The tag, the exit code and the message of an error."""
     match error:
         case ForewordError():
-            return getattr(error, "type", "missing_extra"), _code(error), str(error)
+            return getattr(error, "type", "missing_extra"), _exit_code(error), str(error)
         case click.UsageError():
-            return "usage_error", 2, _with_hint(error)
+            path = error.ctx.command_path if error.ctx else "foreword"
+            return "usage_error", 2, f"{error.format_message().rstrip('.')}; see: {path} --help"
         case click.ClickException():
             return "file_error", 2, error.format_message()
         case UnicodeDecodeError():
@@ -180,33 +142,20 @@ def _judged(error: BaseException) -> tuple[str, int, str]:
         case UnicodeError():
             return "not_utf8", 2, f"the output cannot be shown in this terminal's encoding: {error}"
         case _:
-            return "interrupted", _INTERRUPTED, "interrupted"
+            return "interrupted", 130, "interrupted"
 
 
-def _code(error: ForewordError) -> int:
-    match error:
-        case MissingExtra():
-            return 5
-        case StorageError():
-            return 3
-        case ValidationError():
-            return 2
-        case ContextError():
-            return 4
-        case _:
-            return 1
+def _exit_code(error: ForewordError) -> int:
+    """The code of the first class that fits; every storage and validation error is a ContextError, too."""
+    codes = {MissingExtra: 5, StorageError: 3, ValidationError: 2, ContextError: 4}
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), 1)
 
 
-def _with_hint(error: click.UsageError) -> str:
-    asked = error.ctx.command_path if error.ctx else "foreword"
-    return f"{error.format_message().rstrip('.')}; see: {asked} --help"
+def _exit_if_threads_remain(code: int) -> None:
+    """End the process at once if a part that missed its deadline still runs in a thread of ours.
 
-
-def _leave_the_late_behind(code: int) -> None:
-    """End at once if a part that a deadline has passed over still works, in a thread nobody waits for.
-
-    Were the interpreter taken apart around it, a thread inside the encoder would abort the process. All that
-    was acknowledged is on the disk, and all that was said has been written.
+    If the interpreter shut down around it, a thread inside the encoder would abort the process. Everything
+    acknowledged is on the disk, and all output has been written.
     """
     if any(thread.daemon and thread.name.startswith("foreword-") for thread in threading.enumerate()):
         sys.stdout.flush()
@@ -214,6 +163,6 @@ def _leave_the_late_behind(code: int) -> None:
         os._exit(code)
 
 
-def _let_go_of_stdout() -> None:
-    """Point stdout at nothing, so that Python's own flush at exit has nothing to complain about."""
+def _discard_stdout() -> None:
+    """Point stdout at the null device, so that Python's own flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

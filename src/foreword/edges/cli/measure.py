@@ -1,24 +1,24 @@
-"""Eval and bench: quality and speed, measured."""
+"""Eval and bench: quality and speed, measured by the package `foreword_measure`.
+
+That package is in a clone of the repository, not in the wheel; without it both commands say how to get it.
+"""
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
-from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import click
 
-from foreword.edges.cli.common import Call, command, console, emit, say, seen
+from foreword.edges.cli import show
+from foreword.edges.cli.common import Call, OptionValue, command
+from foreword.errors import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from foreword.options import Lane
     from foreword_measure.report import Cell, Report, Table
 
-_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
+_FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 
 
 @command(
@@ -47,109 +47,54 @@ _SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 @click.option(
     "--run", "run_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the ranking there."
 )
-@click.option("--limit-queries", type=click.IntRange(1), metavar="N", help="Ask only the first so many.")
+@click.option(
+    "--limit-queries", "limit", type=click.IntRange(1), metavar="N", help="Ask only the first so many."
+)
 @click.option("--all", "everything", is_flag=True, help="Each DIR holds several sets: measure them all.")
 @click.option("--home", type=click.Path(path_type=Path), metavar="PATH", help="Keep the vectors there.")
 @click.option("--dialogue", is_flag=True, help="How much evidence the prompts of a conversation hold.")
 @click.option("--entities", is_flag=True, help="Names, references and acts of speech, on our own sentences.")
 @click.option("--gaps", is_flag=True, help="Missing context noticed, on our own states of agents.")
-def evaluate(call: Call, folders: tuple[Path, ...], **asked: Any) -> None:  # noqa: ANN401  (click's options)
+def evaluate(call: Call, folders: tuple[Path, ...], everything: bool, **options: OptionValue) -> None:
     """Measure quality on labelled sets.
 
     DIR holds corpus.jsonl, queries.jsonl and qrels.tsv; or dialogues.jsonl, whose changes of subject or
     summaries count.
     """
-    wanted = _Wanted(folders, **asked)
+    _check_clone("eval")
+    from foreword_measure.quality import measure_sets
+
+    if not (folders or options["entities"] or options["gaps"]):
+        raise click.UsageError("name a DIR, or ask for --entities or --gaps")
+    sets = [one for folder in folders for one in (_find_sets(folder) if everything else [folder])]
+    if options["run_file"] is not None and len(sets) != 1:
+        raise click.UsageError("--run takes one ranking: name one DIR")
     reports = []
-    for report in wanted.reports():
+    for report in measure_sets(sets, summarize=everything, open_progress=show.bars, **options):
         reports.append(report)
         if not call.as_json:
             _show_report(report)
     if call.as_json:
-        emit([report.as_json() for report in reports] if len(reports) > 1 else reports[0].as_json())
+        show.json([report.as_json() for report in reports] if len(reports) > 1 else reports[0].as_json())
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What `eval` was asked for; the fields are its options."""
-
-    folders: tuple[Path, ...]
-    lane: Literal["fast", "full", "both"]
-    baselines: bool
-    without: tuple[str, ...]
-    silence: bool
-    run_file: Path | None
-    limit_queries: int | None
-    everything: bool
-    home: Path | None
-    dialogue: bool
-    entities: bool
-    gaps: bool
-
-    def __post_init__(self) -> None:
-        if not (self.folders or self.entities or self.gaps):
-            raise click.UsageError("name a DIR, or ask for --entities or --gaps")
-        if self.run_file is not None and len(self.sets) != 1:
-            raise click.UsageError("--run takes one ranking: name one DIR")
-
-    @property
-    def sets(self) -> list[Path]:
-        """The folders of the sets."""
-        return [one for folder in self.folders for one in (_sets(folder) if self.everything else [folder])]
-
-    def reports(self) -> Iterator[Report]:
-        """Every measurement, one after the other."""
-        if self.entities:
-            from foreword_measure.quality.naming import measure_naming
-
-            yield measure_naming()
-        if self.gaps:
-            from foreword_measure.quality.gaps import measure_gaps
-
-            yield measure_gaps()
-        measured = []
-        for one in self.sets:
-            with _steps() as progress:
-                measured.append(
-                    self._dialogues(one, progress) if self.dialogue else self._found(one, progress)
-                )
-            yield measured[-1]
-        if self.everything and not self.dialogue:
-            from foreword_measure.quality import summary
-
-            yield summary(measured)
-
-    def _found(self, folder: Path, progress: Callable[[str, int, int], None]) -> Report:
-        from foreword_measure.quality import evaluate as measure
-
-        return measure(
-            folder,
-            lanes=("fast", "full") if self.lane == "both" else (self.lane,),
-            baselines=self.baselines,
-            without=self.without,
-            silence=self.silence,
-            others=[other for other in self.sets if other != folder],
-            run_file=self.run_file,
-            limit=self.limit_queries,
-            progress=progress,
-            home=self.home,
+def _check_clone(name: str) -> None:
+    """Raise an error that says how to get a clone, if the package that measures is not installed."""
+    if find_spec("foreword_measure") is None:
+        raise ValidationError(
+            f"foreword {name} works from a clone of Foreword's repository, not from the installed package; "
+            "run: git clone REPOSITORY foreword, then: pip install --editable './foreword[dev]'"
         )
 
-    def _dialogues(self, folder: Path, progress: Callable[[str, int, int], None]) -> Report:
-        from foreword_measure.quality.dialogue import measure
 
-        lane: Lane = "full" if self.lane == "full" else "fast"
-        return measure(folder, limit=self.limit_queries, progress=progress, home=self.home, lane=lane)
-
-
-def _sets(folder: Path) -> list[Path]:
-    found = sorted(one for one in folder.iterdir() if all((one / name).is_file() for name in _SET))
+def _find_sets(folder: Path) -> list[Path]:
+    found = sorted(one for one in folder.iterdir() if all((one / name).is_file() for name in _FILES_OF_A_SET))
     if not found:
-        raise click.UsageError(f"no folder in {folder} holds {', '.join(_SET)}")
+        raise click.UsageError(f"no folder in {folder} holds {', '.join(_FILES_OF_A_SET)}")
     return found
 
 
-def _sizes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:
+def _read_sizes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:
     try:
         sizes = tuple(int(part.replace("_", "")) for part in value.split(","))
     except ValueError:
@@ -165,7 +110,7 @@ def _sizes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
     "--sizes",
     default="1000,10000,100000",
     show_default=True,
-    callback=_sizes,
+    callback=_read_sizes,
     metavar="N,N…",
     help="How many items to measure with.",
 )
@@ -174,33 +119,15 @@ def bench(call: Call, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
 
     PART is import, write, search, index, assemble, dialogue, gap or hooks; without one, all are measured.
     """
+    _check_clone("bench")
     from foreword_measure.speed import bench as measure
 
-    with _steps() as progress:
+    with show.bars() as progress:
         report = measure(parts, sizes, progress)
     if call.as_json:
-        emit(report.as_json())
+        show.json(report.as_json())
     else:
         _show_report(report)
-
-
-@contextmanager
-def _steps() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on stderr for each step that reports, while somebody watches."""
-    if not sys.stderr.isatty():
-        yield lambda _step, _done, _total: None
-        return
-    from rich.progress import Progress
-
-    tasks: dict[str, Any] = {}
-    with Progress(console=console(stderr=True), transient=True) as progress:
-
-        def show(step: str, done: int, total: int) -> None:
-            if step not in tasks:
-                tasks[step] = progress.add_task(step, total=total or None)
-            progress.update(tasks[step], completed=done, total=total or None)
-
-        yield show
 
 
 def _show_report(report: Report) -> None:
@@ -209,27 +136,18 @@ def _show_report(report: Report) -> None:
 
 
 def _show_table(table: Table) -> None:
-    from rich import box
-    from rich.table import Table as RichTable
-
-    shown = RichTable(
-        title=seen(table.title, "bold"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
-    )
+    shown = show.table(title=show.rich_text(table.title, "bold"), title_justify="left", collapse_padding=True)
     for place, name in enumerate(table.columns):
         numbers = all(not isinstance(row[place], str) for row in table.rows)
-        shown.add_column(seen(name), justify="right" if numbers else "left", overflow="fold")
+        shown.add_column(show.rich_text(name), justify="right" if numbers else "left", overflow="fold")
     for row in table.rows:
-        shown.add_row(*(seen(_cell(cell)) for cell in row))
-    console().print(shown)
+        shown.add_row(*(show.rich_text(_cell_text(cell)) for cell in row))
+    show.console().print(shown)
     for note in table.notes:
-        say(note)
+        show.text(note)
 
 
-def _cell(cell: Cell) -> str:
+def _cell_text(cell: Cell) -> str:
     match cell:
         case None:
             return "-"
@@ -239,6 +157,3 @@ def _cell(cell: Cell) -> str:
             return f"{cell:,}"
         case _:
             return cell
-
-
-COMMANDS = (evaluate, bench)

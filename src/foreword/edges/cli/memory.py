@@ -1,41 +1,41 @@
-"""Remember, search, forget: the commands that put single items in, find them, and take them out."""
+"""Remember, search, forget, export and import: single items, and a whole workspace as lines of JSON."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from foreword.edges.cli import show
 from foreword.edges.cli.common import (
     Call,
+    OptionValue,
     command,
-    console,
-    counted,
-    day,
-    embed,
-    emit,
-    moment,
-    opened,
-    say,
-    seen,
-    shortened,
-    tell,
-    words_only,
+    deadline_option,
+    lane_option,
+    make_vectors,
+    no_embed_option,
+    open_engine,
+    read_date,
+    without_encoder,
 )
-from foreword.errors import EmbeddingError, ValidationError
-from foreword.types import KINDS, TRUSTS, Filters, Item, Kind, Source, Trust
+from foreword.errors import ValidationError
+from foreword.options import SearchOptions
+from foreword.text.clean import remove_invisible
+from foreword.types import KINDS, TRUSTS, Filters, Source
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Callable, Iterable, Iterator
 
-    from foreword.engine.context_engine import ContextEngine, Forgotten
-    from foreword.options import Lane
-    from foreword.types import SearchResult
+    from foreword.engine.context_engine import Forgotten
+    from foreword.types import SearchResult, Trust
 
-
-_LISTED = 20
+_MAX_LISTED_IDS = 20
 
 # Remember ------------------------------------------------------------------------------------------------
 
@@ -43,7 +43,7 @@ _LISTED = 20
 @command("remember", 'foreword remember "Deploys happen on Tuesdays." --type decision --meta ticket=LH-7')
 @click.argument("text")
 @click.option("--kind", type=click.Choice(KINDS), default="memory", show_default=True, help="What it is.")
-@click.option("--type", "label", default="", metavar="T", help="A label of your own: decision, fact…")
+@click.option("--type", default="", metavar="T", help="A label of your own: decision, fact…")
 @click.option("--about", default="", metavar="A", help="What surrounds it: speaker, heading, file.")
 @click.option("--session", metavar="S", help="The session it belongs to.")
 @click.option("--conversation", metavar="C", help="The conversation it belongs to.")
@@ -56,68 +56,36 @@ _LISTED = 20
 @click.option("--meta", multiple=True, metavar="K=V", help="Anything else worth keeping; may be repeated.")
 @click.option("--supersedes", metavar="ID", help="The item that this one replaces.")
 @click.option("--no-embed", is_flag=True, help="Make no vector now; a later command will.")
-def remember(  # the options are the command
+def remember(
     call: Call,
     text: str,
-    kind: Kind,
-    label: str,
-    about: str,
-    session: str | None,
-    conversation: str | None,
-    confidence: float,
-    importance: float,
     source: str,
     trust: Trust,
     meta: tuple[str, ...],
-    supersedes: str | None,
     no_embed: bool,
+    **fields: OptionValue,
 ) -> None:
     """Keep TEXT and print its id.
 
     `-` reads the text from stdin. Once the id is printed, the text survives a power cut and words find it;
     the vector by which its meaning is found is made next.
     """
-    text = _stdin() if text == "-" else text
-    metadata = dict(map(_pair, meta))
-    workspace = call.workspace
-    with opened(embedding=not no_embed) as engine:
-        item = words_only(engine).remember(
-            text,
-            workspace,
-            kind=kind,
-            type=label,
-            about=about,
-            session=session,
-            conversation=conversation,
-            confidence=confidence,
-            importance=importance,
-            source=Source(source, trust),
-            metadata=metadata,
-            supersedes=supersedes,
+    if text == "-":  # the line break that `echo` and editors put at the end is not part of the text
+        text = sys.stdin.buffer.read().decode().rstrip("\r\n")
+    metadata, workspace = dict(map(_key_and_value, meta)), call.workspace
+    with open_engine(embedding=not no_embed) as engine:
+        item = without_encoder(engine).remember(
+            text, workspace, source=Source(source, trust), metadata=metadata, **fields
         )
-        emit(asdict(item)) if call.as_json else say(item.id)
-        _embed_after(engine, workspace)
+        call.answer(asdict(item), item.id)
+        make_vectors(engine, workspace, later="its vector will be made by a later command")
 
 
-def _stdin() -> str:
-    """All of stdin; the line break that `echo` and editors put at the end is not part of the text."""
-    return sys.stdin.buffer.read().decode().rstrip("\r\n")
-
-
-def _pair(text: str) -> tuple[str, str]:
+def _key_and_value(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ValidationError(f"--meta takes key=value, not {text!r}")
     return key.strip(), value
-
-
-def _embed_after(engine: ContextEngine, workspace: str) -> None:
-    try:
-        embed(engine, workspace)
-    except EmbeddingError as error:
-        raise EmbeddingError(
-            f"stored, and words find it; its vector will be made by a later command, because now: {error}"
-        ) from error
 
 
 # Search --------------------------------------------------------------------------------------------------
@@ -129,58 +97,34 @@ def _embed_after(engine: ContextEngine, workspace: str) -> None:
 @click.option(
     "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind; may be repeated."
 )
-@click.option("--type", "types", multiple=True, metavar="T", help="Only this type; may be repeated.")
-@click.option("--since", callback=moment(), metavar="T", help="Not before: a date, or an age such as 3d.")
+@click.option("--type", "memory_types", multiple=True, metavar="T", help="Only this type; may be repeated.")
 @click.option(
-    "--until", callback=moment(end=True), metavar="T", help="Not after; a date means its whole day."
+    "--since",
+    "date_from",
+    callback=read_date(),
+    metavar="T",
+    help="Not before: a date, or an age such as 3d.",
+)
+@click.option(
+    "--until",
+    "date_to",
+    callback=read_date(end=True),
+    metavar="T",
+    help="Not after; a date means its whole day.",
 )
 @click.option("--min-confidence", type=float, default=0.0, metavar="F", help="Only what is at least so sure.")
 @click.option("--session", metavar="S", help="Only from this session.")
-@click.option("--conversation", metavar="C", help="Only from this conversation.")
+@click.option("--conversation", "conversation_id", metavar="C", help="Only from this conversation.")
 @click.option("--related", type=int, metavar="DEPTH", help="Also show what is related, so many steps away.")
-@click.option("--deadline", type=float, metavar="MS", help="Answer within so many milliseconds.")
-@click.option("--lane", type=click.Choice(["fast", "full"]), help="Without or with the cross-encoder.")
-def search(
-    call: Call,
-    query: str,
-    limit: int,
-    kinds: tuple[str, ...],
-    types: tuple[str, ...],
-    since: datetime | None,
-    until: datetime | None,
-    min_confidence: float,
-    session: str | None,
-    conversation: str | None,
-    related: int | None,
-    deadline: float | None,
-    lane: Lane | None,
-) -> int:
+@deadline_option
+@lane_option
+def search(call: Call, query: str, related: int | None, **filters: OptionValue) -> int:
     """List what answers QUERY, best first."""
-    from foreword.options import SearchOptions
-
-    options = SearchOptions(
-        limit=limit,
-        kinds=kinds,
-        memory_types=types,
-        date_from=since,
-        date_to=until,
-        min_confidence=min_confidence,
-        session=session,
-        conversation_id=conversation,
-        include_relationships=related is not None,
-        relationship_depth=1 if related is None else related,
-        deadline_ms=deadline,
-        lane=lane,
-    )
-    with opened() as engine:
-        results = engine.search(query, call.workspace, options)
-    if call.as_json:
-        emit([_result_json(result) for result in results])
-    elif results:
-        _show_results(results)
-    else:
-        tell("nothing found")
-    return 0 if results else 1
+    if related is not None:
+        filters |= {"include_relationships": True, "relationship_depth": related}
+    with open_engine() as engine:
+        results = engine.search(query, call.workspace, SearchOptions(**filters))
+    return call.answer_list(list(map(_result_json, results)), lambda: _show_results(results), "nothing found")
 
 
 def _result_json(result: SearchResult) -> dict[str, Any]:
@@ -199,38 +143,31 @@ def _result_json(result: SearchResult) -> dict[str, Any]:
 
 
 def _show_results(results: list[SearchResult]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    screen = console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
+    screen, table = show.console(), show.table(expand=True)
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("kind", max_width=14, overflow="fold")
     table.add_column("date", no_wrap=True)
     table.add_column("text", ratio=1)
     table.add_column("id", max_width=24, overflow="fold")
-    room = max(60, 3 * (screen.width - 60))
+    width = max(60, 3 * (screen.width - 60))
     for result in results:
         item = result.memory
-        text = seen(shortened(item.text, room))
+        text = show.rich_text(show.shorten(item.text, width))
         for line in _remarks(result):
-            text.append(f"\n{shortened(line, room)}", style="dim")
-        table.add_row(f"{result.score:.2f}", seen(_kind(item)), day(item.created_at), text, seen(item.id))
+            text.append(f"\n{show.shorten(line, width)}", style="dim")
+        kind = f"{item.kind}\n{item.type}" if item.type and item.type != item.kind else item.kind
+        date = show.date(item.created_at)
+        table.add_row(f"{result.score:.2f}", show.rich_text(kind), date, text, show.rich_text(item.id))
     screen.print(table)
 
 
-def _kind(item: Item) -> str:
-    return f"{item.kind}\n{item.type}" if item.type and item.type != item.kind else item.kind
-
-
-def _remarks(result: SearchResult) -> list[str]:
-    """What is worth saying beneath a result."""
-    heir = result.memory.superseded_by
-    lines = [f"superseded by {heir}"] if heir else []
+def _remarks(result: SearchResult) -> Iterator[str]:
+    """The lines beneath a result: what superseded it, and what it is related to."""
+    if successor := result.memory.superseded_by:
+        yield f"superseded by {successor}"
     for one in result.relationships:
         arrow = "→" * one.depth if one.relationship.to_id == one.memory.id else "←" * one.depth
-        lines.append(f"{arrow} {one.relationship.type}: {one.memory.text}")
-    return lines
+        yield f"{arrow} {one.relationship.type}: {one.memory.text}"
 
 
 # Forget --------------------------------------------------------------------------------------------------
@@ -253,59 +190,49 @@ def forget(
     if not ids and session is None and source is None:
         raise click.UsageError("say what to forget: ids, --session or --source")
     workspace = call.workspace
-    with opened(embedding=False) as engine:
-        found = _matching(engine, workspace, ids, session, source)
-        if not found and session is None:
-            return _nothing_to_forget(call)
-        if not (yes or _agreed(len(found), session)):
-            tell("nothing was forgotten")
+    with open_engine(embedding=False) as engine:
+        matching = {item.id for item in engine.store.get(workspace, *ids) if item is not None}
+        if session is not None or source is not None:
+            matching |= {
+                one.id for one in engine.store.scan(workspace, Filters(session=session, source=source))
+            }
+        if not matching and session is None:
+            nothing = {"forgotten": [], "checked": False, "problems": []}
+            call.answer(nothing, note="nothing matched; nothing was forgotten")
+            return 1
+        if not (yes or _confirm(len(matching), session)):
+            show.note("nothing was forgotten")
             return 1
         gone = engine.forget(workspace, *ids, session=session, source=source, verify=not no_verify)
         left = () if no_verify else tuple(one.id for one in engine.store.get(workspace, *gone.ids) if one)
-    return _answer_forgotten(call, gone, left, checked=not no_verify)
+    return _report_forgotten(call, gone, left, checked=not no_verify)
 
 
-def _matching(
-    engine: ContextEngine, workspace: str, ids: tuple[str, ...], session: str | None, source: str | None
-) -> set[str]:
-    found = {item.id for item in engine.store.get(workspace, *ids) if item is not None}
-    if session is not None or source is not None:
-        found |= {item.id for item in engine.store.scan(workspace, Filters(session=session, source=source))}
-    return found
-
-
-def _agreed(items: int, session: str | None) -> bool:
-    """Ask, if there is somebody to ask."""
+def _confirm(items: int, session: str | None) -> bool:
+    """Ask the user, if stdin is a terminal; else there is nobody to ask, and that means yes."""
     if not sys.stdin.isatty():
         return True
     receipts = "" if session is None else f" and the receipts of session {session!r}"
-    return click.confirm(f"Forget {counted(items, 'item')}{receipts} for good?", err=True)
+    return click.confirm(f"Forget {show.plural(items, 'item')}{receipts} for good?", err=True)
 
 
-def _nothing_to_forget(call: Call) -> int:
-    if call.as_json:
-        emit({"forgotten": [], "checked": False, "problems": []})
-    else:
-        tell("nothing matched; nothing was forgotten")
-    return 1
-
-
-def _answer_forgotten(call: Call, gone: Forgotten, left: tuple[str, ...], *, checked: bool) -> int:
+def _report_forgotten(call: Call, gone: Forgotten, left: tuple[str, ...], *, checked: bool) -> int:
     problems = [asdict(problem) for problem in gone.problems]
     problems += [{"part": "items", "message": f"{one} is still there"} for one in left]
-    if call.as_json:
-        emit({"forgotten": gone.ids, "checked": checked, "problems": problems})
-    elif gone.ids:
-        rest = len(gone.ids) - _LISTED
-        lines = [*gone.ids[:_LISTED], *([f"and {rest:,} more"] if rest > 0 else [])]
-        say(f"forgotten: {counted(len(gone.ids), 'item')}\n" + "\n".join(f"  {line}" for line in lines))
-        say(_proof(problems, checked=checked))
+    answer = {"forgotten": gone.ids, "checked": checked, "problems": problems}
+    if gone.ids and not call.as_json:
+        more = len(gone.ids) - _MAX_LISTED_IDS
+        lines = [*gone.ids[:_MAX_LISTED_IDS], *([f"and {more:,} more"] if more > 0 else [])]
+        show.text(
+            f"forgotten: {show.plural(len(gone.ids), 'item')}\n" + "\n".join(f"  {line}" for line in lines)
+        )
+        show.text(_describe_check(problems, checked=checked))
     else:
-        tell("no item matched; the session's receipts, if it had any, are gone")
+        call.answer(answer, note="no item matched; the session's receipts, if it had any, are gone")
     return 0 if gone.ids and not problems else 1
 
 
-def _proof(problems: list[dict[str, Any]], *, checked: bool) -> str:
+def _describe_check(problems: list[dict[str, Any]], *, checked: bool) -> str:
     if not checked:
         return "not checked"
     if problems:
@@ -314,4 +241,108 @@ def _proof(problems: list[dict[str, Any]], *, checked: bool) -> str:
     return "checked: rows, indexes and vectors hold nothing of them"
 
 
-COMMANDS = (remember, search, forget)
+# Export --------------------------------------------------------------------------------------------------
+
+
+@command("export", "foreword export backup.jsonl\nforeword export | gzip > backup.jsonl.gz")
+@click.argument("file", default="-", metavar="[FILE|-]")
+def export(call: Call, file: str) -> int:
+    """Write a workspace as lines of JSON.
+
+    Items come first, then relations; vectors are not written, because they can be made again.
+    FILE is replaced only once everything is written.
+    """
+    workspace = call.workspace
+    with open_engine(embedding=False) as engine:
+        if not engine.count(workspace).items:
+            show.note(f"nothing to export: {workspace} holds nothing")
+            if call.as_json:
+                show.json([])
+            return 1
+        lines = engine.export(workspace)
+        if file == "-":
+            _write_stdout(lines, as_json=call.as_json)
+            return 0
+        written = _write_file(Path(file), lines)
+    facts = {"file": str(Path(file).absolute()), "lines": written}
+    call.answer(facts, f"{show.plural(written, 'line')} written to {file}")
+    return 0
+
+
+def _write_stdout(lines: Iterable[str], *, as_json: bool) -> None:
+    if as_json:
+        show.json([json.loads(line) for line in lines])
+        return
+    clean: Callable[[str], str] = remove_invisible if sys.stdout.isatty() else str
+    out = sys.stdout.buffer
+    for line in lines:
+        out.write(clean(line).encode() + b"\n")
+    out.flush()
+
+
+def _write_file(path: Path, lines: Iterable[str]) -> int:
+    """Write a temporary file and rename it, so that half an export never replaces a whole one."""
+    if path.exists() and not path.is_file():  # a pipe or a device must not be replaced by a file
+        with path.open("w", encoding="utf-8", newline="\n") as out:
+            return _write_lines(out, lines)
+    path = path.resolve()
+    if not path.parent.is_dir():
+        raise click.FileError(str(path), "there is no such folder")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.touch(mode=0o600)  # memory is private, wherever it is written
+        with temporary.open("w", encoding="utf-8", newline="\n") as out:
+            written = _write_lines(out, lines)
+            os.fsync(out.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return written
+
+
+def _write_lines(out: IO[str], lines: Iterable[str]) -> int:
+    written = 0
+    with show.bar("exporting") as count:
+        for written, line in enumerate(lines, 1):
+            out.write(line + "\n")
+            count(written)
+    out.flush()
+    return written
+
+
+# Import --------------------------------------------------------------------------------------------------
+
+
+@command("import", "foreword import backup.jsonl\ngunzip -c backup.jsonl.gz | foreword import -")
+@click.argument("file", metavar="FILE|-")
+@no_embed_option
+def import_(call: Call, file: str, no_embed: bool) -> None:
+    """Store lines of JSON.
+
+    They come from `export`, or are written by hand. What is there already is not stored twice.
+    A line needs no more than a text: {"text": "Deploys happen on Tuesdays."}
+    """
+    workspace = call.workspace
+    with open_engine(embedding=not no_embed) as engine:
+        before = engine.count(workspace)
+        with show.bar("importing") as count:
+            read = without_encoder(engine).import_lines(_read_lines(file, count), workspace)
+        after = engine.count(workspace)
+        vectors = make_vectors(engine, workspace)
+    items, relations = after.items - before.items, after.relations - before.relations
+    new = f"{show.plural(items, 'new item')}, {show.plural(relations, 'new relation')}"
+    facts = {"lines": read, "items": items, "relations": relations, "vectors": vectors}
+    call.answer(facts, f"{show.plural(read, 'line')} read: {new}, {show.plural(vectors, 'vector')} made")
+
+
+def _read_lines(file: str, count: Callable[[int], None]) -> Iterator[str]:
+    """The lines of a file or of stdin, without the byte order mark that some editors put first."""
+    with click.open_file(file, "rb") as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise ValidationError(
+                    f"line {number} is not UTF-8 text (byte {error.start}: {error.reason})"
+                ) from None
+            count(number)

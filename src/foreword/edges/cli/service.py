@@ -1,4 +1,4 @@
-"""Serve, stop, status and hook: the resident process behind the hooks, and one hook by hand.
+"""Serve, stop, status, hook and mcp: the resident process behind the hooks, one hook by hand, and MCP.
 
 Starts the service as a hook would, and asks it over the same socket. What still lacks vectors is counted
 here, not in the service, which has hooks to answer.
@@ -7,30 +7,41 @@ here, not in the service, which has hooks to answer.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import signal
 import sys
+import threading
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from foreword.edges import hook_client
-from foreword.edges.cli.common import Call, command, counted, emit, opened, say, settings, tell
-from foreword.edges.hook import aside
-from foreword.edges.hook_client import Hook, Trouble
-from foreword.errors import ForewordError
+from foreword.edges.cli import show
+from foreword.edges.cli.common import Call, command, load_settings, open_engine, port_type
+from foreword.edges.hook_client import Hook, NoAnswer
+from foreword.edges.install.examine import Finding
+from foreword.edges.service.run_folder import RunFolder
+from foreword.edges.shared import hook_fallback
+from foreword.errors import ForewordError, MissingExtra
+from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from foreword.config import Settings
+    from foreword.engine.context_engine import ContextEngine
 
 _START_SECONDS = 20.0
 _STOP_SECONDS = 15.0
-_LOOK_EVERY = 0.05
+_POLL_SECONDS = 0.05
+_STATUS_DEADLINE_MS = 2000.0
+_PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
+"""Where an agent that starts us elsewhere says which project it works on."""
 
 
 # Serve ---------------------------------------------------------------------------------------------------
@@ -38,9 +49,7 @@ _LOOK_EVERY = 0.05
 
 @command("serve", "foreword serve\nforeword serve --foreground --idle-minutes 0")
 @click.option("-f", "--foreground", is_flag=True, help="Serve in this process until it is stopped.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="For HTTP; 0 is any."
-)
+@click.option("--port", type=port_type, default=0, show_default=True, help="For HTTP; 0 is any.")
 @click.option(
     "--idle-minutes",
     type=click.FloatRange(0),
@@ -54,43 +63,40 @@ def serve(call: Call, foreground: bool, port: int, idle_minutes: float) -> int:
 
     A hook that finds no service starts one, so this is seldom needed. There is one a user and data folder.
     """
-    chosen = settings()
+    settings = load_settings()
     if foreground:
-        from foreword.edges.service.process import Plan, main
+        from foreword.edges.service.__main__ import main
+        from foreword.edges.service.process import Plan
 
-        code = main(Plan(port, idle_minutes), settings=chosen)
+        code = main(Plan(port, idle_minutes), settings=settings)
         if code == 1:
-            tell("another process serves this data folder already; see: foreword status")
+            show.note("another process serves this data folder already; see: foreword status")
         return code
-    fresh = _running(chosen) is None
-    if fresh:
-        _start(chosen, port, idle_minutes)
-    facts = _facts_when_up(chosen)
-    if call.as_json:
-        emit({"started": fresh, **facts})
-    else:
-        said = "serving" if fresh else "serving already"
-        say(f"{said} {chosen.home} as process {facts['pid']}; stop it with: foreword stop")
+    start = _running_pid(settings) is None
+    if start:
+        (settings.home / "run" / hook_fallback.STARTING_NAME).unlink(
+            missing_ok=True
+        )  # the user's wish is no retry
+        options = ("--port", str(port), "--idle-minutes", f"{idle_minutes:g}")
+        hook_fallback.start_service(str(settings.home.absolute()), sys.executable, *options)
+    status = _wait_for_status(settings)
+    verb = "serving" if start else "serving already"
+    text = f"{verb} {settings.home} as process {status['pid']}; stop it with: foreword stop"
+    call.answer({"started": start, **status}, text)
     return 0
 
 
-def _start(chosen: Settings, port: int, idle_minutes: float) -> None:
-    options = ("--port", str(port), "--idle-minutes", f"{idle_minutes:g}")
-    (chosen.home / "run" / aside.STARTING).unlink(missing_ok=True)  # a person's wish is not an attempt
-    aside.start(str(chosen.home.absolute()), sys.executable, *options)
-
-
-def _facts_when_up(chosen: Settings) -> dict[str, Any]:
+def _wait_for_status(settings: Settings) -> dict[str, Any]:
     """The status of a service that may still be starting."""
     until = time.monotonic() + _START_SECONDS
     while True:
         try:
-            return _facts(chosen)
-        except (OSError, Trouble) as error:
+            return _ask_status(settings)
+        except (OSError, NoAnswer) as error:
             if time.monotonic() > until:
-                log = chosen.home / "run" / "service.log"
+                log = settings.home / "run" / "service.log"
                 raise ForewordError(f"the service does not answer ({error}); its log is {log}") from error
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_POLL_SECONDS)
 
 
 # Stop ----------------------------------------------------------------------------------------------------
@@ -99,20 +105,18 @@ def _facts_when_up(chosen: Settings) -> dict[str, Any]:
 @command("stop", "foreword stop")
 def stop(call: Call) -> int:
     """Stop the service, once it has finished what it was asked."""
-    chosen = settings()
-    pid = _running(chosen)
+    settings = load_settings()
+    pid = _running_pid(settings)
     if pid:
-        with contextlib.suppress(ProcessLookupError):  # it left by itself
+        with contextlib.suppress(ProcessLookupError):  # it ended by itself
             os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + _STOP_SECONDS
-    while (still := _running(chosen)) is not None and time.monotonic() < until:
-        time.sleep(_LOOK_EVERY)
+    while (still := _running_pid(settings)) is not None and time.monotonic() < until:
+        time.sleep(_POLL_SECONDS)
     if still is not None:
         raise ForewordError(f"process {still} does not stop; end it with: kill -9 {still}")
-    if call.as_json:
-        emit({"stopped": pid})
-    else:
-        tell("no service is running" if pid is None else f"process {pid} has stopped")
+    note = "no service is running" if pid is None else f"process {pid} has stopped"
+    call.answer({"stopped": pid}, note=note)
     return 0
 
 
@@ -125,48 +129,49 @@ def status(call: Call) -> int:
 
     The exit code is 1 when no service is running, or when it does not answer.
     """
-    chosen = settings()
-    facts: dict[str, Any] = {"running": False, "home": str(chosen.home)}
-    pid = _running(chosen)
+    settings = load_settings()
+    facts: dict[str, Any] = {"running": False, "home": str(settings.home)}
+    pid = _running_pid(settings)
     if pid is not None:
         try:
-            facts |= {"running": True, **_facts(chosen)}
-        except (OSError, Trouble) as error:
+            facts |= {"running": True, **_ask_status(settings)}
+        except (OSError, NoAnswer) as error:
             facts |= {"pid": pid, "error": f"process {pid} does not answer: {error}"}
-    facts["pending_vectors"] = _pending(chosen)
+    facts["pending_vectors"] = _count_pending_vectors(settings)
     if call.as_json:
-        emit(facts)
+        show.json(facts)
     else:
-        _show(facts)
+        _show_status(facts)
     return 0 if facts["running"] else 1
 
 
-def _pending(chosen: Settings) -> dict[str, int]:
-    """How many items of each workspace have no vector yet; those that lack none are left out."""
-    with opened(embedding=False, at=chosen) as engine:
+def _count_pending_vectors(settings: Settings) -> dict[str, int]:
+    """How many items of each workspace have no vector yet; workspaces that lack none are left out."""
+    with open_engine(settings, embedding=False) as engine:
         counts = {name: engine.count(name) for name in engine.store.workspaces()}
-    lacking = {name: count.items - count.vectors.get("semantic", 0) for name, count in counts.items()}
-    return {name: number for name, number in lacking.items() if number > 0}
+    pending = {name: count.items - count.vectors.get("semantic", 0) for name, count in counts.items()}
+    return {name: number for name, number in pending.items() if number > 0}
 
 
-def _show(facts: dict[str, Any]) -> None:
+def _show_status(facts: dict[str, Any]) -> None:
     if facts["running"]:
-        spool = facts["spool"]
-        port = facts["http_port"]
-        megabytes = facts["resident_bytes"] / 1e6
-        say(f"process {facts['pid']}, version {facts['version']}, serving {facts['home']}")
-        say(f"up {facts['uptime_seconds']:,.0f} s, {megabytes:,.0f} MB, {facts['in_flight']} in flight")
-        say(f"http://127.0.0.1:{port}" if port else "no HTTP (yet)")
-        say(f"spool: {counted(spool['files'], 'event')}, {counted(spool['bytes'], 'byte')}")
+        spool, port, megabytes = facts["spool"], facts["http_port"], facts["resident_bytes"] / 1e6
+        show.text(f"process {facts['pid']}, version {facts['version']}, serving {facts['home']}")
+        uptime = f"up {facts['uptime_seconds']:,.0f} s, {megabytes:,.0f} MB"
+        show.text(f"{uptime}, {facts['in_flight']} in flight")
+        show.text(f"http://127.0.0.1:{port}" if port else "no HTTP (yet)")
+        show.text(f"spool: {show.plural(spool['files'], 'event')}, {show.plural(spool['bytes'], 'byte')}")
         for event, each in facts["events"].items():
-            say(f"{event}: {each['count']:,} asked, p50 {each['p50_ms']:.1f} ms, p99 {each['p99_ms']:.1f} ms")
-        wrong = {name: facts[name] for name in ("refused", "late", "failed", "strangers", "malformed")}
-        if any(wrong.values()):
-            say(", ".join(f"{number:,} {name}" for name, number in wrong.items() if number))
+            times = f"p50 {each['p50_ms']:.1f} ms, p99 {each['p99_ms']:.1f} ms"
+            show.text(f"{event}: {each['count']:,} asked, {times}")
+        names = ("refused", "late", "failed", "strangers", "malformed")
+        if failures := [f"{facts[name]:,} {name}" for name in names if facts[name]]:
+            show.text(", ".join(failures))
     else:
-        tell(facts.get("error", "no service is running; a hook will start one, and so does: foreword serve"))
+        none = "no service is running; a hook will start one, and so does: foreword serve"
+        show.note(facts.get("error", none))
     for workspace, number in facts["pending_vectors"].items():
-        say(f"{workspace}: {counted(number, 'item')} without a vector")
+        show.text(f"{workspace}: {show.plural(number, 'item')} without a vector")
 
 
 # Hook ----------------------------------------------------------------------------------------------------
@@ -184,77 +189,150 @@ def hook(call: Call, event: str, agent: str, deadline_ms: float, direct: bool) -
     runs hook_client.py, which is quicker, and silent.
     """
     payload = sys.stdin.buffer.read()
-    chosen = settings()
-    name = event or str(_parsed(payload).get("hook_event_name", ""))
+    settings = load_settings()
+    name = event or str(_parse_event(payload).get("hook_event_name", ""))
     began = time.monotonic()
     if direct:
-        with _directly(chosen, payload, began + deadline_ms / 1000) as answer:
-            _say_answer(call, name, answer, "in this process", began)
-    else:
-        answer = _over_the_socket(chosen, payload, name, agent, deadline_ms)
-        _say_answer(call, name, answer, "by the service", began)
+        with _answer_directly(settings, payload, began + deadline_ms / 1000) as answer:
+            _print_answer(call, name, answer, "in this process", began)
+        return 0
+    try:
+        answer = _ask_service(settings, payload, name, agent, deadline_ms)
+    except (OSError, NoAnswer) as error:
+        advice = "see: foreword status, or try: foreword hook --direct"
+        raise ForewordError(f"the service gave no answer ({error}); {advice}") from error
+    _print_answer(call, name, answer, "by the service", began)
     return 0
 
 
-def _say_answer(call: Call, name: str, answer: bytes, way: str, began: float) -> None:
+def _print_answer(call: Call, name: str, answer: bytes, way: str, began: float) -> None:
     taken = (time.monotonic() - began) * 1000
     if call.as_json:
-        emit(
-            {"event": name, "answer": json.loads(answer) if answer else None, "milliseconds": round(taken, 1)}
-        )
+        content = json.loads(answer) if answer else None
+        show.json({"event": name, "answer": content, "milliseconds": round(taken, 1)})
     elif answer:
         click.echo(answer.decode())
-    length = counted(len(answer.decode()), "character") if answer else "nothing to say"
-    tell(f"{name or 'an event'} was answered {way} in {taken:.0f} ms: {length}")
+    length = show.plural(len(answer.decode()), "character") if answer else "nothing to say"
+    show.note(f"{name or 'an event'} was answered {way} in {taken:.0f} ms: {length}")
 
 
-def _parsed(payload: bytes) -> dict[str, Any]:
+def _parse_event(payload: bytes) -> dict[str, Any]:
     try:
-        read = json.loads(payload)
+        event = json.loads(payload)
     except ValueError as error:
         raise click.UsageError(f"the event on stdin is not JSON: {error}") from error
-    if not isinstance(read, dict):
+    if not isinstance(event, dict):
         raise click.UsageError("the event on stdin is not a JSON object")
-    return read
+    return event
 
 
 @contextlib.contextmanager
-def _directly(chosen: Settings, payload: bytes, ends: float) -> Iterator[bytes]:
-    """The answer, in time to be given; what was begun besides is finished before this is left."""
-    from foreword.edges.hook.responder import Responder
+def _answer_directly(settings: Settings, payload: bytes, ends: float) -> Iterator[bytes]:
+    """The answer, in time to be printed; what is still being stored is finished before this is left."""
+    from foreword.edges.service.responder import Responder
 
-    with opened(at=chosen) as engine, contextlib.closing(Responder(engine)) as responder:
-        left = (ends - time.monotonic()) * 1000
-        yield responder.respond(payload, datetime.now(UTC), max(1.0, left))
+    with open_engine(settings) as engine, contextlib.closing(Responder(engine)) as responder:
+        remaining_ms = (ends - time.monotonic()) * 1000
+        yield responder.respond(payload, datetime.now(UTC), max(1.0, remaining_ms))
 
 
-def _over_the_socket(chosen: Settings, payload: bytes, event: str, agent: str, deadline_ms: float) -> bytes:
+# Asking the service --------------------------------------------------------------------------------------
+
+
+def check_service(settings: Settings) -> Finding:
+    """Whether the service answers an event, if it runs; the event holds nothing that it would keep."""
+    if not hook_fallback.is_running(str(settings.home.absolute())):
+        return Finding("service", "not running; the next hook starts it")
+    began = time.monotonic()
     try:
-        return _asked(chosen, payload, event, agent, deadline_ms)
-    except (OSError, Trouble) as error:
-        raise ForewordError(
-            f"the service gave no answer ({error}); see: foreword status, or try: foreword hook --direct"
-        ) from error
+        _ask_service(settings, b'{"hook_event_name": "Doctor"}', "", "-", _STATUS_DEADLINE_MS)
+    except (OSError, NoAnswer) as error:
+        log = settings.home / "run" / "service.log"
+        advice = f"see {log}; run: foreword stop"
+        return Finding("service", f"does not answer: {error}", ok=False, advice=advice)
+    return Finding("service", f"answers an event in {(time.monotonic() - began) * 1000:.0f} ms")
 
 
-# Over the socket -----------------------------------------------------------------------------------------
+def _running_pid(settings: Settings) -> int | None:
+    return RunFolder(settings.home).running()
 
 
-def _running(chosen: Settings) -> int | None:
-    from foreword.edges.service.run_folder import RunFolder
-
-    return RunFolder(chosen.home).running()
-
-
-def _facts(chosen: Settings) -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads(_asked(chosen, b"", "", "status", 2000.0))
-    return facts
+def _ask_status(settings: Settings) -> dict[str, Any]:
+    status: dict[str, Any] = json.loads(_ask_service(settings, b"", "", "status", _STATUS_DEADLINE_MS))
+    return status
 
 
-def _asked(chosen: Settings, payload: bytes, event: str, agent: str, deadline_ms: float) -> bytes:
-    told = ["--home", str(chosen.home), "--agent", agent, "--event", event, "--deadline-ms", str(deadline_ms)]
-    with contextlib.chdir(os.curdir):  # connecting goes to the folder of the socket; this comes back
-        return hook_client.ask(Hook([*told, "--python", sys.executable], time.monotonic()), payload)
+def _ask_service(settings: Settings, payload: bytes, event: str, agent: str, deadline_ms: float) -> bytes:
+    """The service's answer to one event; OSError or Trouble when there is none."""
+    options = ["--home", str(settings.home), "--agent", agent, "--event", event]
+    options += ["--deadline-ms", str(deadline_ms), "--python", sys.executable]
+    with contextlib.chdir(os.curdir):  # connecting changes to the folder of the socket; this changes back
+        return hook_client.ask(Hook(options, time.monotonic()), payload)
 
 
-COMMANDS = (serve, stop, status, hook)
+# MCP -----------------------------------------------------------------------------------------------------
+
+
+@command("mcp", "claude mcp add foreword -- foreword mcp\nforeword mcp --http --port 8765")
+@click.option("--http", is_flag=True, help="Serve HTTP on 127.0.0.1 instead of stdin and stdout.")
+@click.option("--port", type=port_type, default=0, metavar="N", help="With --http; 0 is any free one.")
+def mcp(call: Call, http: bool, port: int) -> int:
+    """Serve memory to an agent that speaks the Model Context Protocol.
+
+    An agent starts this itself and talks to it on stdin and stdout. With --http it serves HTTP on 127.0.0.1
+    to whoever holds the token; where both are is said first.
+    """
+    try:
+        for module in ("mcp.server", *(["uvicorn"] if http else [])):
+            importlib.import_module(module)
+    except ImportError:
+        raise MissingExtra("mcp", "server") from None
+    project = os.environ.get(_PROJECT_VARIABLE, "")
+    if call.workspace_option is None and project and Path(project).is_dir():
+        call = Call(workspace_of(Path(project)), call.as_json)
+    workspace, settings = call.workspace, load_settings()
+    if http:
+        _serve_mcp_on_http(call, settings, workspace, port)
+    else:
+        _serve_mcp_on_stdio(settings, workspace)
+    return 0
+
+
+def _serve_mcp_on_stdio(settings: Settings, workspace: str) -> None:
+    from foreword.edges.mcp import server
+
+    if sys.stdin.isatty():
+        show.note("an agent is expected on stdin, not a person; see: foreword mcp --help (Ctrl-D ends this)")
+    with contextlib.ExitStack() as stack:
+        server(_open_when_asked(settings, stack), workspace).run("stdio")
+
+
+def _open_when_asked(settings: Settings, stack: contextlib.ExitStack) -> Callable[[], ContextEngine]:
+    """A function that opens the engine at its first call: an agent that asks for nothing need not wait."""
+    lock = threading.Lock()
+    opened: list[ContextEngine] = []
+
+    def engine() -> ContextEngine:
+        with lock:
+            if not opened:
+                opened.append(stack.enter_context(open_engine(settings)))
+            return opened[0]
+
+    return engine
+
+
+def _serve_mcp_on_http(call: Call, settings: Settings, workspace: str, port: int) -> None:
+    from foreword.edges.service.__main__ import build_application
+    from foreword.edges.service.loopback import listen, make_server
+
+    hook_fallback.make_private_folder(str(settings.home.absolute()), "run")
+    folder = RunFolder(settings.home)
+    token = folder.token()
+    with listen(port) as listening, open_engine(settings) as engine:
+        bound_port = listening.getsockname()[1]
+        facts = {"url": f"http://127.0.0.1:{bound_port}/mcp", "token_file": str(folder.token_file)}
+        app = build_application(
+            engine, token=token, port=bound_port, status=lambda: facts, workspace=workspace
+        )
+        call.answer(facts, note=f"MCP at {facts['url']}; the token is in {facts['token_file']}")
+        make_server(app).run(sockets=[listening])

@@ -1,1 +1,1 @@
-"""HTTP on loopback: what can be asked there, who may ask, and how it is said."""
+"""HTTP on loopback: the ASGI application, its endpoints, who may ask, and what crosses the wire."""

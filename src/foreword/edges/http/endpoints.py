@@ -1,7 +1,7 @@
-"""Every endpoint under /v1 and beside it: one table, by which the server routes and the document is made.
+"""Every endpoint under /v1 and beside it, and the OpenAPI document that is made from the same table.
 
-Each entry translates a question into one call of the engine. Nothing here knows of requests or statuses
-other than those the table lists.
+Each entry translates a request into one call of the engine. Nothing here knows of requests, or of statuses
+other than those the table lists. What is not in the table is not served.
 """
 
 from __future__ import annotations
@@ -10,23 +10,41 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter
+from pydantic.json_schema import models_json_schema
+
 import foreword
-from foreword.edges import calls
-from foreword.edges.http import openapi, wire
-from foreword.edges.http.guard import OPEN
+from foreword.edges.http import wire
+from foreword.edges.http.guard import OPEN_PATHS
+from foreword.edges.shared import calls
 from foreword.options import ContextOptions, SearchOptions
 from foreword.types import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pydantic import BaseModel
+    from pydantic.json_schema import JsonSchemaMode
 
     from foreword.engine.context_engine import ContextEngine
 
 _LATEST = "latest"
+_REFS = "#/components/schemas/{model}"
+_MEANINGS = {
+    400: "The request is wrong; the message says how.",
+    401: "The token is missing or wrong.",
+    403: "The request comes from a web page of another origin.",
+    404: "Nothing has that id or name.",
+    413: "The body is too large.",
+    415: "The body is not JSON by its content type.",
+    421: "The Host header does not name this server.",
+    502: "The encoder or the search failed.",
+    503: "The store cannot read or write.",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Call:
     """A request that was read: the workspace and the id that its address names, and its body."""
 
     workspace: str = ""
@@ -36,17 +54,17 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method on one path: what it takes, what it gives, and the call in between.
+    """One method on one path: what it takes, what it gives, and the function in between.
 
-    `scoped` says that the workspace comes in the query; otherwise it is in the body, or nothing is asked of
-    one. Without an `answer` the call gives plain text.
+    `scoped` says that the workspace comes in the query; otherwise it is in the body, or none is meant.
+    Without an `answer` the function gives plain text. `fails` are the statuses of its own failures.
     """
 
     name: str
     method: str
     path: str
     summary: str
-    call: Callable[[Asked], Any]
+    handle: Callable[[Call], Any]
     answer: type[wire.Answer] | None
     body: type[wire.Question] | None = None
     scoped: bool = False
@@ -56,20 +74,42 @@ class Endpoint:
     def statuses(self) -> tuple[int, ...]:
         """Every status but 200 that this endpoint can answer with."""
         always = {400, 403, 421}
-        token = set() if self.path in OPEN else {401}
+        token = set() if self.path in OPEN_PATHS else {401}
         return tuple(sorted(always | token | ({413, 415} if self.body else set()) | set(self.fails)))
 
 
-def endpoints(
+def list_endpoints(
     engine: ContextEngine,
     port: int,
     status: Callable[[], Mapping[str, Any]],
     metrics: Callable[[], str] | None = None,
 ) -> tuple[Endpoint, ...]:
     """Everything that is served, apart from MCP."""
-    desk = _Desk(engine)
-    stored, sought = (503,), (502, 503)
     table = [
+        *_engine_endpoints(_EngineCalls(engine)),
+        Endpoint(
+            "status", "GET", "/v1/status", "Say how the service is.",
+            lambda _: dict(status()), wire.ObjectAnswer, fails=(503,),
+        ),
+        Endpoint(
+            "health", "GET", "/health", "Say that the service answers; needs no token.",
+            lambda _: {"ok": True, "version": foreword.__version__}, wire.HealthAnswer,
+        ),
+    ]  # fmt: skip
+    if metrics is not None:
+        text = Endpoint("metrics", "GET", "/metrics", "Numbers for Prometheus.", lambda _: metrics(), None)
+        table.append(text)
+    document = functools.cache(lambda: openapi_document(table, port))
+    table.append(
+        Endpoint("openapi", "GET", "/openapi.json", "This document.", lambda _: document(), wire.ObjectAnswer)
+    )
+    return tuple(table)
+
+
+def _engine_endpoints(desk: _EngineCalls) -> list[Endpoint]:
+    """The endpoints that ask the engine."""
+    stored, sought = (503,), (502, 503)
+    return [
         Endpoint(
             "remember", "POST", "/v1/remember", "Keep a statement; once answered, it survives a power cut.",
             desk.remember, wire.ItemAnswer, wire.RememberQuestion, fails=(404, *stored),
@@ -106,71 +146,131 @@ def endpoints(
             "workspaces", "GET", "/v1/workspaces", "List the workspaces that hold anything.",
             desk.workspaces, wire.WorkspacesAnswer, fails=stored,
         ),
-        Endpoint(
-            "status", "GET", "/v1/status", "Say how the service is.",
-            lambda _: dict(status()), wire.ObjectAnswer, fails=stored,
-        ),
-        Endpoint(
-            "health", "GET", "/health", "Say that the service answers; needs no token.",
-            lambda _: {"ok": True, "version": foreword.__version__}, wire.HealthAnswer,
-        ),
     ]  # fmt: skip
-    if metrics is not None:
-        table.append(
-            Endpoint("metrics", "GET", "/metrics", "Numbers for Prometheus.", lambda _: metrics(), None)
-        )
-    described = functools.cache(lambda: openapi.document(table, port))
-    table.append(
-        Endpoint(
-            "openapi", "GET", "/openapi.json", "This document.", lambda _: described(), wire.ObjectAnswer
-        )
-    )
-    return tuple(table)
 
 
-class _Desk:
-    """The calls of the engine behind the endpoints."""
+class _EngineCalls:
+    """The calls of the engine behind the endpoints, a method each."""
 
     def __init__(self, engine: ContextEngine) -> None:
         self._engine = engine
 
-    def remember(self, asked: Asked) -> object:
-        body: wire.RememberQuestion = asked.body
-        given = {name: getattr(body, name) for name in type(body).model_fields}
-        source, workspace, text = given.pop("source"), given.pop("workspace"), given.pop("text")
+    def remember(self, call: Call) -> object:
+        body: wire.RememberQuestion = call.body
+        options = {name: getattr(body, name) for name in type(body).model_fields}
+        workspace, text = options.pop("workspace"), options.pop("text")
+        options["source"] = Source(body.source.name, body.source.trust)
         if body.supersedes is not None:
-            calls.item(self._engine, workspace, body.supersedes)
-        return self._engine.remember(text, workspace, source=Source(source.name, source.trust), **given)
+            calls.get_item(self._engine, workspace, body.supersedes)
+        return self._engine.remember(text, workspace, **options)
 
-    def search(self, asked: Asked) -> object:
-        body: wire.SearchQuestion = asked.body
+    def search(self, call: Call) -> object:
+        body: wire.SearchQuestion = call.body
         options = SearchOptions(**body.model_dump(exclude={"workspace", "query"}))
         return {"results": self._engine.search(body.query, body.workspace, options)}
 
-    def context(self, asked: Asked) -> object:
-        body: wire.ContextQuestion = asked.body
+    def context(self, call: Call) -> object:
+        body: wire.ContextQuestion = call.body
         options = ContextOptions(**body.model_dump(exclude={"workspace", "query", "preview"}))
         build = self._engine.preview_context if body.preview else self._engine.build_context
         return build(body.query, body.workspace, options)
 
-    def forget(self, asked: Asked) -> object:
-        body: wire.ForgetQuestion = asked.body
+    def forget(self, call: Call) -> object:
+        body: wire.ForgetQuestion = call.body
         return self._engine.forget(
             body.workspace, *(body.ids or ()), session=body.session, source=body.source, verify=body.verify
         )
 
-    def item(self, asked: Asked) -> object:
-        return calls.item(self._engine, asked.workspace, asked.id)
+    def item(self, call: Call) -> object:
+        return calls.get_item(self._engine, call.workspace, call.id)
 
-    def amend(self, asked: Asked) -> object:
-        body: wire.AmendQuestion = asked.body
-        return calls.amend(self._engine, asked.workspace, asked.id, **body.model_dump(exclude_unset=True))
+    def amend(self, call: Call) -> object:
+        body: wire.AmendQuestion = call.body
+        return calls.amend_item(self._engine, call.workspace, call.id, **body.model_dump(exclude_unset=True))
 
-    def receipt(self, asked: Asked) -> object:
-        return calls.receipt(self._engine, asked.workspace, "" if asked.id == _LATEST else asked.id)
+    def receipt(self, call: Call) -> object:
+        return calls.get_receipt(self._engine, call.workspace, "" if call.id == _LATEST else call.id)
 
-    def stats(self, asked: Asked) -> object:
-        return self._engine.count(asked.workspace)
+    def stats(self, call: Call) -> object:
+        return self._engine.count(call.workspace)
 
-    def workspaces(self, _: Asked) -> object:
+    def workspaces(self, _: Call) -> object:
         return {"workspaces": self._engine.store.workspaces()}
+
+
+# The OpenAPI document ------------------------------------------------------------------------------------
+
+
+def openapi_document(endpoints: Sequence[Endpoint], port: int) -> dict[str, Any]:
+    """The whole API, as OpenAPI 3.1."""
+    schemas, definitions = models_json_schema(_models(endpoints), ref_template=_REFS)
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Foreword",
+            "version": foreword.__version__,
+            "summary": "The right context for an LLM agent, before it reads the prompt.",
+            "description": "Every call names its workspace. The Model Context Protocol is served at /mcp.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": f"http://127.0.0.1:{port}"}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": definitions["$defs"],
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _models(endpoints: Sequence[Endpoint]) -> list[tuple[type[BaseModel], JsonSchemaMode]]:
+    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        *((endpoint.body, "validation") for endpoint in endpoints if endpoint.body),
+        *((endpoint.answer, "serialization") for endpoint in endpoints if endpoint.answer),
+        (wire.ErrorAnswer, "serialization"),
+    ]
+    return list(dict.fromkeys(models))
+
+
+def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint)],
+        "responses": _responses(endpoint, schemas),
+    }
+    if endpoint.body:
+        content = {"application/json": {"schema": schemas[endpoint.body, "validation"]}}
+        operation["requestBody"] = {"required": True, "content": content}
+    if endpoint.path in OPEN_PATHS:
+        operation["security"] = []
+    return operation
+
+
+def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    if "{id}" not in endpoint.path:
+        return []
+    schema = {"type": "string", "minLength": 1, "maxLength": 200}
+    return [{"name": "id", "in": "path", "required": True, "schema": schema}]
+
+
+def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    if not endpoint.scoped:
+        return []
+    schema = TypeAdapter(wire.Workspace).json_schema()
+    described = {"description": schema.pop("description"), "schema": schema}
+    return [{"name": "workspace", "in": "query", "required": True, **described}]
+
+
+def _responses(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
+    if endpoint.answer:
+        answer = {"application/json": {"schema": schemas[endpoint.answer, "serialization"]}}
+    failure = {"application/json": {"schema": schemas[wire.ErrorAnswer, "serialization"]}}
+    refusals = {
+        str(status): {"description": _MEANINGS[status], "content": failure} for status in endpoint.statuses
+    }
+    return {"200": {"description": "The answer.", "content": answer}, **refusals}

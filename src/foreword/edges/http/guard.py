@@ -18,21 +18,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MAX_BODY = 2_000_000
-"""The most bytes a request may bring."""
+MAX_BODY_BYTES = 2_000_000
+"""At most this many bytes may a request bring."""
 
-OPEN = frozenset({"/health"})
+OPEN_PATHS = frozenset({"/health"})
 """Paths that need no token."""
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _CHARSETS = (b"", b"charset=utf-8")
-_LONGEST_LENGTH = len(str(MAX_BODY))
-_ALWAYS = (
+_MAX_LENGTH_DIGITS = len(str(MAX_BODY_BYTES))
+_ADDED_HEADERS = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-_STAMPS = frozenset(name for name, _ in _ALWAYS)
+_ADDED_NAMES = frozenset(name for name, _ in _ADDED_HEADERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,9 @@ _NO_TOKEN = Refusal(
     ((b"www-authenticate", b"Bearer"),),
 )
 _NOT_JSON = Refusal(415, "not_json", "send the body as JSON, with the header Content-Type: application/json")
-_TOO_LARGE = Refusal(413, "too_large", f"a request may bring at most {MAX_BODY:,} bytes; send less at a time")
+_TOO_LARGE = Refusal(
+    413, "too_large", f"a request may bring at most {MAX_BODY_BYTES:,} bytes; send less at a time"
+)
 
 
 def hosts(port: int) -> tuple[str, ...]:
@@ -80,7 +82,7 @@ def origins(port: int) -> tuple[str, ...]:
 
 
 class Guard:
-    """ASGI middleware that lets in only what the module says."""
+    """ASGI middleware around everything: hosts, origins, WebSockets and the token."""
 
     def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
         if not token:
@@ -97,27 +99,27 @@ class Guard:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await (self._refusal(scope) or self._app)(scope, receive, _stamped(send))
+            await (self._refusal(scope) or self._app)(scope, receive, _with_headers(send))
 
     def _refusal(self, scope: Scope) -> Refusal | None:
         headers = _Headers(scope)
-        if headers.only(b"host") not in self._hosts:
+        if headers.single(b"host") not in self._hosts:
             return _WRONG_HOST
-        if not self._own(headers):
+        if not self._is_own_page(headers):
             return _WRONG_ORIGIN
         if b"websocket" in headers.joined(b"upgrade"):
             return _WEBSOCKET
-        return None if scope["path"] in OPEN or self._holds_token(headers) else _NO_TOKEN
+        return None if scope["path"] in OPEN_PATHS or self._has_token(headers) else _NO_TOKEN
 
-    def _own(self, headers: _Headers) -> bool:
-        """Whether no page of another site can have sent this; browsers say so in either of two headers."""
+    def _is_own_page(self, headers: _Headers) -> bool:
+        """Whether no page of another site can have sent this; browsers say so in one of two headers."""
         if headers.joined(b"sec-fetch-site") not in (b"", b"same-origin", b"none"):
             return False
-        return not headers.there(b"origin") or headers.only(b"origin") in self._origins
+        return not headers.has(b"origin") or headers.single(b"origin") in self._origins
 
-    def _holds_token(self, headers: _Headers) -> bool:
-        scheme, _, given = (headers.only(b"authorization", lower=False) or b"").partition(b" ")
-        return hmac.compare_digest(given.strip(), self._token) and scheme.lower() == b"bearer"
+    def _has_token(self, headers: _Headers) -> bool:
+        scheme, _, sent = (headers.single(b"authorization", lower=False) or b"").partition(b" ")
+        return hmac.compare_digest(sent.strip(), self._token) and scheme.lower() == b"bearer"
 
 
 class Door:
@@ -135,13 +137,13 @@ class Door:
         """Let a request pass, its body read, or answer with a refusal."""
         refusal = None if scope["method"] in self._methods else self._wrong_method
         if scope["method"] in _WITH_BODY and refusal is None:
-            refusal = _unfit_body(_Headers(scope))
+            refusal = _refuse_body(_Headers(scope))
         if scope["method"] in _WITH_BODY and refusal is None:
-            body = await _whole(receive)
+            body = await _read_body(receive)
             if body is None:
                 return  # the client has left
-            receive = _again(body, receive)
-            refusal = _TOO_LARGE if len(body) > MAX_BODY else None
+            receive = _replay(body, receive)
+            refusal = _TOO_LARGE if len(body) > MAX_BODY_BYTES else None
         await (refusal or self._app)(scope, receive, send)
 
 
@@ -154,10 +156,10 @@ class _Headers:
     def _all(self, name: bytes) -> list[bytes]:
         return [value for key, value in self._pairs if key.lower() == name]
 
-    def there(self, name: bytes) -> bool:
+    def has(self, name: bytes) -> bool:
         return bool(self._all(name))
 
-    def only(self, name: bytes, *, lower: bool = True) -> bytes | None:
+    def single(self, name: bytes, *, lower: bool = True) -> bytes | None:
         """The value, if there is exactly one."""
         match self._all(name):
             case [value]:
@@ -170,19 +172,19 @@ class _Headers:
         return b", ".join(self._all(name)).lower()
 
 
-def _unfit_body(headers: _Headers) -> Refusal | None:
-    kind, _, parameters = (headers.only(b"content-type") or b"").partition(b";")
+def _refuse_body(headers: _Headers) -> Refusal | None:
+    kind, _, parameters = (headers.single(b"content-type") or b"").partition(b";")
     if kind.strip() != b"application/json" or parameters.strip().replace(b'"', b"") not in _CHARSETS:
         return _NOT_JSON
     length = headers.joined(b"content-length") or b"0"
-    small = length.isdigit() and len(length) <= _LONGEST_LENGTH and int(length) <= MAX_BODY
+    small = length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS and int(length) <= MAX_BODY_BYTES
     return None if small else _TOO_LARGE
 
 
-async def _whole(receive: Receive) -> bytes | None:
+async def _read_body(receive: Receive) -> bytes | None:
     """The body, no further than the limit and a piece; None when the client left before it was all there."""
     body = bytearray()
-    while len(body) <= MAX_BODY:
+    while len(body) <= MAX_BODY_BYTES:
         message = await receive()
         if message["type"] != "http.request":
             return None
@@ -192,23 +194,23 @@ async def _whole(receive: Receive) -> bytes | None:
     return bytes(body)
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def _replay(body: bytes, receive: Receive) -> Receive:
     """A `receive` that gives the body that was read, then whatever follows."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def replayed() -> Message:
+    async def receive_again() -> Message:
         return pending.pop() if pending else await receive()
 
-    return replayed
+    return receive_again
 
 
-def _stamped(send: Send) -> Send:
-    """A `send` that puts on every answer what every answer has."""
+def _with_headers(send: Send) -> Send:
+    """A `send` that adds the headers of every answer."""
 
-    async def stamped(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = [pair for pair in message.get("headers", ()) if pair[0].lower() not in _STAMPS]
-            message = {**message, "headers": [*headers, *_ALWAYS]}
+            headers = [pair for pair in message.get("headers", ()) if pair[0].lower() not in _ADDED_NAMES]
+            message = {**message, "headers": [*headers, *_ADDED_HEADERS]}
         await send(message)
 
-    return stamped
+    return send_with_headers

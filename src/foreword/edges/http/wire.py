@@ -1,11 +1,11 @@
 """What crosses the wire: a pydantic model for everything that is asked and answered over HTTP.
 
-The only place, with MCP's own, where a validation library is met. Requests are read strictly: a number is
-not a text, an unknown field is an error, a date names its time zone. The bounds here repeat those of the
-engine, so that the published schema is the truth; the engine checks again. Nothing here calls it.
+Requests are read strictly: a number is not a text, an unknown field is an error, a date names its time zone.
+The bounds repeat those of the engine, so that the published schema is true; the engine checks again. Nothing
+here calls it.
 """
 
-# Annotations are evaluated here as they stand: pydantic makes its checks of them.
+# No deferred annotations here: pydantic makes its checks of them.
 
 import re
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from foreword.capture.item_checks import MAX_CHARACTERS
-from foreword.options import MAX_DEPTH, MAX_LIMIT, MAX_NAME, Lane
+from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, MAX_RELATIONSHIP_DEPTH, Lane
 from foreword.types import Kind, Reason, Trust
 
 _MAX_LABEL = 4096
@@ -33,11 +33,11 @@ _MAX_IDS = 1000
 _MAX_DEADLINE_MS = 600_000
 _MAX_BUDGET = 10_000_000
 _TEXT = r"^[^\x00]*$"
-_SAID = r"^[^\x00]*[^\s\x00-\x1f\x85\ufeff][^\x00]*$"  # holds something that Python, too, calls not blank
+_NOT_BLANK = r"^[^\x00]*[^\s\x00-\x1f\x85\ufeff][^\x00]*$"  # (Python, too, does not call it blank)
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
 
 
-def _instant(value: object) -> object:
+def _read_instant(value: object) -> object:
     """An RFC 3339 date and time, in UTC; anything else is left for pydantic to refuse."""
     if not isinstance(value, str):
         return value
@@ -49,8 +49,8 @@ def _instant(value: object) -> object:
         raise ValueError("that moment is outside the years 1 to 9999 in UTC") from None
 
 
-def _counted(value: object) -> object:
-    """4.0 is a whole number in JSON, where numbers are of one kind."""
+def _read_whole_number(value: object) -> object:
+    """4.0 as 4: JSON has one kind of number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -58,25 +58,25 @@ def _without_default(schema: dict[str, Any]) -> None:
     schema.pop("default", None)
 
 
-def _absent() -> Any:  # noqa: ANN401  (a field's default has no type of its own)
+def _optional_not_null() -> Any:  # noqa: ANN401  (a field's default has no type of its own)
     """The default of a field that may be left out, but may not be null."""
     return Field(default=None, json_schema_extra=_without_default)
 
 
 Workspace = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=MAX_NAME, pattern=_SAID),
+    StringConstraints(min_length=1, max_length=MAX_NAME_CHARACTERS, pattern=_NOT_BLANK),
     Field(description="The workspace: the absolute path of a project's root, or any name."),
 ]
-Said = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS, pattern=_SAID)]
-Asked = Annotated[str, StringConstraints(max_length=MAX_CHARACTERS, pattern=_TEXT)]
+Statement = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CHARACTERS, pattern=_NOT_BLANK)]
+QueryText = Annotated[str, StringConstraints(max_length=MAX_CHARACTERS, pattern=_TEXT)]
 Label = Annotated[str, StringConstraints(max_length=_MAX_LABEL, pattern=_TEXT)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=_MAX_LABEL, pattern=_SAID)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=_MAX_LABEL, pattern=_NOT_BLANK)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Instant = Annotated[AwareDatetime, BeforeValidator(_instant)]
-Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_counted)]
-Depth = Annotated[int, Field(ge=1, le=MAX_DEPTH), BeforeValidator(_counted)]
-Budget = Annotated[int, Field(ge=1, le=_MAX_BUDGET), BeforeValidator(_counted)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_read_instant)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_read_whole_number)]
+Depth = Annotated[int, Field(ge=1, le=MAX_RELATIONSHIP_DEPTH), BeforeValidator(_read_whole_number)]
+Budget = Annotated[int, Field(ge=1, le=_MAX_BUDGET), BeforeValidator(_read_whole_number)]
 Ranker = Literal["default", "similarity", "recency", "confidence", "mmr"]
 
 
@@ -106,7 +106,7 @@ class RememberQuestion(Question):
     """A statement to keep."""
 
     workspace: Workspace
-    text: Said
+    text: Statement
     kind: Kind = "memory"
     type: Label = Field(default="", description="A label of your own: decision, fact, preference…")
     about: Label = Field(default="", description="What surrounds it: speaker, heading, file.")
@@ -124,7 +124,7 @@ class SearchQuestion(Question):
     """A question to a workspace."""
 
     workspace: Workspace
-    query: Asked
+    query: QueryText
     limit: Limit = 10
     memory_types: list[Label] = Field(default=[], max_length=100, description="Kinds and types.")
     kinds: list[Kind] = Field(default=[], max_length=100)
@@ -157,17 +157,17 @@ class ForgetQuestion(Question):
     """What to forget: ids, and whatever fits the session and the source."""
 
     workspace: Workspace
-    ids: Annotated[list[Name], Field(min_length=1, max_length=_MAX_IDS)] = _absent()
-    session: Name = _absent()
-    source: Name = _absent()
+    ids: Annotated[list[Name], Field(min_length=1, max_length=_MAX_IDS)] = _optional_not_null()
+    session: Name = _optional_not_null()
+    source: Name = _optional_not_null()
     verify: bool = Field(default=True, description="Check the whole workspace afterwards.")
 
-    _something: ClassVar[tuple[str, ...]] = ("ids", "session", "source")
-    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": [name]} for name in _something]})
+    _choices: ClassVar[tuple[str, ...]] = ("ids", "session", "source")
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": [name]} for name in _choices]})
 
     @model_validator(mode="after")
-    def _says_what(self) -> Self:
-        if not self.model_fields_set.intersection(self._something):
+    def _check_choice(self) -> Self:
+        if not self.model_fields_set.intersection(self._choices):
             raise ValueError("say what to forget: ids, a session or a source")
         return self
 
@@ -177,27 +177,27 @@ class AmendQuestion(Question):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    confidence: Share = _absent()
-    importance: Share = _absent()
-    metadata: dict[str, JsonValue] = _absent()
-    superseded_by: Name = _absent()
+    confidence: Share = _optional_not_null()
+    importance: Share = _optional_not_null()
+    metadata: dict[str, JsonValue] = _optional_not_null()
+    superseded_by: Name = _optional_not_null()
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _check_not_empty(self) -> Self:
         if not self.model_fields_set:
             raise ValueError("say what to change: confidence, importance, metadata or superseded_by")
         return self
 
 
-def complaint(error: ValidationError) -> str:
+def describe_mistakes(error: ValidationError) -> str:
     """What is wrong with a request, field by field, without repeating what was sent."""
     return "; ".join(
-        ": ".join([*filter(None, [".".join(map(str, one["loc"]))]), _wrong(one)])
+        ": ".join([*filter(None, [".".join(map(str, one["loc"]))]), _describe_mistake(one)])
         for one in error.errors(include_url=False, include_input=False)
     )
 
 
-def _wrong(one: ErrorDetails) -> str:
+def _describe_mistake(one: ErrorDetails) -> str:
     if one["type"] == "string_pattern_mismatch":
         return "must not be blank, and must not hold a NUL character"
     return one["msg"].removeprefix("Value error, ")

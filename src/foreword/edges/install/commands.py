@@ -1,4 +1,4 @@
-"""The command lines that agents are told to run, and how to know them again.
+"""The command lines that agents run, and how to recognise and read them later.
 
 A hook runs the plain interpreter behind the virtual environment, without site packages, on one file: that
 starts in ten milliseconds where a full start takes a hundred. Every path is absolute, because an agent's PATH
@@ -8,7 +8,6 @@ and folder are its own.
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import shlex
 import sys
@@ -23,17 +22,19 @@ if TYPE_CHECKING:
 
 CLIENT = Path(foreword.__file__).resolve().parent / "edges" / "hook_client.py"
 _MARK = "foreword/edges/hook_client.py"
-_DEADLINES = {"SessionStart": 3000}  # which may have to wait for the service to start
-_DEADLINE = 250
+_DEADLINE_MS = 250
+_SESSION_START_DEADLINE_MS = 3000  # it may have to wait for the service to start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an installation goes: whose settings, and the Foreword that they will call."""
+    """Where an installation goes: whose settings, with which parts, and the Foreword that they will call."""
 
     home: Path
     user: Path = field(default_factory=Path.home)
     project: Path | None = None
+    mcp: bool = True
+    """Whether the memory tools are wanted, too."""
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     python: str = field(default_factory=lambda: str(Path(sys.executable).absolute()))
 
@@ -41,8 +42,8 @@ class Place:
         """An agent's settings folder: in the project, or where its variable says, or in the user's home."""
         if self.project is not None:
             return self.project / name
-        named = self.environment.get(variable)
-        return Path(named).expanduser().absolute() if named else self.user / name
+        path = self.environment.get(variable)
+        return Path(path).expanduser().absolute() if path else self.user / name
 
     def hook(self, agent: str, event: str) -> str:
         """The shell command that hands one event to Foreword.
@@ -53,14 +54,14 @@ class Place:
         return f"{shlex.join(self.hook_words(agent, event))} || true"
 
     def hook_words(self, agent: str, event: str) -> list[str]:
-        """The same as a list of words."""
+        """The same command as a list of words, without the shell."""
         return [
             os.path.realpath(self.python),
             *("-I", "-S", str(CLIENT)),
             *("--home", str(self.home.absolute())),
             *("--agent", agent),
             *("--event", event),
-            *("--deadline-ms", str(_DEADLINES.get(event, _DEADLINE))),
+            *("--deadline-ms", str(_SESSION_START_DEADLINE_MS if event == "SessionStart" else _DEADLINE_MS)),
             *("--python", self.python),
         ]
 
@@ -76,7 +77,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class HookCommand:
-    """What can be read off an installed hook command."""
+    """The parts of an installed hook command."""
 
     interpreter: str
     client: str
@@ -94,16 +95,10 @@ def read_command(command: str) -> HookCommand | None:
     """The parts of an installed hook command, or None if somebody has changed its shape."""
     try:
         words = shlex.split(command)
-    except ValueError:
+        options = dict(itertools.pairwise(words))
+        deadline = float(options["--deadline-ms"])
+        client = next(word for word in words if word.endswith(_MARK))
+    except (ValueError, KeyError, StopIteration):
         return None
-    client = next((word for word in words if word.endswith(_MARK)), "")
-    options = dict(itertools.pairwise(words))
-    try:
-        deadline = float(options.get("--deadline-ms", "nan"))
-    except ValueError:
-        return None
-    if not client or math.isnan(deadline):
-        return None
-    return HookCommand(
-        words[0], client, options.get("--home", ""), options.get("--python", words[0]), deadline
-    )
+    python = options.get("--python", words[0])
+    return HookCommand(words[0], client, options.get("--home", ""), python, deadline)

@@ -1,122 +1,120 @@
-"""Whether what was installed still works, from the agents' settings through to an answer of the service.
+"""Whether what was installed still works, as far as the agents' settings say.
 
-Looks only: nothing is started, stored or mended. An agent in which nothing was installed is no problem.
+Looks only: nothing is started, stored or repaired. An agent in which nothing was installed is no problem.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
-import sys
-import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foreword.edges import hook_client
-from foreword.edges.finding import Finding
-from foreword.edges.hook import aside
-from foreword.edges.install import claude_code, codex, gemini, opencode
+from foreword.edges.install.agents import AGENTS, CLAUDE_CODE, hook_groups, plugin_folder
+from foreword.edges.install.changes import installed_parts
 from foreword.edges.install.commands import Place, read_command
-from foreword.edges.install.plan import installed
 from foreword.edges.install.targets import JsonFile, WholeFile
 from foreword.errors import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import ModuleType
 
-    from foreword.config import Settings
-    from foreword.edges.install.json_text import Json
+    from foreword.edges.install.agents import Agent
+    from foreword.edges.install.settings_text import Json
     from foreword.edges.install.targets import Parts, Target
 
-AGENTS = (claude_code, codex, gemini, opencode)
-_LONGEST_TIMEOUT = 60.0
-_SAMPLE = b'{"hook_event_name": "Doctor"}'
-_PATIENCE_MS = 2000
+_MAX_TIMEOUT_SECONDS = 60.0
 
 
-def examine(settings: Settings, project: Path | None = None) -> list[Finding]:
-    """What there is to say of every agent that Foreword was installed in, and of the service behind it."""
-    user = Place(home=settings.home)
-    findings = [one for agent in AGENTS for one in _scopes(agent, user, project)]
-    plugin = _plugin(user)
-    findings += [] if plugin is None else [plugin]
-    if not findings:
-        return [Finding("agents", "installed in none; the first step: foreword install claude-code")]
-    return [*findings, _service(settings)]
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was examined: its name, its state, whether it is fine, and what to do if not."""
+
+    name: str
+    value: str
+    ok: bool = True
+    advice: str = ""
 
 
-def _scopes(agent: ModuleType, user: Place, project: Path | None) -> list[Finding]:
-    """What was found in one agent's settings, the user's and the project's."""
+def examine(home: Path, project: Path | None = None) -> list[Finding]:
+    """What there is to say of every agent that Foreword was installed in; none when it is in none."""
+    user = Place(home=home)
+    plugin = _examine_plugin(user)
+    findings = [finding for agent in AGENTS.values() for finding in _examine_agent(agent, user, project)]
+    return [*findings, plugin] if plugin is not None else findings
+
+
+def _examine_agent(agent: Agent, user: Place, project: Path | None) -> list[Finding]:
+    """What was found in one agent's settings, the user's and the project's, where these are two files."""
     places = [user, replace(user, project=project)]
-    files = {agent.targets(place, mcp=True)[0].path: place for place in reversed(places)}
-    found = [one for place in reversed(files.values()) if (one := _agent(agent, place)) is not None]
-    if len(found) > 1:
-        advice = f"run: foreword uninstall {agent.NAME} --scope project"
-        found.append(
-            Finding(agent.NAME, "installed twice, so it is told everything twice", ok=False, advice=advice)
+    files = {agent.targets(place)[0].path: place for place in reversed(places)}
+    findings = [
+        one for place in reversed(files.values()) if (one := _examine_place(agent, place)) is not None
+    ]
+    if len(findings) > 1:
+        advice = f"run: foreword uninstall {agent.name} --scope project"
+        findings.append(
+            Finding(agent.name, "installed twice, so it is told everything twice", ok=False, advice=advice)
         )
-    return found
+    return findings
 
 
-def _agent(agent: ModuleType, place: Place) -> Finding | None:
+def _examine_place(agent: Agent, place: Place) -> Finding | None:
     """What was found in one agent's settings, if anything of ours was."""
-    name = agent.NAME if place.project is None else f"{agent.NAME}, this project"
-    again = f"foreword install {agent.NAME}" + ("" if place.project is None else " --scope project")
+    name = agent.name if place.project is None else f"{agent.name}, this project"
+    install = f"foreword install {agent.name}" + ("" if place.project is None else " --scope project")
     try:
-        targets = agent.targets(place, mcp=True)
-        parts = {target.path: installed(target) for target in targets}
+        targets = agent.targets(place)
+        parts = {target.path: installed_parts(target) for target in targets}
     except (ValidationError, OSError) as error:
-        return Finding(name, str(error), ok=False, advice=f"put the file right, then run: {again}")
+        return Finding(name, str(error), ok=False, advice=f"put the file right, then run: {install}")
     if not any(parts.values()):
         return None
     problems = [
         problem
         for target in targets
-        for problem in _problems(target, parts[target.path], place, agent.SECONDS)
+        for problem in _problems(target, parts[target.path], place, agent.timeout_unit)
     ]
     if problems:
-        return Finding(name, "; ".join(dict.fromkeys(problems)), ok=False, advice=f"run: {again}")
-    return Finding(name, _described(targets, parts))
+        return Finding(name, "; ".join(dict.fromkeys(problems)), ok=False, advice=f"run: {install}")
+    return Finding(name, _describe(targets, parts))
 
 
-def _plugin(place: Place) -> Finding | None:
+def _examine_plugin(place: Place) -> Finding | None:
     """What was found in Claude Code's plugin, if it runs ours."""
-    name = f"{claude_code.NAME} plugin"
+    name = f"{CLAUDE_CODE} plugin"
     try:
-        folder = claude_code.plugin_folder(place)
+        folder = plugin_folder(place)
         if folder is None:
             return None
-        file = JsonFile(folder / "foreword" / "hooks" / "hooks.json", claude_code.hook_groups(place))
-        problems = list(_problems(file, installed(file), place, claude_code.SECONDS))
+        file = JsonFile(folder / "foreword" / "hooks" / "hooks.json", hook_groups(place))
+        problems = list(_problems(file, installed_parts(file), place, AGENTS[CLAUDE_CODE].timeout_unit))
     except (ValidationError, OSError):
         return None  # said already, of the same file
     if problems:
-        advice = f"run: foreword install {claude_code.NAME} --plugin {shlex.quote(str(folder))}"
+        advice = f"run: foreword install {CLAUDE_CODE} --plugin {shlex.quote(str(folder))}"
         return Finding(name, "; ".join(dict.fromkeys(problems)), ok=False, advice=advice)
     return Finding(name, f"{len(file.wanted)} hooks in {folder}")
 
 
-def _described(targets: list[Target], parts: dict[Path, Parts]) -> str:
+def _describe(targets: list[Target], parts: dict[Path, Parts]) -> str:
     """What is installed, in a few words."""
-    hooks = sum(path[0] == "hooks" for one in parts.values() for path in one)
+    hooks = sum(path[0] == "hooks" for ours in parts.values() for path in ours)
     plugin = any(isinstance(target, WholeFile) and parts[target.path] for target in targets)
-    tools = any(path[0] not in ("hooks", "") for one in parts.values() for path in one)
-    said = ["a plugin"] if plugin else [f"{hooks} hooks"] if hooks else []
-    return ", ".join([*said, "memory tools" if tools else "no memory tools"])
+    tools = any(path[0] not in ("hooks", "") for ours in parts.values() for path in ours)
+    words = ["a plugin"] if plugin else [f"{hooks} hooks"] if hooks else []
+    return ", ".join([*words, "memory tools" if tools else "no memory tools"])
 
 
-def _problems(target: Target, parts: Parts, place: Place, second: float) -> Iterator[str]:
+def _problems(target: Target, parts: Parts, place: Place, timeout_unit: float) -> Iterator[str]:
     """What is wrong with our parts of one file."""
-    events = {path for path in target.wanted if path[0] == "hooks"}
-    missing = sorted(path[1] for path in events if path not in parts)
+    missing = sorted(path[1] for path in target.wanted if path[0] == "hooks" and path not in parts)
     if missing:
         yield f"no hook for {', '.join(missing)} in {target.path}"
     for path, part in parts.items():
         if path[0] == "hooks":
-            yield from _hook_problems(path[1], part, place, second)
+            yield from _hook_problems(path[1], part, place, timeout_unit)
         elif path == ("",):
             if part != target.wanted[path]:
                 yield f"{target.path} is not the plugin of this Foreword"
@@ -124,7 +122,7 @@ def _problems(target: Target, parts: Parts, place: Place, second: float) -> Iter
             yield from _server_problems(part)
 
 
-def _hook_problems(event: str, group: Json, place: Place, second: float) -> Iterator[str]:
+def _hook_problems(event: str, group: Json, place: Place, timeout_unit: float) -> Iterator[str]:
     if not isinstance(group, dict):
         yield f"{event} has more than one hook of ours"
         return
@@ -138,16 +136,13 @@ def _hook_problems(event: str, group: Json, place: Place, second: float) -> Iter
                 yield f"{file} is not there"
         if Path(command.home) != place.home.absolute():
             yield f"the hooks use the data in {command.home}, not in {place.home.absolute()}"
-        yield from _timeout_problems(event, hook.get("timeout"), command.deadline_ms, second)
-
-
-def _timeout_problems(event: str, timeout: object, deadline_ms: float, second: float) -> Iterator[str]:
-    """A timeout in the wrong unit is a hook that never runs, or an agent that waits for half an hour."""
-    if not isinstance(timeout, int | float):
-        return  # the agent's own
-    if not deadline_ms / 1000 < timeout * second <= _LONGEST_TIMEOUT:
-        unit = "s" if second == 1 else "ms"
-        yield f"the timeout of {event}, {timeout:g} {unit}, does not fit its deadline, {deadline_ms:g} ms"
+        timeout, deadline = hook.get("timeout"), command.deadline_ms
+        if not isinstance(timeout, int | float):
+            continue  # the agent has a timeout of its own
+        # A timeout in the wrong unit is a hook that never runs, or an agent that waits for half an hour.
+        if not deadline / 1000 < timeout * timeout_unit <= _MAX_TIMEOUT_SECONDS:
+            unit = "s" if timeout_unit == 1 else "ms"
+            yield f"the timeout of {event}, {timeout:g} {unit}, does not fit its deadline, {deadline:g} ms"
 
 
 def _server_problems(server: dict[str, Json]) -> Iterator[str]:
@@ -155,21 +150,3 @@ def _server_problems(server: dict[str, Json]) -> Iterator[str]:
     program = command[0] if isinstance(command, list) and command else command
     if not isinstance(program, str) or (Path(program).is_absolute() and not os.access(program, os.X_OK)):
         yield f"the memory tools' program is not there: {program}"
-
-
-def _service(settings: Settings) -> Finding:
-    """Whether the service answers an event, if it runs."""
-    home = str(settings.home.absolute())
-    if not aside.running(home):
-        return Finding("service", "not running; the next hook starts it")
-    told = ["--home", home, "--deadline-ms", str(_PATIENCE_MS), "--python", sys.executable]
-    began = time.monotonic()
-    try:
-        with contextlib.chdir(os.curdir):  # connecting goes to the folder of the socket; this comes back
-            hook_client.ask(hook_client.Hook(told, began), _SAMPLE)
-    except (OSError, hook_client.Trouble) as error:
-        log = settings.home / "run" / "service.log"
-        return Finding(
-            "service", f"does not answer: {error}", ok=False, advice=f"see {log}; run: foreword stop"
-        )
-    return Finding("service", f"answers an event in {(time.monotonic() - began) * 1000:.0f} ms")

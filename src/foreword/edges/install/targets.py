@@ -1,15 +1,15 @@
 """The three kinds of file that an installation touches, and what in them is Foreword's.
 
-Each can say which parts of a text are Foreword's, add such parts to a text, and take them out. None reads or
-writes a file: `plan` does.
+Each says which parts of a text are Foreword's (`ours`), adds such parts to a text that holds none, and
+removes them from a text. Reading and writing files is left to `changes`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from foreword.edges.install import json_text, toml_text
+from foreword.edges.install import settings_text
 from foreword.edges.install.commands import is_ours
 from foreword.errors import ValidationError
 
@@ -18,33 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Parts = dict[tuple[str, ...], Any]
-"""What is Foreword's in a file, by where it stands; at `hooks` and an event it is a group in that list."""
-
-
-class Target(Protocol):
-    """A file that should hold some parts of ours."""
-
-    @property
-    def path(self) -> Path:
-        """Where it is."""
-        ...
-
-    @property
-    def wanted(self) -> Parts:
-        """The parts it should hold; none when they should go."""
-        ...
-
-    def ours(self, text: str) -> Parts:
-        """The parts of ours that a text holds."""
-        ...
-
-    def added(self, text: str, parts: Parts) -> str:
-        """A text that holds none of ours, with these parts added."""
-        ...
-
-    def removed(self, text: str) -> str:
-        """The text without what is ours."""
-        ...
+"""What is Foreword's in a file, by its path there; at `hooks` and an event it is a group in that list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,44 +32,47 @@ class JsonFile:
 
     def ours(self, text: str) -> Parts:
         """Each group that runs our client, a list where there are several, and each member of our name."""
-        whole = self._whole(text)
+        settings = self._read(text)
         groups: dict[str, list[Any]] = {}
-        for event, place, _ in _hooks(whole):
-            groups.setdefault(event, []).append(whole["hooks"][event][place])
-        parts: Parts = {("hooks", event): one[0] if len(one) == 1 else one for event, one in groups.items()}
+        for event, place, _ in _our_hooks(settings):
+            groups.setdefault(event, []).append(settings["hooks"][event][place])
+        parts: Parts = {
+            ("hooks", event): ours[0] if len(ours) == 1 else ours for event, ours in groups.items()
+        }
         for path in self.members:
-            if (found := json_text.at(whole, path)) is not None:
-                parts[path] = found
+            if (member := settings_text.at(settings, path)) is not None:
+                parts[path] = member
         order = list(self.wanted)
-        return dict(sorted(parts.items(), key=lambda one: order.index(one[0]) if one[0] in order else 99))
+        return dict(sorted(parts.items(), key=lambda part: order.index(part[0]) if part[0] in order else 99))
 
-    def added(self, text: str, parts: Parts) -> str:
+    def add(self, text: str, parts: Parts) -> str:
         """Groups go to the end of their event's list, members to the end of their object."""
         for path, new in parts.items():
-            write = json_text.append if path[0] == "hooks" else json_text.put
+            write = settings_text.append_json if path[0] == "hooks" else settings_text.put_json
             text = write(text, path, new, comments=self.comments)
         return text
 
-    def removed(self, text: str) -> str:
+    def remove(self, text: str) -> str:
         """Our hooks go, one by one, then our members; what this leaves empty goes with them."""
-        while found := list(_hooks(self._whole(text))):
-            event, group, hook = found[-1]
-            text = json_text.delete(text, ("hooks", event, group, "hooks", hook), comments=self.comments)
-        for path in self.members:
-            if json_text.at(self._whole(text), path) is not None:
-                text = json_text.delete(text, path, comments=self.comments)
+        while hooks := list(_our_hooks(self._read(text))):
+            event, group, hook = hooks[-1]
+            path = ("hooks", event, group, "hooks", hook)
+            text = settings_text.delete_json(text, path, comments=self.comments)
+        for member in self.members:
+            if settings_text.at(self._read(text), member) is not None:
+                text = settings_text.delete_json(text, member, comments=self.comments)
         return text
 
-    def _whole(self, text: str) -> dict[str, Any]:
-        whole = json_text.value(text, comments=self.comments)
-        if not isinstance(whole, dict):
+    def _read(self, text: str) -> dict[str, Any]:
+        settings = settings_text.read_json(text, comments=self.comments)
+        if not isinstance(settings, dict):
             raise ValidationError("it is not a JSON object")
-        return whole
+        return settings
 
 
-def _hooks(whole: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
+def _our_hooks(settings: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
     """Where our hooks stand: the event, the number of the group, the number of the hook in it."""
-    events = whole.get("hooks")
+    events = settings.get("hooks")
     for event, groups in events.items() if isinstance(events, dict) else ():
         for place, group in enumerate(groups if isinstance(groups, list) else ()):
             hooks = group.get("hooks") if isinstance(group, dict) else None
@@ -110,22 +87,22 @@ class TomlFile:
 
     path: Path
     wanted: Parts
-    table: tuple[str, str]
+    table: settings_text.Table
 
     def ours(self, text: str) -> Parts:
         """Our table, if it is there."""
-        found = json_text.at(toml_text.value(text), self.table)
-        return {} if found is None else {self.table: found}
+        table = settings_text.at(settings_text.read_toml(text), self.table)
+        return {} if table is None else {self.table: table}
 
-    def added(self, text: str, parts: Parts) -> str:
+    def add(self, text: str, parts: Parts) -> str:
         """Our table goes to the end."""
         for new in parts.values():
-            text = toml_text.put(text, self.table, new)
+            text = settings_text.put_table(text, self.table, new)
         return text
 
-    def removed(self, text: str) -> str:
+    def remove(self, text: str) -> str:
         """Our table goes, with the tables below it."""
-        return toml_text.delete(text, self.table) if self.ours(text) else text
+        return settings_text.delete_table(text, self.table) if self.ours(text) else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +121,14 @@ class WholeFile:
             raise ValidationError("it was not written by Foreword; move it away first")
         return {("",): text}
 
-    def added(self, text: str, parts: Parts) -> str:
+    def add(self, text: str, parts: Parts) -> str:
         """The whole text."""
         return text + "".join(parts.values())
 
-    def removed(self, text: str) -> str:
+    def remove(self, text: str) -> str:
         """Nothing is left."""
         return "" if self.ours(text) else text
+
+
+Target = JsonFile | TomlFile | WholeFile
+"""A file at a path that should hold the wanted parts of ours; where none are wanted, they should go."""

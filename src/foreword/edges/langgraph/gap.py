@@ -18,7 +18,7 @@ from foreword.recall.gaps.state import value
 from foreword.recall.gaps.types import INJECTED_CONTEXT
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection
-from foreword.text.frame import framed
+from foreword.text.frame import wrap_in_frame
 
 if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
@@ -37,7 +37,7 @@ def gap_node(
     """
     memory = EngineMemory(engine, workspace)
 
-    async def fill(state: Any) -> dict[str, Any]:  # noqa: ANN401  (a graph's state is of the user's own type)
+    async def fill_gap(state: Any) -> dict[str, Any]:  # noqa: ANN401  (a graph's state is of the user's own type)
         try:
             # The state is the graph's: what is injected reaches it as the update, and in no other way.
             result = await manage_context_injection(copy.copy(state), memory, config)
@@ -46,11 +46,11 @@ def gap_node(
             return {}
         return dict(result.update) if result is not None else {}
 
-    def fill_and_wait(state: Any) -> dict[str, Any]:  # noqa: ANN401  (as above)
+    def fill_gap_and_wait(state: Any) -> dict[str, Any]:  # noqa: ANN401  (as above)
         with ThreadPoolExecutor(1) as thread:  # the caller's may have a running event loop already
-            return thread.submit(asyncio.run, fill(state)).result()
+            return thread.submit(asyncio.run, fill_gap(state)).result()
 
-    return RunnableLambda(fill_and_wait, afunc=fill, name="gap")
+    return RunnableLambda(fill_gap_and_wait, afunc=fill_gap, name="gap")
 
 
 def injected_text(state: object, key: str = INJECTED_CONTEXT) -> str:
@@ -58,4 +58,4 @@ def injected_text(state: object, key: str = INJECTED_CONTEXT) -> str:
     held = value(state, key)
     contexts = held.get("contexts") if isinstance(held, Mapping) else None
     contents = (value(context, "content") for context in contexts or ())
-    return framed("\n".join(f"- {content}" for content in contents if content))
+    return wrap_in_frame("\n".join(f"- {content}" for content in contents if content))

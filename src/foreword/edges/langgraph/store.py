@@ -1,8 +1,8 @@
 """ForewordStore: the long-term memory of a LangGraph graph, kept by an engine.
 
 Every value is an item of a workspace that belongs to the store alone, so that no other context shows it; with
-`shared`, of the workspace itself, so that every context may. Reads of a batch see what was there before it,
-its writes are one transaction. Vectors are made before a search, or after a put if the store is shared.
+`shared`, it is an item of the workspace itself. The reads of a batch see what was there before it; its writes
+are one transaction. Vectors are made before a search, or after a put if the store is shared.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from foreword.edges.langgraph.values import (
     VALUE,
     Entry,
     Lease,
-    as_it_was,
-    as_json,
-    items_of,
+    check_value,
     lease_id,
-    passes,
+    make_items,
+    matches_filter,
+    prefix_filters,
+    unchanged_since,
     value_id,
-    within,
 )
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.log import get_logger
-from foreword.options import MAX_LIMIT, named
+from foreword.options import MAX_LIMIT, check_workspace
 from foreword.store.base import Amend, Delete, Put
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ class ForewordStore(BaseStore):
     ) -> None:
         if score not in ("relevance", "cosine"):
             raise ValidationError(f"score must be 'relevance' or 'cosine', not {score!r}")
-        self.workspace = named(workspace) if shared else f"{named(workspace)} (graph store)"
+        self.workspace = (
+            check_workspace(workspace) if shared else f"{check_workspace(workspace)} (graph store)"
+        )
         self.ttl_config = ttl
         self._engine = engine
         self._fields = tuple(fields)
@@ -89,9 +91,9 @@ class ForewordStore(BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Do the operations: all reads, then all writes together; the last put of a name counts."""
-        asked = list(ops)
-        results = [self._answer(op) for op in asked]
-        self._write({(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}.values())
+        operations = list(ops)
+        results = [self._answer(op) for op in operations]
+        self._write({(op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}.values())
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -100,7 +102,7 @@ class ForewordStore(BaseStore):
 
     def sweep_ttl(self) -> int:
         """Forget what has expired; gives how many values that was."""
-        expired = [filters for entry in self._entries((), expired=True) for filters in as_it_was(entry)]
+        expired = [filters for entry in self._entries((), expired=True) for filters in unchanged_since(entry)]
         gone = self._engine.store.batch([Delete(self.workspace, filters=filters) for filters in expired])
         return len({item for ids in gone[::2] for item in ids})
 
@@ -121,47 +123,48 @@ class ForewordStore(BaseStore):
     def _get(self, op: GetOp) -> GraphItem | None:
         identity = value_id(op.namespace, op.key)
         item, lease = self._engine.store.get(self.workspace, identity, lease_id(identity))
-        if item is None or (entry := Entry.of(item, lease)).expired(self._engine.clock()):
+        if item is None or (entry := Entry.of(item, lease)).is_expired(self._engine.clock()):
             return None
-        self._renew([entry], refresh=op.refresh_ttl)
-        return GraphItem(**_told(entry))
+        self._renew_leases([entry], refresh=op.refresh_ttl)
+        return GraphItem(**_fields(entry))
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        entries = [entry for entry in self._entries(op.namespace_prefix) if passes(entry.value, op.filter)]
+        entries = self._entries(op.namespace_prefix)
+        entries = [entry for entry in entries if matches_filter(entry.value, op.filter)]
         scores = self._scores(op.query, op.namespace_prefix, entries) if op.query and entries else {}
         # The sort is stable: equal scores, and what has none, stay in the order in which they were put.
         entries.sort(key=lambda entry: -scores.get(entry.item.id, -math.inf))
         page = entries[op.offset : op.offset + op.limit]
-        self._renew(page, refresh=op.refresh_ttl)
-        return [SearchItem(**_told(entry), score=scores.get(entry.item.id)) for entry in page]
+        self._renew_leases(page, refresh=op.refresh_ttl)
+        return [SearchItem(**_fields(entry), score=scores.get(entry.item.id)) for entry in page]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         names = {entry.namespace for entry in self._entries(())}
         conditions = op.match_conditions or ()
-        found = {name[: op.max_depth] for name in names if all(_fits(name, one) for one in conditions)}
-        return sorted(found)[op.offset : op.offset + op.limit]
+        matching = (name for name in names if all(_matches_condition(name, one) for one in conditions))
+        return sorted({name[: op.max_depth] for name in matching})[op.offset : op.offset + op.limit]
 
     def _entries(self, prefix: tuple[str, ...], *, expired: bool = False) -> list[Entry]:
         """Every value under a prefix, the oldest put first: those that hold, or those that have expired."""
         now = self._engine.clock()
-        items = list(self._engine.store.scan(self.workspace, within(prefix, VALUE, LEASE)))
+        items = list(self._engine.store.scan(self.workspace, prefix_filters(prefix, VALUE, LEASE)))
         leases = {item.id: item for item in items if item.type == LEASE}
         entries = (Entry.of(i, leases.get(lease_id(i.id))) for i in items if i.type == VALUE)
         return [
             entry
             for entry in entries
-            if entry.namespace[: len(prefix)] == prefix and entry.expired(now) == expired
+            if entry.namespace[: len(prefix)] == prefix and entry.is_expired(now) == expired
         ]
 
     def _scores(self, query: str, prefix: tuple[str, ...], entries: Sequence[Entry]) -> dict[str, float]:
-        """How well each answers, by id; what is not indexed, or was not found, has no score."""
+        """The score of each that was found, by id; what is not indexed has none."""
         self._embed()
         known = [entry.item for entry in entries if entry.indexed]
         if self._score == "cosine":
             return self._cosines(query, known)
         found = self._engine.search(
             query, self.workspace, limit=MAX_LIMIT, memory_types=(VALUE,),
-            conversation_id=within(prefix).conversation,
+            conversation_id=prefix_filters(prefix).conversation,
         )  # fmt: skip
         scores = {result.memory.id: result.score for result in found}
         return {item.id: scores[item.id] for item in known if item.id in scores}
@@ -174,34 +177,34 @@ class ForewordStore(BaseStore):
     # Writing
 
     def _write(self, puts: Iterable[PutOp]) -> None:
-        """Keep the values in place of what has their names; without a value, only the latter goes."""
+        """Store the values in place of what has their names; a put without a value only removes."""
         ops = list(puts)
         if not ops:
             return
         ids = [value_id(op.namespace, op.key) for op in ops]
         now = self._engine.clock()
-        births = self._births(ids, now)
-        items = [item for op, born in zip(ops, births, strict=True) for item in self._items(op, born, now)]
+        created = self._creation_times(ids, now)
+        items = [item for op, at in zip(ops, created, strict=True) for item in self._make_items(op, at, now)]
         count = self._engine.tokenizer.count
         self._replace(ids, [replace(item, tokens=count(item.text)) for item in items])
         if self._shared and items:
             self._embed()
         self._sweep_when_due(now)
 
-    def _births(self, ids: Sequence[str], now: datetime) -> list[datetime]:
-        """When what has these ids was put first: now, if there is nothing, or nothing that still holds."""
+    def _creation_times(self, ids: Sequence[str], now: datetime) -> list[datetime]:
+        """When each of these was first put: now, if there is nothing, or nothing that has not expired."""
         found = self._engine.store.get(self.workspace, *ids, *map(lease_id, ids))
-        held = [Entry.of(item, lease) if item else None for item, lease in _in_pairs(found)]
-        return [entry.created_at if entry and not entry.expired(now) else now for entry in held]
+        entries = [Entry.of(item, lease) if item else None for item, lease in _pair_with_leases(found)]
+        return [entry.created_at if entry and not entry.is_expired(now) else now for entry in entries]
 
-    def _items(self, op: PutOp, born: datetime, now: datetime) -> list[Item]:
+    def _make_items(self, op: PutOp, created_at: datetime, now: datetime) -> list[Item]:
         if op.value is None:
             return []
-        value = as_json(op.value)
-        texts = [text for path in self._paths(op) for text in get_text_at_path(value, path)]
-        return items_of(op._replace(value=value), texts, now, born)
+        value = check_value(op.value)
+        texts = [text for path in self._indexed_paths(op) for text in get_text_at_path(value, path)]
+        return make_items(op._replace(value=value), texts, now, created_at)
 
-    def _paths(self, op: PutOp) -> Sequence[str]:
+    def _indexed_paths(self, op: PutOp) -> Sequence[str]:
         """The paths whose texts a value is found by."""
         if op.index is None or op.index is False:
             return self._fields if op.index is None else ()
@@ -210,12 +213,12 @@ class ForewordStore(BaseStore):
         return op.index
 
     def _replace(self, ids: Sequence[str], items: Sequence[Item]) -> None:
-        """Let values and their leases go, and keep these instead, in one transaction."""
+        """Remove values and their leases, and store these items instead, in one transaction."""
         gone = Delete(self.workspace, (*ids, *map(lease_id, ids)))
         self._engine.store.batch([gone, Put(self.workspace, tuple(items))] if items else [gone])
 
-    def _renew(self, entries: Sequence[Entry], *, refresh: bool) -> None:
-        """What is read begins its time anew."""
+    def _renew_leases(self, entries: Sequence[Entry], *, refresh: bool) -> None:
+        """Begin the leases of what was read anew."""
         now = self._engine.clock()
         renewed = [
             (entry.item.id, Lease.starting(entry.lease.minutes, now)) for entry in entries if entry.lease
@@ -239,13 +242,13 @@ class ForewordStore(BaseStore):
             _log.warning("values are found by their words only", workspace=self.workspace, problem=str(error))
 
 
-def _in_pairs(found: Sequence[Item | None]) -> Iterator[tuple[Item | None, Item | None]]:
-    """Values with their leases, of values followed by as many leases."""
+def _pair_with_leases(found: Sequence[Item | None]) -> Iterator[tuple[Item | None, Item | None]]:
+    """Each value with its lease, from a list of values followed by as many leases."""
     half = len(found) // 2
     return zip(found[:half], found[half:], strict=True)
 
 
-def _told(entry: Entry) -> dict[str, Any]:
+def _fields(entry: Entry) -> dict[str, Any]:
     return {
         "namespace": entry.namespace,
         "key": entry.key,
@@ -255,7 +258,7 @@ def _told(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _fits(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
+def _matches_condition(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
     """Whether a namespace begins, or ends, as a condition says; `*` is any label."""
     path = tuple(condition.path)
     if len(namespace) < len(path) or condition.match_type not in ("prefix", "suffix"):

@@ -2,7 +2,7 @@
 
 A value is one item: its text is what may be found, its metadata the value itself under its namespace and key.
 Its id is made of these two, so that a value is fetched without a search; so is the name of its source: equal
-values under two keys are two items. When a value expires is told by an item of its own, the lease, so that a
+values under two keys are two items. When a value expires is in an item of its own, the lease, so that a
 reader who renews it cannot undo what somebody else just put. Nothing here reads or writes a store.
 """
 
@@ -28,10 +28,10 @@ VALUE, LEASE = "graph value", "graph lease"
 """The types of the two items; people's own items have others."""
 
 _NOT_FOUND_BY_WORDS = "·"
-"""The text of what is not to be found by what it says: an item must have one."""
+"""The text of an item that words should not find: an item must have one."""
 
-_ROOTS = 2
-"""So many labels of a namespace are told to the store, which then looks nowhere else."""
+_ROOT_LABELS = 2
+"""How many labels of a namespace are stored as the item's conversation, by which searches are narrowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Lease:
     def starting(cls, minutes: float, now: datetime) -> Lease:
         """A lease that begins now."""
         try:
-            return cls(_positive(minutes), now + timedelta(minutes=minutes))
+            return cls(_check_minutes(minutes), now + timedelta(minutes=minutes))
         except OverflowError:
             raise ValidationError(f"{minutes} minutes end after the calendar does; pass ttl=None") from None
 
@@ -91,7 +91,7 @@ class Entry:
             lease=Lease.of(lease) if lease is not None else None,
         )
 
-    def expired(self, now: datetime) -> bool:
+    def is_expired(self, now: datetime) -> bool:
         """Whether its time is over."""
         return self.lease is not None and self.lease.expires_at <= now
 
@@ -107,25 +107,25 @@ def lease_id(identity: str) -> str:
     return f"{identity}-lease"
 
 
-def source_of(identity: str) -> Source:
+def item_source(identity: str) -> Source:
     """Who wrote an item: an agent, under a name that no other item has."""
     return Source(f"langgraph:{identity}", "agent")
 
 
-def as_it_was(entry: Entry) -> tuple[Filters, Filters]:
+def unchanged_since(entry: Entry) -> tuple[Filters, Filters]:
     """Filters that only this value and its lease pass, and only if it was not put again since."""
-    names = (source_of(entry.item.id).name, source_of(lease_id(entry.item.id)).name)
+    names = (item_source(entry.item.id).name, item_source(lease_id(entry.item.id)).name)
     value, lease = (Filters(source=name, until=entry.updated_at) for name in names)
     return value, lease
 
 
-def within(prefix: tuple[str, ...], *types: str) -> Filters:
-    """Filters that let everything under a prefix pass, and little else."""
-    return Filters(types=types, conversation=_root(prefix) if len(prefix) >= _ROOTS else None)
+def prefix_filters(prefix: tuple[str, ...], *types: str) -> Filters:
+    """Filters that everything under a prefix passes, and little else."""
+    return Filters(types=types, conversation=_root_name(prefix) if len(prefix) >= _ROOT_LABELS else None)
 
 
-def as_json(value: object) -> dict[str, Any]:
-    """The value as it will come back: what JSON cannot hold is refused now, not when it is read."""
+def check_value(value: object) -> dict[str, Any]:
+    """The value as it will come back; ValidationError for what JSON cannot hold."""
     if not isinstance(value, dict):
         raise ValidationError(f"a value must be a dict, not {type(value).__name__}")
     try:
@@ -134,7 +134,7 @@ def as_json(value: object) -> dict[str, Any]:
         raise ValidationError(f"a value must be JSON: {error}") from None
 
 
-def items_of(op: PutOp, texts: Sequence[str], now: datetime, created_at: datetime) -> list[Item]:
+def make_items(op: PutOp, texts: Sequence[str], now: datetime, created_at: datetime) -> list[Item]:
     """The items of a value that is put, without secrets: the value, and its lease if it has one.
 
     `texts` is what may be found of it; without any, its words find nothing.
@@ -153,7 +153,7 @@ def items_of(op: PutOp, texts: Sequence[str], now: datetime, created_at: datetim
     return items
 
 
-def passes(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:
+def matches_filter(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:
     """Whether every condition holds for the field it names; a field that is missing is None."""
     return all(_matches(value.get(field), wanted) for field, wanted in (conditions or {}).items())
 
@@ -172,22 +172,22 @@ def _item(
             workspace="",
             id=identity,
             type=label,
-            conversation=_root(namespace),
+            conversation=_root_name(namespace),
             created_at=now,
-            source=source_of(identity),
+            source=item_source(identity),
             metadata=metadata,
         )
     )
 
 
-def _positive(minutes: float) -> float:
+def _check_minutes(minutes: float) -> float:
     if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not minutes > 0:
         raise ValidationError(f"ttl is a number of minutes above 0, or None, not {minutes!r}")
     return minutes
 
 
-def _root(namespace: tuple[str, ...]) -> str:
-    return json.dumps(namespace[:_ROOTS])
+def _root_name(namespace: tuple[str, ...]) -> str:
+    return json.dumps(namespace[:_ROOT_LABELS])
 
 
 def _matches(held: object, wanted: object) -> bool:

@@ -1,17 +1,18 @@
 """The tools by which an agent records what it tries, looks up what was tried before, and says what it learnt.
 
-Each is one call of `Experiences` or `Values`, and its docstring is what agents read. What is answered is
-contained (`attempts`); what is stored is the agent's word, without what Foreword had said.
+Each is one call of `Experiences` or `Values`, and its docstring is what agents read. What is stored is the
+agent's word, without what Foreword had said.
 """
 
-# Annotations are evaluated here as they stand: pydantic makes the published schemas of them.
+# No deferred annotations here: pydantic makes the published schemas of them.
 
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from foreword.capture import redact
-from foreword.edges.mcp.attempts import (
+from foreword.capture.redact import redact
+from foreword.edges.mcp.tools import AGENT, Workspace
+from foreword.edges.mcp.wire import (
     Alike,
     Alikes,
     Attempts,
@@ -19,9 +20,8 @@ from foreword.edges.mcp.attempts import (
     Precedents,
     Recorded,
     Valued,
-    attempt,
+    describe_attempt,
 )
-from foreword.edges.mcp.tools import Workspace
 from foreword.errors import ValidationError
 from foreword.knowledge.axes import Axis
 from foreword.knowledge.experience import (
@@ -37,14 +37,12 @@ from foreword.knowledge.experience import (
 )
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.values import MIN_EXPERIENCES, Values
-from foreword.text.frame import contained, without_frames
-from foreword.types import Source
+from foreword.text.frame import escape_entry, remove_frames
 
 if TYPE_CHECKING:
     from foreword.edges.mcp.tools import Tools
 
-_AGENT = Source("agent", "agent")
-_SHOWN_MEMBERS, _SHOWN_OPEN = 5, 3
+_MAX_MEMBERS, _MAX_OPEN = 5, 3
 
 Sentence = Annotated[str, Field(max_length=4_000)]
 Name = Annotated[str, Field(description="The id that experience_start told.", max_length=200)]
@@ -77,18 +75,18 @@ class ExperienceTools:
         does, call experience_resolve. What is learnt so is told when something like it fails again.
         """
         where = self._tools.workspace(workspace)
-        begun = self._experiences().start(
+        started = self._experiences().start(
             where,
             domain=domain,
             strategy=strategy,
-            goal=_own(goal),
-            hypothesis=_own(hypothesis),
-            action=_own(action),
-            prediction=_own(prediction),
+            goal=_clean(goal),
+            hypothesis=_clean(hypothesis),
+            action=_clean(action),
+            prediction=_clean(prediction),
             session=session or None,
-            source=_AGENT,
+            source=AGENT,
         )
-        return _recorded(where, begun, _others(self._experiences(), where, begun))
+        return _describe_recorded(where, started, _list_other_open(self._experiences(), where, started))
 
     def experience_update(
         self,
@@ -105,13 +103,13 @@ class ExperienceTools:
         changed = self._experiences().update(
             where,
             id,
-            hypothesis=_own(hypothesis) or None,
-            action=_own(action) or None,
-            prediction=_own(prediction) or None,
+            hypothesis=_clean(hypothesis) or None,
+            action=_clean(action) or None,
+            prediction=_clean(prediction) or None,
             strategy=strategy,
-            note=_own(note),
+            note=_clean(note),
         )
-        return _recorded(where, changed)
+        return _describe_recorded(where, changed)
 
     def experience_resolve(
         self,
@@ -140,12 +138,12 @@ class ExperienceTools:
             where,
             id,
             status,
-            _own(result),
-            surprise=_own(surprise),
-            root_cause=RootCause(root_cause, _own(root_cause_description)) if root_cause else None,
-            lesson=Lesson(_own(what_worked), _own(takeaway)) if what_worked or takeaway else None,
+            _clean(result),
+            surprise=_clean(surprise),
+            root_cause=RootCause(root_cause, _clean(root_cause_description)) if root_cause else None,
+            lesson=Lesson(_clean(what_worked), _clean(takeaway)) if what_worked or takeaway else None,
         )
-        return _recorded(where, ended)
+        return _describe_recorded(where, ended)
 
     def experience_list(
         self,
@@ -164,7 +162,7 @@ class ExperienceTools:
         found = self._experiences().list(
             where, status=status, domain=domain, strategy=strategy, session=session or None, limit=limit
         )
-        return Attempts(workspace=where, experiences=[attempt(one) for one in found])
+        return Attempts(workspace=where, experiences=[describe_attempt(one) for one in found])
 
     def experience_search(
         self,
@@ -188,12 +186,12 @@ class ExperienceTools:
         found = self._experiences().search_axis(
             where, query, axis, domain=domain, strategy=strategy, outcome=outcome, limit=limit
         )
-        told = [(result.score, read_experience(result.memory)) for result in found]
+        pairs = [(result.score, read_experience(result.memory)) for result in found]
         return Precedents(
             workspace=where,
             experiences=[
-                Precedent(score=round(score, 3), **attempt(experience).model_dump())
-                for score, experience in told
+                Precedent(score=round(score, 3), **describe_attempt(experience).model_dump())
+                for score, experience in pairs
                 if experience is not None
             ],
         )
@@ -215,7 +213,7 @@ class ExperienceTools:
                     cluster=one.id,
                     size=one.size,
                     confidence=one.confidence,
-                    typical=[attempt(told) for told in values.members(where, one.id)[:_SHOWN_MEMBERS]],
+                    typical=[describe_attempt(one) for one in values.members(where, one.id)[:_MAX_MEMBERS]],
                 )
                 for one in found.clusters
             ],
@@ -234,35 +232,35 @@ class ExperienceTools:
         A sentence that does not speak for the cluster is refused, with its distance.
         """
         where = self._tools.workspace(workspace)
-        kept = Values(self._tools.engine()).propose(where, _own(text), cluster, _AGENT, session or None)
+        value = Values(self._tools.engine()).propose(where, _clean(text), cluster, AGENT, session or None)
         return Valued(
             workspace=where,
-            id=kept.id,
-            text=contained(kept.text),
+            id=value.id,
+            text=escape_entry(value.text),
             cluster=cluster,
-            similarity=kept.metadata["similarity_to_centroid"],
+            similarity=value.metadata["similarity_to_centroid"],
         )
 
     def _experiences(self) -> Experiences:
         return Experiences(self._tools.engine())
 
 
-def _own(text: str) -> str:
+def _clean(text: str) -> str:
     """The agent's own words: without what Foreword had said, and without secrets."""
-    return redact.redact(without_frames(text))
+    return redact(remove_frames(text))
 
 
-def _others(experiences: Experiences, workspace: str, begun: Experience) -> str:
+def _list_other_open(experiences: Experiences, workspace: str, started: Experience) -> str:
     """What to say to somebody who names no session: which others are open that may be theirs."""
-    if begun.session is not None:
+    if started.session is not None:
         return ""
-    every = [one for one in experiences.open_for_run(workspace, None) if one.id != begun.id]
-    named = ", ".join(f"{one.id} ({contained(one.goal)[:60]})" for one in every[:_SHOWN_OPEN])
-    more = f" and {len(every) - _SHOWN_OPEN} more" if len(every) > _SHOWN_OPEN else ""
+    every = [one for one in experiences.open_for_run(workspace, None) if one.id != started.id]
+    named = ", ".join(f"{one.id} ({escape_entry(one.goal)[:60]})" for one in every[:_MAX_OPEN])
+    more = f" and {len(every) - _MAX_OPEN} more" if len(every) > _MAX_OPEN else ""
     return f"open without a session, too: {named}{more}; resolve what is yours and over" if every else ""
 
 
-def _recorded(workspace: str, experience: Experience, note: str = "") -> Recorded:
+def _describe_recorded(workspace: str, experience: Experience, note: str = "") -> Recorded:
     if experience.lacks:
         note = f"say what {' and '.join(experience.lacks)} it had: experience_resolve again"
-    return Recorded(workspace=workspace, experience=attempt(experience), note=note)
+    return Recorded(workspace=workspace, experience=describe_attempt(experience), note=note)

@@ -4,12 +4,12 @@ Registers what `tools` and `experience` have, says when to use it, and turns our
 Holds no state between calls: every call names its workspace, or means the one the server was made with.
 """
 
-# Annotations are evaluated here as they stand: the protocol's library makes schemas of them.
+# No deferred annotations here: the protocol's library makes schemas of them.
 
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -18,15 +18,17 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.resources import ResourceSecurity
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, ToolAnnotations
 from pydantic import Field
+from starlette.applications import Starlette
 
 import foreword
-from foreword.edges import calls
 from foreword.edges.mcp import wire
 from foreword.edges.mcp.experience import ExperienceTools
 from foreword.edges.mcp.tools import Tools
+from foreword.edges.shared.calls import UnknownId
 from foreword.errors import ForewordError
 
 if TYPE_CHECKING:
@@ -61,18 +63,13 @@ _ONE_WORKSPACE = "\nCalls without workspace mean this project.\n"
 _ANY_WORKSPACE = "\nEvery call must name its workspace: the absolute path of the project's root.\n"
 
 _THREADS = 8
-_RECENT = 20
+_RECENT_MEMORIES = 20
 _JSON = "application/json"
 
-_READS = ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
-_ADDS = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
-_CHANGES = ToolAnnotations(
-    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
-)
+_HINT = functools.partial(ToolAnnotations, idempotent_hint=True, open_world_hint=False)
+_READS = _HINT(read_only_hint=True, destructive_hint=False)
+_ADDS = _HINT(read_only_hint=False, destructive_hint=False)
+_CHANGES = _HINT(read_only_hint=False, destructive_hint=True)
 
 
 def server(engine: "ContextEngine | Callable[[], ContextEngine]", default_workspace: str | None) -> MCPServer:
@@ -80,10 +77,9 @@ def server(engine: "ContextEngine | Callable[[], ContextEngine]", default_worksp
 
     Without a default workspace every call must name its own.
     """
-    opened = engine if callable(engine) else lambda: engine
-    tools = Tools(opened, default_workspace)
-    with _root_logger_kept():
-        made: MCPServer = MCPServer(
+    tools = Tools(engine if callable(engine) else lambda: engine, default_workspace)
+    with _unchanged_root_logger():
+        protocol: MCPServer = MCPServer(
             "foreword",
             title="Foreword",
             description="The project's long-term memory, on this machine.",
@@ -94,14 +90,28 @@ def server(engine: "ContextEngine | Callable[[], ContextEngine]", default_worksp
             resource_security=ResourceSecurity(exempt_params={"workspace"}),
         )
     threads = anyio.CapacityLimiter(_THREADS)
-    _add_tools(made, tools, threads)
-    _add_resources(made, tools, threads, default_workspace)
-    _add_prompts(made, tools, threads)
-    return made
+    _add_tools(protocol, tools, threads)
+    _add_resources(protocol, tools, threads, default_workspace)
+    _add_prompts(protocol, tools, threads)
+    return protocol
 
 
-def _add_tools(made: MCPServer, tools: Tools, threads: anyio.CapacityLimiter) -> None:
-    tried = ExperienceTools(tools)
+def build_http_app(
+    protocol: MCPServer, hosts: Sequence[str], origins: Sequence[str], max_body_bytes: int
+) -> Starlette:
+    """The server as an ASGI application that keeps no sessions and answers to these hosts and origins."""
+    return protocol.streamable_http_app(
+        json_response=True,
+        stateless_http=True,
+        max_request_body_size=max_body_bytes,
+        transport_security=TransportSecuritySettings(
+            allowed_hosts=list(hosts), allowed_origins=list(origins)
+        ),
+    )
+
+
+def _add_tools(protocol: MCPServer, tools: Tools, threads: anyio.CapacityLimiter) -> None:
+    experience = ExperienceTools(tools)
     table: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
         (tools.memory_search, "Search memory", _READS),
         (tools.memory_get, "Read a memory", _READS),
@@ -110,17 +120,17 @@ def _add_tools(made: MCPServer, tools: Tools, threads: anyio.CapacityLimiter) ->
         (tools.memory_forget, "Forget memories", _CHANGES),
         (tools.context_build, "Build a context", _READS),
         (tools.context_why, "Explain a context", _READS),
-        (tried.experience_start, "Record a hypothesis", _ADDS),
-        (tried.experience_update, "Change a hypothesis", _ADDS),
-        (tried.experience_resolve, "Record an outcome", _ADDS),
-        (tried.experience_list, "List experiences", _READS),
-        (tried.experience_search, "Search experiences", _READS),
-        (tried.value_clusters, "Show what experiences share", _READS),
-        (tried.value_propose, "Store a value", _ADDS),
+        (experience.experience_start, "Record a hypothesis", _ADDS),
+        (experience.experience_update, "Change a hypothesis", _ADDS),
+        (experience.experience_resolve, "Record an outcome", _ADDS),
+        (experience.experience_list, "List experiences", _READS),
+        (experience.experience_search, "Search experiences", _READS),
+        (experience.value_clusters, "Show what experiences share", _READS),
+        (experience.value_propose, "Store a value", _ADDS),
     )
     for tool, title, hints in table:
-        made.add_tool(
-            _threaded(tool, threads, _tool_error),
+        protocol.add_tool(
+            _run_in_thread(tool, threads, _tool_error),
             title=title,
             description=inspect.cleandoc(tool.__doc__ or ""),
             annotations=hints,
@@ -129,7 +139,7 @@ def _add_tools(made: MCPServer, tools: Tools, threads: anyio.CapacityLimiter) ->
 
 
 def _add_resources(
-    made: MCPServer, tools: Tools, threads: anyio.CapacityLimiter, default_workspace: str | None
+    protocol: MCPServer, tools: Tools, threads: anyio.CapacityLimiter, default_workspace: str | None
 ) -> None:
     def item(workspace: str, id: str) -> str:  # noqa: A002
         """One memory, its first page."""
@@ -137,8 +147,8 @@ def _add_resources(
 
     def recent(workspace: str) -> str:
         """The newest memories of a workspace."""
-        found = tools.engine().search("", tools.workspace(workspace), limit=_RECENT)
-        return wire.matches(workspace, found).model_dump_json()
+        found = tools.engine().search("", tools.workspace(workspace), limit=_RECENT_MEMORIES)
+        return wire.describe_matches(workspace, found).model_dump_json()
 
     def receipt(workspace: str, id: str) -> str:  # noqa: A002
         """Why a context is as it is; `latest` is the newest."""
@@ -148,7 +158,7 @@ def _add_resources(
         """The newest memories of this project."""
         return recent(tools.workspace())
 
-    def receipt_here() -> str:
+    def latest() -> str:
         """Why the newest context of this project is as it is."""
         return receipt(tools.workspace(), "latest")
 
@@ -160,19 +170,14 @@ def _add_resources(
     if default_workspace is not None:
         table += [
             ("foreword://recent", "recent", "Recent memories", recent_here),
-            (
-                "foreword://receipts/latest",
-                "latest-receipt",
-                "Why the newest context is as it is",
-                receipt_here,
-            ),
+            ("foreword://receipts/latest", "latest-receipt", "Why the newest context is as it is", latest),
         ]
     for uri, name, title, function in table:
-        read = _threaded(function, threads, _resource_error)
-        made.resource(uri, name=name, title=title, mime_type=_JSON)(read)
+        read = _run_in_thread(function, threads, _resource_error)
+        protocol.resource(uri, name=name, title=title, mime_type=_JSON)(read)
 
 
-def _add_prompts(made: MCPServer, tools: Tools, threads: anyio.CapacityLimiter) -> None:
+def _add_prompts(protocol: MCPServer, tools: Tools, threads: anyio.CapacityLimiter) -> None:
     def recall(
         topic: Annotated[str, Field(description="What to recall.")],
         workspace: Annotated[str, Field(description="Whose memory. Empty: this project's.")] = "",
@@ -199,27 +204,27 @@ def _add_prompts(made: MCPServer, tools: Tools, threads: anyio.CapacityLimiter) 
         )
 
     for prompt, title in ((recall, "Recall a topic"), (remember_this, "Remember this")):
-        made.prompt(title=title)(_threaded(prompt, threads, _prompt_error))
+        protocol.prompt(title=title)(_run_in_thread(prompt, threads, _prompt_error))
 
 
 # Errors and threads --------------------------------------------------------------------------------------
 
 
-def _threaded(
+def _run_in_thread(
     function: Callable[..., Any],
     threads: anyio.CapacityLimiter,
-    translated: Callable[[ForewordError], NoReturn],
+    raise_error: Callable[[ForewordError], NoReturn],
 ) -> Callable[..., Any]:
-    """The function in one of a few threads, with our errors as the protocol has them."""
+    """The function, to be awaited: it runs in one of a few threads, and our errors become the protocol's."""
 
     @functools.wraps(function)
-    async def called(**given: Any) -> Any:  # noqa: ANN401  (as the function's own)
+    async def run(**arguments: Any) -> Any:  # noqa: ANN401  (as the function's own)
         try:
-            return await anyio.to_thread.run_sync(functools.partial(function, **given), limiter=threads)
+            return await anyio.to_thread.run_sync(functools.partial(function, **arguments), limiter=threads)
         except ForewordError as error:
-            translated(error)
+            raise_error(error)
 
-    return called
+    return run
 
 
 def _tool_error(error: ForewordError) -> NoReturn:
@@ -227,7 +232,7 @@ def _tool_error(error: ForewordError) -> NoReturn:
 
 
 def _resource_error(error: ForewordError) -> NoReturn:
-    kind = ResourceNotFoundError if isinstance(error, calls.UnknownId) else ResourceError
+    kind = ResourceNotFoundError if isinstance(error, UnknownId) else ResourceError
     raise kind(str(error)) from error
 
 
@@ -236,8 +241,8 @@ def _prompt_error(error: ForewordError) -> NoReturn:
 
 
 @contextmanager
-def _root_logger_kept() -> Iterator[None]:
-    """The library sets up the root logger when a server is made, unless it finds that somebody has."""
+def _unchanged_root_logger() -> Iterator[None]:
+    """Keep the library from setting up the root logger, as it does unless there is a handler."""
     root, ours = logging.getLogger(), logging.NullHandler()
     root.addHandler(ours)
     try:

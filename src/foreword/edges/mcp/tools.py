@@ -4,7 +4,7 @@ An agent writes as an agent: nothing it can say makes a memory the user's own. W
 is taken out of what it stores, and so are secrets.
 """
 
-# Annotations are evaluated here as they stand: pydantic makes the published schemas of them.
+# No deferred annotations here: pydantic makes the published schemas of them.
 
 from datetime import datetime, time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from foreword.capture.redact import redact
-from foreword.edges import calls
 from foreword.edges.mcp import wire
+from foreword.edges.shared.calls import amend_item, get_item, get_receipt
 from foreword.errors import ValidationError
-from foreword.options import named
-from foreword.text.frame import framed, without_frames
+from foreword.options import check_workspace
+from foreword.text.frame import remove_frames, wrap_in_frame
 from foreword.types import Filters, Kind, Source
 
 if TYPE_CHECKING:
@@ -25,20 +25,19 @@ if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
     from foreword.recipes.chat import ContextResult
 
-_PATIENCE_MS = 3000.0
-"""An agent can wait for the cross-encoder, but not for ever."""
+_DEADLINE_MS = 3000.0
+"""How many milliseconds an agent waits at most: enough for the cross-encoder."""
 
-_FRAME = framed("-")
-_LISTED = 100
-_AGENT = Source(name="agent", trust="agent")
+_EMPTY_FRAME = wrap_in_frame("-")
+_MAX_LISTED_IDS = 100
+AGENT = Source(name="agent", trust="agent")
 _NOTHING_FOUND = (
     "Nothing found. Ask again in other words, with names of files, functions or people; "
     "if it is settled now and worth knowing next time, memory_store keeps it."
 )
 
 Workspace = Annotated[
-    str,
-    Field(description="The workspace: the absolute path of the project's root. Empty: this project."),
+    str, Field(description="The workspace: the absolute path of the project's root. Empty: this project.")
 ]
 Day = Annotated[str, Field(description="ISO 8601: 2026-01-31 or 2026-01-31T12:00:00Z. Empty: no bound.")]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -52,13 +51,13 @@ class Tools:
         self.engine = engine
         self._default = workspace
 
-    def workspace(self, asked: str = "") -> str:
-        """The workspace that is meant, or an error: no workspace, no answer."""
-        if not asked and self._default is None:
+    def workspace(self, name: str = "") -> str:
+        """The workspace of that name, or the default; ValidationError when there is neither."""
+        if not name and self._default is None:
             raise ValidationError(
                 "name the workspace: pass workspace, the absolute path of the project's root"
             )
-        return named(asked or self._default)
+        return check_workspace(name or self._default)
 
     # Reading
 
@@ -85,13 +84,13 @@ class Tools:
             limit=limit,
             kinds=kinds,
             memory_types=types,
-            date_from=_moment("since", since, time.min),
-            date_to=_moment("until", until, time.max),
+            date_from=_read_day("since", since, time.min),
+            date_to=_read_day("until", until, time.max),
             session=session or None,
             lane="full",
-            deadline_ms=_PATIENCE_MS,
+            deadline_ms=_DEADLINE_MS,
         )
-        return wire.matches(where, results, "" if results else _NOTHING_FOUND)
+        return wire.describe_matches(where, results, "" if results else _NOTHING_FOUND)
 
     def memory_get(
         self,
@@ -101,8 +100,8 @@ class Tools:
     ) -> wire.Whole:
         """Read one memory whole: its text, a page at a time, and what it is related to."""
         where = self.workspace(workspace)
-        item = calls.item(self.engine(), where, id)
-        return wire.whole(item, offset, self.engine().store.expand(where, [id], 1)[id])
+        item = get_item(self.engine(), where, id)
+        return wire.describe_page(item, offset, self.engine().store.expand(where, [id], 1)[id])
 
     def context_build(
         self,
@@ -118,7 +117,7 @@ class Tools:
         """
         where, engine = self.workspace(workspace), self.engine()
         budget = token_budget or engine.settings.token_budget
-        result, text = self._built(task, where, budget, session)
+        result, text = self._build_within(task, where, budget, session)
         receipt = result.receipt
         return wire.Built(
             workspace=where,
@@ -128,29 +127,29 @@ class Tools:
             truncated=result.truncated,
             memories=[one.memory.id for one in result.memories] if text else [],
             receipt=receipt.id,
-            notes=wire.notes(receipt),
+            notes=wire.describe_notes(receipt),
         )
 
-    def _built(self, task: str, where: str, budget: int, session: str) -> "tuple[ContextResult, str]":
+    def _build_within(self, task: str, where: str, budget: int, session: str) -> "tuple[ContextResult, str]":
         """A context, contained and framed, that is still within the budget."""
         engine = self.engine()
-        room = max(1, budget - engine.tokenizer.count(_FRAME))
+        allowed = max(1, budget - engine.tokenizer.count(_EMPTY_FRAME))
         while True:
             result = engine.build_context(
                 task,
                 where,
-                token_budget=room,
+                token_budget=allowed,
                 asked_in=session or None,
                 lane="full",
-                deadline_ms=_PATIENCE_MS,
+                deadline_ms=_DEADLINE_MS,
             )
-            text = framed(wire.lines(result.context))
+            text = wrap_in_frame(wire.contain_lines(result.context))
             excess = engine.tokenizer.count(text) - budget
             if excess <= 0:
                 return result, text
-            if room == 1:
+            if allowed == 1:
                 return result, ""
-            room = max(1, room - excess)  # contained, a text is sometimes longer than it was
+            allowed = max(1, allowed - excess)  # contained, a text is sometimes longer than it was
 
     def context_why(
         self,
@@ -159,9 +158,9 @@ class Tools:
     ) -> wire.Why:
         """Explain a context: what was put into it, what was left out, and why."""
         where = self.workspace(workspace)
-        found = calls.receipt(self.engine(), where, receipt)
-        items = self.engine().store.get(where, *(entry.item_id for entry in found.entries))
-        return wire.why(found, {item.id: item.text for item in items if item is not None})
+        full = get_receipt(self.engine(), where, receipt)
+        items = self.engine().store.get(where, *(entry.item_id for entry in full.entries))
+        return wire.describe_receipt(full, {item.id: item.text for item in items if item is not None})
 
     # Writing
 
@@ -189,20 +188,20 @@ class Tools:
         """  # noqa: D205  (the first sentence is what agents are shown, and it is as long as it has to be)
         where, engine = self.workspace(workspace), self.engine()
         if supersedes:
-            calls.item(engine, where, supersedes)
-        said, note = _own_words(text)
+            get_item(engine, where, supersedes)
+        statement, note = _clean_statement(text)
         item = engine.remember(
-            said,
+            statement,
             where,
             type=redact(type),
             about=about,
             importance=importance,
             confidence=confidence,
             session=session or None,
-            source=_AGENT,
+            source=AGENT,
             supersedes=supersedes or None,
         )
-        return wire.Kept(workspace=where, memory=wire.shown(item), note=note)
+        return wire.Kept(workspace=where, memory=wire.describe_memory(item), note=note)
 
     def memory_update(
         self,
@@ -220,7 +219,7 @@ class Tools:
         The text itself cannot change: store the corrected statement with memory_store and supersedes.
         """
         where = self.workspace(workspace)
-        item = calls.amend(
+        item = amend_item(
             self.engine(),
             where,
             id,
@@ -229,7 +228,7 @@ class Tools:
             metadata=metadata,
             superseded_by=superseded_by or None,
         )
-        return wire.Kept(workspace=where, memory=wire.shown(item), note="")
+        return wire.Kept(workspace=where, memory=wire.describe_memory(item), note="")
 
     def memory_forget(
         self,
@@ -248,7 +247,7 @@ class Tools:
         if not (ids or session or source):
             raise ValidationError("say what to forget: ids, a session or a source")
         if dry_run:
-            gone = self._matching(where, ids, session, source)
+            gone = self._list_matching(where, ids, session, source)
         else:
             gone = engine.forget(
                 where, *ids, session=session or None, source=source or None, verify=False
@@ -257,12 +256,12 @@ class Tools:
         return wire.Gone(
             workspace=where,
             count=len(gone),
-            ids=list(gone[:_LISTED]),
+            ids=list(gone[:_MAX_LISTED_IDS]),
             dry_run=dry_run,
             left=[] if dry_run else left,
         )
 
-    def _matching(self, where: str, ids: tuple[str, ...], session: str, source: str) -> tuple[str, ...]:
+    def _list_matching(self, where: str, ids: tuple[str, ...], session: str, source: str) -> tuple[str, ...]:
         store = self.engine().store
         found = {item.id: None for item in store.get(where, *ids) if item is not None}
         if session or source:
@@ -271,9 +270,9 @@ class Tools:
         return tuple(found)
 
 
-def _own_words(text: str) -> tuple[str, str]:
+def _clean_statement(text: str) -> tuple[str, str]:
     """The text without what Foreword had said and without secrets, and a note of what was taken out."""
-    own = without_frames(text)
+    own = remove_frames(text)
     if not own.strip() and text.strip():
         raise ValidationError(
             "that is what memory itself had said; store only what is new, in your own words"
@@ -284,7 +283,7 @@ def _own_words(text: str) -> tuple[str, str]:
     return clean, "; ".join(notes)
 
 
-def _moment(name: str, text: str, of_day: time) -> datetime | None:
+def _read_day(name: str, text: str, of_day: time) -> datetime | None:
     """A date or a moment, local unless it says otherwise; a date alone means its beginning or its end."""
     if not text:
         return None

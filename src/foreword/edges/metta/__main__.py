@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foreword.config import load
-from foreword.edges.metta.grounding import library, register, shown
+from foreword.config import load_settings
+from foreword.edges.metta.grounding import format_atom, import_hyperon, register
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ForewordError
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a MeTTa program on a conversation and print what it gives; 1 when any of that is an error."""
-    asked = _arguments(arguments)
+    options = _read_options(arguments)
     try:
-        hyperon, program = library(), asked.script.read_text(encoding="utf-8")
-        with _opened(asked) as (engine, session):
+        hyperon, program = import_hyperon(), options.script.read_text(encoding="utf-8")
+        with _open_conversation(options) as (engine, session):
             metta = hyperon.MeTTa()
             register(metta, engine, session)
             results = metta.run(program, flat=True)
-            lines = [shown(result) for result in results]
+            lines = [format_atom(result) for result in results]
     except (ForewordError, OSError, UnicodeDecodeError, RuntimeError) as error:
         print(f"metta: {error}", file=sys.stderr)  # noqa: T201  (there is nobody else to tell)
         return 1
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if any(line.startswith("(Error ") for line in lines) else 0
 
 
-def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
+def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m foreword.edges.metta",
         description="Run a MeTTa program on a conversation: one that is kept, or a small sample.",
@@ -48,23 +48,23 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--home", type=Path, help="the data folder; without one, a sample is used")
     parser.add_argument("--workspace", default="bakery")
     parser.add_argument("--session", default="sample")
-    return parser.parse_args(given)
+    return parser.parse_args(arguments)
 
 
 @contextmanager
-def _opened(asked: argparse.Namespace) -> Iterator[tuple[ContextEngine, Session]]:
-    """The conversation that was asked for; the sample, in a folder that goes again, when none was."""
+def _open_conversation(options: argparse.Namespace) -> Iterator[tuple[ContextEngine, Session]]:
+    """The conversation that the options name; without a home, the sample, in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="foreword-metta-") as folder:
-        home = asked.home or Path(folder)
-        settings = load({**os.environ, "FOREWORD_HOME": str(home)})
+        home = options.home or Path(folder)
+        settings = load_settings({**os.environ, "FOREWORD_HOME": str(home)})
         with ContextEngine(settings=settings) as engine:
-            session = Session(engine, asked.workspace, asked.session)
-            if asked.home is None:
-                _fill(engine, session)
+            session = Session(engine, options.workspace, options.session)
+            if options.home is None:
+                _add_sample(engine, session)
             yield engine, session
 
 
-def _fill(engine: ContextEngine, session: Session) -> None:
+def _add_sample(engine: ContextEngine, session: Session) -> None:
     """Four turns about a cake, and what the bakery has written down."""
     session.add_all(
         [

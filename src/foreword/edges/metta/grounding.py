@@ -46,12 +46,12 @@ def register(
 
     A program that is parsed later sees the conversation as it stands then.
     """
-    hyperon = library()
+    hyperon = import_hyperon()
     conversation = Conversation(engine, session, RAGSystem(engine, session.workspace, config))
     for name, declared in _DECLARATION.findall(DECLARED):
         kind = metta.parse_single(_NUMBER.sub("Number", _UNCHECKED.sub("%Undefined%", declared)))
         work = getattr(conversation, name.replace("-", "_"))
-        run = partial(_executed, name, declared, work)
+        run = partial(_execute, name, declared, work)
         metta.register_atom(name, hyperon.OperationAtom(name, run, kind, unwrap=False))
     system = session.wording.system
     for name, value in {
@@ -60,35 +60,35 @@ def register(
         "&preferences": lambda: system.user_preferences or UserPreferences(),
         "&personality": lambda: system.agent_personality,
     }.items():
-        metta.register_token(name, partial(_parsed, value))
+        metta.register_token(name, partial(_read_token, value))
     metta.run(_LEVELS)
 
 
 # Atoms and values ----------------------------------------------------------------------------------------
 
 
-def _executed(name: str, declared: str, work: Callable[..., Any], *atoms: Atom) -> list[Atom]:
+def _execute(name: str, declared: str, work: Callable[..., Any], *atoms: Atom) -> list[Atom]:
     """One call: the atoms as values, the answer as an atom; what we refuse is an error of MeTTa's own."""
     try:
-        answer = work(*map(_value, atoms))
+        answer = work(*map(_to_python, atoms))
     except ForewordError as error:
         problem = str(error)
     except (AttributeError, TypeError, ValueError) as error:
         problem = f"{name} is {declared}; give it such values ({error})"
     else:
-        return [_grounded(answer) if name in _ONE_VALUE else _atom(answer)]
-    hyperon = library()
+        return [_to_grounded(answer) if name in _ONE_VALUE else _to_atom(answer)]
+    hyperon = import_hyperon()
     call = hyperon.E(hyperon.S(name), *atoms)
     return [hyperon.E(hyperon.S("Error"), call, hyperon.ValueAtom(problem))]
 
 
-def _parsed(value: Callable[[], object], token: str) -> Atom:
+def _read_token(value: Callable[[], object], token: str) -> Atom:
     """A value by its token, as it is when a program is read."""
     del token
-    return _grounded(value())
+    return _to_grounded(value())
 
 
-def _value(atom: Atom) -> Any:  # noqa: ANN401  (whatever the program hands over)
+def _to_python(atom: Atom) -> Any:  # noqa: ANN401  (whatever the program hands over)
     """The Python value of an atom: an expression is a list, `(Just x)` is x, `Nothing` is None."""
     from hyperon.atoms import ExpressionAtom, GroundedAtom, NoReduceError
 
@@ -97,26 +97,26 @@ def _value(atom: Atom) -> Any:  # noqa: ANN401  (whatever the program hands over
     if isinstance(atom, ExpressionAtom):
         children = atom.get_children()
         if len(children) == 2 and str(children[0]) == "Just":
-            return _value(children[1])
-        return [_value(child) for child in children]
+            return _to_python(children[1])
+        return [_to_python(child) for child in children]
     if str(atom) == "Nothing":
         return None
     raise NoReduceError  # a variable or a name without a value: the call stays as it is written
 
 
-def _atom(value: object) -> Atom:
+def _to_atom(value: object) -> Atom:
     """The atom of a Python value: a sequence is an expression, a level is a symbol."""
-    hyperon = library()
+    hyperon = import_hyperon()
     if isinstance(value, list | tuple):
-        return hyperon.E(*map(_atom, value))
+        return hyperon.E(*map(_to_atom, value))
     if isinstance(value, CompressionLevel):
         return hyperon.S(value.name.capitalize())
-    return _grounded(value)
+    return _to_grounded(value)
 
 
-def _grounded(value: object) -> Atom:
+def _to_grounded(value: object) -> Atom:
     """The value as it is, under the name of its type."""
-    return library().ValueAtom(value, _type_name(value))
+    return import_hyperon().ValueAtom(value, _type_name(value))
 
 
 def _type_name(value: object) -> str | None:
@@ -128,15 +128,15 @@ def _type_name(value: object) -> str | None:
     return "KnowledgeBase" if isinstance(value, RAGSystem) else type(value).__name__
 
 
-def shown(atom: Atom) -> str:
+def format_atom(atom: Atom) -> str:
     """An atom as it is printed; a string without its quotes."""
     from hyperon.atoms import AtomType, GroundedAtom
 
     is_text = isinstance(atom, GroundedAtom) and atom.get_grounded_type() == AtomType.STRING
-    return str(_value(atom) if is_text else atom)
+    return str(_to_python(atom) if is_text else atom)
 
 
-def library() -> Any:  # noqa: ANN401  (the module has no types)
+def import_hyperon() -> Any:  # noqa: ANN401  (the module has no types)
     """The package `hyperon`; without it, an error that says how to get it."""
     try:
         import hyperon

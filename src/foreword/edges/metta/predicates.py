@@ -1,14 +1,13 @@
-"""What the MeTTa predicates of a conversation do: each one is a call of the function that Python has for it.
+"""What the MeTTa predicates of a conversation do: each one calls the function that Python has for it.
 
-`DECLARED` says in MeTTa which there are; the method of the same name does it. Nothing here knows of atoms:
-values are Python's own, a `(List X)` is a sequence, a `(Maybe X)` may be None. Nothing is decided here
-either: what a prompt is made of is decided where the functions live.
+`DECLARED` lists them in MeTTa, each with its type; the method of the same name does it. Nothing here knows of
+atoms: values are Python's own, a `(List X)` is a sequence, a `(Maybe X)` may be None.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from foreword.compose.allocation import MAX_TOKENS, TokenBudgetManager
 from foreword.compose.compress import Means, expected_level, keep_top_chunks, summarise_older, tidy_turns
@@ -19,9 +18,10 @@ from foreword.compose.overflow import handle_overflow, truncate_to
 from foreword.compose.prompt import ContextContent, prompt_tokens
 from foreword.compose.system_prompt import Custom, SystemPromptBuilder
 from foreword.compose.turns import TurnStyle, TurnWording
-from foreword.edges.metta.views import OneEntity, OtherView
 from foreword.errors import EmbeddingError
+from foreword.knowledge.resolution import EntityResolver
 from foreword.options import SearchOptions
+from foreword.recipes.dialogue.parts import RecalledTurns, RetrievedChunks
 from foreword.recipes.dialogue.prompt import inject_context
 from foreword.recipes.dialogue.rag import apply_boosts, rerank_chunks
 from foreword.types import DialogueState, ResolvedEntity
@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from foreword.compose.system_prompt import AgentPersonality, UserPreferences
     from foreword.compose.turns import FormattedTurn
     from foreword.engine.context_engine import ContextEngine
-    from foreword.pipeline import Draft
+    from foreword.knowledge.registry import EntityRegistry
+    from foreword.pipeline import SearchDraft
     from foreword.recipes.dialogue.prompt import InjectedContext
     from foreword.recipes.dialogue.rag import RAGSystem
     from foreword.recipes.dialogue.session import Session
-    from foreword.types import Entity, EntityRelationship, SearchResult, Turn
+    from foreword.types import Entity, EntityRelationship, Registry, SearchResult, Turn
 
 DECLARED = """
 (: inject-context (-> String DialogueState KnowledgeBase Int InjectedContext))
@@ -81,8 +82,8 @@ DECLARED = """
 (: select-top-chunks (-> (List KnowledgeChunk) Int (List KnowledgeChunk)))
 """
 
-_SHARES = 1_000_000
-_HEAVY_TURNS, _HEAVY_TOKENS = 1, 100
+_PARTS = 1_000_000
+_SUMMARY_TURNS, _SUMMARY_TOKENS = 1, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,42 +97,42 @@ class Conversation:
     # The whole and its parts
 
     def inject_context(
-        self, query: str, state: DialogueState, knowledge: RAGSystem, most: int
+        self, query: str, state: DialogueState, knowledge: RAGSystem, max_tokens: int
     ) -> InjectedContext:
         """A whole prompt, from a conversation as it stood and from the documents that are given."""
-        return inject_context(query, OtherView(self.session, state, knowledge), most)
+        return inject_context(query, _SessionAt(self.session, state, knowledge), max_tokens)
 
     def allocate_token_budget(self, query: str, state: DialogueState, total: int) -> TokenBudget:
         """The tokens of each part."""
         manager = TokenBudgetManager(total, self.session.tokenizer, self.session.strategy)
         return manager.allocate(query, state, self.session.available_chunks())
 
-    def format_dialogue_history(self, state: DialogueState, most: int) -> FormattedHistory:
+    def format_dialogue_history(self, state: DialogueState, max_tokens: int) -> FormattedHistory:
         """The conversation in so many tokens."""
-        return self.session.wording.history.format(state, most)
+        return self.session.wording.history.format(state, max_tokens)
 
     def format_entity_context(
-        self, state: DialogueState, resolved: Sequence[ResolvedEntity], most: int
+        self, state: DialogueState, resolved: Sequence[ResolvedEntity], max_tokens: int
     ) -> Sequence[EntityContext]:
         """The entities in so many tokens."""
-        return self.session.wording.entities.format(state, resolved, most)
+        return self.session.wording.entities.format(state, resolved, max_tokens)
 
     def retrieve_rag_chunks(
-        self, query: str, entities: Sequence[ResolvedEntity], most: int
+        self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int
     ) -> Sequence[KnowledgeChunk]:
         """What documents say, in so many tokens."""
-        return self.session.retrieve(query, entities, most).chunks
+        return self.session.retrieve(query, entities, max_tokens).chunks
 
     def build_system_prompt(
-        self, preferences: UserPreferences, personality: AgentPersonality, most: int
+        self, preferences: UserPreferences, personality: AgentPersonality, max_tokens: int
     ) -> str:
         """The session's own instructions with this manner and these wishes."""
         system = self.session.wording.system
-        return replace(system, agent_personality=personality, user_preferences=preferences).build(most)
+        return replace(system, agent_personality=personality, user_preferences=preferences).build(max_tokens)
 
     def resolve_entities(self, query: str, state: DialogueState) -> Sequence[ResolvedEntity]:
         """Who and what a query means."""
-        return OtherView(self.session, state, self.knowledge).resolve(query)
+        return _SessionAt(self.session, state, self.knowledge).resolve(query)
 
     # Budgets
 
@@ -149,13 +150,13 @@ class Conversation:
 
     def compression_level(self, reduction: float) -> CompressionLevel:
         """The level for a prompt of which this share is too much."""
-        return expected_level(_SHARES, round(_SHARES * (1 - reduction)))
+        return expected_level(_PARTS, round(_PARTS * (1 - reduction)))
 
     # History
 
-    def summarize_turns(self, turns: Sequence[Turn], most: int) -> str:
+    def summarize_turns(self, turns: Sequence[Turn], max_tokens: int) -> str:
         """Turns in so many tokens."""
-        return self.session.wording.compressor.summarizer.summarize(turns, most)
+        return self.session.wording.compressor.summarizer.summarize(turns, max_tokens)
 
     def format_recent_turns(self, turns: Sequence[Turn]) -> Sequence[FormattedTurn]:
         """Each turn as a line."""
@@ -170,9 +171,9 @@ class Conversation:
 
     # Entities
 
-    def select_entity_attributes(self, entity: Entity, most: int) -> Sequence[tuple[str, str]]:
-        """The attributes that mostly help."""
-        return self._entity(entity, 1.0, most).attributes
+    def select_entity_attributes(self, entity: Entity, limit: int) -> Sequence[tuple[str, str]]:
+        """The attributes that help most, at most `limit`."""
+        return self._entity(entity, 1.0, limit).attributes
 
     def get_entity_relationships(self, entity: Entity, state: DialogueState) -> Sequence[EntityRelationship]:
         """What it has to do with others."""
@@ -182,17 +183,17 @@ class Conversation:
         self, entity: Entity, relevance: float, attributes: Sequence[tuple[str, str]]
     ) -> EntityContext:
         """An entity in words, with these attributes."""
-        told = dict(attributes)
-        return self._entity(replace(entity, attributes=told), relevance, len(told))
+        chosen = dict(attributes)
+        return self._entity(replace(entity, attributes=chosen), relevance, len(chosen))
 
     def _entity(self, entity: Entity, relevance: float, attributes: int) -> EntityContext:
         formatter = self.session.wording.entities
         config = replace(
             formatter.config, max_entities=1, min_relevance=0.0, attributes_per_entity=attributes
         )
-        alone = DialogueState((), OneEntity(entity, self.session.state.entity_registry))
-        meant = ResolvedEntity(entity.id, entity.canonical_name, relevance)
-        return EntityContextFormatter(formatter.tokenizer, config).format(alone, [meant], MAX_TOKENS)[0]
+        state = DialogueState((), _SingleEntityRegistry(entity, self.session.state.entity_registry))
+        resolved = ResolvedEntity(entity.id, entity.canonical_name, relevance)
+        return EntityContextFormatter(formatter.tokenizer, config).format(state, [resolved], MAX_TOKENS)[0]
 
     # Documents
 
@@ -203,10 +204,10 @@ class Conversation:
             raise EmbeddingError("nothing to embed: give some words, to an engine that has an encoder")
         return vector
 
-    def search_vector_index(self, vector: Sequence[float], most: int) -> Sequence[SearchResult]:
+    def search_vector_index(self, vector: Sequence[float], limit: int) -> Sequence[SearchResult]:
         """The pieces of documents nearest to a vector."""
-        asked = SearchOptions(limit=most, kinds=("document",))
-        return self.engine.search_by_vector(vector, self.session.workspace, asked)
+        options = SearchOptions(limit=limit, kinds=("document",))
+        return self.engine.search_by_vector(vector, self.session.workspace, options)
 
     def apply_rag_boosts(
         self, results: Sequence[SearchResult], entities: Sequence[ResolvedEntity]
@@ -224,7 +225,7 @@ class Conversation:
         """A piece of a document in words."""
         return format_chunk(chunk.content, source)
 
-    def _draft(self, query: str) -> Draft:
+    def _draft(self, query: str) -> SearchDraft:
         return self.engine.draft(query, self.session.workspace, SearchOptions(lane="full"), "rag", 0)
 
     # The system prompt
@@ -238,9 +239,9 @@ class Conversation:
         wishes = SystemPromptBuilder("", Custom(""), preferences, tokenizer=self.session.tokenizer)
         return wishes.build(MAX_TOKENS)
 
-    def truncate_system_prompt(self, parts: Sequence[str], most: int) -> str:
+    def truncate_system_prompt(self, parts: Sequence[str], max_tokens: int) -> str:
         """As many whole sentences as fit."""
-        return truncate_to("\n\n".join(parts), most, self.session.tokenizer)
+        return truncate_to("\n\n".join(parts), max_tokens, self.session.tokenizer)
 
     # Compression
 
@@ -250,18 +251,80 @@ class Conversation:
 
     def aggressive_summarize(self, history: FormattedHistory) -> FormattedHistory:
         """The last turn, and a summary of the others."""
-        step = summarise_older(_HEAVY_TURNS, _HEAVY_TOKENS)
+        step = summarise_older(_SUMMARY_TURNS, _SUMMARY_TOKENS)
         return step(ContextContent("", history=history), self._means())[0].history
 
     def reduce_entity_detail(self, entities: Sequence[EntityContext]) -> Sequence[EntityContext]:
         """Names and types alone."""
         return [without_details(entity, self.session.tokenizer) for entity in entities]
 
-    def select_top_chunks(self, chunks: Sequence[KnowledgeChunk], most: int) -> Sequence[KnowledgeChunk]:
-        """So many of the best."""
+    def select_top_chunks(self, chunks: Sequence[KnowledgeChunk], limit: int) -> Sequence[KnowledgeChunk]:
+        """The best chunks, at most `limit`."""
         content = ContextContent("", rag_chunks=tuple(chunks))
-        return keep_top_chunks(most)(content, self._means())[0].rag_chunks
+        return keep_top_chunks(limit)(content, self._means())[0].rag_chunks
 
     def _means(self) -> Means:
         compressor = self.session.wording.compressor
         return Means(compressor.summarizer, compressor.tokenizer, MAX_TOKENS)
+
+
+class _SessionAt:
+    """A session as it stood in `state`, answering from `knowledge`.
+
+    MeTTa passes values: a state that was taken earlier holds the turns of that moment, and no later ones.
+    """
+
+    def __init__(self, session: Session, state: DialogueState, knowledge: RAGSystem) -> None:
+        self.workspace, self.session_id = session.workspace, session.session_id
+        self.tokenizer, self.strategy = session.tokenizer, session.strategy
+        self.wording, self.state = session.wording, state
+        self.now, self.keep_receipt = session.now, session.keep_receipt
+        self.available_chunks = knowledge.available_chunks
+        self._session, self._knowledge = session, knowledge
+
+    def resolve(self, query: str) -> Sequence[ResolvedEntity]:
+        """Who and what the query means."""
+        registry = cast("EntityRegistry", self.state.entity_registry)
+        return EntityResolver(registry).resolve(query, self.state)
+
+    def recall(self, query: str, max_tokens: int) -> RecalledTurns:
+        """The turns that bear on the query, but none that was not yet said."""
+        said = {turn.turn_id for turn in self.state.turns}
+        recalled = self._session.recall(query, max_tokens)
+        return RecalledTurns(
+            tuple(pair for pair in recalled.turns if pair[0].turn_id in said), recalled.notes
+        )
+
+    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
+        """The chunks that bear on the query, as many as so many tokens hold."""
+        if not query.strip() or not self.available_chunks():
+            return RetrievedChunks()
+        return self._knowledge.retrieve(query, entities, max_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class _SingleEntityRegistry:
+    """A registry that knows one entity; what it has to do with others is in the registry of them all."""
+
+    entity: Entity
+    others: Registry
+
+    def get(self, entity_id: str) -> Entity | None:
+        """The entity, if it is this one."""
+        return self.entity if entity_id == self.entity.id else None
+
+    def get_high_salience_entities(self, limit: int) -> list[Entity]:
+        """This one."""
+        return [self.entity][:limit]
+
+    def get_salience(self, entity_id: str) -> float:
+        """How present it is."""
+        return self.others.get_salience(entity_id)
+
+    def relationships(self, entity_id: str) -> tuple[EntityRelationship, ...]:
+        """What it has to do with others."""
+        return self.others.relationships(entity_id)
+
+    def active_count(self) -> int:
+        """One."""
+        return 1

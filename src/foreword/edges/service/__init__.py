@@ -1,1 +1,1 @@
-"""The resident service behind the hooks: its process, its folder, its socket, and what waits for it."""
+"""The resident service behind the hooks: its process, its folder, its socket, its answers, its spool."""

@@ -1,10 +1,53 @@
-"""`python -m foreword.edges.service`: the service in a process of its own, as a hook starts it."""
+"""`python -m foreword.edges.service`: the service with its responder, HTTP and MCP put together.
+
+The command line serves in the foreground, and MCP over HTTP, with the same two functions.
+"""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any
 
-from foreword.edges.service.process import main, read_plan
+from foreword.edges.service.process import Plan, read_plan, run_service
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.applications import Starlette
+
+    from foreword.config import Settings
+    from foreword.edges.service.responder import Responder
+    from foreword.engine.context_engine import ContextEngine
+
+
+def main(plan: Plan, settings: Settings | None = None) -> int:
+    """Serve hooks, HTTP and MCP until told to stop; gives the exit code, as `run_service` does."""
+    return run_service(plan, _build_responder, build_application, settings=settings)
+
+
+def build_application(
+    engine: ContextEngine,
+    *,
+    token: str,
+    port: int,
+    status: Callable[[], Mapping[str, Any]],
+    metrics: Callable[[], str] | None = None,
+    workspace: str | None = None,
+) -> Starlette:
+    """The HTTP application with MCP at /mcp; `workspace` is what MCP calls mean that name none."""
+    from foreword.edges.http.application import build_api
+    from foreword.edges.http.guard import MAX_BODY_BYTES, hosts, origins
+    from foreword.edges.mcp.protocol import build_http_app, server
+
+    mcp = build_http_app(server(engine, workspace), hosts(port), origins(port), MAX_BODY_BYTES)
+    return build_api(engine, token=token, port=port, status=status, metrics=metrics, mcp=mcp)
+
+
+def _build_responder(engine: ContextEngine) -> Responder:
+    from foreword.edges.service.responder import Responder
+
+    return Responder(engine)
+
 
 if __name__ == "__main__":
     sys.exit(main(read_plan(sys.argv[1:])))

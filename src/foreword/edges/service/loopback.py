@@ -1,7 +1,8 @@
-"""The HTTP side of a service: the application of `edges.http` under uvicorn, in the service's own loop.
+"""The HTTP side of a service: an application under uvicorn, on 127.0.0.1, in the service's own event loop.
 
-Loads its packages in a thread, after hooks can be answered, since they take a second or two; without them a
-service answers hooks alone. Knows when it was last used, so that a service in use does not leave.
+The application is built in a thread, after hooks can be answered, since its packages take a second or two to
+load; without them a service answers hooks alone. Knows when it was last used, so that a service in use does
+not stop.
 """
 
 from __future__ import annotations
@@ -9,27 +10,41 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import socket
 import time
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Awaitable, Callable
+
+    import uvicorn
 
     from foreword.edges.service.run_folder import RunFolder
     from foreword.engine.context_engine import ContextEngine
 
 _log = logging.getLogger("foreword.service")
 
+_MAX_CONNECTIONS = 200
+
 
 class Loopback:
-    """HTTP on 127.0.0.1, while the service lasts."""
+    """HTTP on 127.0.0.1 while the service lasts.
+
+    `build_application` takes the engine, `token`, `port`, `status` and `metrics`, and gives an ASGI
+    application.
+    """
 
     def __init__(
-        self, port: int, run: RunFolder, status: Callable[[], dict[str, Any]], metrics: Callable[[], str]
+        self,
+        port: int,
+        run: RunFolder,
+        build_application: Callable[..., Any],
+        status: Callable[[], dict[str, Any]],
+        metrics: Callable[[], str],
     ) -> None:
-        self._wanted = port
+        self._wanted_port = port
         self._run = run
+        self._build_application = build_application
         self._status = status
         self._metrics = metrics
         self.port: int | None = None
@@ -41,12 +56,12 @@ class Loopback:
         if stopping.is_set():
             return
         try:
-            server, listening = await asyncio.to_thread(self._loaded, engine)
+            server, listening = await asyncio.to_thread(self._prepare, engine)
         except ImportError as error:
             _log.info("no HTTP (%s); for it, run: pip install 'foreword[server]'", error)
             return
         except OSError as error:
-            _log.warning("no HTTP: port %d cannot be used: %s", self._wanted, error)
+            _log.warning("no HTTP: port %d cannot be used: %s", self._wanted_port, error)
             return
         except Exception:  # noqa: BLE001  (a mistake over there must not stop the hooks)
             _log.exception("no HTTP: the application cannot be made; hooks are answered all the same")
@@ -60,27 +75,25 @@ class Loopback:
         stopped.cancel()
         await asyncio.wait({serving})
         self.port = None
-        self._run.http.unlink(missing_ok=True)
+        self._run.http_file.unlink(missing_ok=True)
         if not stopping.is_set():
             _log.warning("HTTP has ended before its time: %s", serving.exception() or "its log says why")
 
-    def _loaded(self, engine: ContextEngine) -> tuple[Any, socket.socket]:
-        from foreword.edges.http.application import application, listen, server
+    def _prepare(self, engine: ContextEngine) -> tuple[uvicorn.Server, socket.socket]:
+        listening = listen(self._wanted_port)
+        port = listening.getsockname()[1]
+        says = {"status": self._status, "metrics": self._metrics}
+        try:
+            application = self._build_application(engine, token=self._run.token(), port=port, **says)
+            server = make_server(self._count_requests(application))
+        except BaseException:
+            listening.close()
+            raise
+        cast("Any", server).capture_signals = contextlib.nullcontext  # the service has its own
+        return server, listening
 
-        listening = listen(self._wanted)
-        answering = application(
-            engine,
-            token=self._run.token(),
-            port=listening.getsockname()[1],
-            status=self._status,
-            metrics=self._metrics,
-        )
-        serving: Any = server(cast("Any", self._counted(answering)))
-        serving.capture_signals = contextlib.nullcontext  # the service has its own
-        return serving, listening
-
-    def _counted(self, application: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-        """The application, with an eye on its use."""
+    def _count_requests(self, application: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        """The application, with its requests counted and the last one's time noted."""
 
         async def counted(scope: dict[str, Any], receive: object, send: object) -> None:
             if scope["type"] != "http":
@@ -94,3 +107,30 @@ class Loopback:
                 self.last_request = time.monotonic()
 
         return counted
+
+
+def listen(port: int = 0) -> socket.socket:
+    """A socket on 127.0.0.1 and nowhere else; port 0 is any that is free."""
+    return socket.create_server(("127.0.0.1", port))
+
+
+def make_server(application: Callable[..., Any]) -> uvicorn.Server:
+    """A server for an application: quiet, bounded, without WebSockets or trust in proxies."""
+    import uvicorn
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            application,
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=_MAX_CONNECTIONS,
+            timeout_graceful_shutdown=5,
+        )
+    )

@@ -19,21 +19,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_KEPT = 512
-_MOST_EVENTS = 40
-_NAME = re.compile(rb'"hook_event_name"\s*:\s*"(\w{1,40})"')
-_LOOKED_AT = 65_536
+_MAX_TIMES = 512
+_MAX_EVENTS = 40
+_EVENT_NAME = re.compile(rb'"hook_event_name"\s*:\s*"(\w{1,40})"')
+_SEARCHED_BYTES = 65_536
 TROUBLES = ("refused", "late", "failed", "strangers", "malformed")
 
 
 def event_name(payload: bytes) -> str:
-    """What an event calls itself, near its beginning; for counting only."""
-    found = _NAME.search(payload[:_LOOKED_AT])
-    return found[1].decode() if found else "other"
+    """The name that an event gives itself near its beginning, else `other`; for counting only."""
+    name = _EVENT_NAME.search(payload[:_SEARCHED_BYTES])
+    return name[1].decode() if name else "other"
 
 
 def resident_bytes() -> int:
-    """The memory of this process that is in RAM; its peak where no more is known."""
+    """The memory of this process that is in RAM, in bytes; its peak where the system tells no more."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):
@@ -52,51 +52,52 @@ class Measures:
         self._times: dict[str, deque[float]] = {}
         self._troubles: Counter[str] = Counter()
 
-    def took(self, event: str, milliseconds: float) -> None:
-        """A request was answered in so long."""
+    def count_request(self, event: str, milliseconds: float) -> None:
+        """Count a request that was answered in so many milliseconds."""
         with self._lock:
-            name = event if event in self._times or len(self._times) < _MOST_EVENTS else "other"
+            name = event if event in self._times or len(self._times) < _MAX_EVENTS else "other"
             self._requests[name] += 1
-            self._times.setdefault(name, deque(maxlen=_KEPT)).append(milliseconds)
+            self._times.setdefault(name, deque(maxlen=_MAX_TIMES)).append(milliseconds)
 
-    def met(self, trouble: str) -> None:
-        """One of `TROUBLES` happened."""
+    def count_trouble(self, trouble: str) -> None:
+        """Count one of `TROUBLES`."""
         with self._lock:
             self._troubles[trouble] += 1
 
-    def facts(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """Everything counted, as plain values."""
         with self._lock:
             events = {
-                name: {"count": self._requests[name], "p50_ms": _at(times, 0.5), "p99_ms": _at(times, 0.99)}
+                name: {"count": self._requests[name], **_quantiles(times)}
                 for name, times in sorted(self._times.items())
             }
             troubles = {trouble: self._troubles[trouble] for trouble in TROUBLES}
         return {"uptime_seconds": round(time.monotonic() - self._began, 1), "events": events, **troubles}
 
 
-def _at(times: Sequence[float], share: float) -> float:
+def _quantiles(times: Sequence[float]) -> dict[str, float]:
     ordered = sorted(times)
-    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2)
+    places = {"p50_ms": len(ordered) // 2, "p99_ms": min(len(ordered) - 1, int(0.99 * len(ordered)))}
+    return {name: round(ordered[place], 2) for name, place in places.items()}
 
 
-def prometheus(status: Mapping[str, Any]) -> str:
+def prometheus_text(status: Mapping[str, Any]) -> str:
     """A service's status as Prometheus reads it."""
     lines = [
-        *_family("uptime_seconds", "gauge", "How long the service has run.", status["uptime_seconds"]),
-        *_family("resident_bytes", "gauge", "Memory of the service in RAM.", status["resident_bytes"]),
-        *_family("in_flight", "gauge", "Requests being worked on.", status["in_flight"]),
-        *_family("spool_files", "gauge", "Events that wait in the spool.", status["spool"]["files"]),
-        *_family("spool_bytes", "gauge", "Bytes that wait in the spool.", status["spool"]["bytes"]),
+        *_metric("uptime_seconds", "gauge", "How long the service has run.", status["uptime_seconds"]),
+        *_metric("resident_bytes", "gauge", "Memory of the service in RAM.", status["resident_bytes"]),
+        *_metric("in_flight", "gauge", "Requests being worked on.", status["in_flight"]),
+        *_metric("spool_files", "gauge", "Events that wait in the spool.", status["spool"]["files"]),
+        *_metric("spool_bytes", "gauge", "Bytes that wait in the spool.", status["spool"]["bytes"]),
     ]
     for trouble in TROUBLES:
-        lines += _family(f"{trouble}_total", "counter", f"Requests that were {trouble}.", status[trouble])
-    lines += _head("requests_total", "counter", "Requests answered, by event.")
+        lines += _metric(f"{trouble}_total", "counter", f"Requests that were {trouble}.", status[trouble])
+    lines += _metric_head("requests_total", "counter", "Requests answered, by event.")
     lines += [
         f'foreword_requests_total{{event="{event}"}} {facts["count"]}'
         for event, facts in status["events"].items()
     ]
-    lines += _head("request_seconds", "summary", "Time to an answer, over the last few hundred.")
+    lines += _metric_head("request_seconds", "summary", "Time to an answer, over the last few hundred.")
     for event, facts in status["events"].items():
         for quantile, key in (("0.5", "p50_ms"), ("0.99", "p99_ms")):
             label = f'{{event="{event}",quantile="{quantile}"}}'
@@ -104,9 +105,9 @@ def prometheus(status: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _head(name: str, kind: str, text: str) -> list[str]:
+def _metric_head(name: str, kind: str, text: str) -> list[str]:
     return [f"# HELP foreword_{name} {text}", f"# TYPE foreword_{name} {kind}"]
 
 
-def _family(name: str, kind: str, text: str, value: float) -> list[str]:
-    return [*_head(name, kind, text), f"foreword_{name} {value}"]
+def _metric(name: str, kind: str, text: str, value: float) -> list[str]:
+    return [*_metric_head(name, kind, text), f"foreword_{name} {value}"]

@@ -1,9 +1,9 @@
 """The service: one resident process a user and home, which answers hooks on a socket and HTTP on loopback.
 
-It is started by the first hook that finds none, or by `foreword serve`. It leaves when nothing has been asked
+It is started by the first hook that finds none, or by `foreword serve`. It stops when nothing has been asked
 of it for a while, when its socket was taken away, or when the package it runs from was replaced. It listens
-when the store can be asked, has the encoder ready before the first prompt, and loads HTTP last. It owns the
-engine; what an event means is the responder's affair.
+as soon as the store can be asked, has the encoder ready before the first prompt, and loads HTTP last. It owns
+the engine; what answers events and HTTP is handed in.
 """
 
 from __future__ import annotations
@@ -18,72 +18,83 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import foreword
 from foreword import config
-from foreword.edges.hook import aside
 from foreword.edges.service import measures, spool
-from foreword.edges.service.log import write_log
 from foreword.edges.service.loopback import Loopback
 from foreword.edges.service.run_folder import RunFolder
-from foreword.edges.service.socket_server import Answering, SocketServer
+from foreword.edges.service.socket_server import SocketServer
+from foreword.edges.shared.hook_fallback import write_to_spool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from foreword.config import Settings
+    from foreword.edges.service.responder import Responder
     from foreword.engine.context_engine import ContextEngine
 
-    ResponderFactory = Callable[[ContextEngine], Answering]
+    BuildResponder = Callable[[ContextEngine], Responder]
+    BuildApplication = Callable[..., Any]
 
 _log = logging.getLogger("foreword.service")
 
-LOOK_EVERY = 3.0
-"""How often, in seconds, it looks for events in the spool and for reasons to leave."""
-_PATIENCE = 5.0
-_WAIT_FOR_LOCK = 10.0
-_SWITCH = 0.001
-"""Threads take turns this often, in seconds: one that imports or embeds must not hold up an answer."""
-_PAUSE, _LONGEST_PAUSE = 1.0, 10.0
-_NOWHERE = "foreword/warm-up"
+HOUSEKEEPING_SECONDS = 3.0
+"""How many seconds pass between two looks into the spool and for reasons to stop."""
+_STOP_SECONDS = 5.0
+_LOCK_SECONDS = 10.0
+_SWITCH_SECONDS = 0.001
+"""How many seconds a thread runs before others may: one that imports or embeds must not hold up an answer."""
+_QUIET_SECONDS, _MAX_QUIET_WAIT_SECONDS = 1.0, 10.0
+_WARM_UP_WORKSPACE = "foreword/warm-up"
+_LOG_BYTES, _LOG_FILES = 1_000_000, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to serve: on which port (0 is any), how many idle minutes until it leaves (0 is never)."""
+    """How to serve: on which port (0 is any), and how many idle minutes until it stops (0 is never)."""
 
     port: int = 0
     idle_minutes: float = 30.0
-    http: bool = True
 
 
-def main(
-    plan: Plan = Plan(),  # noqa: B008  (frozen)
-    *,
-    responder_factory: ResponderFactory | None = None,
+def read_plan(arguments: Sequence[str]) -> Plan:
+    """A plan from `--port N --idle-minutes N`, as the hook and `foreword serve` start a service."""
+    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    return Plan(int(options.get("--port", "0")), float(options.get("--idle-minutes", "30")))
+
+
+def run_service(
+    plan: Plan,
+    build_responder: BuildResponder,
+    build_application: BuildApplication | None,
     settings: Settings | None = None,
 ) -> int:
-    """Serve until told to stop; gives 0, 1 when another process serves this home, 3 when it cannot."""
-    settings = config.load() if settings is None else settings
+    """Serve until told to stop; gives 0, 1 when another process serves this home, 3 when it cannot.
+
+    Without `build_application` there is no HTTP.
+    """
+    settings = config.load_settings() if settings is None else settings
     run = RunFolder(settings.home)
-    if not _sole(run):
+    if not _acquire_lock(run):
         return 1
     os.umask(0o077)
-    sys.setswitchinterval(_SWITCH)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     try:
-        write_log(run.log, settings.log_level)
+        set_up_log(run.log, settings.log_level)
         os.chdir(run.folder)  # and hold no folder of the agent that started us
-        return asyncio.run(Service(plan, settings, run, responder_factory or _responder).serve())
+        return asyncio.run(Service(plan, settings, run, build_responder, build_application).serve())
     finally:
         run.withdraw()
         run.release()
 
 
-def _sole(run: RunFolder) -> bool:
-    """Whether this process has the lock now; one that is about to leave is waited for."""
-    until = time.monotonic() + _WAIT_FOR_LOCK
+def _acquire_lock(run: RunFolder) -> bool:
+    """Take the lock; a process that holds it and is about to leave is waited for."""
+    until = time.monotonic() + _LOCK_SECONDS
     while not run.acquire():
         if run.socket.exists() or time.monotonic() > until:
             return False
@@ -91,37 +102,40 @@ def _sole(run: RunFolder) -> bool:
     return True
 
 
-def _responder(engine: ContextEngine) -> Answering:
-    from foreword.edges.hook.responder import Responder
-
-    return Responder(engine)
-
-
 class Service:
     """Everything that runs while the lock is held."""
 
     def __init__(
-        self, plan: Plan, settings: Settings, run: RunFolder, responder_factory: ResponderFactory
+        self,
+        plan: Plan,
+        settings: Settings,
+        run: RunFolder,
+        build_responder: BuildResponder,
+        build_application: BuildApplication | None,
     ) -> None:
         self._plan = plan
         self._settings = settings
         self._run = run
-        self._factory = responder_factory
+        self._build_responder = build_responder
         self._spool = settings.home / "spool"
         self._measures = measures.Measures()
         self._engine: ContextEngine | None = None
         self._warm = asyncio.Event()
         self._stopping = asyncio.Event()
         self._package = _package_stamp()
-        self._loopback = Loopback(plan.port, run, self.status, self.metrics)
-        said = {"status": lambda: json.dumps(self.status()).encode()}
-        self._socket = SocketServer(self._measures, said, self._keep, self._warm)
+        self._loopback = (
+            Loopback(plan.port, run, build_application, self.status, self.metrics)
+            if build_application
+            else None
+        )
+        answers = {"status": lambda: json.dumps(self.status()).encode()}
+        self._socket = SocketServer(self._measures, answers, self._spool_event, self._warm)
 
     # What it says of itself
 
     def status(self) -> dict[str, Any]:
         """How the service is, as plain values."""
-        waiting = spool.waiting(self._spool)
+        waiting = spool.measure_spool(self._spool)
         return {
             "version": foreword.__version__,
             "pid": os.getpid(),
@@ -129,14 +143,14 @@ class Service:
             "warm": self._warm.is_set(),
             "resident_bytes": measures.resident_bytes(),
             "in_flight": self._socket.in_flight,
-            "http_port": self._loopback.port,
+            "http_port": self._loopback.port if self._loopback else None,
             "spool": {"files": waiting.files, "bytes": waiting.bytes},
-            **self._measures.facts(),
+            **self._measures.snapshot(),
         }
 
     def metrics(self) -> str:
         """The same for Prometheus."""
-        return measures.prometheus(self.status())
+        return measures.prometheus_text(self.status())
 
     # Its life
 
@@ -144,7 +158,7 @@ class Service:
         """From the first request to the last; gives the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._told_to_stop, signal.Signals(number).name)
+            loop.add_signal_handler(number, self._handle_signal, signal.Signals(number).name)
         try:
             responder = await asyncio.to_thread(self._open)
             await self._socket.start(self._run.listen(), responder)
@@ -155,28 +169,28 @@ class Service:
         working = asyncio.gather(self._keep_house(responder), self._prepare())
         await self._stopping.wait()
         self._run.withdraw()
-        await self._socket.stop(_PATIENCE)
-        await asyncio.wait({working}, timeout=_PATIENCE)
+        await self._socket.stop(_STOP_SECONDS)
+        await asyncio.wait({working}, timeout=_STOP_SECONDS)
         await asyncio.to_thread(self._close, responder)
         _log.info("stopped")
         return 0
 
-    def _told_to_stop(self, why: str) -> None:
+    def _handle_signal(self, name: str) -> None:
         if self._stopping.is_set():
             os._exit(1)  # told twice: at once, then; what was acknowledged is on the disk
-        self._leave(why)
+        self._stop(name)
 
-    def _leave(self, why: str) -> None:
+    def _stop(self, why: str) -> None:
         _log.info("stopping: %s", why)
         self._stopping.set()
 
-    def _open(self) -> Answering:
+    def _open(self) -> Responder:
         from foreword.engine.context_engine import ContextEngine
 
         self._engine = ContextEngine(settings=self._settings)
-        return self._factory(self._engine)
+        return self._build_responder(self._engine)
 
-    def _close(self, responder: Answering) -> None:
+    def _close(self, responder: Responder) -> None:
         responder.close()
         if self._engine is not None:
             self._engine.close()
@@ -185,60 +199,62 @@ class Service:
         """What can wait until hooks are answered: first the encoder, then HTTP."""
         await asyncio.to_thread(self._warm_up)
         self._warm.set()
-        if self._plan.http and self._engine is not None:
-            await self._a_pause()
+        if self._loopback is not None and self._engine is not None:
+            await self._wait_until_quiet()
             await self._loopback.serve(self._engine, self._stopping)
 
-    async def _a_pause(self) -> None:
+    async def _wait_until_quiet(self) -> None:
         """Wait until no hook has asked for a moment, since importing what HTTP needs would slow it down."""
-        until = time.monotonic() + _LONGEST_PAUSE
-        while time.monotonic() < min(until, self._socket.last_request + _PAUSE):
+        until = time.monotonic() + _MAX_QUIET_WAIT_SECONDS
+        while time.monotonic() < min(until, self._socket.last_request + _QUIET_SECONDS):
             if self._stopping.is_set():
                 return
-            await asyncio.sleep(_PAUSE / 10)
+            await asyncio.sleep(_QUIET_SECONDS / 10)
 
     def _warm_up(self) -> None:
         """Load the encoder and all that a first question needs, so that the first prompt does not wait."""
         try:
             if self._engine is not None:
                 self._engine.tokenizer.count("Which words come first?")
-                self._engine.preview_context("Which words come first?", _NOWHERE)
+                self._engine.preview_context("Which words come first?", _WARM_UP_WORKSPACE)
         except Exception as error:  # noqa: BLE001  (a part that fails will say so again; words still find)
             _log.warning("warming up failed: %s", error)
         gc.collect()
         gc.freeze()  # what is loaded stays; collections need not look at it again
 
-    async def _keep_house(self, responder: Answering) -> None:
-        """Every few seconds: store what waits in the spool, and see whether there is a reason to leave."""
+    async def _keep_house(self, responder: Responder) -> None:
+        """Every few seconds: store what waits in the spool, and stop if there is a reason to."""
         while not self._stopping.is_set():
             await asyncio.to_thread(self._drain, responder)
-            if why := self._reason_to_leave():
-                self._leave(why)
+            if why := self._reason_to_stop():
+                self._stop(why)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), LOOK_EVERY)
+                await asyncio.wait_for(self._stopping.wait(), HOUSEKEEPING_SECONDS)
 
-    def _drain(self, responder: Answering) -> None:
+    def _drain(self, responder: Responder) -> None:
         try:
-            spool.drain(self._spool, responder)
+            spool.drain(self._spool, responder.capture)
         except OSError as error:
             _log.warning("the spool cannot be read: %s", error)
 
-    def _keep(self, at: str, payload: bytes) -> None:
-        """Leave an event that failed for the next drain; it says why when even that fails."""
+    def _spool_event(self, at: str, payload: bytes) -> None:
+        """Leave an event that failed for the next drain; the log says why when even that fails."""
         try:
-            aside.spool(str(self._settings.home), at, payload)
+            write_to_spool(str(self._settings.home), at, payload)
         except Exception as error:  # noqa: BLE001  (a full disk, a payload that is no JSON: lost, and said)
             _log.warning("an event is lost: %s: %s", type(error).__name__, error)
 
-    def _reason_to_leave(self) -> str:
-        if not self._run.ours():
+    def _reason_to_stop(self) -> str:
+        if not self._run.owns_socket():
             return "the socket is gone or another's"
         if _package_stamp() != self._package:
             return "the package was replaced"
-        busy = self._socket.in_flight or self._loopback.requests
-        quiet = time.monotonic() - max(self._socket.last_request, self._loopback.last_request)
-        if self._plan.idle_minutes and not busy and quiet > self._plan.idle_minutes * 60:
-            return f"nothing was asked for {self._plan.idle_minutes:g} minutes"
+        http = self._loopback
+        busy = self._socket.in_flight or (http is not None and http.requests)
+        last_request = max(self._socket.last_request, http.last_request if http else 0.0)
+        idle_minutes = self._plan.idle_minutes
+        if idle_minutes and not busy and time.monotonic() - last_request > idle_minutes * 60:
+            return f"nothing was asked for {idle_minutes:g} minutes"
         return ""
 
 
@@ -251,7 +267,35 @@ def _package_stamp() -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def read_plan(arguments: Sequence[str]) -> Plan:
-    """A plan from `--port N --idle-minutes N`, as the hook and `foreword serve` start a service."""
-    said = dict(zip(arguments[::2], arguments[1::2], strict=True))
-    return Plan(int(said.get("--port", "0")), float(said.get("--idle-minutes", "30")))
+# Its log -------------------------------------------------------------------------------------------------
+
+
+class RedactingFilter(logging.Filter):
+    """Takes secrets out of every line before it is written; a line that cannot be cleaned is not written."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every record pass, as plain text without secrets."""
+        try:
+            from foreword.capture.redact import redact
+
+            record.msg = redact(record.getMessage())
+            if record.exc_info:
+                record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
+        except Exception as error:  # noqa: BLE001  (better no line than one with a secret)
+            record.msg = f"(a line that could not be cleaned of secrets: {type(error).__name__})"
+            record.exc_info = record.exc_text = None
+        record.args = None
+        return True
+
+
+def set_up_log(path: Path, level: str) -> None:
+    """Write what Foreword logs from `info` on, and what its libraries warn of, to a private, rotated file."""
+    handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=_LOG_FILES, encoding="utf-8")
+    path.chmod(0o600)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(RedactingFilter())
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    chosen = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
+    logging.getLogger("foreword").setLevel(min(logging.INFO, chosen))

@@ -1,8 +1,8 @@
 """The folder of a running service: its lock, its socket, its token, the port of its HTTP side.
 
-One service a user and home: whoever holds the lock on `service.lock`. The kernel lets go of the lock when its
-holder dies, so nothing in this folder can be stale in a way that matters: a socket without a lock is rubbish
-and is replaced. Everything is for the owner alone; what belongs to somebody else is refused.
+There is one service for each user and home: whoever holds the lock on `service.lock`. The kernel releases the
+lock when its holder dies, so that a socket without a lock is left over and is replaced. Everything is for the
+owner alone; what belongs to somebody else is refused.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import socket
 import stat
 from typing import TYPE_CHECKING
 
-from foreword.edges import hook_client
-from foreword.edges.hook import aside
+from foreword.edges.hook_client import SOCKET_NAME
+from foreword.edges.shared.hook_fallback import LOCK_NAME, is_running, make_private_folder
 from foreword.errors import ForewordError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _BACKLOG = 128
 _TOKEN_BYTES = 32
+_MIN_TOKEN_CHARACTERS = 32
 
 
 class RunFolder:
@@ -33,9 +34,9 @@ class RunFolder:
     def __init__(self, home: Path) -> None:
         self.home = home.absolute()
         self.folder = self.home / "run"
-        self.socket = self.folder / hook_client.SOCKET
+        self.socket = self.folder / SOCKET_NAME
         self.log = self.folder / "service.log"
-        self.http = self.folder / "http.json"
+        self.http_file = self.folder / "http.json"
         self.token_file = self.folder / "token"
         self._lock: int | None = None
         self._inode: int | None = None
@@ -43,10 +44,10 @@ class RunFolder:
     # The lock
 
     def acquire(self) -> bool:
-        """Take the lock, and write who has it; False when another process has it."""
-        aside.private(str(self.home), "run")
+        """Take the lock, and write this process's number into it; False when another process has it."""
+        make_private_folder(str(self.home), "run")
         self._refuse_others(self.folder)
-        lock = os.open(self.folder / aside.LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        lock = os.open(self.folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -58,18 +59,18 @@ class RunFolder:
         return True
 
     def release(self) -> None:
-        """Let go of the lock. The file stays: removing it would let two processes lock two files."""
+        """Release the lock. The file stays: removing it would let two processes lock two files."""
         if self._lock is not None:
             os.ftruncate(self._lock, 0)
             os.close(self._lock)
             self._lock = None
 
     def running(self) -> int | None:
-        """The process that serves this home; None when there is none, 0 while it has not said its number."""
-        if not aside.running(str(self.home)):
+        """The number of the process that serves this home; None without one, 0 until it is written."""
+        if not is_running(str(self.home)):
             return None
-        said = (self.folder / aside.LOCK).read_text().strip()
-        return int(said) if said.isdigit() else 0
+        number = (self.folder / LOCK_NAME).read_text().strip()
+        return int(number) if number.isdigit() else 0
 
     # The socket
 
@@ -88,7 +89,7 @@ class RunFolder:
         self._inode = self.socket.lstat().st_ino
         return listening
 
-    def ours(self) -> bool:
+    def owns_socket(self) -> bool:
         """Whether the socket in the folder is still the one this process listens on."""
         with contextlib.suppress(OSError):
             return self.socket.lstat().st_ino == self._inode
@@ -96,9 +97,9 @@ class RunFolder:
 
     def withdraw(self) -> None:
         """Remove what says that a service is here; a socket that another has put in its place stays."""
-        if self.ours():
+        if self.owns_socket():
             self.socket.unlink(missing_ok=True)
-        self.http.unlink(missing_ok=True)
+        self.http_file.unlink(missing_ok=True)
 
     # HTTP
 
@@ -106,29 +107,33 @@ class RunFolder:
         """The word that HTTP requests must bear; made once, readable by its owner alone."""
         with contextlib.suppress(FileNotFoundError):
             self._refuse_others(self.token_file)
-            if self._private_file(self.token_file) and len(word := self.token_file.read_text().strip()) >= 32:
-                return word
+            if _is_private_file(self.token_file):
+                token = self.token_file.read_text().strip()
+                if len(token) >= _MIN_TOKEN_CHARACTERS:
+                    return token
             self.token_file.unlink()
-        word = secrets.token_urlsafe(_TOKEN_BYTES)
-        file = os.open(self.token_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "w") as opened:
-            opened.write(word + "\n")
-        return word
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        _write_private_file(self.token_file, token + "\n")
+        return token
 
     def announce(self, port: int) -> None:
-        """Say where HTTP is answered."""
-        told = json.dumps({"port": port, "token_file": str(self.token_file)})
-        temporary = self.http.with_suffix(".tmp")
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(told + "\n")
-        temporary.replace(self.http)
-
-    def _private_file(self, path: Path) -> bool:
-        mode = path.lstat().st_mode
-        return stat.S_ISREG(mode) and not mode & 0o077
+        """Say in a file where HTTP is answered."""
+        temporary = self.http_file.with_suffix(".tmp")
+        temporary.unlink(missing_ok=True)
+        _write_private_file(temporary, json.dumps({"port": port, "token_file": str(self.token_file)}) + "\n")
+        temporary.replace(self.http_file)
 
     def _refuse_others(self, path: Path) -> None:
         if path.lstat().st_uid != os.geteuid():
             raise ForewordError(f"{path} belongs to another user; remove it, or choose another FOREWORD_HOME")
+
+
+def _is_private_file(path: Path) -> bool:
+    mode = path.lstat().st_mode
+    return stat.S_ISREG(mode) and not mode & 0o077
+
+
+def _write_private_file(path: Path, text: str) -> None:
+    """Write a new file that its owner alone may read; an error when there is one already."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)

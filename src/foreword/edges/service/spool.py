@@ -1,9 +1,9 @@
 """Events that no service heard, waiting in files: each is stored exactly once, as soon as that is possible.
 
-A hook that gets no answer leaves its event here, without secrets (`aside.spool`). The service drains the
+A hook that gets no answer leaves its event here, without secrets (`write_to_spool`). The service drains the
 folder when it starts and every few seconds. A file is removed only after its event is stored for good, and
 storing it again changes nothing, so a process that dies at any point loses and doubles nothing. What cannot
-be read is set aside in `bad/`; what a store cannot take just now stays where it is.
+be read is moved to `bad/`; what a store cannot take just now stays where it is.
 """
 
 from __future__ import annotations
@@ -13,32 +13,26 @@ import os
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from foreword.edges.hook import aside
+from foreword.edges.shared.hook_fallback import list_overflow
 from foreword.errors import StorageError
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 _log = get_logger("foreword.spool")
 
-_ABANDONED = 60.0
-"""A file that has been half written for so many seconds belongs to a process that died."""
-_BAD_FILES = 100
-
-
-class Captures(Protocol):
-    """Who can store an event: the responder."""
-
-    def capture(self, payload: bytes, at: datetime) -> None:
-        """Store what an event holds, once however often it is told."""
+_ABANDONED_SECONDS = 60.0
+"""How many seconds after its last write an unfinished file belongs to a process that died."""
+_MAX_BAD_FILES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Drained:
-    """What became of the events: stored, set aside as unreadable, dropped for want of room, still waiting."""
+class DrainResult:
+    """How many events were stored, unreadable, dropped for want of room, and are still waiting."""
 
     stored: int = 0
     bad: int = 0
@@ -47,14 +41,14 @@ class Drained:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class SpoolSize:
     """How much lies in the spool."""
 
     files: int = 0
     bytes: int = 0
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """The time that a hook wrote down; ValueError when it is none."""
     try:
         return datetime.fromtimestamp(float(text), UTC)
@@ -62,23 +56,25 @@ def moment(text: str) -> datetime:
         raise ValueError(f"{text!r} is no time") from error
 
 
-def waiting(folder: Path) -> Waiting:
+def measure_spool(folder: Path) -> SpoolSize:
     """How much lies in the spool now."""
-    sizes = [size for path in _events(folder) if (size := _size(path)) is not None]
-    return Waiting(len(sizes), sum(sizes))
+    sizes = [size for path in _list_events(folder) if (size := _file_size(path)) is not None]
+    return SpoolSize(len(sizes), sum(sizes))
 
 
-def drain(folder: Path, responder: Captures) -> Drained:
-    """Store every event that waits, oldest first; a store that cannot write ends it until the next time."""
+def drain(folder: Path, store: Callable[[bytes, datetime], None]) -> DrainResult:
+    """Store every event that waits, oldest first; a store that cannot write ends it until the next time.
+
+    `store` is given an event and its time, and must store it once, however often it is given.
+    """
     if not folder.is_dir():
-        return Drained()
-    _sweep(folder)
-    dropped = _dropped(folder)
+        return DrainResult()
+    _remove_abandoned(folder)
+    dropped = _drop_overflow(folder)
     stored = bad = 0
-    for path in _events(folder):
+    for path in _list_events(folder):
         try:
-            payload, at = _read(path)
-            responder.capture(payload, at)
+            store(*_read_event(path))
         except FileNotFoundError:
             continue  # dropped by a hook that needed the room
         except StorageError as error:
@@ -90,24 +86,24 @@ def drain(folder: Path, responder: Captures) -> Drained:
             continue
         path.unlink(missing_ok=True)
         stored += 1
-    return Drained(stored, bad, dropped, len(_events(folder)))
+    return DrainResult(stored, bad, dropped, len(_list_events(folder)))
 
 
-def _events(folder: Path) -> list[Path]:
+def _list_events(folder: Path) -> list[Path]:
     """The events, oldest first: the name begins with the time."""
     return sorted(folder.glob("*.event")) if folder.is_dir() else []
 
 
-def _size(path: Path) -> int | None:
+def _file_size(path: Path) -> int | None:
     try:
         return path.lstat().st_size
     except FileNotFoundError:
         return None
 
 
-def _read(path: Path) -> tuple[bytes, datetime]:
+def _read_event(path: Path) -> tuple[bytes, datetime]:
     """An event and its time; ValueError when the file is not what a hook writes."""
-    at = moment(path.name.partition("-")[0])
+    at = parse_time(path.name.partition("-")[0])
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
         payload = file.read()
     if not isinstance(json.loads(payload), dict):
@@ -116,29 +112,29 @@ def _read(path: Path) -> tuple[bytes, datetime]:
 
 
 def _set_aside(path: Path, error: Exception) -> None:
-    """Move what is no event out of the way, and keep only so many of those."""
+    """Move what is no event into `bad/`, and keep only the newest of those."""
     bad = path.parent / "bad"
     bad.mkdir(mode=0o700, exist_ok=True)
     path.replace(bad / path.name)
     _log.warning("an event in the spool was set aside", file=str(bad / path.name), error=str(error))
-    for old in sorted(bad.iterdir())[:-_BAD_FILES]:
+    for old in sorted(bad.iterdir())[:-_MAX_BAD_FILES]:
         old.unlink(missing_ok=True)
 
 
-def _dropped(folder: Path) -> int:
-    """Let the oldest go where there are too many; gives how many went."""
-    names = aside.overflow(str(folder))
+def _drop_overflow(folder: Path) -> int:
+    """Remove the oldest events where there are too many; gives how many."""
+    names = list_overflow(str(folder))
     for name in names:
         (folder / name).unlink(missing_ok=True)
         _log.warning("the spool is full; its oldest event was dropped", file=name)
     return len(names)
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what processes that died had half written."""
+def _remove_abandoned(folder: Path) -> None:
+    """Remove unfinished files of processes that died."""
     for path in folder.glob(".*.tmp"):
         try:
-            if time.time() - path.lstat().st_mtime > _ABANDONED:
+            if time.time() - path.lstat().st_mtime > _ABANDONED_SECONDS:
                 path.unlink()
         except FileNotFoundError:
             continue  # it was finished this moment

@@ -15,7 +15,7 @@ from foreword.recall.gaps.signs import flagged, gate, slow
 from foreword.recall.gaps.state import messages, plain, value
 from foreword.recall.gaps.types import ContextGap, Sign, new_gap_id
 from foreword.recall.gaps.words import own_voice, roots
-from foreword.text.clean import one_line
+from foreword.text.clean import join_lines
 
 if TYPE_CHECKING:
     from foreword.recall.gaps.listener import Encode
@@ -101,7 +101,7 @@ def _query(state: object, sign: Sign, heard: tuple[Message, ...]) -> str:
         parts.append(_task(state))
     if not roots(" ".join(parts)):
         parts += [message.text for message in heard[-2:]]
-    query = one_line(" ".join(filter(None, parts)))
+    query = join_lines(" ".join(filter(None, parts)))
     return query[:QUERY_CHARACTERS] or current_agent(state)
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from foreword.recall.gaps.families import family
-from foreword.text.clean import visible
-from foreword.text.frame import without_frames
+from foreword.text.clean import remove_invisible
+from foreword.text.frame import remove_frames
 from foreword.types import Note
 
 Role = Literal["user", "agent", "tool", "system"]
@@ -127,7 +127,7 @@ def plain(held: object, depth: int = MAX_DEPTH) -> str:
         case None | bool():
             return ""
         case str():
-            return visible(held).strip()
+            return remove_invisible(held).strip()
         case int() | float():
             return str(held)
         case _ if depth == 0:
@@ -194,7 +194,7 @@ def _text(content: object) -> str:
     """The readable text of a message's content, without anything that Foreword itself had injected."""
     if isinstance(content, str):
         ours = "foreword" in content.casefold()
-        return _ends((without_frames(content) if ours else content).strip())
+        return _ends((remove_frames(content) if ours else content).strip())
     if isinstance(content, Sequence) and not isinstance(content, bytes):
         parts = (part if isinstance(part, str) else value(part, "text") for part in content)
         return _text("\n".join(part for part in parts if isinstance(part, str)))

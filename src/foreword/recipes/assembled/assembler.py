@@ -26,7 +26,7 @@ from foreword.compose.assembly import Layout
 from foreword.errors import InvalidContextTypeError, StorageError, ValidationError
 from foreword.knowledge.experience import DOMAINS, STRATEGIES, check_choice
 from foreword.log import get_logger
-from foreword.options import MAX_LIMIT, MAX_NAME, share, whole
+from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, check_fraction, check_whole_number
 from foreword.pipeline import FLOOR, run_async
 from foreword.recipes.assembled import premortem
 from foreword.recipes.assembled.stages import AssembledDraft, Plan, assembled_stages, by_id, result_of
@@ -77,7 +77,7 @@ class ContextAssembler:
             raise ValidationError(f"timeout must be more than 0 seconds, not {timeout!r}")
         self._searcher = searcher
         self._timeout = timeout
-        self._floors = FLOORS if floor is None else dict.fromkeys(FLOORS, share("floor", floor))
+        self._floors = FLOORS if floor is None else dict.fromkeys(FLOORS, check_fraction("floor", floor))
 
     async def assemble_context(
         self,
@@ -194,7 +194,7 @@ def _check_types(context_types: Sequence[str]) -> list[str]:
 
 
 def _check_limits(limit: int, max_tokens: int, session: str | None) -> None:
-    whole("limit", limit, 1, MAX_LIMIT)
-    whole("max_tokens", max_tokens, 1, MAX_TOKENS)
-    if session is not None and (not 0 < len(session) <= MAX_NAME or not session.isprintable()):
-        raise ValidationError(f"a session's name has 1 to {MAX_NAME} printable characters")
+    check_whole_number("limit", limit, 1, MAX_LIMIT)
+    check_whole_number("max_tokens", max_tokens, 1, MAX_TOKENS)
+    if session is not None and (not 0 < len(session) <= MAX_NAME_CHARACTERS or not session.isprintable()):
+        raise ValidationError(f"a session's name has 1 to {MAX_NAME_CHARACTERS} printable characters")

@@ -13,12 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword import pipeline
-from foreword.compose.assembled import Findings, context_item, facts
+from foreword.compose.assembled import SourceItems, context_item, facts
 from foreword.errors import ValidationError
 from foreword.knowledge.axes import AXES
-from foreword.options import MAX_LIMIT, SearchOptions, named, whole
+from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_superseded
-from foreword.types import Dropped
+from foreword.types import DroppedResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,19 +71,19 @@ class Searcher:
         deadline_ms: float | None = DEADLINE_MS,
         lane: Lane = "fast",
     ) -> None:
-        self.workspace = named(workspace)
+        self.workspace = check_workspace(workspace)
         self._engine = engine
         self._experiences = experiences
         self._how = SearchOptions(deadline_ms=deadline_ms, lane=lane)
 
-    async def search_memories(self, query: str, limit: int = 10, category: str | None = None) -> Findings:
+    async def search_memories(self, query: str, limit: int = 10, category: str | None = None) -> SourceItems:
         """Facts, preferences, decisions; of one category, if it is named."""
         types = () if category is None else (category,)
         return await asyncio.to_thread(self._search, query, "memory", limit, memory_types=types)
 
     async def search_code(
         self, query: str, limit: int = 10, language: str | None = None, unit_type: str | None = None
-    ) -> Findings:
+    ) -> SourceItems:
         """Functions, classes and methods; of one language or one type of unit, if it is named."""
         fits = _has_facts(language=language, unit_type=unit_type)
         return await asyncio.to_thread(self._search, query, "code", limit, fits)
@@ -96,7 +96,7 @@ class Searcher:
         strategy: str | None = None,
         outcome: str | None = None,
         limit: int = 10,
-    ) -> Findings:
+    ) -> SourceItems:
         """What was tried before and how it ended, as it stands now.
 
         The whole story is searched like any other text, so that its relevance compares with that of other
@@ -106,20 +106,20 @@ class Searcher:
             raise ValidationError(f"no axis named {axis!r}; there are: {', '.join(AXES)}")
         wanted = {"domain": domain, "strategy": strategy, "outcome": outcome}
         if self._experiences is not None and (axis != "full" or any(wanted.values())):
-            whole("limit", limit, 1, MAX_LIMIT)
+            check_whole_number("limit", limit, 1, MAX_LIMIT)
             ask = partial(self._experiences.search_axis, self.workspace, query, axis, limit=limit)
-            return Findings(map(context_item, await asyncio.to_thread(ask, **wanted)))
+            return SourceItems(map(context_item, await asyncio.to_thread(ask, **wanted)))
         held = _has_facts(domain=domain, strategy=strategy, outcome_status=outcome)
         fits = partial(_is_resolved, axis=axis, held=held)
         return await asyncio.to_thread(self._search, query, "experience", limit, fits)
 
-    async def search_values(self, query: str, limit: int = 10, axis: str | None = None) -> Findings:
+    async def search_values(self, query: str, limit: int = 10, axis: str | None = None) -> SourceItems:
         """What experience has taught; from one axis, if it is named."""
         return await asyncio.to_thread(self._search, query, "value", limit, _has_facts(axis=axis))
 
     async def search_commits(
         self, query: str, limit: int = 10, author: str | None = None, since: datetime | None = None
-    ) -> Findings:
+    ) -> SourceItems:
         """What was changed, by whom and why; by one author, or since a time, if that is named."""
         fits = None if author is None else partial(_is_by, author=author)
         return await asyncio.to_thread(self._search, query, "commit", limit, fits, date_from=since)
@@ -147,9 +147,9 @@ class Searcher:
         limit: int,
         fits: Callable[[Item], bool] | None = None,
         **changes: Any,  # noqa: ANN401  (what SearchOptions takes)
-    ) -> Findings:
+    ) -> SourceItems:
         """What the engine finds, as far as it fits; it is asked for more while too little does."""
-        depth = whole("limit", limit, 1, MAX_LIMIT)
+        depth = check_whole_number("limit", limit, 1, MAX_LIMIT)
         if fits is not None:
             depth = min(MAX_LIMIT, max(pipeline.DEPTH, 2 * limit))
         while True:
@@ -162,9 +162,9 @@ class Searcher:
             depth = min(MAX_LIMIT, depth * _DEEPER)
         gone = [one for one in draft.dropped if fits is None or fits(one.result.memory)]
         over = fitting[limit : limit + pipeline.MAX_NEAR_MISSES]
-        gone += [Dropped(result, "over limit", f"limit {limit}") for result in over]
+        gone += [DroppedResult(result, "over limit", f"limit {limit}") for result in over]
         notes = tuple(note for note in draft.notes if note.part != "limit")  # said of this list anyway
-        return Findings(map(context_item, fitting[:limit]), tuple(gone), notes)
+        return SourceItems(map(context_item, fitting[:limit]), tuple(gone), notes)
 
 
 def _count_found(draft: SearchDraft) -> int:

@@ -14,14 +14,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from foreword.compose.assembled import ContextItem, Findings
+from foreword.compose.assembled import ContextItem, SourceItems
 from foreword.compose.assembly import Piece, fit_document
 from foreword.compose.fit import FittedText
 from foreword.knowledge.experience import OPEN_WEIGHT, TIER_WEIGHTS
 from foreword.log import get_logger
 from foreword.pipeline import Draft, drop_shown
 from foreword.recall.alike import find_twins
-from foreword.types import ContextLine, Dropped, Item, Note, SearchResult, text_hash
+from foreword.types import ContextLine, DroppedResult, Item, Note, SearchResult, text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -155,14 +155,14 @@ def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[Asse
             *(_ask(question, timeout_seconds) for question in questions.values()), return_exceptions=True
         )
         found: dict[str, Sequence[ContextItem]] = {}
-        dropped: list[Dropped] = []
+        dropped: list[DroppedResult] = []
         notes: list[Note] = []
         for part, outcome in zip(questions, outcomes, strict=True):
             if isinstance(outcome, BaseException):
                 notes.append(_failure_note(part, outcome, timeout_seconds))
                 continue
             found[part] = outcome
-            if isinstance(outcome, Findings):
+            if isinstance(outcome, SourceItems):
                 dropped += outcome.dropped
                 notes += [Note(part.lower(), f"{note.part}: {note.message}") for note in outcome.notes]
         return replace(draft.keep((), dropped).with_notes(*notes), found=found)
@@ -215,7 +215,7 @@ def drop_below_floors(draft: AssembledDraft) -> AssembledDraft:
         if result.score >= floor:
             kept.append(result)
         else:
-            low.append(Dropped(result, "below floor", f"{result.score:.2g} < {floor:g}"))
+            low.append(DroppedResult(result, "below floor", f"{result.score:.2g} < {floor:g}"))
     return draft.keep(kept, low)
 
 
@@ -226,7 +226,9 @@ def drop_twins(draft: AssembledDraft) -> AssembledDraft:
     kept = _Kept([draft.planned.items[result.memory.id] for result in results], alike)
     best_first = sorted(range(len(results)), key=lambda at: (-results[at].score, at))
     repeats = {at: twin for at in best_first if (twin := kept.twin_or_keep(at)) is not None}
-    dropped = [Dropped(results[at], "duplicate", results[repeats[at]].memory.id) for at in sorted(repeats)]
+    dropped = [
+        DroppedResult(results[at], "duplicate", results[repeats[at]].memory.id) for at in sorted(repeats)
+    ]
     return draft.keep([result for at, result in enumerate(results) if at not in repeats], dropped)
 
 
@@ -244,7 +246,7 @@ def fit(draft: AssembledDraft) -> AssembledDraft:
         for piece in fitted.pieces
     )
     dropped = tuple(
-        Dropped(results[piece.id], "over budget", f"needs about {piece.tokens} tokens")
+        DroppedResult(results[piece.id], "over budget", f"needs about {piece.tokens} tokens")
         for piece in fitted.left_out
     )
     return draft.with_text(FittedText(fitted.text, fitted.tokens, lines, dropped))

@@ -35,7 +35,7 @@ from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import Searcher
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.store.base import ClearShown, Delete, ListRecent, MarkShown
-from foreword.text.frame import framed, without_frames
+from foreword.text.frame import remove_frames, wrap_in_frame
 from foreword.types import Filters
 from foreword.workspace import workspace_of
 
@@ -97,7 +97,7 @@ class Companion:
         except (ForewordError, OSError) as error:
             _log.warning("nothing was said", on=event.name, problem=str(error))
             return ""
-        return framed(said) if said else ""
+        return wrap_in_frame(said) if said else ""
 
     def keep(self, event: AgentEvent) -> None:
         """Remember what the event tells; the same event twice is kept once."""
@@ -140,7 +140,7 @@ class Companion:
                 return ""
 
     def _before_prompt(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
-        question = without_frames(event.prompt)[:_LONGEST_QUESTION]
+        question = remove_frames(event.prompt)[:_LONGEST_QUESTION]
         result = self.pipeline.generate_context(
             question, event.session, workspace=workspace, deadline_ms=deadline_ms
         )
@@ -231,7 +231,7 @@ def _run(event: AgentEvent) -> Run | None:
     command = command_of(event.tool_input)
     if not command or not event.name.startswith("PostToolUse"):
         return None
-    return read_run(command, redact(without_frames(event.tool_output)), event.outcome)
+    return read_run(command, redact(remove_frames(event.tool_output)), event.outcome)
 
 
 def _begins_one(event: AgentEvent) -> bool:

@@ -15,7 +15,7 @@ from foreword import pipeline
 from foreword.compose.budget import BRIEF_BUDGET, DEFAULT_TOKEN_BUDGET, TokenBudget
 from foreword.compose.injection import BRIEF_MEMORIES, ContextFormatter
 from foreword.errors import ContextError, InjectionError, NoContext, RetrievalError, ValidationError
-from foreword.options import MAX_NAME, SearchOptions, share, whole
+from foreword.options import MAX_NAME_CHARACTERS, SearchOptions, check_fraction, check_whole_number
 from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_above
 from foreword.recipes.coding.stages import (
     CodingDraft,
@@ -97,9 +97,9 @@ class InjectionPipeline:
         self._diverges = diverges
         self._last_session = last_session
         self._topics = topics
-        self._floor = share("floor", floor)
+        self._floor = check_fraction("floor", floor)
         self._lane = lane
-        self._source_share = share("source_share", source_share)
+        self._source_share = check_fraction("source_share", source_share)
         self._zone = zone
 
     def generate_context(
@@ -146,7 +146,7 @@ class InjectionPipeline:
         record: bool = True,
     ) -> InjectionResult:
         """The same, with its receipt."""
-        whole("budget", budget, 1, BRIEF_BUDGET)
+        check_whole_number("budget", budget, 1, BRIEF_BUDGET)
         draft = self._draft(query, workspace, "brief", budget, session_id, deadline_ms)
         return self._run(draft, self.brief_stages(draft), record=record)
 
@@ -247,8 +247,8 @@ class InjectionPipeline:
 def _check_session(session_id: str | None) -> str:
     """The name of a session, or ValidationError; empty means that nobody remembers what it was shown."""
     session = session_id or ""
-    if len(session) > MAX_NAME or "\0" in session or not session.isprintable():
-        raise ValidationError(f"a session's name has at most {MAX_NAME} printable characters")
+    if len(session) > MAX_NAME_CHARACTERS or "\0" in session or not session.isprintable():
+        raise ValidationError(f"a session's name has at most {MAX_NAME_CHARACTERS} printable characters")
     return session
 
 

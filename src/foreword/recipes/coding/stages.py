@@ -15,8 +15,8 @@ from foreword.compose.fit import FittedText
 from foreword.compose.injection import BRIEF_MEMORIES, TemporalEnrichmentProvider
 from foreword.pipeline import SearchDraft
 from foreword.recall.priority import PriorityRanker
-from foreword.text.words import telling
-from foreword.types import ContextLine, Dropped, Note, SearchResult
+from foreword.text.words import content_words
+from foreword.types import ContextLine, DroppedResult, Note, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,19 +67,21 @@ def load_shown(draft: CodingDraft) -> CodingDraft:
 
 def drop_echoes(draft: CodingDraft) -> CodingDraft:
     """Drop prompts that only asked what is being asked now."""
-    asked = set(telling(draft.query.text))
+    asked = set(content_words(draft.query.text))
     echoes = {
         result.memory.id
         for result in draft.results
         if result.memory.kind == "turn" and result.memory.source.trust == "user"
         if _asks_the_same(result.memory.text, asked)
     }
-    dropped = [Dropped(r, "duplicate", "of the question") for r in draft.results if r.memory.id in echoes]
+    dropped = [
+        DroppedResult(r, "duplicate", "of the question") for r in draft.results if r.memory.id in echoes
+    ]
     return draft.keep([result for result in draft.results if result.memory.id not in echoes], dropped)
 
 
 def _asks_the_same(text: str, asked: set[str]) -> bool:
-    words = set(telling(text))
+    words = set(content_words(text))
     shared = len(words & asked) / max(1, len(words))
     return words == asked or (text.rstrip().endswith("?") and shared >= SAME_QUESTION_SHARE)
 
@@ -112,7 +114,7 @@ def share_among_sources(slots: int, source_share: float) -> Stage[CodingDraft]:
             if seen[source] <= most:
                 kept.append(result)
             else:
-                over.append(Dropped(result, "over limit", f"source {source.name} has its share"))
+                over.append(DroppedResult(result, "over limit", f"source {source.name} has its share"))
         return draft.keep(kept, over)
 
     return limit_sources
@@ -141,9 +143,9 @@ def add_last_session(find: LastSession) -> Stage[CodingDraft]:
         if last is None or last.id in {result.memory.id for result in draft.results}:
             return draft
         if last.workspace != draft.query.workspace:
-            return draft.keep(draft.results, [Dropped(SearchResult(last, 0.0), "foreign workspace")])
+            return draft.keep(draft.results, [DroppedResult(SearchResult(last, 0.0), "foreign workspace")])
         if last.id in draft.shown:
-            return draft.keep(draft.results, [Dropped(SearchResult(last, 0.0), "already in context")])
+            return draft.keep(draft.results, [DroppedResult(SearchResult(last, 0.0), "already in context")])
         return replace(draft, last_session=last)
 
     return last_session
@@ -278,7 +280,9 @@ def _with_fitted(
         if (candidate := there.get(result.memory.id)) is not None
     )
     dropped = tuple(
-        Dropped(r, over, f"needs {cost} tokens" if (cost := costs[r.memory.id]) else "left out for brevity")
+        DroppedResult(
+            r, over, f"needs {cost} tokens" if (cost := costs[r.memory.id]) else "left out for brevity"
+        )
         for r in draft.results
         if r.memory.id in costs
     )

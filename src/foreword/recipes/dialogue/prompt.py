@@ -24,7 +24,7 @@ from foreword.errors import QueryTooLarge, ValidationError
 from foreword.pipeline import drop_superseded, optional, search_above
 from foreword.recipes.dialogue.parts import DialogueDraft
 from foreword.recipes.dialogue.pathmap import pathmap
-from foreword.types import ContextLine, Dropped, Item, Note, Query, SearchResult
+from foreword.types import ContextLine, DroppedResult, Item, Note, Query, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -212,14 +212,14 @@ def _chunk_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[Conte
         yield ContextLine(result, "knowledge", chunk.formatted, chunk.token_count, chunk.source.place)
 
 
-def _not_in_prompt(draft: DialogueDraft, lines: Sequence[ContextLine]) -> Iterator[Dropped]:
+def _not_in_prompt(draft: DialogueDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
     """What was recalled or retrieved, and found no room."""
     there = {line.id for line in lines}
     found: list[tuple[str, Kind, float]] = [(t.turn_id, "turn", score) for t, score in draft.recalled.turns]
     found += [(chunk.chunk_id, "document", chunk.relevance) for chunk in draft.retrieved.chunks]
     for name, kind, score in found:
         if name not in there:
-            yield Dropped(_result(draft, name, kind, score), "over budget")
+            yield DroppedResult(_result(draft, name, kind, score), "over budget")
 
 
 def _result(draft: DialogueDraft, name: str, kind: Kind, score: float) -> SearchResult:

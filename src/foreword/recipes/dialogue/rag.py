@@ -16,7 +16,14 @@ from foreword import pipeline
 from foreword.compose.knowledge_chunk import document_source, knowledge_chunk, knowledge_text
 from foreword.errors import ContextError, ValidationError
 from foreword.log import get_logger
-from foreword.options import MAX_DEADLINE_MS, MAX_LIMIT, SearchOptions, named, share, whole
+from foreword.options import (
+    MAX_DEADLINE_MS,
+    MAX_LIMIT,
+    SearchOptions,
+    check_fraction,
+    check_whole_number,
+    check_workspace,
+)
 from foreword.recall.dedupe import split_repeats
 from foreword.recipes.dialogue.parts import RetrievedChunks
 from foreword.types import Note
@@ -61,10 +68,10 @@ class RAGConfig:
     deadline_ms: float | None = None
 
     def __post_init__(self) -> None:
-        whole("initial_retrieval_count", self.initial_retrieval_count, 1, MAX_LIMIT)
-        whole("final_chunk_count", self.final_chunk_count, 1, MAX_LIMIT)
+        check_whole_number("initial_retrieval_count", self.initial_retrieval_count, 1, MAX_LIMIT)
+        check_whole_number("final_chunk_count", self.final_chunk_count, 1, MAX_LIMIT)
         for name in ("min_relevance", "recency_weight", "entity_weight"):
-            share(name, getattr(self, name))
+            check_fraction(name, getattr(self, name))
         if self.deadline_ms is not None and not _is_time(self.deadline_ms):
             raise ValidationError(
                 f"deadline_ms must be above 0 and at most {MAX_DEADLINE_MS:,.0f}, or None for no deadline, "
@@ -76,7 +83,7 @@ class RAGSystem:
     """Finds what the documents of one workspace say. Safe to use from many threads."""
 
     def __init__(self, engine: Engine, workspace: str, config: RAGConfig = RAGConfig()) -> None:  # noqa: B008  (frozen)
-        self.workspace = named(workspace)
+        self.workspace = check_workspace(workspace)
         self.config = config
         self._engine = engine
 

@@ -27,7 +27,7 @@ from foreword.compose.system_prompt import AgentPersonality, Helpful, SystemProm
 from foreword.errors import ValidationError
 from foreword.knowledge.remote_summary import choose_summarizer
 from foreword.knowledge.resolution import EntityResolver
-from foreword.options import MAX_LIMIT, MAX_NAME, Lane, SearchOptions, named
+from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions, check_workspace
 from foreword.recipes.dialogue.parts import RecalledTurns, RetrievedChunks, Wording
 from foreword.recipes.dialogue.prompt import RECALL
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
@@ -80,8 +80,8 @@ class Session:
         lane: Lane = "fast",
         dialogue_summarizer: DialogueSummarizer | None = None,
     ) -> None:
-        self.workspace = named(workspace)
-        self.session_id = check_text("session_id", session_id, MAX_NAME)
+        self.workspace = check_workspace(workspace)
+        self.session_id = check_text("session_id", session_id, MAX_NAME_CHARACTERS)
         self.tokenizer: Tokenizer = engine.tokenizer
         self.strategy = check_strategy(strategy)
         self._engine = engine

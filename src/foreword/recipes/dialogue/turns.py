@@ -20,7 +20,7 @@ from foreword.compose.turns import tool_calls
 from foreword.errors import StorageError, ValidationError
 from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.speech_acts import speech_act
-from foreword.options import aware
+from foreword.options import check_time_zone
 from foreword.store.base import Scan
 from foreword.types import ROLES, DialogueState, Filters, Item, Role, Source, SpeechAct, Turn
 
@@ -212,7 +212,7 @@ def check_turn(turn: object) -> Turn:
         isinstance(call, Mapping) for call in turn.tool_calls
     ):
         raise ValidationError("the tool_calls of a turn are a tuple of mappings, as the API gave them")
-    aware("timestamp", turn.timestamp)
+    check_time_zone("timestamp", turn.timestamp)
     return turn
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from foreword import pipeline
 from foreword.errors import EmbeddingError
 from foreword.log import get_logger
-from foreword.options import MAX_LIMIT, SearchOptions, named, whole
+from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_repeats, drop_superseded
 from foreword.recall.gaps.listener import weights
 from foreword.recall.gaps.memory import MemoryResult
@@ -91,7 +91,7 @@ class EngineMemory:
     def __init__(
         self, engine: Engine, workspace: str, *, session: str | None = None, lane: Lane = "fast"
     ) -> None:
-        self.workspace = named(workspace)
+        self.workspace = check_workspace(workspace)
         self.session = session
         self._engine = engine
         self._lane: Lane = lane
@@ -135,7 +135,7 @@ class EngineMemory:
 
     async def get_decisions_by_agent(self, agent_type: str, limit: int = 10) -> list[MemoryResult]:
         """What an agent decided, newest first; nothing was asked, so nothing is relevant yet."""
-        whole("limit", limit, 1, MAX_LIMIT)
+        check_whole_number("limit", limit, 1, MAX_LIMIT)
         newest = await asyncio.to_thread(
             self._engine.store.recent, self.workspace, Filters(types=DECISION_TYPES), _MAX_DECISIONS_READ
         )
@@ -170,7 +170,9 @@ class EngineMemory:
         fits: Callable[[Item], bool] | None = None,
         memory_types: Sequence[str] = (),
     ) -> list[MemoryResult]:
-        depth = whole("k", limit, 1, MAX_LIMIT) if fits is None else max(_MIN_RESULTS_READ, limit)
+        depth = (
+            check_whole_number("k", limit, 1, MAX_LIMIT) if fits is None else max(_MIN_RESULTS_READ, limit)
+        )
         options = SearchOptions(limit=depth, memory_types=memory_types, lane=self._lane)
         with suppress(EmbeddingError):  # the search itself says what is wrong
             self._question_vector(query)

@@ -27,7 +27,7 @@ from foreword.recall.gaps.state import messages, value
 from foreword.recall.gaps.types import HANDOFF_CONTEXT, INJECTED_CONTEXT, InjectionConfig, InjectionResult
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit, keep_answers, load_shown, payload
-from foreword.text.tokens import tokenizer
+from foreword.text.tokens import tokenizer_by_name
 from foreword.types import Note, Query
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _begin(gap: ContextGap, memory: MemoryStore | None, state: object, config: I
         query, counter = memory.draft(gap.context_query, budget).query, memory.tokenizer
     else:
         query = Query(gap.context_query, "", datetime.now(UTC))
-        counter = tokenizer(DEFAULT_TOKENIZER)
+        counter = tokenizer_by_name(DEFAULT_TOKENIZER)
     return GapDraft(
         query=query,
         recipe="gap",

@@ -24,10 +24,10 @@ from foreword.recall.gaps.state import value
 from foreword.recall.gaps.types import HANDOFF_CONTEXT, INJECTED_CONTEXT
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.sources import ask_sources, context_id
-from foreword.text.frame import attribution, contained, framed
-from foreword.text.tokens import cut
+from foreword.text.frame import attribution, escape_entry, wrap_in_frame
+from foreword.text.tokens import cut_to_tokens
 from foreword.text.words import fold
-from foreword.types import TRUSTS, ContextLine, Dropped, Item, Note, SearchResult, Source, text_hash
+from foreword.types import TRUSTS, ContextLine, DroppedResult, Item, Note, SearchResult, Source, text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +113,7 @@ def drop_said(draft: GapDraft) -> GapDraft:
         context = draft.contexts[result.memory.id]
         known = result.memory.id in draft.shown or text_name(context.content) in held
         if known or _is_quoted(context, messages):
-            dropped.append(Dropped(result, "already in context"))
+            dropped.append(DroppedResult(result, "already in context"))
         else:
             kept.append(result)
     return draft.keep(kept, dropped)
@@ -123,15 +123,15 @@ def keep_answers(draft: GapDraft) -> GapDraft:
     """Keep the first results that state something, as many as may be injected."""
     most = max(0, draft.config.max_context_items)
     kept: list[SearchResult] = []
-    dropped: list[Dropped] = []
+    dropped: list[DroppedResult] = []
     for result in draft.results:
         context = draft.contexts[result.memory.id]
         if len(kept) >= most:
-            dropped.append(Dropped(result, "over limit", f"limit {most}"))
+            dropped.append(DroppedResult(result, "over limit", f"limit {most}"))
         elif may_answer(context.content, draft.gap.context_query, spoken=_is_spoken(context)):
             kept.append(result)
         else:
-            dropped.append(Dropped(result, "no answer", "it states nothing"))
+            dropped.append(DroppedResult(result, "no answer", "it states nothing"))
     return draft.keep(kept, dropped[:MAX_NEAR_MISSES])
 
 
@@ -139,20 +139,20 @@ def fit(draft: GapDraft) -> GapDraft:
     """Word the contexts, and keep what the limits on bytes and tokens hold; the first may be cut."""
     config, counter = draft.config, draft.tokenizer
     lines: list[ContextLine] = []
-    dropped: list[Dropped] = []
+    dropped: list[DroppedResult] = []
     contexts = dict(draft.contexts)
     size = tokens = 0
     for result in draft.results:
         context = contexts[result.memory.id]
-        worded = replace(context, content=contained(context.content))
+        worded = replace(context, content=escape_entry(context.content))
         if not lines:
             worded = _shorten(worded, config, counter)
         more_bytes = len(worded.content.encode())
         more_tokens = counter.count(contexts_text([worded]))
         if not worded.content or size + more_bytes > config.max_context_size_bytes:
-            dropped.append(Dropped(result, "over budget", f"needs {more_bytes} bytes"))
+            dropped.append(DroppedResult(result, "over budget", f"needs {more_bytes} bytes"))
         elif tokens + more_tokens > config.max_context_tokens:
-            dropped.append(Dropped(result, "over budget", f"needs about {more_tokens} tokens"))
+            dropped.append(DroppedResult(result, "over budget", f"needs about {more_tokens} tokens"))
         else:
             contexts[result.memory.id] = worded
             cost = counter.count(worded.content)
@@ -168,7 +168,7 @@ def fit(draft: GapDraft) -> GapDraft:
 
 def text_name(content: str) -> str:
     """What a content is known by after it was injected: the hash of what it says."""
-    return text_hash(_normalise(contained(content)))
+    return text_hash(_normalise(escape_entry(content)))
 
 
 def _held_texts(state: object) -> frozenset[str]:
@@ -226,7 +226,9 @@ def payload(gap: ContextGap, contexts: Sequence[RetrievedContext]) -> dict[str, 
 
 def contexts_text(contexts: Sequence[RetrievedContext]) -> str:
     """Contexts as a model reads them: framed as data, a line each, with whose words they are."""
-    return framed("\n".join(f"- [{_origin(context)}] {contained(context.content)}" for context in contexts))
+    return wrap_in_frame(
+        "\n".join(f"- [{_origin(context)}] {escape_entry(context.content)}" for context in contexts)
+    )
 
 
 def _shorten(context: RetrievedContext, config: InjectionConfig, counter: Tokenizer) -> RetrievedContext:
@@ -237,7 +239,7 @@ def _shorten(context: RetrievedContext, config: InjectionConfig, counter: Tokeni
         content = content.encode()[:room].decode(errors="ignore").rstrip()
     besides = counter.count(contexts_text([replace(context, content=_CUT_MARK)])) + _SAFETY_TOKENS
     if counter.count(contexts_text([replace(context, content=content)])) > config.max_context_tokens:
-        content = cut(content, config.max_context_tokens - besides, counter).rstrip()
+        content = cut_to_tokens(content, config.max_context_tokens - besides, counter).rstrip()
     if content == uncut:
         return context
     return replace(context, content=content + _CUT_MARK if len(content) >= _MIN_CUT_CHARACTERS else "")
@@ -246,7 +248,7 @@ def _shorten(context: RetrievedContext, config: InjectionConfig, counter: Tokeni
 def _facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a context that are short and plain."""
     plain = {
-        str(key): contained(fact)[:MAX_FACT_CHARACTERS] if isinstance(fact, str) else fact
+        str(key): escape_entry(fact)[:MAX_FACT_CHARACTERS] if isinstance(fact, str) else fact
         for key, fact in metadata.items()
         if isinstance(fact, str | int | float | bool)
     }
@@ -264,4 +266,4 @@ def _origin(context: RetrievedContext) -> str:
         parts.append(attribution(Source(author, trust)))
     else:
         parts.append(f"by {author}" if author else "")
-    return contained(", ".join(filter(None, parts)).replace("]", ")").replace("[", "("))
+    return escape_entry(", ".join(filter(None, parts)).replace("]", ")").replace("[", "("))

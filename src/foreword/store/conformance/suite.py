@@ -15,7 +15,7 @@ from foreword.store.base import FileState, PutFile, PutVectors, Search, Store, S
 from foreword.types import (
     EntitiesProbe,
     Filters,
-    Found,
+    Findings,
     IdentifiersProbe,
     Item,
     NeighboursProbe,
@@ -137,7 +137,7 @@ def refused(kind: type[ContextError]) -> Iterator[None]:
     raise AssertionError(f"expected {kind.__name__}")
 
 
-def listed_ids(found: Found) -> dict[str, list[str]]:
+def listed_ids(found: Findings) -> dict[str, list[str]]:
     """The ids that each probe found, best first."""
     return {space: [name for name, _ in ranked] for space, ranked in found.lists.items()}
 
@@ -198,7 +198,7 @@ class Suite(ABC):
         """The ids of the items that pass the filters, in the order they were stored."""
         return [one.id for one in self.store.scan(HERE, filters)]
 
-    def search(self, *probes: Probe) -> Found:
+    def search(self, *probes: Probe) -> Findings:
         """Ask; every probe must be answered. Skips the test if the engine does not support one."""
         for probe in probes:
             if type(probe) in self.unsupported:

@@ -23,7 +23,7 @@ from foreword.store.conformance.suite import (
     receipt,
     refused,
 )
-from foreword.types import Filters, Found, RecentProbe, Relation
+from foreword.types import Filters, Findings, RecentProbe, Relation
 
 if TYPE_CHECKING:
     from foreword.store.base import Operation
@@ -115,7 +115,7 @@ def _empty_answers(workspace: str, probes: tuple[Probe, ...]) -> list[tuple[Oper
         (base.Delete(workspace, filters=Filters()), ()),
         (base.Expand(workspace, ("a",), 2), {"a": ()}),
         (base.ListRelations(workspace), ()),
-        (base.Search(workspace, probes), Found({}, {probe.space: () for probe in probes})),
+        (base.Search(workspace, probes), Findings({}, {probe.space: () for probe in probes})),
         (base.PutVectors(workspace, "s", DIGEST, (base.Vector("a", "t", axis(0)),)), 0),
         (base.ListUnembedded(workspace, "s", DIGEST), ()),
         (base.GetVectors(workspace, DIGEST, ("h",)), {}),

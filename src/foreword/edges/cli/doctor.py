@@ -1,0 +1,268 @@
+"""Doctor and stats: whether the installation and the data are sound, and how much data there is.
+
+Looks at one database at a time, so that a damaged one is reported and the rest are still looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from foreword.edges.cli import show
+from foreword.edges.cli.common import Call, command, default_workspace, load_settings, open_engine
+from foreword.edges.cli.service import check_service
+from foreword.edges.install.examine import Finding, examine
+from foreword.errors import EmbeddingError, StorageError, StoreDamaged
+from foreword.store.base import Repair
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from foreword.config import Settings
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.store.base import Counts, Problem
+    from foreword.store.sqlite import SqliteStore
+
+_MIN_FREE_BYTES = 200_000_000
+_DATABASE = "memory.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found in one workspace's database."""
+
+    workspace: str
+    path: str
+    items: int = 0
+    problems: tuple[Finding, ...] = ()
+    repaired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database in the data folder and its workspace, or the error that hides which one it is."""
+
+    path: Path
+    workspace: str = ""
+    error: StorageError | None = None
+
+
+# Doctor --------------------------------------------------------------------------------------------------
+
+
+@command("doctor", "foreword doctor\nforeword doctor --all --repair")
+@click.option("--repair", is_flag=True, help="Make everything derived again from what was said.")
+@click.option("--all", "everywhere", is_flag=True, help="Look at every workspace.")
+def doctor(call: Call, repair: bool, everywhere: bool) -> int:
+    """Say what is wrong, and what to do.
+
+    Looks at the installation, and at the agents it was added to, then compares everything derived in the
+    workspace with what was said.
+    """
+
+    settings = load_settings()
+    findings = [
+        *_check_versions(),
+        _check_model(settings),
+        _check_home(settings),
+        _check_disk(settings),
+        *_check_agents(settings),
+    ]
+    with open_engine(settings, embedding=False) as engine:
+        if everywhere:
+            databases = _find_databases(settings)
+        else:
+            path = cast("SqliteStore", engine.store).path_of(call.workspace)
+            databases = [Database(path, call.workspace)]
+        diagnoses = [_diagnose(engine, database, repair=repair) for database in databases]
+    ok = all(finding.ok for finding in findings) and not any(one.problems for one in diagnoses)
+    if call.as_json:
+        environment, workspaces = list(map(asdict, findings)), list(map(asdict, diagnoses))
+        show.json({"ok": ok, "environment": environment, "workspaces": workspaces})
+    else:
+        show.grid(row for finding in findings for row in _finding_rows(finding))
+        for diagnosis in diagnoses:
+            _show_diagnosis(diagnosis, call)
+    return 0 if ok else 1
+
+
+def _check_versions() -> list[Finding]:
+    import apsw
+
+    import foreword
+
+    return [
+        Finding("foreword", foreword.__version__),
+        Finding("python", platform.python_version()),
+        Finding("sqlite", f"{apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"),
+    ]
+
+
+def _check_model(settings: Settings) -> Finding:
+    if settings.embedding == "none":
+        return Finding("model", "none: what is remembered is found by words alone")
+    if settings.embedding != "bundled":
+        return Finding("model", f"{settings.embedding} {settings.embedding_model} (not tried)")
+    from foreword.spaces.bundled import BundledEmbeddingProvider
+
+    provider = BundledEmbeddingProvider(settings.threads or None)
+    try:
+        provider.load()
+    except EmbeddingError as error:
+        return Finding("model", f"{provider.model} cannot be used", ok=False, advice=str(error))
+    return Finding("model", f"{provider.model}, {provider.dimensions} dimensions, whole")
+
+
+def _existing_folder(path: Path) -> Path:
+    """The folder itself, or the nearest one above it that exists."""
+    return next((folder for folder in (path, *path.parents) if folder.exists()), path)
+
+
+def _check_home(settings: Settings) -> Finding:
+    folder = settings.home.absolute()
+    existing = _existing_folder(folder)
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        advice = f"{existing} is not a folder we may write to; change its permissions or set FOREWORD_HOME"
+        return Finding("home", str(folder), ok=False, advice=advice)
+    return Finding("home", f"{folder} (writable{'' if existing == folder else ', will be made'})")
+
+
+def _check_disk(settings: Settings) -> Finding:
+    free = shutil.disk_usage(_existing_folder(settings.home.absolute())).free
+    enough = free > _MIN_FREE_BYTES
+    return Finding("disk", f"{_size(free)} free", ok=enough, advice="" if enough else "free some")
+
+
+def _check_agents(settings: Settings) -> list[Finding]:
+    """The agents that Foreword was installed in, and the service behind them."""
+    agents = examine(settings.home, Path(default_workspace()))
+    if not agents:
+        return [Finding("agents", "installed in none; the first step: foreword install claude-code")]
+    return [*agents, check_service(settings)]
+
+
+def _find_databases(settings: Settings) -> list[Database]:
+    from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
+
+    databases = []
+    for path in sorted(settings.workspaces.glob(f"*/{_DATABASE}")):
+        try:
+            with translate_errors(path):
+                workspace = WorkspaceDatabase.workspace_of(path, Limits())
+            databases += [] if workspace is None else [Database(path, workspace)]
+        except StorageError as error:
+            databases.append(Database(path, error=error))
+    return databases
+
+
+def _diagnose(engine: ContextEngine, database: Database, *, repair: bool) -> Diagnosis:
+    """Compare what is derived in a database with its rows, and make it again if asked to."""
+    path, workspace = str(database.path), database.workspace
+    if database.error:
+        return Diagnosis("(unknown)", path, problems=(_storage_finding(database.path, database.error),))
+    try:
+        items = engine.count(workspace).items
+        problems = engine.store.check(workspace)
+        repairing = bool(problems) and repair
+        if repairing:
+            problems = cast("tuple[Problem, ...]", engine.store.batch([Repair(workspace)])[0])
+    except StorageError as error:
+        return Diagnosis(workspace, path, problems=(_storage_finding(database.path, error),))
+    findings = tuple(
+        Finding(one.part, one.message, ok=False, advice="run: foreword doctor --repair") for one in problems
+    )
+    return Diagnosis(workspace, path, items, findings, repaired=repairing)
+
+
+def _storage_finding(path: Path, error: StorageError) -> Finding:
+    """What to do about a database that cannot be read: derived data can be made again, rows cannot."""
+    message = str(error).partition("; run: ")[0]  # which would send the reader here again
+    if not isinstance(error, StoreDamaged):
+        return Finding("database", str(error), ok=False)
+    backups = sorted(path.parent.glob("*.backup"))
+    way = f"put {backups[-1]} in its place" if backups else "import your latest export"
+    advice = f"move {path.parent} away, then {way}; what was said after that is not in it"
+    return Finding("database", message, ok=False, advice=advice)
+
+
+def _finding_rows(finding: Finding) -> list[tuple[str, str, Text]]:
+    rows = [("ok " if finding.ok else "BAD", finding.name, show.rich_text(finding.value))]
+    return [*rows, ("", "", show.rich_text(finding.advice, "dim"))] if finding.advice else rows
+
+
+def _show_diagnosis(diagnosis: Diagnosis, call: Call) -> None:
+    show.text(f"\nworkspace {diagnosis.workspace}\n  {diagnosis.path}")
+    if diagnosis.repaired:
+        show.text("  everything derived was made again")
+    if diagnosis.problems:
+        for problem in diagnosis.problems:
+            advice = problem.advice + (call.workspace_flag if problem.advice.startswith("run:") else "")
+            if diagnosis.repaired:
+                advice = (
+                    "repairing did not help: export what can be read, and import it into a fresh workspace"
+                )
+            show.text(f"  BAD  {problem.name}: {problem.value}" + (f"\n       {advice}" if advice else ""))
+    elif diagnosis.items:
+        show.text(f"  ok   {show.plural(diagnosis.items, 'item')}: rows, indexes and vectors agree")
+    else:
+        show.text("  ok   holds nothing yet")
+
+
+# Stats ---------------------------------------------------------------------------------------------------
+
+
+@command("stats", "foreword stats\nforeword stats --all --json")
+@click.option("--all", "everywhere", is_flag=True, help="Count every workspace.")
+def stats(call: Call, everywhere: bool) -> int:
+    """Count what a workspace holds."""
+    settings = load_settings()
+    damaged: list[Database] = []
+    with open_engine(settings, embedding=False) as engine:
+        workspaces = [call.workspace]
+        if everywhere:
+            databases = _find_databases(settings)
+            damaged = [database for database in databases if database.error]
+            workspaces = [database.workspace for database in databases if not database.error]
+        counts = {workspace: engine.count(workspace) for workspace in workspaces}
+    if call.as_json:
+        facts = [{"workspace": workspace, **asdict(count)} for workspace, count in counts.items()]
+        show.json(facts if everywhere else facts[0])
+    elif counts:
+        _show_counts(counts)
+    for database in damaged:
+        show.note(f"left out: {database.error}")
+    if not counts and not damaged:
+        show.note("no workspace holds anything yet")
+    return 1 if damaged else 0
+
+
+def _show_counts(counts: dict[str, Counts]) -> None:
+    table = show.table()
+    table.add_column("workspace", overflow="fold")
+    table.add_column("items", justify="right")
+    table.add_column("kinds")
+    for name in ("relations", "vectors", "receipts", "size"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for workspace, count in counts.items():
+        kinds = ", ".join(f"{kind} {number:,}" for kind, number in count.kinds.items())
+        numbers = (f"{number:,}" for number in (count.relations, sum(count.vectors.values()), count.receipts))
+        items = f"{count.items:,}"
+        table.add_row(
+            show.rich_text(workspace), items, show.rich_text(kinds or "-"), *numbers, _size(count.bytes)
+        )
+    show.console().print(table)
+
+
+def _size(number: float) -> str:
+    """A number of bytes in the unit that fits: `20 kB`."""
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"

@@ -1,0 +1,127 @@
+"""Show things to a person or a program: text, notes, JSON, tables, progress bars.
+
+All text passes through `visible`; JSON is written in ASCII, where no character can hide.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from datetime import datetime
+from json import dumps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from foreword.text.clean import join_lines, remove_invisible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    Progress = Callable[[str, int, int | None], None]
+
+
+def json(value: object) -> None:
+    """Print a value as JSON on stdout; dates in ISO 8601."""
+    click.echo(dumps(value, indent=2, default=lambda x: x.isoformat() if isinstance(x, datetime) else str(x)))
+
+
+def text(line: str) -> None:
+    """Print text for a person on stdout."""
+    click.echo(remove_invisible(line))
+
+
+def note(line: str) -> None:
+    """Print a remark on stderr, where it is not part of the answer."""
+    click.echo(f"foreword: {remove_invisible(line)}", err=True)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that takes text as it is: no markup, no emoji codes, no highlights."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+def rich_text(text: str, style: str = "") -> Text:
+    """Text for a rich table, without invisible characters."""
+    from rich.text import Text
+
+    return Text(remove_invisible(text), style=style)
+
+
+def table(**options: Any) -> Table:  # noqa: ANN401  (rich has options of many types)
+    """A rich table with a line under its head; the options are rich's own."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, **options)
+
+
+def grid(rows: Iterable[Sequence[RenderableType]], style: str = "") -> None:
+    """Print rows in columns, without a head or lines."""
+    from rich.table import Table
+
+    columns = Table.grid(padding=(0, 2))
+    for row in rows:
+        columns.add_row(*row, style=style)
+    console().print(columns)
+
+
+def shorten(text: str, width: int) -> str:
+    """The text on one line of at most `width` characters."""
+    line = join_lines(remove_invisible(text))
+    return line if len(line) <= width else line[: max(1, width - 1)].rstrip() + "…"
+
+
+def plural(number: int, thing: str) -> str:
+    """`1 item`, `2 items`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def date(moment: datetime) -> str:
+    """The date of a moment in the local time zone."""
+    return moment.astimezone().strftime("%Y-%m-%d")
+
+
+def ranks(ranks: Mapping[str, int]) -> str:
+    """The rank that each space gave an item, best first: `lexical 1 · semantic 2`."""
+    return " · ".join(f"{space} {rank}" for space, rank in sorted(ranks.items(), key=lambda pair: pair[1]))
+
+
+@contextmanager
+def bars(*, counts: bool = False) -> Iterator[Progress]:
+    """Progress bars on stderr, one for each label, if stderr is a terminal; with `counts`, in numbers, too.
+
+    Gives a function that takes the label, how much is done, and of how much, if that is known.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _label, _done, _total: None
+        return
+    from rich import progress as rich
+
+    description = rich.TextColumn("{task.description}")
+    columns = (description, rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeRemainingColumn())
+    tasks: dict[str, Any] = {}
+    with rich.Progress(
+        *(columns if counts else ()), console=console(stderr=True), transient=True
+    ) as progress:
+
+        def show(label: str, done: int, total: int | None) -> None:
+            if label not in tasks:
+                tasks[label] = progress.add_task(label, total=total)
+            progress.update(tasks[label], completed=done, total=total)
+
+        yield show
+
+
+@contextmanager
+def bar(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """One progress bar; gives a function that takes how much is done."""
+    with bars() as show:
+        show(label, 0, total)
+        yield lambda done: show(label, done, None if total is None else max(total, done))

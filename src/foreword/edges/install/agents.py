@@ -1,0 +1,240 @@
+"""The agents that Foreword can be installed in: which files each has, what each should hold, what is left.
+
+Claude Code, Codex and Gemini CLI run commands as hooks; opencode has no such hooks, so a small plugin runs
+Foreword's client there. All four reach the memory tools as an MCP server. Claude Code can have all of it as a
+plugin instead; like the settings, that holds paths of this machine, so it is written here and not shared.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import foreword
+from foreword.edges.install import settings_text
+from foreword.edges.install.changes import read_text
+from foreword.edges.install.targets import JsonFile, TomlFile, WholeFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from foreword.edges.install.commands import Place
+    from foreword.edges.install.targets import Parts, Target
+
+CLAUDE_CODE, CODEX, GEMINI, OPENCODE = "claude-code", "codex", "gemini", "opencode"
+
+_CLAUDE_TIMEOUTS = {
+    "SessionStart": 10,
+    "UserPromptSubmit": 5,
+    "PreToolUse": 5,
+    "PostToolUse": 5,
+    "PostToolUseFailure": 5,  # Codex has no such event: there a tool that failed is a tool that was used
+    "Stop": 5,
+    "PreCompact": 5,
+    "SessionEnd": 3,
+}
+_GEMINI_TIMEOUTS = {"SessionStart": 10_000, "BeforeAgent": 5_000, "AfterTool": 5_000, "SessionEnd": 3_000}
+_OPENCODE_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
+_TRUST_HOOKS = "start codex, open /hooks, review Foreword's hooks and trust them: until then Codex skips them"
+_ABOUT = (
+    "Gives the agent the right context before it reads the prompt: local, in milliseconds, with a receipt."
+)
+_PLUGIN_FOLDERS = (
+    *(".claude-plugin", "foreword/.claude-plugin", "foreword/hooks", "foreword/skills/recall"),
+    *("foreword/commands", "foreword/skills", "foreword", ""),
+)
+"""The folders that the plugin makes, each before the one that holds it."""
+_MCP_SERVER = ("mcpServers", "foreword")
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent: the files that its installation touches, the first of which holds the hooks."""
+
+    name: str
+    targets: Callable[[Place], list[Target]]
+    next_steps: tuple[str, ...]
+    """What the user still has to do."""
+    next_steps_in_project: tuple[str, ...] = ()
+    timeout_unit: float = 1.0
+    """How many seconds one unit of the agent's timeouts is."""
+
+    def advice(self, place: Place) -> list[str]:
+        """What the user still has to do at this place."""
+        return [*self.next_steps, *(self.next_steps_in_project if place.project is not None else ())]
+
+
+def hook_groups(place: Place, agent: str = CLAUDE_CODE) -> Parts:
+    """A group of one hook for each event of Claude Code or Codex; timeouts are in seconds."""
+    groups: Parts = {}
+    for event, seconds in _CLAUDE_TIMEOUTS.items():
+        if agent == CODEX and event == "PostToolUseFailure":
+            continue
+        hook = {"type": "command", "command": place.hook(agent, event), "timeout": seconds}
+        matcher = {"matcher": "startup|resume|clear|compact"} if event == "SessionStart" else {}
+        groups["hooks", event] = {**matcher, "hooks": [hook]}
+    return groups
+
+
+def claude_server(place: Place) -> dict[str, Any]:
+    """The MCP server, as Claude Code names it."""
+    return {"type": "stdio", **_server(place)}
+
+
+def _server(place: Place) -> dict[str, Any]:
+    command, *arguments = place.foreword("mcp")
+    return {"command": command, "args": arguments, "env": place.variables}
+
+
+def _claude_code_targets(place: Place) -> list[Target]:
+    folder = place.folder("CLAUDE_CONFIG_DIR", ".claude")
+    if place.project is None:
+        settings = folder / "settings.json"
+        named = place.environment.get("CLAUDE_CONFIG_DIR")
+        servers = (folder if named else place.user) / ".claude.json"
+    else:
+        settings = folder / "settings.local.json"  # which is personal: commands hold paths of this machine
+        servers = place.project / ".mcp.json"
+    return [
+        JsonFile(settings, hook_groups(place)),
+        JsonFile(servers, {_MCP_SERVER: claude_server(place)} if place.mcp else {}, (_MCP_SERVER,)),
+    ]
+
+
+def _codex_targets(place: Place) -> list[Target]:
+    folder, table = place.folder("CODEX_HOME", ".codex"), ("mcp_servers", "foreword")
+    return [
+        JsonFile(folder / "hooks.json", hook_groups(place, CODEX)),
+        TomlFile(folder / "config.toml", {table: _server(place)} if place.mcp else {}, table),
+    ]
+
+
+def _gemini_targets(place: Place) -> list[Target]:
+    """Hooks and tools are in one file, which may hold comments; timeouts are in milliseconds."""
+    wanted: Parts = {}
+    for event, milliseconds in _GEMINI_TIMEOUTS.items():
+        hook = {"name": "foreword", "type": "command", "command": place.hook(GEMINI, event)}
+        wanted["hooks", event] = {"hooks": [{**hook, "timeout": milliseconds}]}
+    if place.mcp:
+        wanted[_MCP_SERVER] = _server(place)
+    settings = place.folder("", ".gemini") / "settings.json"
+    return [JsonFile(settings, wanted, (_MCP_SERVER,), comments=True)]
+
+
+def _opencode_targets(place: Place) -> list[Target]:
+    base = place.environment.get("XDG_CONFIG_HOME")
+    user_folder = (Path(base) if base else place.user / ".config") / "opencode"
+    if place.project is not None:
+        folder, plugins = place.project, place.project / ".opencode"
+    else:
+        named = place.environment.get("OPENCODE_CONFIG_DIR")
+        folder = plugins = Path(named).expanduser().absolute() if named else user_folder
+    commented = folder / "opencode.jsonc"
+    settings = commented if commented.exists() else folder / "opencode.json"
+    server = {
+        "type": "local",
+        "command": place.foreword("mcp"),
+        "environment": place.variables,
+        "enabled": True,
+    }
+    commands = {event: place.hook_words(OPENCODE, event) for event in _OPENCODE_EVENTS}
+    words = f"const COMMANDS = {json.dumps(commands, indent=2)}"
+    plugin = _template("opencode.js").replace("const COMMANDS = {}", words)
+    member, mark = ("mcp", "foreword"), "foreword install opencode"
+    return [
+        WholeFile(plugins / "plugin" / "foreword.js", {("",): plugin}, mark),
+        JsonFile(settings, {member: server} if place.mcp else {}, (member,), comments=True),
+    ]
+
+
+AGENTS = {
+    agent.name: agent
+    for agent in (
+        Agent(
+            CLAUDE_CODE,
+            _claude_code_targets,
+            ("restart running Claude Code sessions: hooks are read when a session starts",),
+            ("Claude Code will ask once whether this project's MCP server may be used",),
+        ),
+        Agent(
+            CODEX,
+            _codex_targets,
+            (_TRUST_HOOKS,),
+            ("Codex reads a project's .codex folder only when the project itself is trusted",),
+        ),
+        Agent(
+            GEMINI,
+            _gemini_targets,
+            ("restart Gemini CLI; /hooks panel shows whether hooks are switched on",),
+            timeout_unit=0.001,
+        ),
+        Agent(OPENCODE, _opencode_targets, ("restart opencode: plugins are read when it starts",)),
+    )
+}
+
+
+# The plugin of Claude Code -------------------------------------------------------------------------------
+
+
+def plugin_folder(place: Place) -> Path | None:
+    """The folder of the plugin, if Claude Code runs Foreword as one: its user's settings say so."""
+    folder = replace(place, project=None).folder("CLAUDE_CONFIG_DIR", ".claude")
+    settings = settings_text.read_json(read_text(folder / "settings.json").text)
+    if settings_text.at(settings, ("enabledPlugins", "foreword@foreword")) is not True:
+        return None
+    path = settings_text.at(settings, ("extraKnownMarketplaces", "foreword", "source", "path"))
+    return Path(path if isinstance(path, str) else "")
+
+
+def plugin_targets(place: Place, folder: Path) -> list[Target]:
+    """Every file of the plugin of Claude Code: a folder that is a marketplace with this one plugin."""
+    variables = (f"{name}={shlex.quote(value)}" for name, value in place.variables.items())
+    command = " ".join([*variables, shlex.join(place.foreword())])
+    version = foreword.__version__
+    manifest = {"name": "foreword", "version": version, "description": _ABOUT}
+    author = {"name": "Foreword"}
+    marketplace = {
+        "name": "foreword",
+        "owner": author,
+        "metadata": {"description": _ABOUT},
+        "plugins": [{"name": "foreword", "source": "./foreword", "description": _ABOUT, "version": version}],
+    }
+    hooks = {path[1]: [group] for path, group in hook_groups(place).items()}
+    texts = {
+        ".claude-plugin/marketplace.json": _json(marketplace),
+        "foreword/.claude-plugin/plugin.json": _json({**manifest, "author": author, "license": "Apache-2.0"}),
+        "foreword/hooks/hooks.json": _json({"description": _ABOUT, "hooks": hooks}),
+        "foreword/README.md": _template("README.md"),
+        "foreword/skills/recall/SKILL.md": _template("recall.md").format(search=f"{command} search"),
+        "foreword/commands/status.md": _template("status.md").format(foreword=command),
+    }
+    if place.mcp:
+        texts["foreword/.mcp.json"] = _json({"mcpServers": {"foreword": claude_server(place)}})
+    return [WholeFile(folder / name, {("",): text}, "foreword") for name, text in texts.items()]
+
+
+def remove_empty_plugin_folders(folder: Path) -> None:
+    """Remove the folders that the plugin made, but for those that hold something of others."""
+    for path in (folder / name for name in _PLUGIN_FOLDERS):
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+
+
+def plugin_advice(folder: Path) -> list[str]:
+    """What the user still has to do."""
+    return [
+        f"claude plugin marketplace add {shlex.quote(str(folder))}",
+        "claude plugin install foreword@foreword",
+        "restart running Claude Code sessions: hooks are read when a session starts",
+    ]
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _template(name: str) -> str:
+    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")

@@ -1,0 +1,109 @@
+"""Answers one hook event, bytes in and bytes out: the JSON that agents document, and nothing else.
+
+An answer that is too long is not given at all: an agent would show half of it. Answers do not wait for the
+disk: what an event tells is stored in another thread, and waited for only while there is time. What fails
+after that goes into the spool.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+from foreword.capture.agent import read_event
+from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
+from foreword.edges.shared.hook_fallback import write_to_spool
+from foreword.log import get_logger
+from foreword.recipes.coding.companion import Companion
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+    from datetime import datetime
+
+    from foreword.capture.agent import AgentEvent
+    from foreword.config import Settings
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.knowledge.sessions import Summariser
+
+_log = get_logger("foreword.hook")
+
+_STORING_THREADS = 4
+_RETURN_MS = 20.0
+"""How many milliseconds of a deadline are kept for the way back."""
+
+
+class Responder:
+    """Answers the events of agents' hooks."""
+
+    def __init__(self, engine: ContextEngine) -> None:
+        self._home = str(engine.settings.home)
+        self._companion = Companion(engine, _remote_summariser(engine.settings))
+        self._threads = ThreadPoolExecutor(_STORING_THREADS, thread_name_prefix="foreword-keep")
+
+    def respond(self, payload: bytes, at: datetime, deadline_ms: float | None) -> bytes:
+        """Store what an event tells, and give what the agent should read: JSON, or nothing.
+
+        A prompt is answered before it is stored, or it would find itself. What cannot be stored in time is
+        raised, so that whoever brought the event can bring it again.
+        """
+        allowed_ms = None if deadline_ms is None else deadline_ms - _RETURN_MS
+        expires = None if allowed_ms is None else time.monotonic() + allowed_ms / 1000
+        event = read_event(payload, at)
+        if event is None:
+            return b""
+        context = self._companion.say(event, None if allowed_ms is None else max(1.0, allowed_ms))
+        self._store(event, payload, expires)
+        return _hook_answer(payload, context) if context else b""
+
+    def capture(self, payload: bytes, at: datetime) -> None:
+        """Store what an event tells, and answer nothing."""
+        event = read_event(payload, at)
+        if event is not None:
+            self._companion.keep(event)
+
+    def close(self) -> None:
+        """Wait until everything is stored."""
+        self._threads.shutdown(wait=True)
+
+    def _store(self, event: AgentEvent, payload: bytes, expires: float | None) -> None:
+        stored = self._threads.submit(self._companion.keep, event)
+        try:
+            stored.result(None if expires is None else max(0.0, expires - time.monotonic()))
+        except TimeoutError:
+            stored.add_done_callback(partial(_spool_if_failed, self._home, event.at, payload))
+
+
+def _remote_summariser(settings: Settings) -> Summariser | None:
+    """The model that writes summaries, if the user named one; without it they quote what was said."""
+    if not settings.summary_url:
+        return None
+    from foreword.knowledge.remote_summary import connect_summariser
+
+    return connect_summariser(settings.summary_url, settings.summary_key or None, settings.summary_model)
+
+
+def _spool_if_failed(home: str, at: datetime, payload: bytes, stored: Future[None]) -> None:
+    """Spool an event whose storing was slower than the deadline and then failed, for another attempt."""
+    if (error := stored.exception()) is None:
+        return
+    try:
+        write_to_spool(home, f"{at.timestamp():.6f}", payload)
+    except (OSError, ValueError) as failure:
+        _log.warning("an event was lost", problem=str(error), spool=str(failure))
+    else:
+        _log.warning("an event waits in the spool: keeping it failed after its answer", problem=str(error))
+
+
+def _hook_answer(payload: bytes, context: str) -> bytes:
+    """The context as JSON, under the name that the agent itself gave the event; nothing if it is too long."""
+    event = json.loads(payload.decode("utf-8-sig", errors="replace"))
+    name = event.get("hook_event_name") or event.get("hookEventName") or "UserPromptSubmit"
+    answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
+    text = json.dumps(answer, ensure_ascii=False)
+    if len(text) > MAX_ANSWER_CHARACTERS:
+        _log.warning("an answer was too long for a hook", characters=len(text))
+        return b""
+    return text.encode()

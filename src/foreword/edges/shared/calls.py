@@ -1,0 +1,69 @@
+"""What HTTP and MCP both ask of an engine by id, and the error for an id that nothing has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from foreword.capture.item_checks import check_metadata
+from foreword.capture.redact import redact_json
+from foreword.errors import ValidationError
+from foreword.options import check_fraction
+from foreword.store.base import Amend
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.types import Item, Receipt
+
+
+class UnknownId(ValidationError):
+    """Nothing in the workspace has that id."""
+
+    type = "not_found"
+
+
+def get_item(engine: ContextEngine, workspace: str, item_id: str) -> Item:
+    """The item with that id; UnknownId when there is none."""
+    item = engine.store.get(workspace, item_id)[0]
+    if item is None:
+        raise UnknownId(f"no item of {workspace!r} has the id {item_id!r}; search for it first")
+    return item
+
+
+def get_receipt(engine: ContextEngine, workspace: str, receipt_id: str) -> Receipt:
+    """The receipt with that id, or whose id begins so, or the newest; UnknownId when there is none."""
+    receipt = engine.explain(workspace, receipt_id)
+    if receipt is None:
+        which = f"{workspace!r} begins with {receipt_id!r}" if receipt_id else f"{workspace!r}"
+        advice = "build a context first (old receipts are let go)"
+        raise UnknownId(f"there is no receipt of {which}; {advice}")
+    return receipt
+
+
+def amend_item(
+    engine: ContextEngine,
+    workspace: str,
+    item_id: str,
+    *,
+    confidence: float | None = None,
+    importance: float | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    superseded_by: str | None = None,
+) -> Item:
+    """Change what is known about an item, never its text; what is None stays as it is. No secret is kept."""
+    for name, value in (("confidence", confidence), ("importance", importance)):
+        if value is not None:
+            check_fraction(name, value)
+    if metadata is not None:
+        check_metadata(metadata)
+        metadata = redact_json(dict(metadata))
+    get_item(engine, workspace, item_id)
+    if superseded_by == item_id:
+        raise ValidationError(f"{item_id!r} cannot supersede itself; name the item that replaces it")
+    if superseded_by is not None and get_item(engine, workspace, superseded_by).superseded_by == item_id:
+        raise ValidationError(f"{superseded_by!r} is superseded by {item_id!r} already; not both ways")
+    change = Amend(workspace, item_id, confidence, importance, superseded_by, metadata)
+    changed = cast("Item | None", engine.store.batch([change])[0])
+    return changed if changed is not None else get_item(engine, workspace, item_id)

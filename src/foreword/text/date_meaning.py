@@ -1,0 +1,448 @@
+"""What the words of a date mean at a given moment: a stretch of time, or None where nobody can say.
+
+Knows the calendar and the English names in it. Which words of a text are a date is found by `dates`. A date
+without a year is the latest that has begun, or the first that is not over where the words look ahead.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time: from `since` up to, and without, `until`."""
+
+    since: datetime
+    until: datetime
+
+    def holds(self, moment: datetime) -> bool:
+        """Whether a moment is within."""
+        return self.since <= moment < self.until
+
+
+FIRST_MOMENT, LAST_MOMENT = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+"""Before everything, and after."""
+
+
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+COUNTS = {word: number for number, word in enumerate(_NUMBERS, 1)}
+COUNTS |= {"a": 1, "an": 1, "a couple of": 2, "couple of": 2, "a few": 3}
+VAGUE_COUNTS = ("several", "many")
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
+UNITS = ("day", "night", "weekend", "week", "fortnight", "month", "quarter", "year", "decade")
+UNMEASURED_UNITS = ("century", "sprint")
+PARTS_OF_DAY = {"morning": (5, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
+FEASTS = (
+    *("easter", "christmas eve", "christmas day", "christmas", "new year's eve", "new year's day"),
+    *("new years eve", "new years day", "thanksgiving", "black friday", "halloween", "valentine's day"),
+)
+MOVING_FEASTS = ("ramadan", "diwali", "hanukkah", "passover", "mother's day", "father's day")
+_ABROAD = (  # from Monday on, without accents
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag",
+    "montags dienstags mittwochs donnerstags freitags samstags sonntags",
+    "lundi mardi mercredi jeudi vendredi samedi dimanche",
+    "lunes martes miercoles jueves viernes sabado domingo",
+    "lunedi martedi mercoledi giovedi venerdi sabato domenica",
+    "maandag dinsdag woensdag donderdag vrijdag zaterdag zondag",
+    "segunda-feira terca-feira quarta-feira quinta-feira sexta-feira",
+)
+WEEKDAYS_ABROAD = {name: day for line in _ABROAD for day, name in enumerate(line.split())} | {"sonnabend": 5}
+
+
+_MONTH_BEGINNINGS = tuple(month[:3] for month in MONTHS)
+_NUMBER = re.compile(r"\d+")
+_AN_HOUR, A_DAY = timedelta(hours=1), timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When the words are read, and whether they look ahead."""
+
+    now: datetime
+    ahead: bool = False
+
+    @classmethod
+    def at(cls, now: datetime, *, ahead: bool = False) -> Moment:
+        """A moment with a time zone: UTC where it has none."""
+        return cls(now if now.tzinfo else now.replace(tzinfo=UTC), ahead)
+
+    @property
+    def today(self) -> datetime:
+        """The midnight before now."""
+        return self.day(self.now.year, self.now.month, self.now.day)
+
+    def day(self, year: int, month: int = 1, day: int = 1) -> datetime:
+        """The midnight at which a day begins."""
+        return datetime(year, month, day, tzinfo=self.now.tzinfo)
+
+    def nearest(self, in_year: Callable[[int], Span]) -> Span | None:
+        """Of what comes every year, the latest that has begun; looking ahead, the first that is not over."""
+        now = self.today
+        for distance in range(-1, 9):  # the 29th of February may be eight years away
+            year = now.year + distance if self.ahead else now.year - distance
+            try:
+                span = in_year(year)
+            except ValueError:
+                continue
+            if span.until > now if self.ahead else span.since <= now:
+                return span
+        return None
+
+
+def resolve(form: str | None, said: str, moment: Moment) -> Span | None:
+    """What the words mean; None when that cannot be said, as of the 30th of February."""
+    try:
+        return _MEANINGS[form or ""](" ".join(said.split()), moment)
+    except (ValueError, OverflowError):
+        return None
+
+
+def whole_days(span: Span) -> Span | None:
+    """The days that a span touches, as a whole."""
+    try:
+        since = span.since.replace(hour=0, minute=0, second=0, microsecond=0)
+        until = span.until.replace(hour=0, minute=0, second=0, microsecond=0)
+        return Span(since, until if until == span.until else until + A_DAY)
+    except OverflowError:
+        return None
+
+
+def _one_day(start: datetime) -> Span:
+    return Span(start, start + A_DAY)
+
+
+def _days(start: datetime, first: int, count: int) -> Span:
+    """So many days, the first of them at a distance from a start."""
+    return Span(start + first * A_DAY, start + (first + count) * A_DAY)
+
+
+def _add_months(start: datetime, months: int) -> datetime:
+    """The first day of a month, moved by months."""
+    years, month = divmod(start.month - 1 + months, 12)
+    return start.replace(year=start.year + years, month=month + 1)
+
+
+def _months(start: datetime, count: int) -> Span:
+    return Span(start, _add_months(start, count))
+
+
+def _month_number(said: str) -> int:
+    """The number of the month that is named in the words."""
+    names = (word[:3] for word in re.findall(r"[a-z]+", said))
+    return next(_MONTH_BEGINNINGS.index(name) + 1 for name in names if name in _MONTH_BEGINNINGS)
+
+
+def _iso(said: str, moment: Moment) -> Span:
+    written = datetime.fromisoformat(said.upper())
+    if written.tzinfo is None:
+        written = written.replace(tzinfo=moment.now.tzinfo)
+    return _one_day(written) if len(said) == 10 else Span(written, written + timedelta(minutes=1))
+
+
+def _week(said: str, moment: Moment) -> Span | None:
+    numbers = [int(number) for number in _NUMBER.findall(said)]
+    week = numbers.pop(0 if said.startswith("week") else -1)
+
+    def in_year(year: int) -> Span:
+        monday = datetime.fromisocalendar(year, week, 1)
+        return _days(moment.day(monday.year, monday.month, monday.day), 0, 7)
+
+    return in_year(numbers[0]) if numbers else moment.nearest(in_year)
+
+
+def _numeric(said: str, moment: Moment) -> Span | None:
+    """A date in numbers; None for one whose day and month could be each other."""
+    first, second, third = (int(number) for number in _NUMBER.findall(said))
+    if first > 31:
+        return _one_day(moment.day(first, second, third))
+    year = third if third > 99 else 2000 + third
+    if "." in said or first > 12 or first == second:
+        return _one_day(moment.day(year, second, first))
+    return _one_day(moment.day(year, first, second)) if second > 12 else None
+
+
+def _part_of_year(said: str, moment: Moment) -> Span | None:
+    """A quarter, or a half of a year."""
+    months = (
+        6
+        if "half" in said
+        or "h" in said.split("quarter", maxsplit=1)[0].replace("third", "").replace("fourth", "")
+        else 3
+    )
+    numbers = [int(number) for number in _NUMBER.findall(said)]
+    ordinal = next((number for word, number in _ORDINALS.items() if word in said), 0)
+    which = ordinal or numbers.pop(-1 if numbers[0] > 99 else 0)
+
+    def in_year(year: int) -> Span:
+        return _months(moment.day(year, 1 + (which - 1) * months), months)
+
+    if not numbers:
+        return moment.nearest(in_year)
+    return in_year(numbers[0] if numbers[0] > 99 else 2000 + numbers[0])
+
+
+def _day_month(said: str, moment: Moment) -> Span | None:
+    day, *year = (int(number) for number in _NUMBER.findall(said))
+    month = _month_number(said)
+    if year:
+        return _one_day(moment.day(year[0], month, day))
+    return moment.nearest(lambda year: _one_day(moment.day(year, month, day)))
+
+
+def _month(said: str, moment: Moment) -> Span | None:
+    month, year = _month_number(said), _NUMBER.search(said)
+    if year:
+        return _months(moment.day(int(year.group()), month), 1)
+    return moment.nearest(lambda year: _months(moment.day(year, month), 1))
+
+
+def _season(said: str, moment: Moment) -> Span | None:
+    month = next(month for name, month in SEASONS.items() if name in said)
+    year = _NUMBER.search(said)
+    if year:
+        return _months(moment.day(int(year.group()), month), 3)
+    return moment.nearest(lambda year: _months(moment.day(year, month), 3))
+
+
+def _year(said: str, moment: Moment) -> Span:
+    return _months(moment.day(int(said.rsplit(maxsplit=1)[-1])), 12)
+
+
+def _decade(said: str, moment: Moment) -> Span:
+    return _months(moment.day(int(said[:4])), 120)
+
+
+def _day_word(said: str, moment: Moment) -> Span:
+    distances = {"yesterday": -1, "tomorrow": 1, "the day before yesterday": -2, "the day after tomorrow": 2}
+    day = _days(moment.today, distances.get(said, 0), 1)
+    if said == "last night":
+        return part_of_day(_days(moment.today, -1, 1), "night")
+    if said == "tonight":
+        return part_of_day(day, "evening")
+    return part_of_day(day, said.removeprefix("this ")) if said.startswith("this ") else day
+
+
+def part_of_day(day: Span, name: str) -> Span:
+    """The hours of a day that its `morning`, `afternoon`, `evening` or `night` has."""
+    first, last = PARTS_OF_DAY[name]
+    return Span(day.since + first * _AN_HOUR, day.since + last * _AN_HOUR)
+
+
+def _count_and_unit(said: str) -> tuple[int, str] | None:
+    """The number and the unit in words such as `a couple of weeks`; None when either is vague."""
+    *before, unit = said.split()
+    unit, count = unit.removesuffix("s"), " ".join(before) or "a"
+    known = int(count) if count.isdigit() else COUNTS.get(count)
+    return None if known is None or unit in UNMEASURED_UNITS else (known, unit)
+
+
+_UNIT_DAYS = {"day": 1, "night": 1, "week": 7, "weekend": 7, "fortnight": 14, "month": 30, "quarter": 91}
+_UNIT_DAYS |= {"year": 365, "decade": 3652}
+_UNIT_HOURS = {"minute": 1 / 60, "hour": 1.0}
+
+
+def _distance(said: str, moment: Moment) -> Span | None:
+    """About then: as wide as the unit is vague."""
+    past = said.endswith(" ago")
+    counted = _count_and_unit(said.removesuffix(" ago").removesuffix(" from now").removeprefix("in "))
+    if counted is None:
+        return None
+    count, unit = counted[0] * (-1 if past else 1), counted[1]
+    if unit in _UNIT_HOURS:
+        middle, half = moment.now + count * _UNIT_HOURS[unit] * _AN_HOUR, _UNIT_HOURS[unit] / 2 * _AN_HOUR
+        return Span(middle - half, middle + half)
+    days = _UNIT_DAYS[unit]
+    slack = max(1, days // 2)
+    return _days(moment.today, count * days - slack, 2 * slack + 1)
+
+
+def _window(said: str, moment: Moment) -> Span | None:
+    """So much time up to now, or from now on."""
+    step, _, rest = said.partition(" ")
+    counted = _count_and_unit(rest)
+    if counted is None:
+        return None
+    count, unit = counted
+    length = count * (_UNIT_HOURS[unit] * _AN_HOUR if unit in _UNIT_HOURS else _UNIT_DAYS[unit] * A_DAY)
+    return (
+        Span(moment.now, moment.now + length)
+        if step in ("next", "coming")
+        else Span(moment.now - length, moment.now)
+    )
+
+
+def _stepped(said: str, moment: Moment) -> Span | None:
+    """The last, this or the next of something; `the month` in `the end of the month` is this one."""
+    word, _, what = said.partition(" ")
+    step = {"last": -1, "next": 1, "coming": 1}.get(word, 0)
+    if what in WEEKDAYS:
+        return _weekday_by_step(WEEKDAYS.index(what), step, moment.today)
+    if what in UNITS or what in UNMEASURED_UNITS:
+        return _unit_by_step(what, step, moment.today)
+    if what in SEASONS and step < 0:
+        # The latest that began in an earlier year or is over: from January on, the winter that still lasts.
+        latest = _months(moment.day(moment.today.year, SEASONS[what]), 3)
+        return latest if latest.until <= moment.today else _months(_add_months(latest.since, -12), 3)
+    return _yearly_by_step(what, step, moment)
+
+
+def _weekday_by_step(weekday: int, step: int, today: datetime) -> Span:
+    if step == 0:
+        return _days(today, weekday - today.weekday(), 1)
+    distance = (
+        (weekday - today.weekday() - 1) % 7 + 1 if step > 0 else -((today.weekday() - weekday - 1) % 7 + 1)
+    )
+    return _days(today, distance, 1)
+
+
+def _unit_by_step(unit: str, step: int, today: datetime) -> Span | None:
+    first_of_month = today.replace(day=1)
+    match unit:
+        case "day" | "night":
+            return _days(today, step, 1)
+        case "week":
+            return _days(today, 7 * step - today.weekday(), 7)
+        case "weekend":
+            return _days(today, 7 * step - today.weekday() + 5, 2)
+        case "fortnight":
+            return _days(today, 14 * step - today.weekday(), 14)
+        case "month":
+            return _months(_add_months(first_of_month, step), 1)
+        case "quarter":
+            return _months(_add_months(first_of_month, 3 * step - (today.month - 1) % 3), 3)
+        case "year":
+            return _months(today.replace(year=today.year + step, month=1, day=1), 12)
+        case "decade":
+            return _months(today.replace(year=today.year // 10 * 10 + 10 * step, month=1, day=1), 120)
+    return None
+
+
+def _yearly_by_step(what: str, step: int, moment: Moment) -> Span | None:
+    """The last, this or the next month, season or feast of a name."""
+    if (name := what.replace("’", "'")) in MOVING_FEASTS:
+        return None
+    today = moment.today
+
+    def in_year(year: int) -> Span:
+        if what in SEASONS:
+            return _months(moment.day(year, SEASONS[what]), 3)
+        if what[:3] in _MONTH_BEGINNINGS:
+            return _months(moment.day(year, _month_number(what)), 1)
+        return _feast_in(name, year, moment)
+
+    if step == 0:
+        running = (in_year(year) for year in (today.year, today.year - 1))
+        return next((span for span in running if span.holds(today)), in_year(today.year))
+    for distance in range(3):
+        span = in_year(today.year + step * distance)
+        if span.until <= today if step < 0 else span.since > today:
+            return span
+    return None
+
+
+def _weekday(said: str, moment: Moment) -> Span:
+    short = [weekday[:3] for weekday in WEEKDAYS]
+    weekday = WEEKDAYS_ABROAD[said] if said in WEEKDAYS_ABROAD else short.index(said[:3])
+    return _weekday_by_step(weekday, 1 if moment.ahead else -1, moment.today)
+
+
+def _ordinal(said: str, moment: Moment) -> Span | None:
+    """The day with this number, in the latest month that has one which has begun."""
+    day = int(_NUMBER.findall(said)[0])
+    for distance in range(3):
+        month = _add_months(moment.today.replace(day=1), distance if moment.ahead else -distance)
+        try:
+            span = _one_day(month.replace(day=day))
+        except ValueError:
+            continue
+        if span.until > moment.today if moment.ahead else span.since <= moment.today:
+            return span
+    return None
+
+
+def _feast(said: str, moment: Moment) -> Span | None:
+    name = said.replace("’", "'")
+    return None if name in MOVING_FEASTS else moment.nearest(lambda year: _feast_in(name, year, moment))
+
+
+def _feast_in(name: str, year: int, moment: Moment) -> Span:
+    match name.replace("years", "year's"):
+        case "easter":  # from Good Friday to Easter Monday
+            return _days(_easter(year, moment), -2, 4)
+        case "christmas":
+            return _days(moment.day(year, 12, 24), 0, 3)
+        case "new year":
+            return _days(moment.day(year, 1, 1), -1, 2)
+        case "thanksgiving" | "black friday" as feast:
+            first = moment.day(year, 11, 1)
+            return _days(first, (3 - first.weekday()) % 7 + 21 + (feast == "black friday"), 1)
+        case feast:
+            fixed = {"christmas eve": (12, 24), "christmas day": (12, 25), "new year's eve": (12, 31)}
+            fixed |= {"new year's day": (1, 1), "halloween": (10, 31), "valentine's day": (2, 14)}
+            return _one_day(moment.day(year, *fixed[feast]))
+
+
+def _easter(year: int, moment: Moment) -> datetime:
+    """Easter Sunday of a year: the Sunday after the first full moon of spring, by the Gregorian tables."""
+    century, golden = year // 100, year % 19
+    epact = (19 * golden + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
+    epact -= epact // 28 * (1 - 29 // (epact + 1) * ((21 - golden) // 11))
+    weekday = (year + year // 4 + epact + 2 - century + century // 4) % 7
+    return moment.day(year, 3, 1) + timedelta(days=epact - weekday + 27)
+
+
+def _clock(said: str, moment: Moment) -> Span:
+    """The latest time of day that has come, or the next one."""
+    span = at_time(_one_day(moment.today), said)
+    if moment.ahead and span.until <= moment.now:
+        return Span(span.since + A_DAY, span.until + A_DAY)
+    if not moment.ahead and span.since > moment.now:
+        return Span(span.since - A_DAY, span.until - A_DAY)
+    return span
+
+
+def at_time(day: Span, said: str) -> Span:
+    """A minute of a day; an hour where the words name no minute."""
+    hour, *rest = (int(number) for number in _NUMBER.findall(said))
+    if re.search(r"[ap]\.?m", said):
+        hour = hour % 12 + (12 if "p" in said else 0)
+    since = day.since.replace(hour=hour, minute=rest[0] if rest else 0)
+    return Span(since, since + (timedelta(minutes=1) if rest else _AN_HOUR))
+
+
+_MEANINGS: dict[str, Callable[[str, Moment], Span | None]] = {
+    "iso": _iso,
+    "week": _week,
+    "numeric": _numeric,
+    "part": _part_of_year,
+    "day_month": _day_month,
+    "month_year": _month,
+    "month": _month,
+    "season": _season,
+    "year": _year,
+    "decade": _decade,
+    "day_word": _day_word,
+    "window": _window,
+    "stepped": _stepped,
+    "distance": _distance,
+    "weekday": _weekday,
+    "weekdays": lambda _said, _moment: None,
+    "short_weekday": _weekday,
+    "abroad": _weekday,
+    "feast": _feast,
+    "ordinal": _ordinal,
+    "clock": _clock,
+}

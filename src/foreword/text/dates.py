@@ -1,0 +1,240 @@
+"""Dates and times in text, and the stretch of time that each of them means at a given moment.
+
+Knows English wordings, the weekdays of its neighbours, and the shapes of written dates. `find_dates` is for
+what items say, `date_span` for what a question asks about. A date without a year (`in March`, `Q3`, `on
+Tuesday`) is the latest that has begun, or the first that is not over where the words before it look ahead
+(`will`, `by`, `due`). Days begin at midnight in the time zone of `now`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from foreword.text.date_meaning import (
+    A_DAY,
+    COUNTS,
+    FEASTS,
+    MONTHS,
+    MOVING_FEASTS,
+    PARTS_OF_DAY,
+    SEASONS,
+    UNITS,
+    UNMEASURED_UNITS,
+    VAGUE_COUNTS,
+    WEEKDAYS,
+    WEEKDAYS_ABROAD,
+    Moment,
+    Span,
+    at_time,
+    part_of_day,
+    resolve,
+    whole_days,
+)
+from foreword.text.words import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DateMention:
+    """Words of a text that name a time: where they stand, and what they mean; None where that is open."""
+
+    start: int
+    end: int
+    text: str
+    span: Span | None
+
+
+def date_span(text: str, now: datetime) -> Span | None:
+    """The time that a question speaks of, in whole days; None if it names none.
+
+    The first complete date or past time (`May 2023`, `last week`, `3 days ago`) wins over forms whose meaning
+    is guessed (`in March`, `on Tuesday`).
+    """
+    plain = _PLAIN.search(fold(text))
+    if plain is not None:
+        span = resolve(plain.lastgroup, plain.group(), Moment.at(now))
+        return span and whole_days(span)
+    return next((whole_days(found.span) for found in find_dates(text, now) if found.span), None)
+
+
+def find_dates(text: str, now: datetime) -> list[DateMention]:
+    """The times that a text names, in order and apart."""
+    folded, positions = _fold_with_positions(text)
+    mentions: list[DateMention] = []
+    place = 0
+    while (match := _DATE.search(folded, place)) is not None:
+        if not _is_date(match, folded, lambda at: text[positions[at]].isupper()):
+            place = match.start() + 1
+            continue
+        before = folded[max(place, match.start() - _NEAR_CHARACTERS) : match.start()]
+        ahead = bool(_LOOKS_AHEAD.search(before)) and not _LOOKS_BACK.search(before)
+        moment = Moment.at(now, ahead=ahead)
+        span = resolve(match.lastgroup, match.group(), moment)
+        start, span = _with_prefix(before, match.start(), span, moment)
+        place, span = _with_suffix(folded, match.end(), span)
+        first, last = positions[start], positions[place - 1] + 1
+        mentions.append(DateMention(first, last, text[first:last], span))
+    return mentions
+
+
+def _fold_with_positions(text: str) -> tuple[str, Sequence[int]]:
+    """The folded text, and for each of its characters the position of the one that it was made of."""
+    if text.isascii():
+        return text.lower(), range(len(text))
+    pairs = [(piece, at) for at, character in enumerate(text) for piece in fold(character)]
+    return "".join(piece for piece, _ in pairs), [at for _, at in pairs]
+
+
+# How dates are written -----------------------------------------------------------------------------------
+
+_MONTH = rf"(?:{'|'.join(MONTHS)}|(?:jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)\b\.?)"
+_YEAR, _DAY, _TH = r"(?:1[5-9]|20)\d\d", r"(?:[12]\d|3[01]|0?[1-9])", "(?:st|nd|rd|th)"
+_SEASON, _WEEKDAY = f"(?:{'|'.join(SEASONS)})", f"(?:{'|'.join(WEEKDAYS)})"
+_UNIT = f"(?:{'|'.join(UNITS + UNMEASURED_UNITS)})"
+_COUNT = rf"(?:\d{{1,4}}|{'|'.join(sorted((*COUNTS, *VAGUE_COUNTS), key=len, reverse=True))})"
+_COUNTED = f"{_COUNT} (?:business |working )?(?:minute|hour|{_UNIT})s?"
+_FEAST = f"(?:{'|'.join((*FEASTS, *MOVING_FEASTS))})".replace("'", "['’]")
+_CLOCK = r"(?:(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?: ?[ap]\.?m\b\.?)?|[01]?\d ?[ap]\.?m\b\.?)"
+_PART = "(?:q[1-4]|h[12])"
+_FORMS = {
+    "iso": rf"{_YEAR}-[01]\d-[0-3]\d(?:(?:t| )[0-2]\d:[0-5]\d(?::[0-5]\d(?:\.\d{{1,9}})?)?"
+    r"(?:z|[+-]\d\d:?\d\d)?)?",
+    "week": rf"{_YEAR}-?w[0-5]?\d|week [0-5]?\d(?:,? (?:of |in )?{_YEAR})?",
+    "numeric": rf"(?<!/)(?:{_YEAR}/[01]?\d/[0-3]?\d|[0-3]?\d/[0-3]?\d/(?:{_YEAR}|\d\d))(?!/)"
+    rf"|[0-3]?\d\.[01]?\d\.{_YEAR}",
+    "part": rf"{_PART}(?: of | |[/'-])?{_YEAR}|q[1-4](?:[/'-]\d\d)?|{_YEAR}(?: |[/-])?{_PART}"
+    rf"|(?:first|second|third|fourth) quarter(?: of {_YEAR})?|(?:first|second) half of {_YEAR}",
+    "day_month": rf"{_DAY}{_TH}? (?:of )?{_MONTH}(?:(?:,|,? ){_YEAR})?"
+    rf"|{_MONTH} {_DAY}{_TH}?(?:(?:,|,? ){_YEAR})?(?![:\d])",
+    "month_year": rf"{_MONTH},? (?:of )?{_YEAR}",
+    "season": rf"{_SEASON} (?:of )?{_YEAR}|(?<=in\s)the {_SEASON}",
+    "decade": rf"{_YEAR[:-2]}0s",
+    "day_word": "today|tomorrow|yesterday|tonight|the day (?:after tomorrow|before yesterday)"
+    "|this (?:morning|afternoon|evening)|last night",
+    "window": rf"(?:last|past|next|coming) {_COUNTED}|past (?:hour|{_UNIT})",
+    "stepped": rf"(?:this|next|last|coming) (?:{_UNIT}|{_SEASON}|{_WEEKDAY}|{_MONTH}|{_FEAST}|new year)"
+    r"|(?<=of\s)the (?:week|month|quarter|year|decade)",
+    "distance": rf"{_COUNTED} (?:ago|from now)|in {_COUNTED}(?! ago)",
+    "weekdays": f"{_WEEKDAY}s",
+    "weekday": _WEEKDAY,
+    "short_weekday": "mon|tues?|wed|thu(?:rs)?|fri|sat|sun",
+    "feast": _FEAST,
+    "ordinal": rf"the {_DAY}{_TH}(?=\s*(?:[.,;!?)]|$|and\b|or\b|at\b|in\b))",
+    "abroad": "|".join(WEEKDAYS_ABROAD),
+    "clock": rf"(?<=at\s){_CLOCK}|(?=[\d:]{{1,5}} ?[ap]\.?m){_CLOCK}",
+    "month": _MONTH,
+    "year": _YEAR,
+}
+
+
+def _compile(forms: dict[str, str]) -> re.Pattern[str]:
+    """Any of the forms, as a word of its own; a blank in a form is any white space."""
+    every = "|".join(f"(?P<{name}>{form})" for name, form in forms.items())
+    pattern = rf"(?:(?<![\w.-])|(?<=\bmid-))(?=\w)(?:{every})(?![\w-]|\.\d)"
+    return re.compile(pattern.replace(" ", r"(?:\s{1,4})"))
+
+
+_DATE = _compile(_FORMS)
+_PLAIN_MONTH = "|".join(f"{name}|{name[:3]}" for name in MONTHS)
+_PLAIN = re.compile(
+    rf"""\b(?:
+        (?P<iso>\d{{4}}-\d\d-\d\d)
+      | (?P<day_month>\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?(?:{_PLAIN_MONTH})\.?,?\s+\d{{4}}
+                    | (?:{_PLAIN_MONTH})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}})
+      | (?P<month_year>(?:{_PLAIN_MONTH})\.?,?\s+(?:of\s+)?\d{{4}})
+      | (?P<year>(?:in|during|since|of)\s+(?:19|20)\d\d)
+      | (?P<day_word>yesterday|today|this\ morning|this\ afternoon|tonight)
+      | (?P<distance>\d+\s+(?:day|week|month|year)s?\s+ago)
+      | (?P<stepped>last\s+(?:week|month|year|{_SEASON}|{_WEEKDAY})|this\s+(?:week|month|year))
+    )\b""",
+    re.VERBOSE,
+)
+"""Complete dates and past times; the first of these is what a question is about."""
+
+_NEAR_CHARACTERS = 40
+_LOOKS_AHEAD = re.compile(r"(?:\b(?:will|shall|going to|due|by|until|till)\b|['’]ll\b)[^.!?;\n]*$")
+_LOOKS_BACK = re.compile(r"\b(?:had|was|were|did)\b")
+_SINCE = re.compile(r"\bsince\s(?:the\s)?$")
+_THIRD = re.compile(
+    r"\b(?:(?P<adverb>early|earlier|mid|late|later)[\s-](?:in\s)?"
+    r"|(?:the\s)?(?P<noun>beginning|start|middle|end)\sof\s(?:the\s)?)$"
+)
+_THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
+_PART_OF_DAY = re.compile(rf"\s({'|'.join(PARTS_OF_DAY)})\b")
+_TIME_AFTER = re.compile(rf"(?:,?\sat\s|,?\s)({_CLOCK})(?![\w:])".replace(" ", r"(?:\s)"))
+
+_WORD_BEFORE = re.compile(r"([^\W\d_]{1,12})[\s-]$")
+_INTRODUCE = frozenset(
+    {
+        *("about", "after", "and", "around", "before", "between", "by", "during", "each", "early"),
+        *("every", "for", "from", "in", "last", "late", "mid", "next", "of", "since", "this", "through"),
+        *("till", "to", "until", "year"),
+    }
+)
+_INTRODUCE_LOWER_CASE = _INTRODUCE - {"and", "this", "to", "of", "for", "about", "year"}
+_ALSO_WORDS = ("may", "march", "mar", "dec", "sep", "jan", "jun")
+_ALSO_SHORT = ("sat", "sun")
+
+
+def _is_date(match: re.Match[str], folded: str, is_capital: Callable[[int], bool]) -> bool:
+    """Whether words that look like a date are one, by the capital they begin with and the word before."""
+    said, start = match.group(), match.start()
+    found = _WORD_BEFORE.search(folded, max(0, start - 14), start)
+    before, capital = found[1] if found else "", is_capital(start)
+    match match.lastgroup:
+        case "year":
+            return before in _INTRODUCE or not folded[:start].strip() or folded[start - 1] == "("
+        case "month" if not capital:
+            return before in _INTRODUCE_LOWER_CASE
+        case "month":
+            return said.rstrip(".") not in _ALSO_WORDS or before in _INTRODUCE - {"to", "and"}
+        case "day_month":
+            return capital or not said.startswith(("may", "mar")) or before in {*_INTRODUCE_LOWER_CASE, "on"}
+        case "stepped":
+            return said.split()[-1] != "may" or is_capital(match.end() - 3)
+        case "short_weekday":
+            return capital and (said not in _ALSO_SHORT or before in ("on", "this", "last", "next"))
+        case "abroad":  # Maria Domingo is somebody
+            return found is None or len(before) < 3 or not is_capital(found.start(1))
+    return True
+
+
+# What stands before and after ------------------------------------------------------------------------------
+
+
+def _with_prefix(before: str, start: int, span: Span | None, moment: Moment) -> tuple[int, Span | None]:
+    """Where the mention begins and what it means, with `early`, `the end of` or `since` before it."""
+    found = _THIRD.search(before)
+    if found is not None:
+        start -= len(before) - found.start()
+        span = span and _third(span, found["adverb"] or found["noun"], moment)
+        before = before[: found.start()]
+    if span is not None and span.since < moment.now and _SINCE.search(before):
+        span = Span(span.since, max(span.until, moment.now))
+    return start, span
+
+
+def _third(span: Span, word: str, moment: Moment) -> Span | None:
+    """The part of a span that the word names; of what is running, what is over or still to come."""
+    if word in ("earlier", "later") and span.since < moment.now < span.until:
+        return Span(span.since, moment.now) if word == "earlier" else Span(moment.now, span.until)
+    third = _THIRDS[{"earlier": "early", "later": "late"}.get(word, word)]
+    length = (span.until - span.since) / 3
+    part = Span(span.since + third * length, span.since + (third + 1) * length)
+    return whole_days(part) if length >= A_DAY else part
+
+
+def _with_suffix(folded: str, end: int, span: Span | None) -> tuple[int, Span | None]:
+    """Where the mention ends and what it means, with a part of the day or a time of day after it."""
+    if span is None or span.until - span.since != A_DAY:
+        return end, span
+    part = _PART_OF_DAY.match(folded, end)
+    if part is not None:
+        return part.end(), part_of_day(span, part[1])
+    time = _TIME_AFTER.match(folded, end)
+    return (time.end(), at_time(span, time[1])) if time else (end, span)

@@ -1,0 +1,211 @@
+"""The bundled models as they are."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from foreword.errors import EmbeddingError, ValidationError
+from foreword.spaces import onnx
+from foreword.spaces.bundled import BGE, MINILM, BundledEmbeddingProvider, BundledReranker
+from foreword.spaces.providers import EmbeddingProvider, embed_query
+
+
+def cosine(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True)) / math.hypot(*a) / math.hypot(*b)
+
+
+# The encoder
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    provider = BundledEmbeddingProvider()
+    provider.load()
+    return provider
+
+
+def test_the_bundled_model_is_a_provider(bundled):
+    assert isinstance(bundled, EmbeddingProvider)
+    assert (bundled.model, bundled.dimensions) == ("bge-small-en-v1.5", 384)
+
+
+def test_similar_sentences_are_closer_than_unrelated_ones(bundled):
+    cat, kitten, bond = bundled.embed_batch(
+        ["A cat sleeps on the sofa.", "A kitten naps on the couch.", "Bond yields rose sharply in March."]
+    )
+    assert cosine(cat, kitten) > cosine(cat, bond) + 0.2
+
+
+def test_a_question_finds_its_answer(bundled):
+    question = embed_query(bundled, "Which database do we use?")
+    answer, other = bundled.embed_batch(["We keep everything in PostgreSQL.", "Lunch is at noon on Fridays."])
+    assert cosine(question, answer) > cosine(question, other)
+    assert question != bundled.embed("Which database do we use?")
+
+
+def test_a_batch_keeps_its_order_and_agrees_with_single_texts(bundled):
+    words = ["deploy", "cache", "token", "river", "python", "invoice", "garden", "signal"]
+    chosen = random.Random(7)
+    texts = [" ".join(chosen.choices(words, k=chosen.randrange(1, 60))) for _ in range(40)]
+    for text, vector in zip(texts, bundled.embed_batch(texts), strict=True):
+        assert cosine(vector, bundled.embed(text)) > 0.98
+
+
+def test_vectors_have_length_one(bundled):
+    for vector in bundled.embed_batch(["one", "two words", ""]):
+        assert len(vector) == 384
+        assert math.hypot(*vector) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\0", "\ud800", "🙂" * 50, "日本語のテキスト"])
+def test_any_text_embeds(bundled, text):
+    assert len(bundled.embed(text)) == 384
+    assert len(bundled.embed_query(text)) == 384
+
+
+def test_only_the_beginning_of_a_very_long_text_counts(bundled):
+    words = " ".join(f"word{number}" for number in range(10_000))
+    assert bundled.embed(words) == bundled.embed(words + " and more")
+
+
+def test_no_texts_give_no_vectors_and_load_nothing():
+    provider = BundledEmbeddingProvider()
+    assert provider.embed_batch([]) == []
+    assert provider._model is None
+
+
+def test_batches_are_small_and_hold_texts_of_like_length():
+    chosen = random.Random(3)
+    lengths = [chosen.randrange(2, 513) for _ in range(50)] + [2] * 50 + [512] * 3
+    batches = list(onnx.group_by_length(lengths, 16, 512))
+    assert sorted(position for batch in batches for position in batch) == list(range(len(lengths)))
+    assert all(len(batch) <= 16 for batch in batches)
+    assert all(max(lengths[at] for at in batch) * len(batch) <= 512 for batch in batches)
+
+
+def test_threads_that_meet_at_the_first_use_load_once(monkeypatch):
+    reads = []
+    read = onnx.read_model_file
+    monkeypatch.setattr(onnx, "read_model_file", lambda model, name: reads.append(name) or read(model, name))
+    provider = BundledEmbeddingProvider(threads=1)
+    with ThreadPoolExecutor(4) as pool:
+        vectors = list(pool.map(provider.embed, ["the same text"] * 4))
+    assert sorted(reads) == ["model.onnx", "tokenizer.json"]
+    assert all(vector == vectors[0] for vector in vectors)
+
+
+def test_the_fingerprint_is_that_of_the_bundled_weights():
+    weights = onnx.model_folder(BGE.name).joinpath("model.onnx").read_bytes()
+    assert BundledEmbeddingProvider.fingerprint == f"sha256:{hashlib.sha256(weights).hexdigest()}"
+
+
+def test_a_missing_model_says_how_to_get_it_back(monkeypatch, tmp_path):
+    monkeypatch.setattr(onnx, "model_folder", lambda _: tmp_path)
+    with pytest.raises(EmbeddingError, match=r"tokenizer\.json.*pip install"):
+        BundledEmbeddingProvider().embed("hello")
+
+
+def test_a_damaged_model_is_not_used(monkeypatch, tmp_path):
+    whole = onnx.model_folder(BGE.name)
+    weights = bytearray(whole.joinpath("model.onnx").read_bytes())
+    weights[len(weights) // 2] ^= 1
+    (tmp_path / "model.onnx").write_bytes(weights)
+    (tmp_path / "tokenizer.json").write_bytes(whole.joinpath("tokenizer.json").read_bytes())
+    monkeypatch.setattr(onnx, "model_folder", lambda _: tmp_path)
+    with pytest.raises(EmbeddingError, match=r"model\.onnx.*damaged.*pip install"):
+        BundledEmbeddingProvider().load()
+
+
+def test_a_graph_that_cannot_run_is_an_embedding_error():
+    with pytest.raises(EmbeddingError, match="onnxruntime"):
+        onnx.start_session(b"not a graph", 1)
+
+
+def test_a_run_that_fails_is_an_embedding_error(bundled):
+    with pytest.raises(EmbeddingError, match="bundled model failed"):
+        onnx.run_batch(bundled._loaded_model(), [[10**9]])
+
+
+def test_no_threads_is_refused():
+    with pytest.raises(ValidationError, match="threads"):
+        BundledEmbeddingProvider(threads=0)
+
+
+def test_the_runtime_is_told_to_stay_silent_before_it_is_imported(tmp_path):
+    code = (
+        "import os; from foreword.spaces.bundled import BundledEmbeddingProvider;"
+        "BundledEmbeddingProvider().embed('hello'); print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    )
+    environment = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, timeout=120
+    )
+    assert ran.stdout.strip() == "1"
+    assert not list(tmp_path.rglob("*")), "a runtime that reports home leaves its notes here"
+
+
+# The cross-encoder
+
+
+@pytest.fixture(scope="module")
+def reranker():
+    return BundledReranker()
+
+
+def test_an_answer_scores_above_a_stranger(reranker):
+    answer, stranger = reranker.scores(
+        "When does the museum open on Sundays?",
+        ["On Sundays the doors open at eleven.", "The deadlock came from locking rows in opposite order."],
+    )
+    assert answer > 0 > stranger
+
+
+def test_the_order_of_the_texts_is_kept_whatever_their_lengths(reranker):
+    texts = ["short", "a much longer text " * 30, "We open at eleven on Sundays.", "x"] * 5
+    scores = reranker.scores("When do you open on Sundays?", texts)
+    assert len(scores) == 20
+    assert max(range(20), key=scores.__getitem__) % 4 == 2
+
+
+def test_no_texts_no_scores(reranker):
+    assert reranker.scores("anything", []) == []
+
+
+def test_a_pair_that_was_read_before_is_not_read_again(monkeypatch):
+    reranker, runs = BundledReranker(), []
+    run = onnx.run_batch
+    monkeypatch.setattr(onnx, "run_batch", lambda *given: runs.append(1) or run(*given))
+    first = reranker.scores("why", ["because"])
+    assert reranker.scores("why", ["because"]) == first
+    assert len(runs) == 2, "one to warm up, one to read"
+
+
+def test_time_that_is_up_leaves_what_was_read_in_time():
+    class Clock:
+        now = 0.0
+
+        def __call__(self):
+            self.now += 0.05
+            return self.now
+
+    clock = Clock()
+    reranker = BundledReranker(clock=clock)
+    texts = [f"text number {number}" for number in range(64)]
+    read = reranker.scores("which", texts, expires=clock.now + 0.45)
+    assert 0 < len(read) < 64
+    assert len(read) % 8 == 0
+    assert reranker.scores("another", texts, expires=clock.now - 1) == []
+
+
+def test_the_weights_of_the_reranker_are_the_ones_that_were_bundled():
+    for name, digest in MINILM.sha256.items():
+        assert (
+            hashlib.sha256(onnx.model_folder(MINILM.name).joinpath(name).read_bytes()).hexdigest() == digest
+        )

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from foreword.errors import ValidationError
+from foreword.options import ContextOptions, SearchOptions, check_fraction, check_strings, check_time_zone
+
+
+@pytest.mark.parametrize("field", ["memory_types", "kinds"])
+def test_a_string_in_place_of_a_sequence_of_strings_is_refused_with_advice(field):
+    with pytest.raises(ValidationError, match=rf"{field} must be a sequence of strings; pass \('fact',\)"):
+        SearchOptions(**{field: "fact"})
+    with pytest.raises(ValidationError, match=rf"{field} must be a sequence of strings, not \(1,\)"):
+        ContextOptions(**{field: (1,)})
+
+
+@pytest.mark.parametrize("given", [("fact", "rule"), ["fact", "rule"]])
+def test_a_sequence_of_strings_is_what_filters_are_made_of(given):
+    assert SearchOptions(memory_types=given).filters.types == ("fact", "rule")
+    assert SearchOptions(kinds=["memory"]).filters.kinds == ("memory",)
+
+
+def test_a_check_returns_the_value_it_was_given():
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    assert check_time_zone("since", moment) is moment
+    assert check_time_zone("since", None) is None
+    assert check_fraction("floor", 1) == 1.0
+    assert check_strings("kinds", ["a"]) == ("a",)
+
+
+@pytest.mark.parametrize("value", [True, "0.5", float("nan"), -0.1, 1.1, None])
+def test_a_fraction_is_a_number_from_0_to_1(value):
+    with pytest.raises(ValidationError, match="floor must be a number from 0 to 1"):
+        check_fraction("floor", value)
