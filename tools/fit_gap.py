@@ -26,13 +26,20 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from foreword.edges.cli.demo import sample_lines
-from foreword.recall.gaps.listener import UNDECIDED, WEIGHTS, Weights, meant_weight, voice, weighed
-from foreword.recall.gaps.traits import traits
+from foreword.recall.gaps.classifier import (
+    UNDECIDED_SCORES,
+    WEIGHTS_FILE,
+    Weights,
+    combined_score,
+    message_features,
+    own_sentences,
+    sum_features,
+)
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 
 _MESSAGES = Path(__file__).with_name("gap_messages.jsonl")
-_OUTPUT = Path(__file__).parent.parent / "src" / "foreword" / "recall" / "gaps" / WEIGHTS
+_OUTPUT = Path(__file__).parent.parent / "src" / "foreword" / "recall" / "gaps" / WEIGHTS_FILE
 _MIN_MESSAGES, _MAX_TRAITS = 3, 5000
 """In how many messages a trait must be at least, and how many traits are kept at most."""
 _SCALE, _MEANT_SCALE, _MEANING_REGULARISATION = 3.0, 3.0, 0.5
@@ -47,7 +54,7 @@ class Example:
     """A message: its sentences, its traits, its vector, whether it asks, and who wrote it."""
 
     sentences: tuple[str, ...]
-    traits: frozenset[str]
+    features: frozenset[str]
     vector: np.ndarray
     gap: bool
     writer: str
@@ -63,10 +70,10 @@ def main() -> None:
         others = [one for one in examples if one.writer != writer]
         _print_quality(writer, [one for one in examples if one.writer == writer], fit_weights(others))
     known = fit_weights(examples)
-    _print(f"thresholds: {known.least:.2f} by traits, {known.least_meant:.2f} with the encoder")
+    _print(f"thresholds: {known.threshold:.2f} by traits, {known.combined_threshold:.2f} with the encoder")
     if not asked.check:
         _OUTPUT.write_text(json.dumps(asdict(known), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
-        _print(f"{len(known.traits)} traits, {_OUTPUT.stat().st_size:,} bytes in {_OUTPUT.name}")
+        _print(f"{len(known.features)} traits, {_OUTPUT.stat().st_size:,} bytes in {_OUTPUT.name}")
 
 
 def read_examples(path: Path) -> list[Example]:
@@ -76,10 +83,10 @@ def read_examples(path: Path) -> list[Example]:
     rows += [
         {**line, "gap": False, "writer": _SAMPLE_WRITER} for line in sample_turns if "?" not in line["text"]
     ]
-    said = [voice(row["text"]) for row in rows]
+    said = [own_sentences(row["text"]) for row in rows]
     vectors = np.array(BundledEmbeddingProvider().embed_batch([" ".join(one) for one in said]))
     return [
-        Example(sentences, traits(sentences), vector, bool(row["gap"]), row["writer"])
+        Example(sentences, message_features(sentences), vector, bool(row["gap"]), row["writer"])
         for row, sentences, vector in zip(rows, said, vectors, strict=True)
     ]
 
@@ -91,28 +98,28 @@ def fit_weights(examples: list[Example]) -> Weights:
     unseen, unseen_meant = np.zeros(len(examples)), np.zeros(len(examples))
     for learn, judge in _split_by_writer(examples):
         part, begin = _fit_traits([examples[at] for at in learn])
-        unseen[judge] = [weighed(part, begin, examples[at].traits) for at in judge]
+        unseen[judge] = [sum_features(part, begin, examples[at].features) for at in judge]
     for learn, judge in _split_by_writer(examples):
         both = _fit_meaning([examples[at] for at in learn], unseen[learn])
-        unseen_meant[judge] = [meant_weight(both, unseen[at], examples[at].vector) for at in judge]
+        unseen_meant[judge] = [combined_score(both, unseen[at], examples[at].vector) for at in judge]
     known = _fit_meaning(examples, unseen)
     mixed = np.where(_is_undecided(unseen), unseen_meant, unseen)
     lifelike = np.array([one.writer in _LIFELIKE_WRITERS for one in examples])
     return Weights(
         start=round(start, 3),
-        traits={trait: round(value, 2) for trait, value in sorted(worth.items())},
-        least=_threshold(unseen[lifelike], gaps[lifelike]),
+        features={trait: round(value, 2) for trait, value in sorted(worth.items())},
+        threshold=_threshold(unseen[lifelike], gaps[lifelike]),
         encoder=DenseSpace(BundledEmbeddingProvider()).digest,
-        start_meant=known.start_meant,
+        combined_start=known.combined_start,
         share=known.share,
         vector=known.vector,
-        least_meant=_threshold(mixed[lifelike], gaps[lifelike]),
+        combined_threshold=_threshold(mixed[lifelike], gaps[lifelike]),
     )
 
 
 def _fit_traits(examples: list[Example]) -> tuple[dict[str, float], float]:
     """What each trait is worth; those of least worth are left out, and the others weighed again."""
-    counted = Counter(trait for one in examples for trait in one.traits)
+    counted = Counter(trait for one in examples for trait in one.features)
     names = sorted(trait for trait, count in counted.items() if count >= _MIN_MESSAGES)
     fitted = _fit(_matrix(examples, names), examples)
     best = np.argsort(-np.abs(fitted.coef_[0]), kind="stable")[:_MAX_TRAITS]
@@ -124,7 +131,7 @@ def _fit_traits(examples: list[Example]) -> tuple[dict[str, float], float]:
 def _matrix(examples: list[Example], names: list[str]) -> csr_matrix:
     """A row of traits for each example, of the same length however many there are."""
     column = {name: at for at, name in enumerate(names)}
-    rows = [[column[trait] for trait in one.traits if trait in column] for one in examples]
+    rows = [[column[trait] for trait in one.features if trait in column] for one in examples]
     values = [_SCALE / math.sqrt(len(row)) for row in rows for _ in row]
     ends = np.cumsum([0, *(len(row) for row in rows)])
     return csr_matrix((values, [at for row in rows for at in row], ends), shape=(len(rows), len(names)))
@@ -162,15 +169,15 @@ def _lowest_threshold(held: np.ndarray, gaps: np.ndarray) -> float:
 
 
 def _is_undecided(weight: np.ndarray) -> np.ndarray:
-    return (weight > UNDECIDED[0]) & (weight < UNDECIDED[1])
+    return (weight > UNDECIDED_SCORES[0]) & (weight < UNDECIDED_SCORES[1])
 
 
 def _print_quality(writer: str, examples: list[Example], known: Weights) -> None:
     gaps = np.array([one.gap for one in examples])
-    first = np.array([weighed(known.traits, known.start, one.traits) for one in examples])
-    both = [meant_weight(known, weight, one.vector) for weight, one in zip(first, examples, strict=True)]
-    alone = first >= known.least
-    beside = np.where(_is_undecided(first), np.array(both) >= known.least_meant, alone)
+    first = np.array([sum_features(known.features, known.start, one.features) for one in examples])
+    both = [combined_score(known, weight, one.vector) for weight, one in zip(first, examples, strict=True)]
+    alone = first >= known.threshold
+    beside = np.where(_is_undecided(first), np.array(both) >= known.combined_threshold, alone)
     for name, found in (("traits", alone), ("with the encoder", beside)):
         right = int((found & gaps).sum())
         wrong, missed = int(found.sum()) - right, int(gaps.sum()) - right

@@ -23,7 +23,17 @@
     │       └── StoreBusy            another process kept the lock too long
     └── MissingExtra             an optional package is not installed; the message is its pip line
 
-Foreign errors are translated where they enter, in the adapter that calls the foreign library.
+    >>> from foreword import ContextEngine
+    >>> from foreword.errors import TemplateNotFound
+    >>> engine = ContextEngine()
+    >>> try:
+    ...     engine.build_context("Which database?", "shop", template="prose")
+    ... except TemplateNotFound as error:
+    ...     print(error)
+    no template named 'prose'; there are: chat, detailed, summary
+    >>> engine.close()
+
+Errors of other libraries become one of these in the module that calls the library.
 """
 
 from __future__ import annotations

@@ -16,14 +16,13 @@
     >>> engine.close()
 
 `manage_context_injection` is the whole of it; its steps are `detect_context_gap`, `retrieve_relevant_context`
-and `inject_context` (`foreword.inject_context_gap` at the top, where another function has that name). They
+and `inject_context` (`inject_context_gap` at the top of `foreword`, where another function has that name). They
 pass a `ContextGap` (with a `GapReason`), `RetrievedContext`s (each with a `ContextSource`) and an
 `InjectionResult`; `InjectionConfig` sets the limits. `EngineMemory` is a workspace as a memory; any
 `MemoryStore` that gives `MemoryResult`s will do.
 """
 
 from foreword.recall.gaps.detect import detect_context_gap
-from foreword.recall.gaps.memory import MemoryResult, MemoryStore
 from foreword.recall.gaps.types import (
     DEFAULT_MAX_CONTEXT_ITEMS,
     DEFAULT_MIN_RELEVANCE_SCORE,
@@ -34,6 +33,8 @@ from foreword.recall.gaps.types import (
     GapReason,
     InjectionConfig,
     InjectionResult,
+    MemoryResult,
+    MemoryStore,
     RetrievedContext,
 )
 from foreword.recipes.gap.engine_memory import EngineMemory

@@ -25,9 +25,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
-from foreword.recall.gaps.asking import request
-from foreword.recall.gaps.detect import READ, find_gap
-from foreword.recall.gaps.state import messages, plain, value
+from foreword.recall.gaps.detect import MAX_MESSAGES_READ, find_gap, find_open_request
+from foreword.recall.gaps.state import get_value, plain_text, read_messages
 from foreword.recall.gaps.types import VALID_GAP_REASONS
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword_measure.report import Report, Table
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from foreword.recall.gaps.listener import Encode
+    from foreword.recall.gaps.classifier import Encode
     from foreword_measure.report import Cell
 
 FILE = "gaps.jsonl"
@@ -115,23 +114,23 @@ def detected_reasons(state: Mapping[str, Any], encode: Encode | None = None) -> 
     reasons = frozenset() if gap is None else frozenset(sign.reason for sign in gap.reasons)
     if encode is None:
         return reasons
-    asks = request(messages(state, READ).messages, encode) is not None
+    asks = find_open_request(read_messages(state, MAX_MESSAGES_READ).messages, encode) is not None
     return reasons | {ASKED} if asks else reasons - {ASKED}
 
 
 def keyword_reasons(state: Mapping[str, Any]) -> frozenset[str]:
     """The reasons for which the plain rule sees a gap in a state."""
-    text = " ".join(message.text for message in messages(state, _RECENT_MESSAGES).messages).casefold()
-    gate = plain(value(state, "gate_failure")).casefold() if value(state, "gate_blocked") else ""
-    metrics = value(value(state, "health_status"), "metrics")
-    times, overall = value(metrics, "agent_cycle_times"), value(metrics, "overall_cycle_time")
-    taken = value(times, str(value(state, "current_agent")))
+    text = " ".join(message.text for message in read_messages(state, _RECENT_MESSAGES).messages).casefold()
+    gate = plain_text(get_value(state, "gate_failure")).casefold() if get_value(state, "gate_blocked") else ""
+    metrics = get_value(get_value(state, "health_status"), "metrics")
+    times, overall = get_value(metrics, "agent_cycle_times"), get_value(metrics, "overall_cycle_time")
+    taken = get_value(times, str(get_value(state, "current_agent")))
     numbers = isinstance(taken, int | float) and isinstance(overall, int | float)
     signs = {
         ASKED: text.count("?") >= _MIN_QUESTION_MARKS or any(word in text for word in _KEYWORDS),
-        "circular_logic": bool(value(value(state, "cycle_analysis"), "circular_detected")),
+        "circular_logic": bool(get_value(get_value(state, "cycle_analysis"), "circular_detected")),
         "gate_failure": any(word in gate for word in _GATE_WORDS),
-        "explicit_flag": bool(value(state, "missing_context")),
+        "explicit_flag": bool(get_value(state, "missing_context")),
         "long_cycle_time": numbers and overall > 0 and taken > _SLOW_FACTOR * overall,
     }
     return frozenset(reason for reason, shown in signs.items() if shown)

@@ -19,7 +19,7 @@ from foreword.edges.cli.demo import sample_lines
 from foreword.engine.context_engine import ContextEngine
 from foreword.recall.gaps.detect import find_gap
 from foreword.recall.gaps.types import InjectionConfig
-from foreword.recall.gaps.words import sentences
+from foreword.recall.gaps.vocabulary import split_sentences
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection
 from foreword.spaces.bundled import BundledEmbeddingProvider
@@ -137,7 +137,7 @@ def _message(at: int) -> dict[str, str]:
 def _sentences() -> tuple[str, ...]:
     """What the sample's people say that asks nothing."""
     texts = [json.loads(line).get("text", "") for line in sample_lines()]
-    every = (sentence for text in texts for sentence in sentences(text))
+    every = (sentence for text in texts for sentence in split_sentences(text))
     return tuple(
         sentence for sentence in every if len(sentence) > _MIN_SENTENCE_CHARACTERS and "?" not in sentence
     )

@@ -17,8 +17,8 @@ from foreword.capture.folder import file_items
 from foreword.capture.item_checks import check_item, check_text, redact_item
 from foreword.capture.redact import redact
 from foreword.compose.templates import TEMPLATES, ContextTemplate
+from foreword.engine.defaults import default_provider, default_store, make_dense_space
 from foreword.engine.embedder import Embedder
-from foreword.engine.views import views
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
 from foreword.knowledge import axes, supersession
 from foreword.log import get_logger
@@ -36,7 +36,6 @@ from foreword.recipes import chat
 from foreword.recipes.chat import ContextPreview, ContextResult
 from foreword.spaces.basic import DaySpace, GraphSpace, HourSpace, LexicalSpace, RecencySpace, TrigramSpace
 from foreword.spaces.bundled import BundledReranker
-from foreword.spaces.dense import DenseSpace, EmbeddingCache
 from foreword.spaces.entities import EntitySpace
 from foreword.spaces.identifiers import IdentifierSpace
 from foreword.store.base import Amend, Delete, GetVectors, ListRelations, Put, Relate
@@ -102,14 +101,14 @@ class ContextEngine:
         without: Sequence[str] = (),
     ) -> None:
         self.settings = settings if settings is not None else config.load_settings()
-        self.store = store if store is not None else _default_store(self.settings)
+        self.store = store if store is not None else default_store(self.settings)
         self.tokenizer = counter if counter is not None else tokenizer_by_name(self.settings.tokenizer)
         self.clock = clock
         self._templates = dict(TEMPLATES)
         self._rankers: dict[str, RankingFunction] = {}
         self._blends: dict[str, dict[str, Blend]] = {}
-        provider = embedding_provider if embedding_provider is not None else _provider(self.settings)
-        self._dense = _dense(provider, expected_embedding_dimensions, cache_config)
+        provider = embedding_provider if embedding_provider is not None else default_provider(self.settings)
+        self._dense = make_dense_space(provider, expected_embedding_dimensions, cache_config)
         self._embedder = Embedder(self.store, self._dense, axes.VIEWS) if self._dense else None
         self._reranker = reranker if reranker is not None else BundledReranker(self.settings.threads or None)
         self.kit = self._kit(frozenset(without))
@@ -138,7 +137,7 @@ class ContextEngine:
 
         `supersedes` names the item that this one replaces: it steps behind, and out of contexts.
         """
-        self._refuse_unknown(workspace, [supersedes] if supersedes is not None else [])
+        self._check_ids(workspace, [supersedes] if supersedes is not None else [])
         item = Item(
             text=text,
             workspace=workspace,
@@ -177,7 +176,7 @@ class ContextEngine:
                 self.store, workspace, counted[start : start + _BATCH]
             )
             last = start + _BATCH >= len(counted)
-            more = self._inherited(workspace, batch[-1], changes) if last else []
+            more = self._name_newest(workspace, batch[-1], changes) if last else []
             stored, *amended = self.store.batch([Put(workspace, batch), *settled, *more])
             now = {item.id: item for item in amended if item is not None}
             kept += [now.get(one.item.id, one.item) for one in stored]
@@ -234,7 +233,7 @@ class ContextEngine:
         **changes: Unpack[SearchChanges],
     ) -> list[SearchResult]:
         """The items that answer a question, best first."""
-        chosen = _chosen(SearchOptions, options, changes)
+        chosen = _merge_options(SearchOptions, options, changes)
         return self._search(self._query(query, workspace, chosen), chosen)
 
     def search_by_vector(
@@ -245,7 +244,7 @@ class ContextEngine:
         **changes: Unpack[SearchChanges],
     ) -> list[SearchResult]:
         """The items nearest to a vector of this engine's encoder."""
-        chosen = _chosen(SearchOptions, options, changes)
+        chosen = _merge_options(SearchOptions, options, changes)
         return self._search(self._query_by_vector(vector, workspace, chosen), chosen)
 
     # Building a context
@@ -264,7 +263,7 @@ class ContextEngine:
         With `on_error="empty"` any failure of ours becomes an empty context, with a note and a warning.
         """
         try:
-            chosen = _chosen(ContextOptions, options, changes)
+            chosen = _merge_options(ContextOptions, options, changes)
             return self._context(self._query(query, workspace, chosen), chosen)
         except ForewordError as error:
             if on_error != "empty":
@@ -280,7 +279,7 @@ class ContextEngine:
         **changes: Unpack[ContextChanges],
     ) -> ContextResult:
         """The same, from a vector of this engine's encoder."""
-        chosen = _chosen(ContextOptions, options, changes)
+        chosen = _merge_options(ContextOptions, options, changes)
         return self._context(self._query_by_vector(vector, workspace, chosen), chosen)
 
     def preview_context(
@@ -291,7 +290,7 @@ class ContextEngine:
         **changes: Unpack[ContextChanges],
     ) -> ContextPreview:
         """What `build_context` would give, with its scores; nothing is recorded."""
-        chosen = _chosen(ContextOptions, options, changes)
+        chosen = _merge_options(ContextOptions, options, changes)
         result = self._context(self._query(query, workspace, chosen), chosen, keep=False)
         return ContextPreview(
             context=result.context,
@@ -361,11 +360,6 @@ class ContextEngine:
         """The vector of a question; None when this engine has no encoder."""
         return self._dense.embed_question(question) if self._dense and question.strip() else None
 
-    @property
-    def unrelated(self) -> float:
-        """The cosine that this engine's encoder gives to strangers."""
-        return pipeline.unrelated_cosine(self.kit)
-
     def count(self, workspace: str) -> Counts:
         """How much a workspace holds."""
         return self.store.count(workspace)
@@ -383,7 +377,7 @@ class ContextEngine:
         items = [one for one in read if isinstance(one, Item)]
         relations = tuple(one for one in read if isinstance(one, Relation))
         ends = {end for relation in relations for end in (relation.from_id, relation.to_id)}
-        self._refuse_unknown(workspace, sorted(ends - {item.id for item in items}))
+        self._check_ids(workspace, sorted(ends - {item.id for item in items}))
         kept = self.remember_all(items, workspace)
         if relations:
             # An item that was there before keeps its own id; relations follow it.
@@ -432,7 +426,7 @@ class ContextEngine:
         kit = replace(self.kit, blends=self._blends.get(workspace, BLENDS))
         return replace(kit, reranker=self._reranker) if options.reranks else kit
 
-    def _inherited(self, workspace: str, newest: Item, changes: Sequence[Amend]) -> list[Amend]:
+    def _name_newest(self, workspace: str, newest: Item, changes: Sequence[Amend]) -> list[Amend]:
         """The changes, with the newest item by its content: it may be there already, under another id."""
         if not changes:
             return []
@@ -446,7 +440,7 @@ class ContextEngine:
             for change in changes
         ]
 
-    def _refuse_unknown(self, workspace: str, ids: Sequence[str]) -> None:
+    def _check_ids(self, workspace: str, ids: Sequence[str]) -> None:
         """Look before anything is stored, so that a wrong id leaves nothing behind."""
         for wanted, item in zip(ids, self.store.get(workspace, *ids) if ids else (), strict=True):
             if item is None:
@@ -454,18 +448,20 @@ class ContextEngine:
 
     def _query(self, text: str, workspace: str, options: SearchOptions) -> Query:
         text = redact(check_text("query", text, empty=True))
-        return self._asked(Query(text, workspace, self.clock(), options.filters, options.limit), options)
+        return self._begin_query(
+            Query(text, workspace, self.clock(), options.filters, options.limit), options
+        )
 
     def _query_by_vector(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
         if self._dense is None:
             raise EmbeddingError("this engine has no encoder; set embedding to something other than 'none'")
         self._dense.check_vector(vector)
         values = tuple(float(value) for value in vector)
-        return self._asked(
+        return self._begin_query(
             Query("", workspace, self.clock(), options.filters, options.limit, values), options
         )
 
-    def _asked(self, query: Query, options: SearchOptions) -> Query:
+    def _begin_query(self, query: Query, options: SearchOptions) -> Query:
         check_workspace(query.workspace)
         if self._embedder:
             self._embedder.notice(query.workspace)
@@ -522,46 +518,7 @@ class ContextEngine:
         return known[ranker]
 
 
-def _default_store(settings: Settings) -> Store:
-    from foreword.store.database import Limits
-    from foreword.store.sqlite import SqliteStore
-
-    limits = Limits(receipt_days=settings.receipt_days, receipt_bytes=settings.receipt_megabytes * 1_000_000)
-    return SqliteStore(settings.workspaces, views, limits)
-
-
-def _provider(settings: Settings) -> EmbeddingProvider | None:
-    from foreword.spaces import bundled, providers, remote
-
-    match settings.embedding:
-        case "bundled":
-            return bundled.BundledEmbeddingProvider(settings.threads or None)
-        case "openai":
-            return remote.OpenAIEmbeddingProvider(
-                settings.embedding_key or None,
-                settings.embedding_model or "text-embedding-3-small",
-                settings.embedding_url or "https://api.openai.com/v1",
-                settings.embedding_dimensions or None,
-            )
-        case "sentence-transformers":
-            return providers.SentenceTransformersProvider(settings.embedding_model)
-        case "fastembed":
-            return providers.FastEmbedProvider(settings.embedding_model)
-        case _:
-            return None
-
-
-def _dense(provider: EmbeddingProvider | None, expected: int | None, cache: CacheConfig) -> DenseSpace | None:
-    if provider is None:
-        return None
-    if expected is not None and provider.dimensions != expected:
-        raise ValidationError(
-            f"{provider.model} makes vectors of {provider.dimensions} dimensions, not {expected} as expected"
-        )
-    return DenseSpace(provider, EmbeddingCache(cache.max_size, cache.ttl))
-
-
-def _chosen(kind: type[_Options], options: _Options | None, changes: Mapping[str, Any]) -> _Options:
+def _merge_options(kind: type[_Options], options: _Options | None, changes: Mapping[str, Any]) -> _Options:
     """The options given, with the keyword arguments laid over them."""
     unknown = sorted(set(changes) - set(kind.__dataclass_fields__))
     if unknown:

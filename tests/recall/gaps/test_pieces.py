@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from foreword.recall.gaps.detect import find_gap
-from foreword.recall.gaps.pieces import PIECE_CHARACTERS, of_architecture, of_sprint, of_state
-from foreword.recall.gaps.state import messages
+from foreword.recall.gaps.pieces import MAX_PIECE_CHARACTERS, architecture_pieces, sprint_pieces, state_pieces
+from foreword.recall.gaps.state import read_messages
 
 
-def cut(state, of=of_state):
+def cut(state, of=state_pieces):
     state = {"missing_context": "the ttl", **state}
-    return of(find_gap(state), state, messages(state))
+    return of(find_gap(state), state, read_messages(state))
 
 
 def places(pieces):
@@ -37,7 +37,7 @@ def test_messages_decisions_and_hand_offs_are_pieces_of_the_state():
     assert pieces[2].text == "agent: pm\ndecision: No analytics"
 
 
-def test_an_answer_is_told_with_its_question():
+def test_an_answer_comes_with_its_question():
     pieces = cut(
         {
             "messages": [
@@ -53,10 +53,10 @@ def test_the_message_that_shows_the_gap_does_not_fill_it():
     request = {"role": "assistant", "name": "dev", "content": "missing_context: the ttl of a hold"}
     state = {"messages": [request]}
     gap = find_gap(state)
-    assert of_state(gap, state, messages(state)) == []
+    assert state_pieces(gap, state, read_messages(state)) == []
 
 
-def test_a_message_that_showed_a_gap_long_ago_is_known_as_such():
+def test_a_message_that_asked_long_ago_still_counts_as_asking():
     request = {"role": "assistant", "name": "pm", "content": "I need clarification on the ttl."}
     pieces = cut({"messages": [request, {"role": "user", "content": "Ten minutes."}]})
     assert [piece.asks for piece in pieces] == [True, False]
@@ -71,7 +71,7 @@ def test_a_sprint_is_cut_story_by_story():
         "goal": "Sell tickets",
         "stories": [{"id": 1, "title": "Holds " * 30}, {"id": 2, "title": "Refunds"}],
     }
-    pieces = cut({"sprint_plan": plan, "sprint_progress": {"done": 3, "total": 8}}, of_sprint)
+    pieces = cut({"sprint_plan": plan, "sprint_progress": {"done": 3, "total": 8}}, sprint_pieces)
     assert places(pieces) == [
         "sprint_plan.goal", "sprint_plan.stories[0]", "sprint_plan.stories[1]", "sprint_progress",
     ]  # fmt: skip
@@ -85,11 +85,11 @@ def test_architecture_is_found_under_any_of_its_names():
         "technical_constraints": ["Python 3.11"],
         "architecture": "hexagons",
     }
-    pieces = cut(state, of_architecture)
+    pieces = cut(state, architecture_pieces)
     assert places(pieces) == ["architecture", "adrs[0]", "technical_constraints[0]"]
-    assert cut({}, of_architecture) == []
+    assert cut({}, architecture_pieces) == []
 
 
 def test_a_piece_is_never_too_long_and_odd_values_are_none():
     pieces = cut({"decisions": ["x" * 9999, None, "", 0.5, object()]})
-    assert [len(piece.text) for piece in pieces] == [PIECE_CHARACTERS, 3]
+    assert [len(piece.text) for piece in pieces] == [MAX_PIECE_CHARACTERS, 3]

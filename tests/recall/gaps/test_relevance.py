@@ -1,4 +1,4 @@
-"""One scale for every source: the default floor is where the engine itself falls silent."""
+"""Texts of every source are rated on one scale, and those that state nothing are no answers."""
 
 from __future__ import annotations
 
@@ -8,70 +8,124 @@ from hypothesis import strategies as st
 
 from foreword.pipeline import FLOOR
 from foreword.recall.fuse import UNRELATED_COSINE
-from foreword.recall.gaps.relevance import SPOKEN, by_words, covered, judged, relevance, stretched
+from foreword.recall.gaps.relevance import (
+    MIN_SPOKEN_PROBABILITY,
+    can_answer,
+    question_coverage,
+    rate_by_words,
+    rate_text,
+    rescale_cosine,
+    scale_probability,
+)
 from foreword.recall.gaps.types import DEFAULT_MIN_RELEVANCE_SCORE
-from foreword.recall.gaps.words import likeness, own_voice, roots, sentences
 
 QUESTION = "Which database did we choose for the audit log?"
 GOOD = "We chose Postgres as the database for the audit log."
-STRANGER = "The cafeteria closes at three on Fridays."
+REFUND_QUESTION = "Who approves refunds above 500 euros?"
+UNRELATED = "The cafeteria closes at three on Fridays."
 
 
 def test_the_default_floor_is_where_the_engine_falls_silent():
-    assert SPOKEN == FLOOR
-    assert relevance(FLOOR) == pytest.approx(DEFAULT_MIN_RELEVANCE_SCORE)
-    assert [round(relevance(p), 2) for p in (0.0, 0.018, 0.14, 0.5, 1.0)] == [0.0, 0.51, 0.9, 0.98, 1.0]
+    assert MIN_SPOKEN_PROBABILITY == FLOOR
+    assert scale_probability(FLOOR) == pytest.approx(DEFAULT_MIN_RELEVANCE_SCORE)
+    scores = [round(scale_probability(p), 2) for p in (0.0, 0.018, 0.14, 0.5, 1.0)]
+    assert scores == [0.0, 0.51, 0.9, 0.98, 1.0]
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_what_is_more_probable_is_more_relevant(one, other):
     low, high = sorted((one, other))
-    assert 0.0 <= relevance(low) <= relevance(high) <= 1.0
+    assert 0.0 <= scale_probability(low) <= scale_probability(high) <= 1.0
 
 
 @given(st.floats(-1, 1), st.floats(0, 1), st.sampled_from(["turn", "memory", "document", "odd"]))
-def test_nearness_and_words_both_speak_for_a_text(cosine, share, kind):
-    base = judged(cosine, share, kind)
+def test_a_higher_cosine_or_coverage_never_lowers_the_relevance(cosine, coverage, kind):
+    base = rate_text(cosine, coverage, kind)
     assert 0.0 <= base <= 1.0
-    assert judged(cosine + 0.1, share, kind) >= base
-    assert judged(cosine, min(1.0, share + 0.1), kind) >= base
-    assert judged(None, min(1.0, share + 0.1), kind) >= judged(None, share, kind)
+    assert rate_text(cosine + 0.1, coverage, kind) >= base
+    assert rate_text(cosine, min(1.0, coverage + 0.1), kind) >= base
+    assert rate_text(None, min(1.0, coverage + 0.1), kind) >= rate_text(None, coverage, kind)
 
 
-def test_words_alone_tell_an_answer_from_a_stranger():
+def test_words_alone_tell_an_answer_from_an_unrelated_text():
     for kind in ("turn", "memory"):
-        good, stranger = by_words(QUESTION, [GOOD, STRANGER], [kind, kind])
+        good, unrelated = rate_by_words(QUESTION, [GOOD, UNRELATED], [kind, kind])
         assert good > DEFAULT_MIN_RELEVANCE_SCORE
-        assert stranger < 0.35
+        assert unrelated < 0.35
 
 
-def test_seven_long_words_in_common_do_not_make_a_stranger_relevant():
+def test_seven_long_words_in_common_do_not_make_an_unrelated_text_relevant():
     question = "Which retention period applies to invoices of customers in Switzerland under contract?"
     noise = "The " + " ".join(f"unrelated{at}" for at in range(200)) + " period contract"
-    assert by_words(question, [noise, STRANGER], ["turn", "turn"])[0] < DEFAULT_MIN_RELEVANCE_SCORE
+    assert rate_by_words(question, [noise, UNRELATED], ["turn", "turn"])[0] < DEFAULT_MIN_RELEVANCE_SCORE
 
 
 def test_inflections_are_the_same_word():
-    assert covered("migrating retries", ["The migration retried."])[0] > 0.4
-    assert covered("", ["anything"]) == [0.0]
+    assert question_coverage("migrating retries", ["The migration retried."])[0] > 0.4
+    assert question_coverage("", ["anything"]) == [0.0]
 
 
-def test_an_encoders_strangers_are_put_where_ours_are():
-    assert stretched(0.0, 0.0) == pytest.approx(UNRELATED_COSINE)
-    assert stretched(1.0, 0.2) == pytest.approx(1.0)
+def test_cosines_of_other_encoders_are_put_on_the_scale_of_ours():
+    assert rescale_cosine(0.0, 0.0) == pytest.approx(UNRELATED_COSINE)
+    assert rescale_cosine(1.0, 0.2) == pytest.approx(1.0)
 
 
-def test_only_an_agents_own_voice_is_heard():
-    text = (
-        "Mine. `code?` \"quoted?\"\n> cited?\n```\nfenced?\n```\nhttps://x.org/?q=1 It's mine, don't forget."
-    )
-    assert "?" not in own_voice(text)
-    assert "don't forget" in own_voice(text)
-    assert sentences("One. Two? Three") == ["One.", "Two?", "Three"]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Who approves refunds above 500 euros?",
+        "who approves refunds above 500 euros",
+        "Who approves refunds? And above which amount?",
+        "",
+    ],
+)
+@pytest.mark.parametrize("spoken", [False, True])
+def test_a_question_is_no_answer(text, spoken):
+    assert not can_answer(text, REFUND_QUESTION, spoken=spoken)
 
 
-def test_texts_that_differ_in_a_number_are_not_alike():
-    assert likeness("Story 1 is done", "Story 2 is done") == 0.0
-    assert likeness("The story is done", "the story, it is done!") == 1.0
-    assert likeness("", "") == 0.0
-    assert roots("The and of") == frozenset()
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Postgres.",
+        "After 15 minutes.",
+        "Go on.",
+        "OK, thank you!",
+        "I don't know, sorry.",
+        "Who approves refunds above 500 euros? No idea.",
+        "Who approves refunds above 500 euros? Please go on.",
+        "Nobody has told me who approves refunds above 500 euros.",
+    ],
+)
+def test_a_few_spoken_words_a_shrug_or_the_same_lack_are_no_answer(text):
+    assert not can_answer(text, REFUND_QUESTION, spoken=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mara approves refunds above 500 euros.",
+        "Who approves refunds above 500 euros? Mara.",
+        "Refunds: Mara.",
+        "Above that amount it is always the head of accounting who signs.",
+        "Did you see the memo? Mara approves them now.",
+    ],
+)
+@pytest.mark.parametrize("spoken", [False, True])
+def test_a_text_that_states_something_can_answer(text, spoken):
+    assert can_answer(text, REFUND_QUESTION, spoken=spoken)
+
+
+def test_what_was_written_down_can_answer_however_short():
+    assert can_answer("Use tabs.", "How is our code indented?")
+    assert can_answer("We use Postgres.", "Do we use Postgres?")
+
+
+@given(st.text(max_size=300), st.text(max_size=100), st.booleans())
+def test_can_answer_works_for_any_text(text, question, spoken):
+    assert can_answer(text, question, spoken=spoken) in (True, False)
+
+
+@pytest.mark.parametrize("bait", ["please wait " * 2_000 + "x", "ok" * 5_000, "?" * 9_000, "go " * 5_000])
+def test_no_text_makes_judging_slow(bait):
+    assert can_answer(bait, REFUND_QUESTION, spoken=True) in (True, False)

@@ -10,12 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.recall.gaps.state import as_fields, keys, message_of, messages, plain, value
+from foreword.recall.gaps.state import (
+    get_value,
+    named_values,
+    plain_text,
+    read_message,
+    read_messages,
+    state_keys,
+)
 from foreword.text.frame import wrap_in_frame
 
 
 def read(one):
-    return message_of(one, 0)
+    return read_message(one, 0)
 
 
 @pytest.mark.parametrize(
@@ -31,12 +38,7 @@ def read(one):
         ({"type": "ai", "content": "hello", "name": "dev"}, "agent", "dev", "hello"),
         ({"role": "tool", "name": "grep", "text": "hello"}, "tool", "grep", "hello"),
         ({"content": [{"type": "text", "text": "hel"}, "lo"]}, "agent", "", "hel\nlo"),
-        (
-            {"content": [{"type": "image", "url": "x"}, {"type": "text", "text": "hello"}]},
-            "agent",
-            "",
-            "hello",
-        ),
+        ({"content": [{"type": "image", "url": "x"}, {"type": "text", "text": "hi"}]}, "agent", "", "hi"),
         ({"content": "hello", "additional_kwargs": {"agent": "pm"}}, "agent", "pm", "hello"),
         (SimpleNamespace(type="ai", content="hello", name=None), "agent", "", "hello"),
         (SimpleNamespace(content="hello", type=object()), "agent", "", "hello"),
@@ -62,13 +64,13 @@ def test_what_is_no_message_is_passed_over(one):
     ],
 )
 def test_what_an_agent_says_before_a_colon_is_not_its_name(one):
-    message = message_of(one, 0)
+    message = read_message(one, 0)
     assert (message.name, message.text) == ("", one)
 
 
 @pytest.mark.parametrize("name", ["dev", "Product Owner", "search agent", "judge", "QA-2"])
 def test_a_name_before_a_colon_is_the_speakers(name):
-    message = message_of(f"{name}: the tests pass", 0)
+    message = read_message(f"{name}: the tests pass", 0)
     assert (message.name, message.text) == (name, "the tests pass")
 
 
@@ -82,20 +84,20 @@ def test_the_real_messages_of_langchain_are_read():
         lc.AIMessage([{"type": "text", "text": "in parts"}]),
         lc.AIMessage("", tool_calls=[{"name": "grep", "args": {}, "id": "2"}]),
     ]
-    heard = messages({"messages": said})
-    assert [m.role for m in heard.messages] == ["user", "agent", "tool", "system", "agent", "agent"]
-    assert heard.messages[1].flags == {"clarification_needed": True}
-    assert heard.messages[4].text == "in parts"
-    assert heard.messages[5].calls_tools
-    assert heard.notes == ()
+    conversation = read_messages({"messages": said})
+    assert [m.role for m in conversation.messages] == ["user", "agent", "tool", "system", "agent", "agent"]
+    assert conversation.messages[1].flags == {"clarification_needed": True}
+    assert conversation.messages[4].text == "in parts"
+    assert conversation.messages[5].calls_tools
+    assert conversation.notes == ()
 
 
 def test_malformed_messages_leave_a_note_and_the_rest():
-    heard = messages({"messages": ["one", None, {"role": "x"}, "two"]})
-    assert [message.text for message in heard.messages] == ["one", "two"]
-    assert [message.at for message in heard.messages] == [0, 3]
-    assert "2 could not be read" in heard.notes[0].message
-    assert "1, 2" in heard.notes[0].message
+    conversation = read_messages({"messages": ["one", None, {"role": "x"}, "two"]})
+    assert [message.text for message in conversation.messages] == ["one", "two"]
+    assert [message.position for message in conversation.messages] == [0, 3]
+    assert "2 could not be read" in conversation.notes[0].message
+    assert "1, 2" in conversation.notes[0].message
 
 
 def test_a_message_that_raises_when_it_is_read_is_passed_over():
@@ -104,22 +106,22 @@ def test_a_message_that_raises_when_it_is_read_is_passed_over():
         def content(self):
             raise RuntimeError("not today")
 
-    heard = messages({"messages": [Trap(), "two"]})
-    assert [message.text for message in heard.messages] == ["two"]
-    assert heard.notes
+    conversation = read_messages({"messages": [Trap(), "two"]})
+    assert [message.text for message in conversation.messages] == ["two"]
+    assert conversation.notes
 
 
 def test_messages_that_are_no_list_are_noted():
     for odd in ("text", 7, {"a": 1}):
-        heard = messages({"messages": odd})
-        assert heard.messages == ()
-        assert "not a list" in heard.notes[0].message
+        conversation = read_messages({"messages": odd})
+        assert conversation.messages == ()
+        assert "not a list" in conversation.notes[0].message
 
 
 def test_only_the_newest_are_read_when_so_asked():
-    heard = messages({"messages": [f"m{at}" for at in range(9)]}, last=3)
-    assert [message.text for message in heard.messages] == ["m6", "m7", "m8"]
-    assert [message.at for message in heard.messages] == [6, 7, 8]
+    conversation = read_messages({"messages": [f"m{at}" for at in range(9)]}, last=3)
+    assert [message.text for message in conversation.messages] == ["m6", "m7", "m8"]
+    assert [message.position for message in conversation.messages] == [6, 7, 8]
 
 
 def test_what_was_injected_is_not_taken_for_what_was_said():
@@ -134,11 +136,11 @@ def test_a_state_may_be_any_mapping_or_an_object():
         messages: list = field(default_factory=lambda: ["hi"])
 
     for state in ({"task": "export"}, UserDict(task="export"), MappingProxyType({"task": "export"}), Held()):
-        assert value(state, "task") == "export"
-        assert "task" in keys(state)
-        assert value(state, "absent") is None
-    assert messages(Held()).messages[0].text == "hi"
-    assert keys(7) == []
+        assert get_value(state, "task") == "export"
+        assert "task" in state_keys(state)
+        assert get_value(state, "absent") is None
+    assert read_messages(Held()).messages[0].text == "hi"
+    assert state_keys(7) == []
 
 
 def test_a_pydantic_state_is_read_by_its_fields():
@@ -148,18 +150,18 @@ def test_a_pydantic_state_is_read_by_its_fields():
         task: str = "export"
         messages: list = ["hi"]  # noqa: RUF012
 
-    assert value(State(), "task") == "export"
-    assert keys(State()) == ["task", "messages"]
-    assert as_fields(State())["messages"] == ["hi"]
-    assert "task: export" in plain(State())
+    assert get_value(State(), "task") == "export"
+    assert state_keys(State()) == ["task", "messages"]
+    assert named_values(State())["messages"] == ["hi"]
+    assert "task: export" in plain_text(State())
 
 
 def test_any_value_has_a_text():
-    assert plain({"a": "x", "b": [1, "y"], "c": None, "d": True}) == "a: x\nb: 1\ny"
-    assert plain(object()) == ""
+    assert plain_text({"a": "x", "b": [1, "y"], "c": None, "d": True}) == "a: x\nb: 1\ny"
+    assert plain_text(object()) == ""
     endless = []
     endless.append(endless)
-    assert plain(endless) == ""
+    assert plain_text(endless) == ""
 
 
 ODD = st.recursive(
@@ -176,6 +178,6 @@ ODD = st.recursive(
 @settings(max_examples=500)
 @given(st.lists(ODD, max_size=4))
 def test_no_list_of_anything_makes_reading_fail(listed):
-    heard = messages({"messages": listed})
-    assert len(heard.messages) <= len(listed)
-    assert (len(heard.messages) < len(listed)) == bool(heard.notes)
+    conversation = read_messages({"messages": listed})
+    assert len(conversation.messages) <= len(listed)
+    assert (len(conversation.messages) < len(listed)) == bool(conversation.notes)

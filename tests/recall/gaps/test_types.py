@@ -70,12 +70,12 @@ def test_a_gap_is_named_by_twelve_hexadecimal_digits_of_its_own():
 def test_everything_becomes_plain_json():
     sign = Sign("explicit_flag", 0.95, "state.missing_context", "the ttl")
     injection = an_injection(gap=a_gap(reasons=(sign,), notes=(Note("messages", "one was passed over"),)))
-    told = json.loads(json.dumps(injection.to_dict()))
-    assert told["gap"]["reasons"] == [
+    plain = json.loads(json.dumps(injection.to_dict()))
+    assert plain["gap"]["reasons"] == [
         {"reason": "explicit_flag", "confidence": 0.95, "evidence": "state.missing_context"}
     ]
-    assert told["gap"]["notes"] == ["messages: one was passed over"]
-    assert told["contexts_retrieved"][0]["relevance_score"] == 0.9
+    assert plain["gap"]["notes"] == ["messages: one was passed over"]
+    assert plain["contexts_retrieved"][0]["relevance_score"] == 0.9
     assert json.loads(json.dumps(InjectionConfig().to_dict()))["enabled_sources"] == ["memory", "state"]
 
 
@@ -90,10 +90,6 @@ def test_nothing_that_travels_can_be_changed():
             setattr(one, field, None)
 
 
-def test_the_other_name_of_an_injection_is_the_same_type():
-    assert InjectionResult is InjectionResult
-
-
 @pytest.mark.parametrize(
     ("make", "field"),
     [
@@ -102,9 +98,12 @@ def test_the_other_name_of_an_injection_is_the_same_type():
         (lambda: a_gap(confidence=math.nan), "confidence"),
         (lambda: a_gap(confidence=True), "confidence"),
         (lambda: a_gap(agent=""), "agent"),
+        (lambda: a_gap(gap_id=""), "gap_id"),
+        (lambda: a_gap(context_query=""), "context_query"),
         (lambda: RetrievedContext("hearsay", "x", 0.5), "source"),
         (lambda: RetrievedContext("memory", "x", -0.1), "relevance_score"),
         (lambda: RetrievedContext("memory", "", 0.5), "content"),
+        (lambda: an_injection(contexts_retrieved=()), "contexts_retrieved"),
         (lambda: an_injection(injection_target="elsewhere"), "injection_target"),
         (lambda: an_injection(total_context_size=-1), "total_context_size"),
         (lambda: an_injection(duration_ms=-1.0), "duration_ms"),
@@ -141,4 +140,5 @@ def test_limits_that_are_no_numbers_are_refused_where_they_are_written(limits):
 
 def test_values_that_make_sense_are_made_in_silence(caplog):
     a_gap(), an_injection(), InjectionConfig(enabled_sources=())
+    an_injection(injected=False, contexts_retrieved=())
     assert caplog.text == ""

@@ -13,8 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import StorageError
-from foreword.recall.gaps.memory import MemoryResult, MemoryStore
-from foreword.recall.gaps.types import ContextGap, InjectionConfig, RetrievedContext, new_gap_id
+from foreword.recall.gaps.types import (
+    ContextGap,
+    InjectionConfig,
+    MemoryResult,
+    MemoryStore,
+    RetrievedContext,
+    new_gap_id,
+)
 from foreword.recipes.gap import sources
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import inject_context, manage_context_injection, retrieve_relevant_context

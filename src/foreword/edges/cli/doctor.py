@@ -65,7 +65,6 @@ def doctor(call: Call, repair: bool, everywhere: bool) -> int:
     Looks at the installation, and at the agents it was added to, then compares everything derived in the
     workspace with what was said.
     """
-
     settings = load_settings()
     findings = [
         *_check_versions(),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.runnables import RunnableLambda
 
 from foreword.log import get_logger
-from foreword.recall.gaps.state import value
+from foreword.recall.gaps.state import get_value
 from foreword.recall.gaps.types import INJECTED_CONTEXT
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection
@@ -55,7 +55,7 @@ def gap_node(
 
 def injected_text(state: object, key: str = INJECTED_CONTEXT) -> str:
     """What a gap node put into a state, framed for a prompt, a line each; empty when it put nothing there."""
-    held = value(state, key)
+    held = get_value(state, key)
     contexts = held.get("contexts") if isinstance(held, Mapping) else None
-    contents = (value(context, "content") for context in contexts or ())
+    contents = (get_value(context, "content") for context in contexts or ())
     return wrap_in_frame("\n".join(f"- {content}" for content in contents if content))

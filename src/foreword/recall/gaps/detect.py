@@ -1,115 +1,406 @@
-"""Does the agent lack context? Five indicators, each told with its confidence; the surest one is acted upon.
+"""Does the agent lack context? Looks for five signs of it, and reports all it finds, the surest first.
 
-Reads the end of a state and nothing else: no store, and an encoder only if it is given one, for what words
-leave undecided; a few milliseconds at most. What could not be read is noted in the gap; a state that nothing
-can be told of has none.
+The signs: an explicit flag, a request for clarification that nobody answered, a gate that failed because
+something is not known, agents that go round in circles, an agent that is unusually slow. Only the end of the
+state is read, and no store; an encoder is used only if one is passed. It takes a few milliseconds at most.
 """
 
 from __future__ import annotations
 
+import json
+import math
+import re
+from collections.abc import Mapping
+from statistics import median
 from typing import TYPE_CHECKING
 
-from foreword.recall.gaps.asking import request
-from foreword.recall.gaps.circles import circle
-from foreword.recall.gaps.signs import flagged, gate, slow
-from foreword.recall.gaps.state import messages, plain, value
+from foreword.recall.gaps.classifier import CLEAR_MARGIN, own_sentences, request_margin
+from foreword.recall.gaps.state import (
+    MAX_MESSAGE_CHARACTERS,
+    get_value,
+    named_values,
+    plain_text,
+    read_messages,
+    state_keys,
+)
 from foreword.recall.gaps.types import ContextGap, Sign, new_gap_id
-from foreword.recall.gaps.words import own_voice, roots
+from foreword.recall.gaps.vocabulary import (
+    NO_ANSWER,
+    PROGRESS_REPORT,
+    remove_quotations,
+    text_similarity,
+    word_prefixes,
+)
 from foreword.text.clean import join_lines
 
 if TYPE_CHECKING:
-    from foreword.recall.gaps.listener import Encode
-    from foreword.recall.gaps.state import Heard, Message
+    from collections.abc import Iterator, Sequence
 
-READ = 40
-"""So many messages, the newest, are looked at for signs of a gap."""
+    from foreword.recall.gaps.classifier import Encode
+    from foreword.recall.gaps.state import Message
 
-QUERY_CHARACTERS = 500
-"""So long a question may be: more words blur what is asked."""
+MAX_MESSAGES_READ = 40
+"""At most how many messages, the newest, are looked at for signs of a gap."""
 
-ENOUGH_WORDS = 4
-"""A need told in fewer telling words does not stand for itself: the task is added to it."""
+MAX_QUERY_CHARACTERS = 500
+"""At most how long a query is: more words blur what is asked."""
 
-UNKNOWN = "unknown"
-_TASKS = ("current_task", "current_story", "task", "story", "goal", "objective", "description", "title")
-_AGENTS = ("current_agent", "active_agent", "agent")
-_NEXT = ("next_agent", "handoff_to", "handoff_target", "target_agent")
-_RECEIVER = ("target_agent", "to_agent", "target", "to")
+MIN_QUERY_WORDS = 4
+"""A need in fewer content words than this is searched for together with the task."""
+
+FLAG_CONFIDENCE, GATE_CONFIDENCE, SLOW_CONFIDENCE = 0.95, 0.85, 0.6
+CLEAR_CONFIDENCE, LIKELY_CONFIDENCE = 0.9, 0.75
+"""For a message that clearly asks, and for one that only just does."""
+
+CIRCLE_CONFIDENCE, SHORT_CIRCLE_CONFIDENCE = 0.8, 0.75
+
+MAX_FLAG_AGE, MAX_REQUEST_AGE, MAX_CIRCLE_AGE, MAX_PROGRESS_AGE = 6, 12, 16, 6
+"""At most how many messages back a sign is looked for; for the last two, only agents' messages count."""
+
+MAX_ENCODED_MESSAGES = 2
+"""At most how many messages, the newest, the encoder is asked about."""
+
+MIN_CIRCLE_MESSAGES, MIN_CIRCLE_SIMILARITY, MIN_CIRCLE_WORDS = 4, 0.65, 3
+"""At least how many messages in turn make a circle, how similar they are to the agent's last, how long."""
+
+SLOW_FACTOR, MIN_HISTORY = 2.0, 3
+"""A cycle longer than so many usual ones is slow; at least how many earlier cycles show the usual one."""
+
+MIN_PROGRESS_REPORTS = 2
+"""At least how many different reports of progress show that an agent is not stuck."""
+
+UNKNOWN_AGENT = "unknown"
+_TASK_KEYS = ("current_task", "current_story", "task", "story", "goal", "objective", "description", "title")
+_CURRENT_AGENT_KEYS = ("current_agent", "active_agent", "agent")
+_NEXT_AGENT_KEYS = ("next_agent", "handoff_to", "handoff_target", "target_agent")
+_RECEIVER_KEYS = ("target_agent", "to_agent", "target", "to")
+_TOPIC_KEYS = ("topic", "issue", "patterns_found", "topic_exchanges", "cycles", "patterns")
+
+_NO = frozenset({"", "no", "none", "false", "null", "n/a", "nothing", "0"})
+_YES = frozenset({"yes", "true", "1"})
+_FLAG_LINE = re.compile(
+    r"^[ \t*_>\"'-]{0,8}missing[_ ]context[ *_\"']{0,4}[:=][ \t]*(?P<need>\S.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_UNKNOWN = (
+    r"(?:missing|lack(?:s|ing)?|insufficient|absent|undefined|unspecified|unknown|unclear|ambiguous|incomplete"
+    r"|not (?:\w+ )?(?:provided|specified|defined|documented|known|given|stated|found|clear)|no)"
+)
+_KNOWLEDGE = (
+    r"(?:contexts?|information|requirements?|acceptance criteria|specifications?|specs?|decisions?"
+    r"|rationale|definitions?|background|scope|constraints?|targets?|documentation|story)"
+)
+_KNOWLEDGE_MISSING = re.compile(
+    rf"missing[_-]context|\b{_UNKNOWN}\b(?:[\s:,]+\w+){{0,3}}?[\s:,]+{_KNOWLEDGE}\b"
+    rf"|\b{_KNOWLEDGE}\b(?:[\s:,]+\w+){{0,8}}?[\s:,]+{_UNKNOWN}\b",
+    re.IGNORECASE,
+)
+_ABOUT_CODE = re.compile(
+    r"\b(?:argument|parameter|import|attribute|variable|docstring|call to)\b", re.IGNORECASE
+)
 
 
 async def detect_context_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
-    """The gap that the current agent shows, with every reason found; None when there is no sign of one."""
+    """The gap that the current agent shows, with every sign found; None when there is none."""
     return find_gap(state, encode)
 
 
 def find_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
-    """The same, for callers that do not wait."""
-    heard = messages(state, READ)
-    signs = _signs(state, heard, encode)
+    """The same, without awaiting."""
+    conversation = read_messages(state, MAX_MESSAGES_READ)
+    messages = conversation.messages
+    found = (
+        find_flag(state, messages),
+        find_open_request(messages, encode),
+        find_failed_gate(state),
+        find_circle(state, messages),
+        find_slow_agent(state, current_agent(state), messages),
+    )
+    signs = sorted((sign for sign in found if sign is not None), key=lambda sign: -sign.confidence)
     if not signs:
         return None
     surest = signs[0]
     return ContextGap(
         gap_id=new_gap_id(),
-        agent=_needing(state, surest),
+        agent=_agent_in_need(state, surest),
         reason=surest.reason,
-        context_query=_query(state, surest, heard.messages),
+        context_query=_build_query(state, surest, messages),
         confidence=surest.confidence,
         indicators=tuple(f"{sign.reason}: {sign.evidence}" for sign in signs),
         reasons=tuple(signs),
-        notes=heard.notes,
+        notes=conversation.notes,
     )
 
 
 def current_agent(state: object) -> str:
-    """Whoever has the floor."""
-    return _name(state, _AGENTS) or UNKNOWN
+    """The agent whose turn it is."""
+    return _first_name(state, _CURRENT_AGENT_KEYS) or UNKNOWN_AGENT
 
 
 def receiving_agent(state: object) -> str:
-    """Whoever is about to be handed the work; empty when nobody is."""
-    handed = _name(state, _NEXT) or _name(value(state, "handoff_context"), _RECEIVER)
-    return "" if handed.casefold() == current_agent(state).casefold() else handed
-
-
-def _signs(state: object, heard: Heard, encode: Encode | None) -> list[Sign]:
-    """Every sign of a gap, the surest first."""
-    found = (
-        flagged(state, heard.messages),
-        request(heard.messages, encode),
-        gate(state),
-        circle(state, heard.messages),
-        slow(state, current_agent(state), heard.messages),
+    """The agent that the work is about to be handed to; empty when there is none."""
+    receiver = _first_name(state, _NEXT_AGENT_KEYS) or _first_name(
+        get_value(state, "handoff_context"), _RECEIVER_KEYS
     )
-    return sorted((sign for sign in found if sign is not None), key=lambda sign: -sign.confidence)
+    return "" if receiver.casefold() == current_agent(state).casefold() else receiver
 
 
-def _needing(state: object, sign: Sign) -> str:
-    """The agent that needs the context: who asked, else who goes on next."""
+def _agent_in_need(state: object, sign: Sign) -> str:
+    """The agent that asked; else, after a circle or a failed gate, the one that goes on; else the current."""
     if sign.agent:
         return sign.agent
-    if sign.reason in ("circular_logic", "gate_failure"):
-        return receiving_agent(state) or current_agent(state)
-    return current_agent(state)
+    goes_on = receiving_agent(state) if sign.reason in ("circular_logic", "gate_failure") else ""
+    return goes_on or current_agent(state)
 
 
-def _query(state: object, sign: Sign, heard: tuple[Message, ...]) -> str:
-    """What to look for: the need in the agent's own words, and the task where those are few."""
-    need = own_voice(sign.needs)
+def _build_query(state: object, sign: Sign, messages: tuple[Message, ...]) -> str:
+    """What to search for: the need in the agent's own words, and the task where those are few."""
+    need = remove_quotations(sign.needs)
     parts = [need]
-    if len(roots(need)) < ENOUGH_WORDS:
-        parts.append(_task(state))
-    if not roots(" ".join(parts)):
-        parts += [message.text for message in heard[-2:]]
+    if len(word_prefixes(need)) < MIN_QUERY_WORDS:
+        parts.append(_first_text(state, _TASK_KEYS))
+    if not word_prefixes(" ".join(parts)):
+        parts += [message.text for message in messages[-2:]]
     query = join_lines(" ".join(filter(None, parts)))
-    return query[:QUERY_CHARACTERS] or current_agent(state)
+    return query[:MAX_QUERY_CHARACTERS] or current_agent(state)
 
 
-def _task(state: object) -> str:
-    """What the agent is working on, as far as the state says."""
-    return next((text for key in _TASKS if (text := plain(value(state, key)))), "")
+def _first_name(holder: object, keys: Sequence[str]) -> str:
+    values = (get_value(holder, key) for key in keys)
+    return next((name for name in values if isinstance(name, str) and name.strip()), "")
 
 
-def _name(held: object, names: tuple[str, ...]) -> str:
-    found = (value(held, name) for name in names)
-    return next((name for name in found if isinstance(name, str) and name.strip()), "")
+def _first_text(holder: object, keys: Sequence[str]) -> str:
+    return next((text for key in keys if (text := plain_text(get_value(holder, key)))), "")
+
+
+def _newest_first(messages: Sequence[Message], count: int) -> Iterator[tuple[Message, Sequence[Message]]]:
+    """At most so many messages, the newest first, each with those that came after it."""
+    for index in range(len(messages) - 1, max(-1, len(messages) - 1 - count), -1):
+        yield messages[index], messages[index + 1 :]
+
+
+# Explicit flags and gates ---------------------------------------------------------------------------------
+
+
+def find_flag(state: object, messages: Sequence[Message]) -> Sign | None:
+    """An explicit flag: of the state, of an agent's output, or of a message that nobody answered since."""
+    declared = get_value(state, "missing_context")
+    if declared is not None:
+        need = _read_flag(declared)
+        return None if need is None else Sign("explicit_flag", FLAG_CONFIDENCE, "state.missing_context", need)
+    for name, output in _agent_outputs(state):
+        if (need := _read_flag(get_value(output, "missing_context"))) is not None:
+            return Sign("explicit_flag", FLAG_CONFIDENCE, f"{name}.missing_context", need)
+    for message, later in _newest_first(messages, MAX_FLAG_AGE):
+        need = _read_message_flag(message)
+        if need is not None and not is_answered(message, later):
+            evidence, position = "message.missing_context", message.position
+            return Sign("explicit_flag", FLAG_CONFIDENCE, evidence, need, message.name, position)
+    return None
+
+
+def find_failed_gate(state: object) -> Sign | None:
+    """A quality gate that failed because somebody did not know something; a missing semicolon is none."""
+    blocked, failure = get_value(state, "gate_blocked"), get_value(state, "gate_failure")
+    if blocked is False or not (blocked or failure):
+        return None
+    text = "\n".join(filter(None, (plain_text(failure), plain_text(blocked))))[:MAX_MESSAGE_CHARACTERS]
+    flagged = any(_read_flag(get_value(one, "missing_context")) is not None for one in (failure, blocked))
+    lines = [
+        line for line in text.splitlines() if _KNOWLEDGE_MISSING.search(line) and not _ABOUT_CODE.search(line)
+    ]
+    if not flagged and not lines:
+        return None
+    return Sign("gate_failure", GATE_CONFIDENCE, "gate_wants_context", "\n".join(lines) or text)
+
+
+def _read_flag(flag: object) -> str | None:
+    """What a flag says is missing, empty when it does not say what; None when nothing is missing."""
+    if not flag:
+        return None
+    if isinstance(flag, str):
+        answer = flag.strip().strip(".").casefold()
+        return None if answer in _NO else "" if answer in _YES else flag.strip()
+    return "" if flag is True else plain_text(flag) or None
+
+
+def _read_message_flag(message: Message) -> str | None:
+    if message.role not in ("agent", "tool"):
+        return None
+    if (need := _read_flag(message.flags.get("missing_context"))) is not None:
+        return need
+    if "missing" not in message.text.casefold():
+        return None
+    if message.text.startswith("{"):
+        try:
+            return _read_flag(json.loads(message.text).get("missing_context"))
+        except ValueError:
+            return None
+    line = _FLAG_LINE.search(remove_quotations(message.text))
+    return None if line is None else _read_flag(line["need"])
+
+
+def _agent_outputs(state: object) -> Iterator[tuple[str, object]]:
+    """The outputs of agents: `output`, everything named `…_output`, and each of `agent_outputs`."""
+    for key in state_keys(state):
+        if key == "output" or key.endswith("_output"):
+            yield key, get_value(state, key)
+    for name, output in named_values(get_value(state, "agent_outputs")).items():
+        yield f"agent_outputs.{name}", output
+
+
+# Requests for clarification -------------------------------------------------------------------------------
+
+
+def find_open_request(messages: Sequence[Message], encode: Encode | None = None) -> Sign | None:
+    """The newest request for clarification that nobody answered since."""
+    for message, later in _newest_first(messages, MAX_REQUEST_AGE):
+        sign = read_request(message, encode if len(later) < MAX_ENCODED_MESSAGES else None)
+        if sign is not None and not is_answered(message, later):
+            return sign
+    return None
+
+
+def read_request(message: Message, encode: Encode | None = None) -> Sign | None:
+    """The request that an agent's message makes for what it lacks; None when it makes none.
+
+    A question mark alone is no request: agents also offer, ask for permission, interview a user, and answer
+    their own questions.
+    """
+    if message.role != "agent":
+        return None
+    if str(message.flags.get("clarification_needed") or "no").casefold() not in ("no", "none", "false"):
+        confidence, evidence, need = FLAG_CONFIDENCE, "clarification_needed_flag", message.text
+    else:
+        sentences = own_sentences(message.text)
+        if not sentences or message.calls_tools:  # an agent that calls a tool is looking for the answer
+            return None
+        margin = request_margin(sentences, encode)
+        if margin < 0:
+            return None
+        asking = _asking_sentences(sentences)
+        evidence = "question_to_peers" if asking[-1].endswith("?") else "lack_stated"
+        confidence = CLEAR_CONFIDENCE if margin >= CLEAR_MARGIN else LIKELY_CONFIDENCE
+        need = " ".join(asking)
+    return Sign("clarification_requested", confidence, evidence, need, message.name, message.position)
+
+
+def is_answered(request: Message, later: Sequence[Message]) -> bool:
+    """Whether a later message answers a request, or whoever asked went on without an answer."""
+    return any(_is_answer(request, message) for message in later)
+
+
+def _asking_sentences(sentences: tuple[str, ...]) -> tuple[str, ...]:
+    """The sentences that say what is lacking; all of them when those have too few content words."""
+    asking = tuple(sentence for sentence in sentences if request_margin((sentence,)) >= 0)
+    return asking if len(word_prefixes(" ".join(asking))) > 2 else sentences
+
+
+def _is_answer(request: Message, message: Message) -> bool:
+    if message.role == "system" or not message.text:
+        return False
+    if message.role == "agent" and message.speaker == request.speaker:
+        return not message.calls_tools and read_request(message) is None
+    text = " ".join(own_sentences(message.text)).casefold()
+    if NO_ANSWER.search(message.text.casefold()) or text.endswith("?"):
+        return False
+    common = word_prefixes(request.text) & word_prefixes(message.text)
+    return bool(common) or message.role == "user" or not PROGRESS_REPORT.search(text)
+
+
+# Circles --------------------------------------------------------------------------------------------------
+
+
+def find_circle(state: object, messages: Sequence[Message]) -> Sign | None:
+    """Two agents that hand the same thing to and fro; a `cycle_analysis` in the state is believed.
+
+    A review goes to and fro as well, but its comments differ each time; different numbers are news, too.
+    """
+    analysis = get_value(state, "cycle_analysis")
+    if analysis is not None:
+        if get_value(analysis, "circular_detected") is not True:
+            return None
+        topic = _first_text(analysis, _TOPIC_KEYS)
+        return Sign("circular_logic", CIRCLE_CONFIDENCE, "cycle_analysis", topic)
+    spoken = [message for message in messages if message.role == "agent" and message.text]
+    turns = _last_exchange(spoken[-MAX_CIRCLE_AGE:])
+    if len(turns) < MIN_CIRCLE_MESSAGES:
+        return None
+    if not (_repeats(turns[-1], turns[-3]) and _repeats(turns[-2], turns[-4])):
+        return None
+    confidence = SHORT_CIRCLE_CONFIDENCE if len(turns) == MIN_CIRCLE_MESSAGES else CIRCLE_CONFIDENCE
+    need = f"{turns[-2].text}\n{turns[-1].text}"
+    return Sign("circular_logic", confidence, "agents_repeat_themselves", need)
+
+
+def _last_exchange(messages: Sequence[Message]) -> list[Message]:
+    """The newest messages in which the same two agents take turns, oldest first."""
+    turns: list[Message] = []
+    for message in reversed(messages):
+        if turns and message.speaker == turns[-1].speaker:
+            break
+        if len(turns) > 1 and message.speaker != turns[-2].speaker:
+            break
+        turns.append(message)
+    return turns[::-1]
+
+
+def _repeats(message: Message, earlier: Message) -> bool:
+    if len(word_prefixes(message.text)) < MIN_CIRCLE_WORDS:
+        return False
+    return text_similarity(message.text, earlier.text) >= MIN_CIRCLE_SIMILARITY
+
+
+# Slow agents ----------------------------------------------------------------------------------------------
+
+
+def find_slow_agent(state: object, agent: str, messages: Sequence[Message]) -> Sign | None:
+    """An agent whose cycle takes over twice its usual time, or the time of all agents if that is not known.
+
+    One that has been about as slow before, or that reports progress, is not stuck.
+    """
+    metrics = get_value(get_value(state, "health_status"), "metrics")
+    current, history = _cycle_times(get_value(metrics, "agent_cycle_times"), agent)
+    has_history = len(history) >= MIN_HISTORY
+    usual = median(history) if has_history else _read_seconds(get_value(metrics, "overall_cycle_time"))
+    if current is None or not usual or current <= SLOW_FACTOR * usual:
+        return None
+    if (has_history and current <= max(history) * (1 + 1 / 4)) or _reports_progress(agent, messages):
+        return None
+    return Sign("long_cycle_time", SLOW_CONFIDENCE, f"cycle_time_{current / usual:.1f}x_baseline")
+
+
+def _cycle_times(times: object, agent: str) -> tuple[float | None, list[float]]:
+    """How long an agent's current cycle takes and how long its earlier ones took, as far as is known."""
+    named = named_values(times).items()
+    own = next((value for name, value in named if str(name).casefold() == agent.casefold()), None)
+    if isinstance(own, Mapping):
+        return _read_seconds(own.get("current")), _read_history(own.get("history"))
+    if isinstance(own, list | tuple):
+        every = _read_history(own)
+        return (every[-1], every[:-1]) if every else (None, [])
+    return _read_seconds(own), []
+
+
+def _read_history(value: object) -> list[float]:
+    values = value if isinstance(value, list | tuple) else ()
+    return [seconds for one in values if (seconds := _read_seconds(one)) is not None]
+
+
+def _read_seconds(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value) if value > 0 else None
+
+
+def _reports_progress(agent: str, messages: Sequence[Message]) -> bool:
+    """Whether the last messages of an agent report progress, and not all the same."""
+    own = [m.text for m in messages if m.role == "agent" and m.speaker in (agent.casefold(), "agent")]
+    recent = own[-MAX_PROGRESS_AGE:]
+    reports = [text for text in recent if PROGRESS_REPORT.search(remove_quotations(text).casefold())]
+    different = sum(
+        not any(text_similarity(text, earlier) > 1 / 2 for earlier in reports[:index])
+        for index, text in enumerate(reports)
+    )
+    return different >= MIN_PROGRESS_REPORTS

@@ -1,7 +1,7 @@
-"""What a state holds that may fill a gap, in pieces: messages, decisions, hand-offs, sprint, architecture.
+"""Splits what a state holds into pieces that may fill a gap.
 
-A piece knows its place in the state, so that a receipt can name it without its text. How relevant it is, is
-for others to say.
+These are messages, decisions, hand-offs, the sprint and the architecture. A piece knows its place in the
+state, so that a receipt can name it without its text. How relevant it is, is not decided here.
 """
 
 from __future__ import annotations
@@ -10,33 +10,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from foreword.recall.gaps.asking import asks
-from foreword.recall.gaps.state import as_fields, message_of, plain, value
-from foreword.recall.gaps.words import sentences
+from foreword.recall.gaps.detect import read_request
+from foreword.recall.gaps.state import get_value, named_values, plain_text, read_message
+from foreword.recall.gaps.vocabulary import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.recall.gaps.state import Heard, Message
+    from foreword.recall.gaps.state import Conversation, Message
     from foreword.recall.gaps.types import ContextGap, ContextSource
 
-PIECES = 300
-"""How many pieces of one value of a state are looked at."""
+MAX_PIECES = 300
+"""At most how many pieces one value of a state is split into."""
 
-PIECE_CHARACTERS = 1_000
-"""So much of a piece is told."""
+MAX_PIECE_CHARACTERS, MAX_QUESTION_CHARACTERS = 1_000, 300
+"""At most how long a piece is, and the question that is put before an answer."""
 
-QUESTION_CHARACTERS = 300
-"""So much of a question is told with its answer."""
+MAX_DEPTH = 4
+"""At most how many levels of a value are split."""
 
-DEPTH = 4
-"""So deep a value is taken apart."""
+MAX_UNSPLIT_CHARACTERS = 200
+"""A mapping with at most so many characters is one piece."""
 
-SHORT = 200
-"""A mapping that says no more than this is one piece."""
-
-SPRINT = ("sprint_plan", "sprint_progress")
-ARCHITECTURE = (
+SPRINT_KEYS = ("sprint_plan", "sprint_progress")
+ARCHITECTURE_KEYS = (
     "architecture",
     "architecture_context",
     "architecture_decisions",
@@ -45,12 +42,12 @@ ARCHITECTURE = (
     "technical_constraints",
     "architect_output",
 )
-_OURS = frozenset({"contexts", "source_summary", "total_items", "total_size_bytes", "gap"})
+_INJECTED_KEYS = frozenset({"contexts", "source_summary", "total_items", "total_size_bytes", "gap"})
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A text of a state: from which source, what an engine would take it for, and where it stands."""
+    """A text of a state: its source, the kind of item that it would be in a memory, and its place."""
 
     source: ContextSource
     text: str
@@ -61,83 +58,82 @@ class Piece:
 
     @property
     def asks(self) -> bool:
-        """Whether this is a message that shows a gap itself: it fills none."""
-        return self.message is not None and asks(self.message) is not None
+        """Whether this is a message that itself asks for missing context, and so fills no gap."""
+        return self.message is not None and read_request(self.message) is not None
 
 
-def of_state(gap: ContextGap, state: object, heard: Heard) -> list[Piece]:
-    """Messages, decisions and what a hand-off carries; not the messages in which the gap shows itself."""
+def state_pieces(gap: ContextGap, state: object, conversation: Conversation) -> list[Piece]:
+    """Messages, decisions and hand-offs; not the messages that show the gap."""
+    handoff = get_value(state, "handoff_context")
+    values = {"decisions": get_value(state, "decisions")}
+    if isinstance(handoff, str):
+        values["handoff_context"] = handoff
+    for key, value in named_values(handoff).items():
+        if key not in _INJECTED_KEYS:
+            values[f"handoff_context.{key}"] = value
+    split = (piece for place, value in values.items() for piece in _split_value("state", value, place))
+    return [*_message_pieces(gap, conversation), *split]
+
+
+def sprint_pieces(_gap: ContextGap, state: object, _conversation: Conversation) -> list[Piece]:
+    """The plan and the progress of the sprint, story by story."""
+    return [piece for key in SPRINT_KEYS for piece in _split_value("sprint", get_value(state, key), key)]
+
+
+def architecture_pieces(_gap: ContextGap, state: object, _conversation: Conversation) -> list[Piece]:
+    """Architecture decisions and constraints, as far as the state holds them."""
     return [
-        *_messages(gap, heard),
-        *_split("state", value(state, "decisions"), "decisions"),
-        *_handed(value(state, "handoff_context")),
+        piece
+        for key in ARCHITECTURE_KEYS
+        for piece in _split_value("architecture", get_value(state, key), key)
     ]
 
 
-def of_sprint(_gap: ContextGap, state: object, _heard: Heard) -> list[Piece]:
-    """The plan and the progress of the sprint, story by story."""
-    return [piece for key in SPRINT for piece in _split("sprint", value(state, key), key)]
+def _message_pieces(gap: ContextGap, conversation: Conversation) -> Iterator[Piece]:
+    positions = {sign.position for sign in gap.reasons}
+    circles = [sign.needs for sign in gap.reasons if sign.reason == "circular_logic"]
+    previous: Message | None = None
+    for message in conversation.messages:
+        shows_gap = message.position in positions or any(message.text in circle for circle in circles)
+        if message.text and message.role != "system" and not shows_gap:
+            metadata = {"role": message.role} | ({"author": message.name} if message.name else {})
+            text = f"{_question_before(message, previous)}{message.text}"[:MAX_PIECE_CHARACTERS]
+            yield Piece("state", text, f"messages[{message.position}]", "turn", metadata, message)
+        previous = message
 
 
-def of_architecture(_gap: ContextGap, state: object, _heard: Heard) -> list[Piece]:
-    """Decisions on architecture and constraints, as far as the state holds them."""
-    return [piece for key in ARCHITECTURE for piece in _split("architecture", value(state, key), key)]
-
-
-def _messages(gap: ContextGap, heard: Heard) -> Iterator[Piece]:
-    shown_at = {sign.at for sign in gap.reasons}
-    needs = [sign.needs for sign in gap.reasons if sign.reason == "circular_logic"]
-    before: Message | None = None
-    for message in heard.messages:
-        shows_the_gap = message.at in shown_at or any(message.text in need for need in needs)
-        if message.text and message.role != "system" and not shows_the_gap:
-            told = {"role": message.role} | ({"author": message.name} if message.name else {})
-            text = f"{_question(before, message)}{message.text}"[:PIECE_CHARACTERS]
-            yield Piece("state", text, f"messages[{message.at}]", "turn", told, message)
-        before = message
-
-
-def _question(before: Message | None, message: Message) -> str:
-    """The question that a message may answer, as an answer often says nothing without it."""
-    if before is None or before.speaker == message.speaker or not before.text.endswith("?"):
+def _question_before(message: Message, previous: Message | None) -> str:
+    """The question that a message may answer, since an answer often says nothing without it."""
+    if previous is None or previous.speaker == message.speaker or not previous.text.endswith("?"):
         return ""
-    asked = sentences(before.text[-QUESTION_CHARACTERS:])[-1]
-    return f"{asked} "
+    return f"{split_sentences(previous.text[-MAX_QUESTION_CHARACTERS:])[-1]} "
 
 
-def _handed(handed: object) -> Iterator[Piece]:
-    if isinstance(handed, str):
-        yield from _split("state", handed, "handoff_context")
-    for key, held in as_fields(handed).items():
-        if key not in _OURS:
-            yield from _split("state", held, f"handoff_context.{key}")
-
-
-def _split(source: ContextSource, held: object, place: str) -> list[Piece]:
+def _split_value(source: ContextSource, value: object, place: str) -> list[Piece]:
     """A value of a state in pieces that each say one thing."""
     pieces: list[Piece] = []
-    for where, part in _parts(held, place, DEPTH):
-        if len(pieces) == PIECES:
+    for part_place, part in _split_parts(value, place, MAX_DEPTH):
+        if len(pieces) == MAX_PIECES:
             break
-        message = message_of(part, 0) if not isinstance(part, str) else None
-        text = message.text if message is not None else plain(part)
+        message = None if isinstance(part, str) else read_message(part, 0)
+        text = plain_text(part) if message is None else message.text
         if text:
-            pieces.append(Piece(source, text[:PIECE_CHARACTERS], where))
+            pieces.append(Piece(source, text[:MAX_PIECE_CHARACTERS], part_place))
     return pieces
 
 
-def _parts(held: object, place: str, depth: int) -> Iterator[tuple[str, object]]:
-    if depth and isinstance(held, list | tuple):
-        for at, part in enumerate(held):
-            yield from _parts(part, f"{place}[{at}]", depth - 1)
-    elif depth and isinstance(held, Mapping) and _is_large(held):
-        for key, part in held.items():
-            yield from _parts(part, f"{place}.{key}", depth - 1)
+def _split_parts(value: object, place: str, depth: int) -> Iterator[tuple[str, object]]:
+    if depth and isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from _split_parts(part, f"{place}[{index}]", depth - 1)
+    elif depth and isinstance(value, Mapping) and _holds_several(value):
+        for key, part in value.items():
+            yield from _split_parts(part, f"{place}.{key}", depth - 1)
     else:
-        yield place, held
+        yield place, value
 
 
-def _is_large(held: Mapping[Any, Any]) -> bool:
+def _holds_several(value: Mapping[Any, Any]) -> bool:
     """Whether a mapping holds several things, rather than the facts of one."""
-    several = any(isinstance(part, list | tuple) and part for part in held.values())
-    return several and len(plain(held)) > SHORT
+    has_list = any(isinstance(part, list | tuple) and part for part in value.values())
+    return has_list and len(plain_text(value)) > MAX_UNSPLIT_CHARACTERS

@@ -1,90 +1,134 @@
-"""One relevance for every source of context: the engine's own probability, told on a scale that fits a floor.
+"""How relevant a text is for filling a gap, on one scale for every source, and whether it can answer at all.
 
-A memory comes with the probability that the engine gives it. A text of a state is judged by its cosine to the
-question and by the share of the question's words that it has; the curves are fitted so that, of the same
-texts, as many are probable enough to be said as the engine would say. Where no encoder looks, words alone
-decide, and must be more: a third of the question.
+The scale: the odds of a probability are multiplied by a constant, so that `MIN_SPOKEN_PROBABILITY`, from
+which on the engine speaks, becomes `DEFAULT_MIN_RELEVANCE_SCORE`: the default floor of 0.7 keeps what the
+engine would say and nothing else. A score of .5 is a probability of .018, .9 one of .14, .98 one of a half.
 
-The scale betters the odds, always by the same factor, so that a probability of `SPOKEN`, from which on the
-engine speaks, has the relevance `DEFAULT_MIN_RELEVANCE_SCORE`: the default floor of 0.7 keeps what the engine
-would say and nothing else. On this scale .5 is a probability of .018, .9 one of .14, .98 one of a half.
+A memory comes with the engine's probability. A text of a state gets one from its cosine to the question and
+the part of the question's words that it has; the curves are fitted so that, of the same texts, as many pass
+as the engine would say. Without an encoder the words decide alone: a third of the question must be there.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from foreword.recall.fuse import UNRELATED_COSINE
+from foreword.recall.gaps.classifier import CLEAR_MARGIN, request_margin
 from foreword.recall.gaps.types import DEFAULT_MIN_RELEVANCE_SCORE
-from foreword.recall.gaps.words import coverage, roots, weights
+from foreword.recall.gaps.vocabulary import (
+    ACKNOWLEDGEMENT,
+    NO_ANSWER,
+    remove_quotations,
+    split_sentences,
+    word_group,
+    word_prefixes,
+)
+from foreword.text.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-SPOKEN = 0.04
-"""The least probability of relevance that the engine finds worth saying."""
+MIN_SPOKEN_PROBABILITY = 0.04
+"""At least how probable it must be that an item is relevant for the engine to say it."""
+
+MIN_REPLY_WORDS = 3
+"""At least how many content words a spoken reply has that shares none with the question."""
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """How nearness and words become a probability for one kind of text; `by_words` is for words alone."""
+CURVES: Mapping[str, tuple[float, float, float]] = {"turn": (-7.58, 7.03, 2.21)}
+OTHER_CURVE = (-11.2, 13.18, 4.66)
+"""For each kind of text the base of the logistic curve and the weights of cosine and coverage."""
 
-    base: float
-    near: float
-    words: float
-    by_words: tuple[float, float]
-
-    def probability(self, cosine: float | None, covered: float) -> float:
-        """How likely a text is relevant that is so near, if that is known, and has so many of the words."""
-        if cosine is None:
-            base, words = self.by_words
-            return _logistic(base + words * covered)
-        return _logistic(self.base + self.near * cosine + self.words * covered)
-
-
-CURVES: Mapping[str, Curve] = {"turn": Curve(-7.58, 7.03, 2.21, by_words=(-5.3, 6.0))}
-OTHER = Curve(-11.2, 13.18, 4.66, by_words=(-5.3, 7.0))
-
-
-def _logistic(value: float) -> float:
-    return 1 / (1 + math.exp(-value))
+WORD_CURVES: Mapping[str, tuple[float, float]] = {"turn": (-5.3, 6.0)}
+OTHER_WORD_CURVE = (-5.3, 7.0)
+"""The same for texts whose cosine is not known: base and weight of coverage."""
 
 
 def _odds(probability: float) -> float:
     return probability / (1 - probability)
 
 
-_BETTER = _odds(DEFAULT_MIN_RELEVANCE_SCORE) / _odds(SPOKEN)
+_ODDS_FACTOR = _odds(DEFAULT_MIN_RELEVANCE_SCORE) / _odds(MIN_SPOKEN_PROBABILITY)
 
 
-def relevance(probability: float) -> float:
-    """A probability of relevance, told on the scale of `InjectionConfig.min_relevance_score`."""
+def scale_probability(probability: float) -> float:
+    """The relevance, on the scale of `InjectionConfig.min_relevance_score`, of a probability."""
     if probability >= 1.0:
         return 1.0
-    better = _BETTER * _odds(max(0.0, probability))
-    return better / (1 + better)
+    odds = _ODDS_FACTOR * _odds(max(0.0, probability))
+    return odds / (1 + odds)
 
 
-def judged(cosine: float | None, covered: float, kind: str) -> float:
-    """The relevance of a text of this kind that is so near and has so much of the question."""
-    return relevance(CURVES.get(kind, OTHER).probability(cosine, covered))
+def rate_text(cosine: float | None, coverage: float, kind: str) -> float:
+    """The relevance of a text of this kind, given its cosine, if known, and its coverage of the question."""
+    if cosine is None:
+        base, weight = WORD_CURVES.get(kind, OTHER_WORD_CURVE)
+        logit = base + weight * coverage
+    else:
+        base, cosine_weight, weight = CURVES.get(kind, OTHER_CURVE)
+        logit = base + cosine_weight * cosine + weight * coverage
+    return scale_probability(1 / (1 + math.exp(-logit)))
 
 
-def stretched(cosine: float, unrelated: float) -> float:
-    """A cosine as the bundled encoder would have it, given what this one gives to strangers."""
+def rate_by_words(question: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
+    """The relevance of each text, by its words alone."""
+    coverages = question_coverage(question, texts)
+    return [rate_text(None, coverage, kind) for coverage, kind in zip(coverages, kinds, strict=True)]
+
+
+def rescale_cosine(cosine: float, unrelated: float) -> float:
+    """A cosine on the bundled encoder's scale, given what this encoder gives to unrelated texts."""
     return 1 - (1 - UNRELATED_COSINE) / (1 - unrelated) * (1 - cosine)
 
 
-def covered(question: str, texts: Sequence[str]) -> list[float]:
-    """How much of a question each of the texts has, words that few of them have counting more."""
-    asked, held = roots(question), [roots(text) for text in texts]
-    weighed = weights(held, asked)
-    return [coverage(text, weighed) for text in held]
+def question_coverage(question: str, texts: Sequence[str]) -> list[float]:
+    """The part of a question's words that each text has, 0 to 1; words that few texts have count more."""
+    asked, held = word_prefixes(question), [word_prefixes(text) for text in texts]
+    counts = Counter(word for text in held for word in text & asked)
+    weights = {word: math.log1p((1 + len(held)) / (1 + max(1, counts[word]))) for word in asked}
+    total = sum(weights.values())
+    return [
+        sum(weight for word, weight in weights.items() if word in text) / total if total else 0.0
+        for text in held
+    ]
 
 
-def by_words(question: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
-    """The relevance of each of the texts, judged by its words alone."""
-    shares = covered(question, texts)
-    return [judged(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
+def can_answer(text: str, question: str, *, spoken: bool = False) -> bool:
+    """Whether a text states anything, sentence by sentence, that is not just the question again.
+
+    Similarity cannot tell: nothing is more similar to a question than the same question. With `spoken` the
+    text was said in a conversation: "go on" and "no idea" are no answers, and a few words say too little.
+    """
+    asked = word_prefixes(question)
+    stated = [
+        sentence
+        for sentence in split_sentences(text)
+        if _is_statement(sentence, spoken=spoken) and not _repeats_question(sentence, asked)
+    ]
+    if not stated:
+        return False
+    if not spoken or len(word_prefixes(" ".join(stated))) >= MIN_REPLY_WORDS:
+        return True
+    return bool(word_prefixes(text) & asked)
+
+
+def _is_statement(sentence: str, *, spoken: bool) -> bool:
+    """Whether a sentence is no question; if spoken, also no acknowledgement, shrug or request either."""
+    if sentence.rstrip("\"')]*_ ").endswith("?"):
+        return False
+    if not spoken:
+        return True
+    lower = sentence.casefold()
+    if ACKNOWLEDGEMENT.fullmatch(lower) or NO_ANSWER.search(lower):
+        return False
+    return request_margin((remove_quotations(sentence),)) < CLEAR_MARGIN
+
+
+def _repeats_question(sentence: str, asked: frozenset[str]) -> bool:
+    """Whether a sentence is the question once more, without its mark."""
+    spelled = words(sentence)
+    is_question = bool(spelled) and word_group(spelled[0]) in ("WH", "WHEN", "IF")
+    return is_question and word_prefixes(sentence) <= asked

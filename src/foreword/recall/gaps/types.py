@@ -1,25 +1,25 @@
-"""What travels when an agent lacks context: the gap, what was found for it, what was injected, the limits.
+"""The values passed around when an agent lacks context, and what a memory must offer to fill the gap.
 
-Frozen values that check themselves: one that makes no sense is still made, because the graph it stands in
-must go on, and a warning says what is wrong with it. Only limits that are no numbers at all are refused, when
-they are written down and not in the middle of a graph. Nothing here reads a state or searches.
+The values are frozen and check themselves. A field that makes no sense is logged as a warning and the value
+is made all the same, because the graph that it belongs to must go on. Only an `InjectionConfig` whose limits
+have the wrong type raises. Nothing here reads a state or searches.
 """
 
 from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
 from foreword.errors import ValidationError
 from foreword.log import get_logger
+from foreword.types import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from foreword.types import Note
+    from collections.abc import Sequence
 
 _log = get_logger("foreword.gap")
 
@@ -37,7 +37,7 @@ DEFAULT_MAX_CONTEXT_ITEMS = 5
 DEFAULT_MIN_RELEVANCE_SCORE = 0.7
 DEFAULT_MAX_CONTEXT_SIZE_BYTES = 100_000
 DEFAULT_MAX_CONTEXT_TOKENS = 25_000
-"""About what the bytes above are in plain English."""
+"""About as many tokens as the bytes above hold in English."""
 
 DEFAULT_ENABLED_SOURCES: tuple[ContextSource, ...] = ("memory", "state")
 INJECTED_CONTEXT, HANDOFF_CONTEXT = "injected_context", "handoff_context"
@@ -45,20 +45,20 @@ VALID_INJECTION_TARGETS: frozenset[str] = frozenset({INJECTED_CONTEXT, HANDOFF_C
 
 
 def new_gap_id() -> str:
-    """A name for a gap that no other has."""
+    """A new random id for a gap."""
     return f"gap-{secrets.token_hex(6)}"
 
 
-def timestamp() -> str:
-    """This moment, as ISO 8601 in UTC."""
+def _now() -> str:
+    """The current time, as ISO 8601 in UTC."""
     return datetime.now(UTC).isoformat()
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One reason to believe that context is missing: how sure, the evidence, what is needed, and by whom.
+    """One reason to believe that context is missing: its confidence, the evidence, what is needed, by whom.
 
-    `at` is the place of the message that shows it, if one does.
+    `position` is the index of the message that shows it, if a message does.
     """
 
     reason: GapReason
@@ -66,16 +66,16 @@ class Sign:
     evidence: str
     needs: str = ""
     agent: str = ""
-    at: int | None = None
+    position: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The sign as plain values."""
-        return {"reason": self.reason, "confidence": self.confidence, "evidence": self.evidence}
+        return _plain_values(self, "reason confidence evidence")
 
 
 @dataclass(frozen=True, slots=True)
 class ContextGap:
-    """An agent lacks context. `reason` is the surest of `reasons`, all of which were found."""
+    """An agent lacks context. `reasons` has every sign of it; `reason` is the surest of them."""
 
     gap_id: str
     agent: str
@@ -83,65 +83,56 @@ class ContextGap:
     context_query: str
     confidence: float
     indicators: tuple[str, ...]
-    detected_at: str = field(default_factory=timestamp)
+    detected_at: str = field(default_factory=_now)
     reasons: tuple[Sign, ...] = ()
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
-        _warn_unless(self.reason in VALID_GAP_REASONS, "ContextGap", "reason", self.reason)
-        _warn_unless(_is_share(self.confidence), "ContextGap", "confidence", self.confidence)
-        _warn_unless(bool(self.agent), "ContextGap", "agent", self.agent)
-        _warn_unless(bool(self.gap_id), "ContextGap", "gap_id", self.gap_id)
+        _warn_unless_valid(
+            self,
+            reason=self.reason in VALID_GAP_REASONS,
+            confidence=_is_fraction(self.confidence),
+            agent=bool(self.agent),
+            gap_id=bool(self.gap_id),
+            context_query=bool(self.context_query),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The gap as plain values."""
-        return {
-            "gap_id": self.gap_id,
-            "agent": self.agent,
-            "reason": self.reason,
-            "detected_at": self.detected_at,
-            "context_query": self.context_query,
-            "confidence": self.confidence,
-            "indicators": list(self.indicators),
-            "reasons": [sign.to_dict() for sign in self.reasons],
-            "notes": [f"{note.part}: {note.message}" for note in self.notes],
-        }
+        names = "gap_id agent reason detected_at context_query confidence indicators reasons notes"
+        return _plain_values(self, names)
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievedContext:
-    """Something that may fill a gap. `relevance_score` means the same whatever the source."""
+    """A text that may fill a gap. Scores of all sources are on one scale, from 0 to 1."""
 
     source: ContextSource
     content: str
     relevance_score: float
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    retrieved_at: str = field(default_factory=timestamp)
+    retrieved_at: str = field(default_factory=_now)
 
     def __post_init__(self) -> None:
-        _warn_unless(self.source in VALID_CONTEXT_SOURCES, "RetrievedContext", "source", self.source)
-        fits = _is_share(self.relevance_score)
-        _warn_unless(fits, "RetrievedContext", "relevance_score", self.relevance_score)
-        _warn_unless(bool(self.content), "RetrievedContext", "content", self.content)
+        _warn_unless_valid(
+            self,
+            source=self.source in VALID_CONTEXT_SOURCES,
+            relevance_score=_is_fraction(self.relevance_score),
+            content=bool(self.content),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The context as plain values."""
-        return {
-            "source": self.source,
-            "content": self.content,
-            "relevance_score": self.relevance_score,
-            "metadata": dict(self.metadata),
-            "retrieved_at": self.retrieved_at,
-        }
+        return _plain_values(self, "source content relevance_score metadata retrieved_at")
 
 
 @dataclass(frozen=True, slots=True)
 class InjectionResult:
     """What was done about a gap.
 
-    `contexts_retrieved` is all that was found for it, `payload` what of that was injected. `update` is what a
-    node of a graph returns, so that the state gets it even where it cannot be written in place. The receipt,
-    if an engine keeps one, says why each was taken or left.
+    `contexts_retrieved` is all that was found for it, `payload` the part of it that was injected. `update` is
+    what a node of a graph returns, for states that cannot be written in place. The receipt, if an engine
+    keeps one, says why each context was injected or not.
     """
 
     gap: ContextGap
@@ -156,24 +147,19 @@ class InjectionResult:
     receipt_id: str = ""
 
     def __post_init__(self) -> None:
-        known = self.injection_target in VALID_INJECTION_TARGETS
-        _warn_unless(known, "InjectionResult", "injection_target", self.injection_target)
         size = self.total_context_size
-        _warn_unless(_is_count(size), "InjectionResult", "total_context_size", size)
-        _warn_unless(self.duration_ms >= 0, "InjectionResult", "duration_ms", self.duration_ms)
+        _warn_unless_valid(
+            self,
+            injection_target=self.injection_target in VALID_INJECTION_TARGETS,
+            contexts_retrieved=bool(self.contexts_retrieved) or not self.injected,
+            total_context_size=isinstance(size, int) and not isinstance(size, bool) and size >= 0,
+            duration_ms=self.duration_ms >= 0,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The injection as plain values."""
-        return {
-            "gap": self.gap.to_dict(),
-            "contexts_retrieved": [context.to_dict() for context in self.contexts_retrieved],
-            "injected": self.injected,
-            "injection_target": self.injection_target,
-            "total_context_size": self.total_context_size,
-            "duration_ms": self.duration_ms,
-            "notes": [f"{note.part}: {note.message}" for note in self.notes],
-            "receipt_id": self.receipt_id,
-        }
+        names = "gap contexts_retrieved injected injection_target total_context_size duration_ms"
+        return _plain_values(self, f"{names} notes receipt_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,42 +177,104 @@ class InjectionConfig:
         floor = self.min_relevance_score
         if not _is_number(floor):
             raise ValidationError(f"min_relevance_score must be a number from 0 to 1, not {floor!r}")
-        _warn_unless(_is_share(floor), "InjectionConfig", "min_relevance_score", floor)
+        _warn_unless_valid(self, min_relevance_score=_is_fraction(floor))
         for name in ("max_context_items", "max_context_size_bytes", "max_context_tokens"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool):
                 raise ValidationError(f"{name} must be a whole number, not {value!r}")
-            _warn_unless(value > 0, "InjectionConfig", name, value)
+            _warn_unless_valid(self, **{name: value > 0})
         sources: object = self.enabled_sources
         if isinstance(sources, str):  # else its letters would be taken for sources
             raise ValidationError(f"enabled_sources must be a tuple, not the text {sources!r}")
-        unknown = sorted(set(self.enabled_sources) - VALID_CONTEXT_SOURCES)
-        _warn_unless(not unknown, "InjectionConfig", "enabled_sources", unknown)
+        if unknown := sorted(set(self.enabled_sources) - VALID_CONTEXT_SOURCES):
+            _warn(self, "enabled_sources", unknown)
 
     def to_dict(self) -> dict[str, Any]:
         """The limits as plain values."""
-        return {
-            "max_context_items": self.max_context_items,
-            "min_relevance_score": self.min_relevance_score,
-            "max_context_size_bytes": self.max_context_size_bytes,
-            "enabled_sources": list(self.enabled_sources),
-            "log_injections": self.log_injections,
-            "max_context_tokens": self.max_context_tokens,
-        }
+        return _plain_values(self, " ".join(self.__slots__))
 
 
-def _warn_unless(sound: bool, kind: str, name: str, value: object) -> None:  # noqa: FBT001  (what is asked)
-    if not sound:
-        _log.warning("a value makes no sense", type=kind, field=name, value=repr(value)[:200])
+@dataclass(frozen=True, slots=True)
+class MemoryResult:
+    """One result of a memory: its key, its text, how relevant it is (0 to 1), and its metadata."""
+
+    key: str
+    content: str
+    score: float
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _is_share(value: object) -> bool:
+@runtime_checkable
+class MemoryStore(Protocol):
+    """A memory that can be searched; results come best first, and their scores are taken as they are."""
+
+    async def search_similar(self, query: str, k: int = 5) -> Sequence[MemoryResult]:
+        """Anything similar to a question."""
+        ...
+
+    async def search_decisions(
+        self, query: str, filters: Mapping[str, Any] | None = None, k: int = 5
+    ) -> Sequence[MemoryResult]:
+        """Decisions similar to a question."""
+        ...
+
+    async def search_patterns(
+        self, query: str, pattern_type: str | None = None, k: int = 5
+    ) -> Sequence[MemoryResult]:
+        """Patterns (ways of doing things) similar to a question."""
+        ...
+
+    async def get_decisions_by_agent(self, agent_type: str, limit: int = 10) -> Sequence[MemoryResult]:
+        """What an agent decided, newest first."""
+        ...
+
+
+@runtime_checkable
+class RelevanceJudge(Protocol):
+    """A memory that can also rate texts that it does not hold."""
+
+    async def judge(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
+        """The relevance of each text, 0 to 1, as an item of its kind."""
+        ...
+
+
+@runtime_checkable
+class ArchitectureSearch(Protocol):
+    """A memory that knows which of its items are about architecture."""
+
+    async def search_architecture(self, query: str, k: int = 5) -> Sequence[MemoryResult]:
+        """Architecture decisions and constraints similar to a question."""
+        ...
+
+
+def _plain_values(owner: object, names: str) -> dict[str, Any]:
+    """These fields, as values that can be written as JSON."""
+    return {name: _plain_value(getattr(owner, name)) for name in names.split()}
+
+
+def _plain_value(value: Any) -> Any:  # noqa: ANN401  (whatever a field holds)
+    if isinstance(value, Note):
+        return f"{value.part}: {value.message}"
+    if isinstance(value, list | tuple):
+        return [_plain_value(one) for one in value]
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+def _warn_unless_valid(owner: object, **valid: bool) -> None:
+    for name, is_valid in valid.items():
+        if not is_valid:
+            _warn(owner, name, getattr(owner, name))
+
+
+def _warn(owner: object, name: str, value: object) -> None:
+    _log.warning("a value makes no sense", type=type(owner).__name__, field=name, value=repr(value)[:200])
+
+
+def _is_fraction(value: object) -> bool:
     return _is_number(value) and 0.0 <= value <= 1.0  # type: ignore[operator]
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

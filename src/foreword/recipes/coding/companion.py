@@ -30,6 +30,7 @@ from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.sessions import SessionContextProvider
 from foreword.log import get_logger
+from foreword.pipeline import unrelated_cosine
 from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import Searcher
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from foreword.capture.agent import AgentEvent
     from foreword.capture.runs.run import Run
-    from foreword.engine.context_engine import ContextEngine
+    from foreword.engine.base import Engine
     from foreword.knowledge.sessions import Summariser
     from foreword.recall.divergence import DivergenceAlert
     from foreword.types import Item, Query
@@ -71,7 +72,7 @@ _SAVED = ("Stop", "PreCompact", "SessionEnd")
 class Companion:
     """Listens to an agent's events. One serves any number of agents and workspaces, from any thread."""
 
-    def __init__(self, engine: ContextEngine, summariser: Summariser | None = None) -> None:
+    def __init__(self, engine: Engine, summariser: Summariser | None = None) -> None:
         self._engine = engine
         self._places: dict[str, tuple[float, str]] = {}
         self._repeats = Repeats()
@@ -219,7 +220,7 @@ class Companion:
             vectors = self._engine.vectors(query.workspace, compared)
             return self._detector.detect(
                 query.text, recent, query.now, query_vector=prompt, vectors=vectors,
-                unrelated=self._engine.unrelated,
+                unrelated=unrelated_cosine(self._engine.kit),
             )  # fmt: skip
 
         # A few turns tell whether there is a shift; all of them are only needed to say what from.

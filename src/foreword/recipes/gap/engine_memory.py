@@ -19,9 +19,9 @@ from foreword.errors import EmbeddingError
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_repeats, drop_superseded
-from foreword.recall.gaps.listener import weights
-from foreword.recall.gaps.memory import MemoryResult
-from foreword.recall.gaps.relevance import covered, judged, relevance, stretched
+from foreword.recall.gaps.classifier import load_weights
+from foreword.recall.gaps.relevance import question_coverage, rate_text, rescale_cosine, scale_probability
+from foreword.recall.gaps.types import MemoryResult
 from foreword.types import Filters, Item, text_hash
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from foreword.engine.base import Engine
     from foreword.options import Lane
     from foreword.pipeline import SearchDraft
-    from foreword.recall.gaps.listener import Encode
+    from foreword.recall.gaps.classifier import Encode
     from foreword.text.tokens import Tokenizer
     from foreword.types import Receipt, SearchResult
 
@@ -107,7 +107,7 @@ class EngineMemory:
     def encode(self) -> Encode | None:
         """What gives vectors, if it is the encoder that the judge of requests was taught with."""
         encoder = self._engine.kit.encoder
-        if encoder is None or encoder.digest != weights().encoder:
+        if encoder is None or encoder.digest != load_weights().encoder:
             return None
         return lambda text: encoder.embed_items([Item(text, self.workspace)])[0]
 
@@ -179,11 +179,11 @@ class EngineMemory:
         draft = self._engine.draft(query, self.workspace, options, "gap", 0)
         draft = pipeline.run(draft, (*SEARCH, drop_superseded, drop_repeats))
         fitting = [one for one in draft.results if fits is None or fits(one.memory)]
-        return [_result(one.memory, relevance(one.score), one) for one in fitting[:limit]]
+        return [_result(one.memory, scale_probability(one.score), one) for one in fitting[:limit]]
 
     def _rate(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
-        shares = covered(query, texts)
-        scores = [judged(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
+        shares = question_coverage(query, texts)
+        scores = [rate_text(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
         undecided = (at for at, score in enumerate(scores) if UNDECIDED[0] <= score <= UNDECIDED[1])
         best = sorted(undecided, key=lambda at: (-shares[at], -at))[:MAX_ENCODED]
         try:
@@ -192,7 +192,7 @@ class EngineMemory:
             _log.warning("texts are judged by their words alone", problem=str(error))
             return scores
         for at, cosine in zip(best, near, strict=False):  # where there is no encoder, there are none
-            scores[at] = judged(cosine, shares[at], kinds[at])
+            scores[at] = rate_text(cosine, shares[at], kinds[at])
         return scores
 
     def _question_vector(self, query: str) -> list[float] | None:
@@ -214,7 +214,7 @@ class EngineMemory:
             while len(self._vectors) > MAX_VECTORS:
                 self._vectors.popitem(last=False)
         strangers = pipeline.unrelated_cosine(self._engine.kit)
-        return [stretched(_cosine(asked, one), strangers) for one in vectors]
+        return [rescale_cosine(_cosine(asked, one), strangers) for one in vectors]
 
 
 def _result(item: Item, score: float, found: SearchResult | None = None) -> MemoryResult:

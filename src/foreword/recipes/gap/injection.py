@@ -23,7 +23,7 @@ from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.pipeline import drop_below, drop_repeats, run_async
 from foreword.recall.gaps.detect import detect_context_gap, receiving_agent
-from foreword.recall.gaps.state import messages, value
+from foreword.recall.gaps.state import get_value, read_messages
 from foreword.recall.gaps.types import HANDOFF_CONTEXT, INJECTED_CONTEXT, InjectionConfig, InjectionResult
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit, keep_answers, load_shown, payload
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foreword.pipeline import AsyncStage, Stage
-    from foreword.recall.gaps.memory import MemoryStore
-    from foreword.recall.gaps.types import ContextGap, RetrievedContext
+    from foreword.recall.gaps.types import ContextGap, MemoryStore, RetrievedContext
 
 _log = get_logger("foreword.gap")
 _audit = logging.getLogger("foreword.gap")
@@ -107,7 +106,7 @@ def _begin(gap: ContextGap, memory: MemoryStore | None, state: object, config: I
         notes=gap.notes,
         gap=gap,
         state=state,
-        messages=messages(state, MAX_MESSAGES),
+        messages=read_messages(state, MAX_MESSAGES),
         config=config,
         tokenizer=counter,
         memory=memory,
@@ -148,7 +147,7 @@ def _target(gap: ContextGap, state: object) -> str:
     A hand-off that is no mapping has no room for more, and is left as it is.
     """
     receiver = receiving_agent(state)
-    handed = value(state, HANDOFF_CONTEXT)
+    handed = get_value(state, HANDOFF_CONTEXT)
     if receiver and gap.agent.casefold() == receiver.casefold() and isinstance(handed, Mapping | None):
         return HANDOFF_CONTEXT
     return INJECTED_CONTEXT
@@ -156,7 +155,7 @@ def _target(gap: ContextGap, state: object) -> str:
 
 def _merge_handoff(target: str, injected: Mapping[str, Any], state: object) -> dict[str, Any]:
     """The payload; before a hand-off, beside whatever is handed over anyway."""
-    handed = value(state, target) if target == HANDOFF_CONTEXT else None
+    handed = get_value(state, target) if target == HANDOFF_CONTEXT else None
     return {**handed, **injected} if isinstance(handed, Mapping) else dict(injected)
 
 

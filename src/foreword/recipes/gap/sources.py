@@ -11,19 +11,23 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from foreword.log import get_logger
-from foreword.recall.gaps.memory import Architect, Judge
-from foreword.recall.gaps.pieces import of_architecture, of_sprint, of_state
-from foreword.recall.gaps.relevance import by_words
-from foreword.recall.gaps.types import RetrievedContext
+from foreword.recall.gaps.pieces import architecture_pieces, sprint_pieces, state_pieces
+from foreword.recall.gaps.relevance import rate_by_words
+from foreword.recall.gaps.types import ArchitectureSearch, RelevanceJudge, RetrievedContext
 from foreword.types import Note, text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from foreword.recall.gaps.memory import MemoryResult, MemoryStore
     from foreword.recall.gaps.pieces import Piece
-    from foreword.recall.gaps.state import Heard
-    from foreword.recall.gaps.types import ContextGap, ContextSource, InjectionConfig
+    from foreword.recall.gaps.state import Conversation
+    from foreword.recall.gaps.types import (
+        ContextGap,
+        ContextSource,
+        InjectionConfig,
+        MemoryResult,
+        MemoryStore,
+    )
 
     Question = Callable[[], Awaitable[Sequence[RetrievedContext]]]
 
@@ -38,17 +42,21 @@ MIN_ANSWERS = 10
 MAX_PIECES = 20
 """At most how many more pieces of a state than may be injected are looked at."""
 
-_PIECES: Mapping[ContextSource, Callable[[ContextGap, object, Heard], list[Piece]]] = {
-    "architecture": of_architecture,
-    "sprint": of_sprint,
-    "state": of_state,
+_PIECES: Mapping[ContextSource, Callable[[ContextGap, object, Conversation], list[Piece]]] = {
+    "architecture": architecture_pieces,
+    "sprint": sprint_pieces,
+    "state": state_pieces,
 }
 _ORDER = ("architecture", "sprint", "state", "memory")
 """Of two that are as relevant, the one whose source says more of what it is comes first."""
 
 
 async def ask_sources(
-    gap: ContextGap, memory: MemoryStore | None, state: object, messages: Heard, config: InjectionConfig
+    gap: ContextGap,
+    memory: MemoryStore | None,
+    state: object,
+    messages: Conversation,
+    config: InjectionConfig,
 ) -> tuple[list[RetrievedContext], list[Note]]:
     """Ask every enabled source at once; each context comes once, the most relevant first."""
     pieces, notes = _pieces_of_state(gap, state, messages, config)
@@ -72,7 +80,7 @@ def context_id(context: RetrievedContext) -> str:
 
 
 def _pieces_of_state(
-    gap: ContextGap, state: object, messages: Heard, config: InjectionConfig
+    gap: ContextGap, state: object, messages: Conversation, config: InjectionConfig
 ) -> tuple[list[Piece], list[Note]]:
     pieces: list[Piece] = []
     notes: list[Note] = []
@@ -96,7 +104,7 @@ def _questions(gap: ContextGap, memory: MemoryStore | None, config: InjectionCon
         questions["memory.search_decisions"] = lambda: _contexts(
             "memory", memory.search_decisions(query, k=most)
         )
-    if "architecture" in config.enabled_sources and isinstance(memory, Architect):
+    if "architecture" in config.enabled_sources and isinstance(memory, ArchitectureSearch):
         questions["memory.search_architecture"] = lambda: _contexts(
             "architecture", memory.search_architecture(query, k=most)
         )
@@ -127,8 +135,8 @@ async def _rate_pieces(
     texts, kinds = [piece.text for piece in pieces], [piece.kind for piece in pieces]
     scores = (
         await memory.judge(query, texts, kinds)
-        if isinstance(memory, Judge)
-        else by_words(query, texts, kinds)
+        if isinstance(memory, RelevanceJudge)
+        else rate_by_words(query, texts, kinds)
     )
     best_first = sorted(zip(scores, pieces, strict=True), key=lambda pair: -pair[0])
     statements = (pair for pair in best_first if not pair[1].asks)

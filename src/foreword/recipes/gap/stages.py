@@ -19,8 +19,8 @@ from foreword.compose.fit import FittedText
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.pipeline import MAX_NEAR_MISSES, Draft
-from foreword.recall.gaps.answers import may_answer
-from foreword.recall.gaps.state import value
+from foreword.recall.gaps.relevance import can_answer
+from foreword.recall.gaps.state import get_value
 from foreword.recall.gaps.types import HANDOFF_CONTEXT, INJECTED_CONTEXT
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.sources import ask_sources, context_id
@@ -32,9 +32,8 @@ from foreword.types import TRUSTS, ContextLine, DroppedResult, Item, Note, Searc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.recall.gaps.memory import MemoryStore
-    from foreword.recall.gaps.state import Heard
-    from foreword.recall.gaps.types import ContextGap, InjectionConfig, RetrievedContext
+    from foreword.recall.gaps.state import Conversation
+    from foreword.recall.gaps.types import ContextGap, InjectionConfig, MemoryStore, RetrievedContext
     from foreword.text.tokens import Tokenizer
     from foreword.types import Kind
 
@@ -56,7 +55,7 @@ class GapDraft(Draft):
 
     gap: ContextGap
     state: object
-    messages: Heard
+    messages: Conversation
     config: InjectionConfig
     tokenizer: Tokenizer
     memory: MemoryStore | None = None
@@ -128,7 +127,7 @@ def keep_answers(draft: GapDraft) -> GapDraft:
         context = draft.contexts[result.memory.id]
         if len(kept) >= most:
             dropped.append(DroppedResult(result, "over limit", f"limit {most}"))
-        elif may_answer(context.content, draft.gap.context_query, spoken=_is_spoken(context)):
+        elif can_answer(context.content, draft.gap.context_query, spoken=_is_spoken(context)):
             kept.append(result)
         else:
             dropped.append(DroppedResult(result, "no answer", "it states nothing"))
@@ -173,12 +172,12 @@ def text_name(content: str) -> str:
 
 def _held_texts(state: object) -> frozenset[str]:
     """The names of what earlier injections put into a state and is still there."""
-    held = (value(state, target) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT))
+    held = (get_value(state, target) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT))
     names: set[str] = set()
     for payload in held:
         contexts = payload.get("contexts") if isinstance(payload, Mapping) else None
         listed = contexts if isinstance(contexts, list | tuple) else ()
-        contents = (value(context, "content") for context in listed)
+        contents = (get_value(context, "content") for context in listed)
         names |= {text_name(content) for content in contents if isinstance(content, str)}
     return frozenset(names)
 

@@ -1,0 +1,41 @@
+"""Texts are taken apart into their own words, and words into groups that do the same work."""
+
+from __future__ import annotations
+
+from foreword.recall.gaps.vocabulary import (
+    remove_quotations,
+    split_sentences,
+    stem,
+    text_similarity,
+    word_group,
+    word_prefixes,
+)
+
+
+def test_words_that_do_the_same_work_are_one_group():
+    assert {word_group(word) for word in ("spec", "ticket", "stories", "wikis")} == {"PAPER"}
+    assert (
+        word_group("says")
+        == word_group("mentions")
+        == word_group("mentioned")
+        == word_group("specifies")
+        == "SAY"
+    )
+    assert word_group("elephant") is None
+    assert [stem(word) for word in ("stories", "agreed", "uses", "is")] == ["story", "agr", "use", "is"]
+
+
+def test_what_a_text_quotes_is_removed():
+    text = (
+        "Mine. `code?` \"quoted?\"\n> cited?\n```\nfenced?\n```\nhttps://x.org/?q=1 It's mine, don't forget."
+    )
+    assert "?" not in remove_quotations(text)
+    assert "don't forget" in remove_quotations(text)
+    assert split_sentences("One. Two? Three") == ["One.", "Two?", "Three"]
+
+
+def test_texts_that_differ_in_a_number_are_not_alike():
+    assert text_similarity("Story 1 is done", "Story 2 is done") == 0.0
+    assert text_similarity("The story is done", "the story, it is done!") == 1.0
+    assert text_similarity("", "") == 0.0
+    assert word_prefixes("The and of") == frozenset()
