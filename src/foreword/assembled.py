@@ -11,11 +11,12 @@
     ['memory']
     >>> engine.close()
 
-`ContextAssembler.assemble_context` and `.get_premortem_context` give a `FormattedContext` of `ContextItem`s;
-a `Searcher` asks the sources. They raise `ContextAssemblyError`, or `InvalidContextTypeError` for a source
-that there is none of. `Experiences` keeps what was tried: an `Experience` has a goal, a hypothesis, an action,
-a prediction, an outcome, and perhaps a `RootCause` and a `Lesson`; `Values` finds what they have in common. An
-`Indexer` reads a folder's code, documents and commits, and says how much in `Indexed`.
+`ContextAssembler.assemble_context` and `.get_premortem_context` give a `FormattedContext` of
+`ContextItem`s; a `Searcher` asks the sources. They raise `ContextAssemblyError`, or
+`InvalidContextTypeError` for a source that there is none of. `Experiences` keeps what was tried: an
+`Experience` has a goal, a hypothesis, an action, a prediction, an outcome, and perhaps a `RootCause` and a
+`Lesson`; `Values` finds what they have in common. An `Indexer` reads a folder's code, documents and
+commits, and says how much in `Indexed`.
 """
 
 from foreword.compose.assembled import ContextItem, FormattedContext

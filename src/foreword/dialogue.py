@@ -17,7 +17,7 @@
 The prompt: `inject_context(query, session, max_tokens)` gives an `InjectedContext` with `content`
 (`ContextContent`), `formatted`, `token_count`, `budget`, `level` (`CompressionLevel`), `receipt`,
 `openai_messages()` and `anthropic_messages()`. A `Session` keeps `Turn`s in a workspace; its `state` is a
-`DialogueState`.
+`DialogueState`: turns, and what they speak of as `Entity`s; a query's words become `ResolvedEntity`s.
 
 The window: `TokenBudgetManager` divides it by `Fixed`, `Dynamic` or `Prioritized`; a `TokenBudget` is the
 result. `DynamicCompressor` makes a prompt fit.

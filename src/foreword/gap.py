@@ -15,11 +15,11 @@
     'We chose Postgres for the order service.'
     >>> engine.close()
 
-`manage_context_injection` is the whole of it; its steps are `detect_context_gap`, `retrieve_relevant_context`
-and `inject_context` (`inject_context_gap` at the top of `foreword`, where another function has that name). They
-pass a `ContextGap` (with a `GapReason`), `RetrievedContext`s (each with a `ContextSource`) and an
-`InjectionResult`; `InjectionConfig` sets the limits. `EngineMemory` is a workspace as a memory; any
-`MemoryStore` that gives `MemoryResult`s will do.
+`manage_context_injection` is the whole of it; its steps are `detect_context_gap`,
+`retrieve_relevant_context` and `inject_context` (`inject_context_gap` at the top of `foreword`, where
+another function has that name). They pass a `ContextGap` (with a `GapReason`), `RetrievedContext`s (each
+with a `ContextSource`) and an `InjectionResult`; `InjectionConfig` sets the limits. `EngineMemory` is a
+workspace as a memory; any `MemoryStore` that gives `MemoryResult`s will do.
 """
 
 from foreword.recall.gaps.detect import detect_context_gap

@@ -14,8 +14,9 @@
 (`BundledEmbeddingProvider`, `OpenAIEmbeddingProvider`, `SentenceTransformersProvider`, `FastEmbedProvider`),
 a `CacheConfig` for its `EmbeddingCache`, and a `Tokenizer` (`TiktokenTokenizer`, `WordTokenizer`,
 `CharacterTokenizer`). `MemoryRanker` has the rankings; a `RankingFunction` of your own is registered by name.
-What travels: `Item`, `Query`, `Filters`, `SearchResult` with its `RelatedMemory`s, `Receipt` with its
-`Entry`s and `Note`s.
+`SearchOptions` and `ContextOptions` say how to search and to build. What travels: `Item` with its `Source`,
+`Relation`, `Query`, `Filters`, `SearchResult` with its `RelatedMemory`s, `Receipt` with its `Entry`s and
+`Note`s.
 """
 
 from __future__ import annotations
