@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
 .PHONY: demo example test lint check faults fuzz coverage agents agents-cache bench eval clean
@@ -20,7 +21,7 @@ MACHINE := $(patsubst x86_64,x64,$(patsubst aarch64,arm64,$(shell uname -m)))
 # Everything but the tests that need real agents.
 QUICK := --ignore tests/agents --ignore tests/edges/mcp/test_inspector.py
 
-demo: $(READY)          ## a sample project, three questions, the injected text and why
+demo: $(INSTALLED)      ## a sample project, three questions, the injected text and why
 	@$(BIN)/foreword demo
 
 test: lint check        ## everything
@@ -63,9 +64,15 @@ bench: $(READY)         ## speed, in distributions
 eval: $(READY)          ## quality on labelled data: make eval DATA=path/to/a/set
 	$(BIN)/foreword eval $(DATA)
 
-$(READY): pyproject.toml
+# The package alone, which is all that `make demo` needs.
+$(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Foreword needs Python 3.11 or later; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+# And what tests, linters and measurements need.
+$(READY): $(INSTALLED)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 

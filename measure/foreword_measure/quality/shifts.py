@@ -193,7 +193,7 @@ def _detector_guesses(
         [shift_probability(prompt, past, unrelated) for prompt, past in one.places()] for one in encoded
     ]
     alarms = [
-        [judge.alarmed(prompt, chance) for prompt, chance in zip(one.prompts[1:], scores, strict=True)]
+        [judge.is_worth_an_alert(prompt, chance) for prompt, chance in zip(one.prompts[1:], scores, strict=True)]
         for one, scores in zip(encoded, chances, strict=True)
     ]
     return Guesses(alarms, chances)

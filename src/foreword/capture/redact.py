@@ -212,7 +212,7 @@ def _redact_value(name: str, value: str | int) -> str | int:
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
 
@@ -242,8 +242,8 @@ def _find_formats(text: str) -> Iterator[Secret]:
     runs = " ".join([run for run in dense if not run.islower() or _DIGIT.search(run)])
     for form in _FORMATS:
         if form.beginning == _NO_BEGINNING:
-            if _compiled(form.pattern).search(runs):
-                spans = (match.span() for match in _compiled(form.pattern).finditer(text))
+            if _compile(form.pattern).search(runs):
+                spans = (match.span() for match in _compile(form.pattern).finditer(text))
                 yield from (
                     Secret(form.kind, start, end) for start, end in spans if _starts_word(text, start)
                 )
@@ -255,7 +255,7 @@ def _find_format(text: str, form: Format) -> Iterator[Secret]:
     at = text.find(form.beginning)
     while at >= 0:
         start, after = at - form.characters_before, at + len(form.beginning)
-        match = _compiled(form.pattern).match(text, after) if _starts_word(text, start) else None
+        match = _compile(form.pattern).match(text, after) if _starts_word(text, start) else None
         if match:
             start, end = match.span(1) if match.re.groups else (start, match.end())
             if _CHECKS.get(form.kind, _is_varied)(text[start:end]):

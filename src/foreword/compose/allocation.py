@@ -147,15 +147,15 @@ class TokenBudgetManager:
         if query_tokens > self.total_budget:
             raise QueryTooLarge(query_tokens, self.total_budget)
         if isinstance(self.strategy, Fixed):
-            return self._fixed(self.strategy, query_tokens)
+            return self._divide_fixed(self.strategy, query_tokens)
         contents = _Contents(
             len(dialogue_state.turns), dialogue_state.entity_registry.active_count(), available_chunks
         )
         if isinstance(self.strategy, Prioritized):
-            return self._prioritized(self.strategy, query_tokens, contents)
-        return self._dynamic(query_tokens, contents)
+            return self._divide_by_priority(self.strategy, query_tokens, contents)
+        return self._divide_dynamically(query_tokens, contents)
 
-    def _fixed(self, strategy: Fixed, query_tokens: int) -> TokenBudget:
+    def _divide_fixed(self, strategy: Fixed, query_tokens: int) -> TokenBudget:
         percentages = [strategy.of(category) for category in CATEGORIES]
         *others, query = _divide(self.total_budget, percentages, of=100)
         if query_tokens > query:
@@ -164,14 +164,16 @@ class TokenBudgetManager:
         system, history, entities, rag = others
         return TokenBudget(system, history, entities, rag, query)
 
-    def _dynamic(self, query_tokens: int, contents: _Contents) -> TokenBudget:
+    def _divide_dynamically(self, query_tokens: int, contents: _Contents) -> TokenBudget:
         query = min(self.total_budget, query_tokens + _QUERY_RESERVE)
         remaining = self.total_budget - query
         system = min(_SYSTEM, remaining * _SYSTEM_PERCENT // 100)
         history, entities, rag = _divide(remaining - system, contents.weights())
         return TokenBudget(system, history, entities, rag, query)
 
-    def _prioritized(self, strategy: Prioritized, query_tokens: int, contents: _Contents) -> TokenBudget:
+    def _divide_by_priority(
+        self, strategy: Prioritized, query_tokens: int, contents: _Contents
+    ) -> TokenBudget:
         given: dict[BudgetCategory, int] = dict.fromkeys(CATEGORIES, 0)
         given["query"] = min(self.total_budget, query_tokens + _QUERY_RESERVE)
         left = self.total_budget - given["query"]

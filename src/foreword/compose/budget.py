@@ -69,7 +69,7 @@ class InjectionCandidate:
     temporal_badges: tuple[str, ...] = ()
     token_count: int = 0
 
-    def weighed(self, recency_factor: float, diversity_bonus: float) -> Self:
+    def with_priority(self, recency_factor: float, diversity_bonus: float) -> Self:
         """The candidate with its factors, and the priority that follows from them."""
         return replace(
             self,

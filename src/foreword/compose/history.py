@@ -153,9 +153,9 @@ class HistoryFormatter:
         for start, block in exchange_blocks(draft.turns):
             if len(draft.turns) - start > self.config.verbatim_turns:
                 break
-            worded = self._whole(block, room)
+            worded = self._take_whole_block(block, room)
             if worded is None and not draft.recent:
-                worded = self._shortened(block, room)
+                worded = self._take_shortened_block(block, room)
             if worded is None:
                 break
             draft.add(start, worded)
@@ -198,7 +198,7 @@ class HistoryFormatter:
         for start, block in exchange_blocks(draft.turns, draft.first):
             if len(draft.turns) - start > self.config.verbatim_turns:
                 break
-            worded = self._whole(block, room)
+            worded = self._take_whole_block(block, room)
             if worded is None:
                 break
             fitting.append((start, worded))
@@ -213,7 +213,7 @@ class HistoryFormatter:
             draft.summary = cut_middle_out(escape_headings(summary.text).strip(), room, self._tokenizer)
             draft.problem = summary.problem
 
-    def _whole(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
+    def _take_whole_block(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
         """The turns of a block, if all of them fit together."""
         worded: list[FormattedTurn] = []
         for turn in block:
@@ -224,7 +224,7 @@ class HistoryFormatter:
             room -= _cost([line])
         return worded
 
-    def _shortened(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
+    def _take_shortened_block(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
         """The turns of a block with the same room for each, the middle left out of what is longer."""
         each = room // len(block) - _JOIN
         worded = [line for turn in block if (line := self._wording.shorten(turn, self._recent, each))]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from foreword.spaces.base import VectorSpace
     from foreword.store.base import Store
 
-_log = get_logger("foreword.engine.embedder")
+_log = get_logger("foreword.embedder")
 
 BATCH = 64
 PATIENCE = 10.0
@@ -78,7 +78,9 @@ class Embedder:
         """Give these items their vectors, in every space; those of a text that is known cost nothing."""
         kept = self._embed(workspace, self._space.name, items)
         for name, kinds, view in self._views:
-            kept += self._embed(workspace, name, _seen(view, [item for item in items if item.kind in kinds]))
+            kept += self._embed(
+                workspace, name, _apply_view(view, [item for item in items if item.kind in kinds])
+            )
         return kept
 
     def _catching_up(self, workspace: str) -> Iterator[int]:
@@ -96,7 +98,7 @@ class Embedder:
         most = BATCH
         while True:
             listed = self._lacking(workspace, name, most, kinds)
-            for batch in _batches(_seen(shown, listed)):
+            for batch in _batches(_apply_view(shown, listed)):
                 yield self._embed(workspace, name, batch)
             if len(listed) < most:
                 return
@@ -151,6 +153,6 @@ def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
 
 
-def _seen(view: Callable[[Item], str], items: Sequence[Item]) -> list[Item]:
+def _apply_view(view: Callable[[Item], str], items: Sequence[Item]) -> list[Item]:
     """The items as an encoder sees them through a view: its text in place of theirs; without, not at all."""
     return [replace(item, about="", text=text) for item in items if (text := view(item))]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int | None], None]
     """What is being done, how much of it is done, and how much there is, where that is known."""
 
-_log = get_logger("foreword.indexing.indexer")
+_log = get_logger("foreword.indexer")
 
 _FILES_PER_COMMIT = 250
 _ITEMS_PER_COMMIT = 8_000

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine, Forgotten
     from foreword.indexing.indexer import Indexed
 
-_log = get_logger("foreword.indexing.knowledge_base")
+_log = get_logger("foreword.knowledge_base")
 
 _FILE = "file:"
 _MARK = "/document:"

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Request = tuple[SourceFile, str]
     """A file, and the hash that is known of it."""
 
-_log = get_logger("foreword.indexing.indexer")
+_log = get_logger("foreword.indexer")
 
 _MAX_PROCESSES = 3
 """At most how many readers are started; one writer cannot keep up with more."""

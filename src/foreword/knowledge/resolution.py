@@ -151,7 +151,9 @@ class EntityResolver:
                 continue
             before = [self._registry.get(one.entity_id) for one in found if one.end <= reference.start]
             chosen = self._choose(reference, [one for one in before if one is not None], dialogue_state)
-            found += [_resolved(entity, sure, reference.text, reference.start) for entity, sure in chosen]
+            found += [
+                _make_resolved(entity, sure, reference.text, reference.start) for entity, sure in chosen
+            ]
         return sorted(found, key=lambda one: (one.start, one.end))
 
     def _choose(self, reference: Reference, before: Sequence[Entity], state: DialogueState) -> list[Choice]:
@@ -178,7 +180,7 @@ class EntityResolver:
         found = []
         for text, start, entity in self._registry.recognise(query):
             known = fold(text) in {fold(name) for name in (entity.canonical_name, *entity.aliases)}
-            found.append(_resolved(entity, EXACT if known else FORM, text, start))
+            found.append(_make_resolved(entity, EXACT if known else FORM, text, start))
         covered = bytearray(len(query))
         for one in found:
             covered[one.start : one.end] = b"1" * len(one.mention)
@@ -189,12 +191,12 @@ class EntityResolver:
             word = match.group().removesuffix("'s").removesuffix("’s")
             if word.islower() and not query.islower():
                 continue  # a name without its capital, beside words that have theirs
-            meant = self._mistyped(fold(word), spellings)
+            meant = self._find_mistyped(fold(word), spellings)
             if meant is not None:
-                found.append(_resolved(meant, TYPING_ERROR, word, match.start()))
+                found.append(_make_resolved(meant, TYPING_ERROR, word, match.start()))
         return found
 
-    def _mistyped(self, word: str, spellings: dict[str, str]) -> Entity | None:
+    def _find_mistyped(self, word: str, spellings: dict[str, str]) -> Entity | None:
         """The one entity whose name is nearly this folded word."""
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
@@ -312,5 +314,5 @@ def _kin_of(entity: Entity) -> str:
     return _SAME_KIN.get(relation, relation)
 
 
-def _resolved(entity: Entity, sure: float, text: str, start: int) -> ResolvedEntity:
+def _make_resolved(entity: Entity, sure: float, text: str, start: int) -> ResolvedEntity:
     return ResolvedEntity(entity.id, entity.canonical_name, sure, text, start, start + len(text))

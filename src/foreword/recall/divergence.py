@@ -218,7 +218,7 @@ class DivergenceDetector:
         prompt = read_utterance(query, () if query_vector is None else query_vector)
         latest = [_utterances(item, known) for item in past[-MAX_COMPARED_TURNS:]]
         chance = shift_probability(prompt, latest, unrelated)
-        if not self.alarmed(prompt, chance):
+        if not self.is_worth_an_alert(prompt, chance):
             return None
         by_meaning = _comparable(prompt, latest[-1])
         heard = [_utterances(item, known if by_meaning else {}) for item in past]
@@ -240,7 +240,7 @@ class DivergenceDetector:
             spoken.pop()
         return spoken[-self.most :]
 
-    def alarmed(self, prompt: Utterance, chance: float) -> bool:
+    def is_worth_an_alert(self, prompt: Utterance, chance: float) -> bool:
         """Whether so likely a shift is worth an alert; a mere reply never is."""
         return chance >= self.threshold and not prompt.replies
 

@@ -49,7 +49,7 @@ class Weighable(Protocol):
     @property
     def category(self) -> Ordered: ...  # noqa: D102
 
-    def weighed(self, recency_factor: float, diversity_bonus: float) -> Self:
+    def with_priority(self, recency_factor: float, diversity_bonus: float) -> Self:
         """The same with its factors and its priority."""
         ...
 
@@ -112,7 +112,7 @@ class PriorityRanker:
     @staticmethod
     def compute_priority(candidate: _Weighed, now: datetime) -> _Weighed:
         """The candidate with its factors, and with priority = relevance × recency × diversity."""
-        return candidate.weighed(
+        return candidate.with_priority(
             RecencyFactor.compute(candidate.created_at, now),
             DiversityBonus.compute(candidate.weighted_agreement),
         )

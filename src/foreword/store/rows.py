@@ -34,7 +34,7 @@ IN_LIST = "IN (SELECT value FROM json_each(?))"
 """The condition that a value is in a list, which is bound as one JSON text."""
 
 
-def _damaged(detail: object) -> StoreDamaged:
+def _damage_error(detail: object) -> StoreDamaged:
     return StoreDamaged(f"a row is damaged ({detail}); run: foreword doctor, and restore a backup")
 
 
@@ -44,7 +44,7 @@ def malformed_is_damaged() -> Iterator[None]:
     try:
         yield
     except _MALFORMED as error:
-        raise _damaged(error) from error
+        raise _damage_error(error) from error
 
 
 def to_microseconds(moment: datetime) -> int:
@@ -99,7 +99,7 @@ def item_to_row(item: Item) -> tuple[SQLiteValue, ...]:
 def item_from_row(workspace: str, row: tuple[Any, ...]) -> Item:
     """The item in a row of `COLUMNS`; raises `StoreDamaged` if the row cannot be one."""
     if not all(map(isinstance, row, _COLUMN_TYPES)):
-        raise _damaged("a value is of another type than its column")
+        raise _damage_error("a value is of another type than its column")
     try:  # not `malformed_is_damaged`, which would cost as much as all the rest
         return Item(
             id=row[0],
@@ -121,7 +121,7 @@ def item_from_row(workspace: str, row: tuple[Any, ...]) -> Item:
             workspace=workspace,
         )
     except _MALFORMED as error:
-        raise _damaged(error) from error
+        raise _damage_error(error) from error
 
 
 def relation_from_row(row: tuple[Any, ...]) -> Relation:

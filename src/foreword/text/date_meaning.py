@@ -284,7 +284,7 @@ def _window(said: str, moment: Moment) -> Span | None:
     )
 
 
-def _stepped(said: str, moment: Moment) -> Span | None:
+def _step(said: str, moment: Moment) -> Span | None:
     """The last, this or the next of something; `the month` in `the end of the month` is this one."""
     word, _, what = said.partition(" ")
     step = {"last": -1, "next": 1, "coming": 1}.get(word, 0)
@@ -436,7 +436,7 @@ _MEANINGS: dict[str, Callable[[str, Moment], Span | None]] = {
     "decade": _decade,
     "day_word": _day_word,
     "window": _window,
-    "stepped": _stepped,
+    "stepped": _step,
     "distance": _distance,
     "weekday": _weekday,
     "weekdays": lambda _said, _moment: None,

@@ -67,7 +67,7 @@ class Failures:
         self._seen: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def seen(self, workspace: str, session: str) -> frozenset[str]:
+    def seen_in(self, workspace: str, session: str) -> frozenset[str]:
         """What has failed in a session so far."""
         with self._lock:
             return self._seen.get((workspace, session), frozenset())
@@ -121,7 +121,7 @@ def bears_on(run: Run, attempt: Attempt) -> bool:
         return False
     if not _was_called(run, predicted, done):
         return False
-    return _covered(run, _named_keys(predicted), _named_keys(done) | _named_keys(believed))
+    return _covers_prediction(run, _named_keys(predicted), _named_keys(done) | _named_keys(believed))
 
 
 def _is_of_its_kind(run: Run, predicted: str) -> bool:
@@ -191,7 +191,7 @@ def _named_keys(text: str) -> set[str]:
     return {key_of(name) for name in names if not _NO_NAME.fullmatch(name)} - {""}
 
 
-def _covered(run: Run, predicted: set[str], otherwise: set[str]) -> bool:
+def _covers_prediction(run: Run, predicted: set[str], otherwise: set[str]) -> bool:
     """Whether the run covered what the prediction names, or, where it names nothing, what else was named."""
     if not predicted:
         return not otherwise or any(map(run.scope.covers, otherwise))

@@ -136,7 +136,7 @@ class _Report:
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_patterns(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.MULTILINE)
 
 
@@ -163,7 +163,7 @@ def _read_report(runner: Runner, text: str, *, last_only: bool) -> _Report | Non
     counts: dict[str, int] = {}
     summaries = 0
     for pattern in runner.counts:
-        found = [*_compiled(pattern).finditer(text)]
+        found = [*_compile_patterns(pattern).finditer(text)]
         summaries += len(found)
         for match in found[-1:] if last_only else found:
             _add_counts(counts, match)
@@ -177,14 +177,14 @@ def _read_report(runner: Runner, text: str, *, last_only: bool) -> _Report | Non
     if failed or broken:
         error = _first_group(_search(runner.error, text)) or _first_group(broken)
         return _Report(failed, _count_passed(counts), failing, error, bool(broken))
-    begun = len(_compiled(runner.begins).findall(text))
+    begun = len(_compile_patterns(runner.begins).findall(text))
     if begun > summaries or not _search(runner.complete, text):
         return _Report(built=built)
     return _Report(passed=_count_passed(counts), tested=_search(runner.tested, text) is not None, built=built)
 
 
 def _search(pattern: str, text: str) -> re.Match[str] | None:
-    return None if pattern == NEVER else _compiled(pattern).search(text)
+    return None if pattern == NEVER else _compile_patterns(pattern).search(text)
 
 
 def _count_passed(counts: dict[str, int]) -> int:
@@ -208,7 +208,8 @@ def _add_counts(counts: dict[str, int], match: re.Match[str]) -> None:
 def _names(pattern: str, text: str) -> tuple[str, ...]:
     """Each name that a pattern finds once, in order, on one line."""
     found = (
-        match.groupdict() or {"name": _first_group(match)} for match in _compiled(pattern).finditer(text)
+        match.groupdict() or {"name": _first_group(match)}
+        for match in _compile_patterns(pattern).finditer(text)
     )
     names = (f"{one['within']}.{one['name']}" if one.get("within") else one["name"] for one in found)
     return tuple(dict.fromkeys(" ".join(name.split()) for name in names if name))
@@ -243,19 +244,19 @@ def _decide(
         stopped = (
             last.runner.name == "pytest" and last.owns_exit and code not in (None, 0, _PYTEST_TESTS_FAILED)
         )
-        if stopped or _compiled(COULD_NOT_RUN).search(text):
+        if stopped or _compile_patterns(COULD_NOT_RUN).search(text):
             return None
         failed = next((name for name, report in reports.items() if report.broken), None)
     if failed is not None:
         tool = last.runner.name if failed == "make" else failed
         return tool, _purpose(steps, failed), False, reports[failed]
-    silent = not reports and not _compiled(FOUND_NOTHING).search(text)
+    silent = not reports and not _compile_patterns(FOUND_NOTHING).search(text)
     speaking = {
         name: report for name, report in reports.items() if report.passed or report.tested or report.built
     }
     if code and last.owns_exit:
         return _failed_by_exit(last, speaking, silent=silent and not _says_more(last, text))
-    passed = _passed(steps, code, speaking)
+    passed = _reports_pass(steps, code, speaking)
     if passed is None and silent and code == 0:
         needed = [step for step in steps if step is last or step.purpose == "test"]
         if all(step.proof == "exit" and step.covered_by_exit for step in needed):
@@ -285,7 +286,7 @@ def _failed_by_exit(step: Step, speaking: dict[str, _Report], *, silent: bool) -
     return (runner.name, step.purpose, False, _Report()) if explained else None
 
 
-def _passed(steps: tuple[Step, ...], code: int | None, speaking: dict[str, _Report]) -> _Outcome | None:
+def _reports_pass(steps: tuple[Step, ...], code: int | None, speaking: dict[str, _Report]) -> _Outcome | None:
     """A pass that was reported: of tests where there were any to run, else of a build."""
     tests = [step for step in steps if step.purpose == "test"]
     vouched = code == 0 and all(step.covered_by_exit for step in tests or steps[-1:])
@@ -308,7 +309,7 @@ def _passed(steps: tuple[Step, ...], code: int | None, speaking: dict[str, _Repo
 
 def _any_error(text: str) -> str:
     """The first line that looks like an error, else the last that says something."""
-    found = _compiled(_ERROR_LINE).search(text)
+    found = _compile_patterns(_ERROR_LINE).search(text)
     return found[1] if found else text.rstrip().rpartition("\n")[2]
 
 

@@ -107,13 +107,13 @@ class Guard:
             return _WRONG_HOST
         if not self._is_own_page(headers):
             return _WRONG_ORIGIN
-        if b"websocket" in headers.joined(b"upgrade"):
+        if b"websocket" in headers.join_values(b"upgrade"):
             return _WEBSOCKET
         return None if scope["path"] in OPEN_PATHS or self._has_token(headers) else _NO_TOKEN
 
     def _is_own_page(self, headers: _Headers) -> bool:
         """Whether no page of another site can have sent this; browsers say so in one of two headers."""
-        if headers.joined(b"sec-fetch-site") not in (b"", b"same-origin", b"none"):
+        if headers.join_values(b"sec-fetch-site") not in (b"", b"same-origin", b"none"):
             return False
         return not headers.has(b"origin") or headers.single(b"origin") in self._origins
 
@@ -167,7 +167,7 @@ class _Headers:
             case _:
                 return None
 
-    def joined(self, name: bytes) -> bytes:
+    def join_values(self, name: bytes) -> bytes:
         """All values as one."""
         return b", ".join(self._all(name)).lower()
 
@@ -176,7 +176,7 @@ def _refuse_body(headers: _Headers) -> Refusal | None:
     kind, _, parameters = (headers.single(b"content-type") or b"").partition(b";")
     if kind.strip() != b"application/json" or parameters.strip().replace(b'"', b"") not in _CHARSETS:
         return _NOT_JSON
-    length = headers.joined(b"content-length") or b"0"
+    length = headers.join_values(b"content-length") or b"0"
     small = length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS and int(length) <= MAX_BODY_BYTES
     return None if small else _TOO_LARGE
 

@@ -95,7 +95,7 @@ class Loopback:
     def _count_requests(self, application: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
         """The application, with its requests counted and the last one's time noted."""
 
-        async def counted(scope: dict[str, Any], receive: object, send: object) -> None:
+        async def count_connection(scope: dict[str, Any], receive: object, send: object) -> None:
             if scope["type"] != "http":
                 await application(scope, receive, send)
                 return
@@ -106,7 +106,7 @@ class Loopback:
                 self.requests -= 1
                 self.last_request = time.monotonic()
 
-        return counted
+        return count_connection
 
 
 def listen(port: int = 0) -> socket.socket:

@@ -6,11 +6,10 @@
     a tool has            the call and its result are kept; a test run ends the open experience of which it
                           speaks, and what fails for the first time in a session brings what went wrong before
     the agent stops       its message is kept, the session's summary made anew
-    a compact, a clear    what the session was told may be told again
+    a compact, a clear    what the session was shown may be shown again
 
-Nothing here reads bytes, words JSON or talks to sockets. Whatever fails while something is being said ends in
-silence and a warning, never in the agent's way; what fails while something is being kept is raised, so that
-whoever brought it can bring it again.
+Nothing here reads bytes, words JSON or talks to sockets. A failure while answering becomes silence and a
+warning; a failure while keeping is raised, so that the caller can bring the event again.
 """
 
 from __future__ import annotations
@@ -50,23 +49,28 @@ if TYPE_CHECKING:
     from foreword.recall.divergence import DivergenceAlert
     from foreword.types import Item, Query
 
-_log = get_logger("foreword.recipes.coding.companion")
+_log = get_logger("foreword.companion")
 
-_ACTING = {
+_ACTING_TOOLS = {
     *("bash", "shell", "exec_command", "run_shell_command", "task", "agent"),
     *("edit", "multiedit", "write", "notebookedit", "write_file", "replace", "apply_patch"),
 }
 """Tools that change something or run something: there a reminder is worth its tokens."""
 
-_TELLING = ("command", "file_path", "path", "description", "prompt", "old_string", "query", "input")
-_LONGEST_QUESTION = 2_000
-_AWAY = ("compact", "clear")
-_LOOK_EVERY = 5.0
-_MOST_PLACES = 256
+_QUESTION_FIELDS = ("command", "file_path", "path", "description", "prompt", "old_string", "query", "input")
+_MAX_QUESTION_CHARACTERS = 2_000
+_EMPTIES_CONTEXT = ("compact", "clear")
+"""Starts of a session after which its context holds nothing of what was shown."""
+
+_FOLDER_SECONDS = 5.0
+"""How many seconds the workspace of a folder is remembered."""
+
+_MAX_FOLDERS = 256
 _PREMORTEM_TOKENS = 800
-_FAILING_IS = "debugging"
+_DEFAULT_DOMAIN = "debugging"
 """The domain of a failure that no open experience speaks of."""
-_SAVED = ("Stop", "PreCompact", "SessionEnd")
+
+_SUMMARISED_AFTER = ("Stop", "PreCompact", "SessionEnd")
 
 
 class Companion:
@@ -74,7 +78,7 @@ class Companion:
 
     def __init__(self, engine: Engine, summariser: Summariser | None = None) -> None:
         self._engine = engine
-        self._places: dict[str, tuple[float, str]] = {}
+        self._workspaces: dict[str, tuple[float, str]] = {}
         self._repeats = Repeats()
         self._failing = Failures()
         self.experiences = Experiences(engine)
@@ -93,37 +97,37 @@ class Companion:
     def say(self, event: AgentEvent, deadline_ms: float | None = None) -> str:
         """What the agent should read now, framed; empty when nothing is worth saying."""
         try:
-            self._forget_what_was_told(event)
-            said = self._said(event, self._workspace(event), deadline_ms)
+            self._clear_shown(event)
+            text = self._answer(event, self._workspace(event), deadline_ms)
         except (ForewordError, OSError) as error:
             _log.warning("nothing was said", on=event.name, problem=str(error))
             return ""
-        return wrap_in_frame(said) if said else ""
+        return wrap_in_frame(text) if text else ""
 
     def keep(self, event: AgentEvent) -> None:
         """Remember what the event tells; the same event twice is kept once."""
         workspace = self._workspace(event)
-        self._hold(read_turns(event, workspace, self._repeats), event, workspace)
-        self._learn(event, workspace)
-        if event.session and event.name in _SAVED:
+        self._keep_turns(read_turns(event, workspace, self._repeats), event, workspace)
+        self._learn_from_run(event, workspace)
+        if event.session and event.name in _SUMMARISED_AFTER:
             self._summarise(event.session, workspace)
 
     def _workspace(self, event: AgentEvent) -> str:
         """Where the event happened. Looking for a repository takes time, so an answer holds for seconds."""
         now = time.monotonic()
-        known = self._places.get(event.folder)
-        if known is None or now - known[0] > _LOOK_EVERY:
-            if len(self._places) >= _MOST_PLACES:
-                self._places.clear()
-            known = self._places[event.folder] = (now, workspace_of(Path(event.folder)))
+        known = self._workspaces.get(event.folder)
+        if known is None or now - known[0] > _FOLDER_SECONDS:
+            if len(self._workspaces) >= _MAX_FOLDERS:
+                self._workspaces.clear()
+            known = self._workspaces[event.folder] = (now, workspace_of(Path(event.folder)))
         return known[1]
 
-    def _forget_what_was_told(self, event: AgentEvent) -> None:
+    def _clear_shown(self, event: AgentEvent) -> None:
         """After a compact or a clear the session's context is empty: everything may be said again."""
-        if event.session and event.name == "SessionStart" and event.source in _AWAY:
+        if event.session and event.name == "SessionStart" and event.source in _EMPTIES_CONTEXT:
             self._engine.store.batch([ClearShown(self._workspace(event), event.session)])
 
-    def _said(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
+    def _answer(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
         match event.name:
             case "SessionStart":
                 return self.pipeline.generate_session_context(
@@ -132,23 +136,26 @@ class Companion:
             case "UserPromptSubmit" if not junk_reason(event.prompt):
                 return self._before_prompt(event, workspace, deadline_ms)
             case "PostToolUse" | "PostToolUseFailure":
-                return self._warning(event, workspace)
-            case "PreToolUse" if event.tool.casefold() in _ACTING:
+                return self._premortem(event, workspace)
+            case "PreToolUse" if event.tool.casefold() in _ACTING_TOOLS:
                 return self.pipeline.generate_brief_context(
-                    _question(event), workspace=workspace, session_id=event.session, deadline_ms=deadline_ms
+                    _question_of(event),
+                    workspace=workspace,
+                    session_id=event.session,
+                    deadline_ms=deadline_ms,
                 )
             case _:
                 return ""
 
     def _before_prompt(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
-        question = remove_frames(event.prompt)[:_LONGEST_QUESTION]
+        question = remove_frames(event.prompt)[:_MAX_QUESTION_CHARACTERS]
         result = self.pipeline.generate_context(
             question, event.session, workspace=workspace, deadline_ms=deadline_ms
         )
         return result.formatted_context
 
-    def _hold(self, items: Sequence[Item], event: AgentEvent, workspace: str) -> None:
-        """Keep the turns; they stand in the session's own context, so it need not be told of them."""
+    def _keep_turns(self, items: Sequence[Item], event: AgentEvent, workspace: str) -> None:
+        """Keep the turns; the session's own context holds them, so they count as shown to it."""
         if not items:
             return
         kept = self._engine.remember_all(items, workspace)
@@ -156,38 +163,38 @@ class Companion:
             ids = tuple(item.id for item in kept)
             self._engine.store.post(MarkShown(workspace, event.session, ids, event.at))
 
-    def _learn(self, event: AgentEvent, workspace: str) -> None:
-        """A test or build run tells how an open experience ended: the first of which it speaks."""
-        self._adopt(event, workspace)
-        run = _run(event)
+    def _learn_from_run(self, event: AgentEvent, workspace: str) -> None:
+        """Let a test or build run decide the first open experience that it bears on."""
+        self._adopt_experience(event, workspace)
+        run = _run_of(event)
         if run is None:
             return
         for attempt in self.experiences.open_for_run(workspace, event.session, event.at):
-            told = judge(run, attempt)
-            if told.status is not None:
-                self.experiences.record_run(workspace, attempt.id, told.status, told.result, event.at)
+            verdict = judge(run, attempt)
+            if verdict.status is not None:
+                self.experiences.record_run(workspace, attempt.id, verdict.status, verdict.result, event.at)
                 return
 
-    def _adopt(self, event: AgentEvent, workspace: str) -> None:
-        """What a session's agent has begun without naming the session is that session's."""
-        if not event.session or not _begins_one(event):
+    def _adopt_experience(self, event: AgentEvent, workspace: str) -> None:
+        """Give an experience that an agent began without naming its session to that session."""
+        if not event.session or not _starts_experience(event):
             return
         for attempt in self.experiences.open_for_run(workspace, None):
             if attempt.id in event.tool_output:
                 self.experiences.adopt(workspace, attempt.id, event.session)
 
-    def _warning(self, event: AgentEvent, workspace: str) -> str:
-        """What went wrong before, when something fails that this session has not seen fail; once."""
-        run = _run(event)
+    def _premortem(self, event: AgentEvent, workspace: str) -> str:
+        """What went wrong before, when something fails for the first time in this session."""
+        run = _run_of(event)
         if run is None:
             return ""
-        told = judge(run, None, self._failing.seen(workspace, event.session))
-        self._failing.note(workspace, event.session, told.failures)
-        if not told.premortem:
+        verdict = judge(run, None, self._failing.seen_in(workspace, event.session))
+        self._failing.note(workspace, event.session, verdict.failures)
+        if not verdict.premortem:
             return ""
         attempt = next(iter(self.experiences.open_for_run(workspace, event.session, event.at)), None)
         assembler = ContextAssembler(Searcher(self._engine, workspace, self.experiences))
-        domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_FAILING_IS, None)
+        domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_DEFAULT_DOMAIN, None)
         asked = assembler.get_premortem_context(
             domain, strategy, max_tokens=_PREMORTEM_TOKENS, session_id=event.session or None
         )
@@ -207,7 +214,7 @@ class Companion:
         return tuple(topic.name for topic in self._sessions.get_session_portfolio(session, workspace).topics)
 
     def _diverges(self, query: Query, session: str) -> DivergenceAlert | None:
-        """Whether the prompt has left what this session was about of late."""
+        """An alert if the prompt has left what this session was recently about."""
         if not session:
             return None
         found = self._engine.store.batch([ListRecent(query.workspace, Filters(session=session), 50)])[0]
@@ -216,7 +223,7 @@ class Companion:
             return None
         prompt = self._engine.embed_question(query.text)
 
-        def detected(compared: Sequence[Item]) -> DivergenceAlert | None:
+        def detect(compared: Sequence[Item]) -> DivergenceAlert | None:
             vectors = self._engine.vectors(query.workspace, compared)
             return self._detector.detect(
                 query.text, recent, query.now, query_vector=prompt, vectors=vectors,
@@ -224,10 +231,10 @@ class Companion:
             )  # fmt: skip
 
         # A few turns tell whether there is a shift; all of them are only needed to say what from.
-        return detected(recent) if detected(recent[-MAX_COMPARED_TURNS:]) is not None else None
+        return detect(recent) if detect(recent[-MAX_COMPARED_TURNS:]) is not None else None
 
 
-def _run(event: AgentEvent) -> Run | None:
+def _run_of(event: AgentEvent) -> Run | None:
     """What a test or build run showed, if the event is the end of one."""
     command = command_of(event.tool_input)
     if not command or not event.name.startswith("PostToolUse"):
@@ -235,14 +242,14 @@ def _run(event: AgentEvent) -> Run | None:
     return read_run(command, redact(remove_frames(event.tool_output)), event.outcome)
 
 
-def _begins_one(event: AgentEvent) -> bool:
+def _starts_experience(event: AgentEvent) -> bool:
     """Whether a tool has begun an experience: the one for it, or our command in a shell."""
     if not event.name.startswith("PostToolUse"):
         return False
     return event.tool.endswith("experience_start") or "experience start" in command_of(event.tool_input)
 
 
-def _question(event: AgentEvent) -> str:
+def _question_of(event: AgentEvent) -> str:
     """What a tool is about to do, in the words it was given."""
-    parts = [event.tool_input.get(name) for name in _TELLING]
-    return "\n".join(part for part in parts if isinstance(part, str))[:_LONGEST_QUESTION]
+    parts = [event.tool_input.get(name) for name in _QUESTION_FIELDS]
+    return "\n".join(part for part in parts if isinstance(part, str))[:_MAX_QUESTION_CHARACTERS]

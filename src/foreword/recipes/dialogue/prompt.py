@@ -77,7 +77,7 @@ def inject_context(
     receipt = pipeline.receipt(draft, _view(draft))
     if keep:
         session.keep_receipt(receipt)
-    compressed = _compressed(draft)
+    compressed = _finished(draft)
     return InjectedContext(
         compressed.content, draft.text, draft.tokens, draft.allocation, compressed.level, receipt
     )
@@ -231,10 +231,10 @@ def _view(draft: DialogueDraft) -> dict[str, Any] | None:
     """The receipt as a map of paths; None if something that it may repeat was forgotten meanwhile."""
     turns = draft.state.turns
     unchanged = draft.conversation.state.turns[: len(turns)] == turns
-    return pathmap(draft, _compressed(draft)) if unchanged else None
+    return pathmap(draft, _finished(draft)) if unchanged else None
 
 
-def _compressed(draft: DialogueDraft) -> Compressed:
+def _finished(draft: DialogueDraft) -> Compressed:
     assert draft.compressed is not None, "the last stage compresses"  # noqa: S101
     return draft.compressed
 

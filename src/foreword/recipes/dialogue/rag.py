@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from foreword.spaces.base import Reranker
     from foreword.types import Item, ResolvedEntity, SearchResult
 
-_log = get_logger("foreword.recipes.dialogue.rag")
+_log = get_logger("foreword.rag")
 
 _RECENCY, _ENTITIES = 0.2, 0.3
 """What a whole weight adds to the relevance of a chunk of today, and of one that speaks of every entity."""

@@ -23,25 +23,25 @@ class VectorTests(Suite):
     def _put_vector(self, name: str, text_hash: str, values: tuple[float, ...], space: str = "s") -> int:
         return self.store.run(PutVectors(HERE, space, DIGEST, (Vector(name, text_hash, values),)))
 
-    def _unembedded(self, operation: ListUnembedded) -> str:
+    def _list_unembedded(self, operation: ListUnembedded) -> str:
         return "".join(one.id for one in self.store.run(operation))
 
     def test_unembedded_lists_what_lacks_a_vector_oldest_first(self) -> None:
         self.put(*"abcd")
         self._put_vector("b", "t", axis(0))
-        assert self._unembedded(ListUnembedded(HERE, "s", DIGEST)) == "acd"
-        assert self._unembedded(ListUnembedded(HERE, "s", DIGEST, limit=2)) == "ac"
-        assert self._unembedded(ListUnembedded(HERE, "s", OTHER_DIGEST)) == "abcd"
-        assert self._unembedded(ListUnembedded(HERE, "t", DIGEST)) == "abcd"
+        assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST)) == "acd"
+        assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, limit=2)) == "ac"
+        assert self._list_unembedded(ListUnembedded(HERE, "s", OTHER_DIGEST)) == "abcd"
+        assert self._list_unembedded(ListUnembedded(HERE, "t", DIGEST)) == "abcd"
 
     def test_unembedded_lists_the_kinds_that_are_asked_for_and_no_other(self) -> None:
         kinds = {"a": "memory", "b": "experience", "c": "turn", "d": "experience", "e": "value"}
         self.put(*(item(name, id=name, kind=kind) for name, kind in kinds.items()))
         self._put_vector("b", "t", axis(0))
-        assert self._unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("experience",))) == "d"
-        assert self._unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("value", "experience"))) == "de"
-        assert self._unembedded(ListUnembedded(HERE, "t", DIGEST, limit=1, kinds=("experience",))) == "b"
-        assert self._unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("summary",))) == ""
+        assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("experience",))) == "d"
+        assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("value", "experience"))) == "de"
+        assert self._list_unembedded(ListUnembedded(HERE, "t", DIGEST, limit=1, kinds=("experience",))) == "b"
+        assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("summary",))) == ""
 
     def test_known_vectors_are_given_by_the_hash_of_their_text(self) -> None:
         self.put("a")
