@@ -1,0 +1,2 @@
+(function_definition) @function
+(command name: (command_name (word) @reference))
