@@ -229,7 +229,7 @@ def drop_below(floor: float) -> Stage[Any]:
         kept = [result for result in draft.results if result.score >= floor]
         low = [result for result in draft.results if result.score < floor]
         dropped = [
-            DroppedResult(r, "below floor", f"{_shown_below(r.score, floor)} < {floor:g}") for r in low
+            DroppedResult(r, "below floor", f"{_format_below(r.score, floor)} < {floor:g}") for r in low
         ]
         draft = draft.keep(kept, dropped[:MAX_NEAR_MISSES])
         more = len(low) - MAX_NEAR_MISSES
@@ -311,9 +311,10 @@ def drop_shown(draft: _Draft) -> _Draft:
 def receipt(draft: Draft, view: Mapping[str, Any] | None = None) -> Receipt:
     """What was considered, what was decided, and why; `view` is the recipe's own account of it."""
     entries = [
-        _entry(line.result, "injected", line.detail, line.section, line.tokens) for line in draft.lines
+        _receipt_entry(line.result, "injected", line.detail, line.section, line.tokens)
+        for line in draft.lines
     ]
-    entries += [_entry(one.result, one.reason, one.detail) for one in draft.dropped]
+    entries += [_receipt_entry(one.result, one.reason, one.detail) for one in draft.dropped]
     return Receipt(
         id=secrets.token_hex(6),
         workspace=draft.query.workspace,
@@ -337,7 +338,7 @@ def record(store: Store, receipt: Receipt, shown: Sequence[str] = ()) -> None:
     store.post(PutReceipt(receipt.workspace, receipt))
 
 
-def _entry(
+def _receipt_entry(
     result: SearchResult,
     decision: Reason,
     detail: str = "",
@@ -359,7 +360,7 @@ def _entry(
     )
 
 
-def _shown_below(score: float, floor: float) -> str:
+def _format_below(score: float, floor: float) -> str:
     """The score with as many digits as it takes to look smaller than the floor."""
     return next(
         (text for digits in (2, 3, 4) if float(text := f"{score:.{digits}f}") < floor), f"{score:.2g}"

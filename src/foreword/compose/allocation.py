@@ -148,7 +148,7 @@ class TokenBudgetManager:
             raise QueryTooLarge(query_tokens, self.total_budget)
         if isinstance(self.strategy, Fixed):
             return self._divide_fixed(self.strategy, query_tokens)
-        contents = _Contents(
+        contents = _AvailableParts(
             len(dialogue_state.turns), dialogue_state.entity_registry.active_count(), available_chunks
         )
         if isinstance(self.strategy, Prioritized):
@@ -157,22 +157,22 @@ class TokenBudgetManager:
 
     def _divide_fixed(self, strategy: Fixed, query_tokens: int) -> TokenBudget:
         percentages = [strategy.of(category) for category in CATEGORIES]
-        *others, query = _divide(self.total_budget, percentages, of=100)
+        *others, query = _divide_by_weights(self.total_budget, percentages, of=100)
         if query_tokens > query:
             room = min(sum(others), self.total_budget - query_tokens)
-            others, query = _divide(room, others), query_tokens
+            others, query = _divide_by_weights(room, others), query_tokens
         system, history, entities, rag = others
         return TokenBudget(system, history, entities, rag, query)
 
-    def _divide_dynamically(self, query_tokens: int, contents: _Contents) -> TokenBudget:
+    def _divide_dynamically(self, query_tokens: int, contents: _AvailableParts) -> TokenBudget:
         query = min(self.total_budget, query_tokens + _QUERY_RESERVE)
         remaining = self.total_budget - query
         system = min(_SYSTEM, remaining * _SYSTEM_PERCENT // 100)
-        history, entities, rag = _divide(remaining - system, contents.weights())
+        history, entities, rag = _divide_by_weights(remaining - system, contents.weights())
         return TokenBudget(system, history, entities, rag, query)
 
     def _divide_by_priority(
-        self, strategy: Prioritized, query_tokens: int, contents: _Contents
+        self, strategy: Prioritized, query_tokens: int, contents: _AvailableParts
     ) -> TokenBudget:
         given: dict[BudgetCategory, int] = dict.fromkeys(CATEGORIES, 0)
         given["query"] = min(self.total_budget, query_tokens + _QUERY_RESERVE)
@@ -187,7 +187,7 @@ class TokenBudgetManager:
 
 
 @dataclass(frozen=True, slots=True)
-class _Contents:
+class _AvailableParts:
     """How much there is to say."""
 
     turns: int
@@ -231,7 +231,7 @@ def redistribute(budget: TokenBudget, wanted: Mapping[BudgetCategory, int]) -> T
     given = {name: min(budget.of(name), wants[name]) for name in CATEGORIES}
     spare = budget.total - sum(given.values())
     while spare and (wanting := [name for name in CATEGORIES if given[name] < wants[name]]):
-        offered = _divide(spare, [budget.of(name) or 1 for name in wanting])
+        offered = _divide_by_weights(spare, [budget.of(name) or 1 for name in wanting])
         for name, offer in zip(wanting, offered, strict=True):
             taken = min(offer, wants[name] - given[name])
             given[name] += taken
@@ -243,7 +243,7 @@ def _is_percentage(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100
 
 
-def _divide(whole_tokens: int, weights: Sequence[float], of: float | None = None) -> list[int]:
+def _divide_by_weights(whole_tokens: int, weights: Sequence[float], of: float | None = None) -> list[int]:
     """Whole numbers in proportion to the weights, which sum to exactly their part of the whole."""
     total = sum(weights) if of is None else of
     if total <= 0:

@@ -59,23 +59,23 @@ def _memory_facts(item: Item) -> dict[str, Any]:
 def _code_facts(item: Item) -> dict[str, Any]:
     held = item.metadata
     return {
-        "file_path": _text(held, "path", "file_path"),
+        "file_path": _first_text(held, "path", "file_path"),
         "start_line": held.get("start_line"),
         "end_line": held.get("end_line"),
-        "language": _text(held, "language"),
-        "unit_type": _text(held, "unit", "unit_type") or item.type,
-        "qualified_name": _text(held, "qualified_name", "name"),
+        "language": _first_text(held, "language"),
+        "unit_type": _first_text(held, "unit", "unit_type") or item.type,
+        "qualified_name": _first_text(held, "qualified_name", "name"),
     }
 
 
 def _experience_facts(item: Item) -> dict[str, Any]:
     held = item.metadata
     return {
-        "id": _text(held, "experience", "id") or item.id,
-        "domain": _text(held, "domain"),
-        "strategy": _text(held, "strategy"),
-        "outcome_status": _text(_part(held, "outcome", "status"), "status"),
-        "confidence_tier": _text(held, "tier", "confidence_tier"),
+        "id": _first_text(held, "experience", "id") or item.id,
+        "domain": _first_text(held, "domain"),
+        "strategy": _first_text(held, "strategy"),
+        "outcome_status": _first_text(_nested_facts(held, "outcome", "status"), "status"),
+        "confidence_tier": _first_text(held, "tier", "confidence_tier"),
         "iteration_count": held.get("iteration_count", 1),
     }
 
@@ -83,9 +83,9 @@ def _experience_facts(item: Item) -> dict[str, Any]:
 def _value_facts(item: Item) -> dict[str, Any]:
     held = item.metadata
     return {
-        "id": _text(held, "experience", "id") or item.id,
-        "axis": _text(held, "axis"),
-        "cluster_id": _text(held, "cluster_id"),
+        "id": _first_text(held, "experience", "id") or item.id,
+        "axis": _first_text(held, "axis"),
+        "cluster_id": _first_text(held, "cluster_id"),
         "cluster_size": held.get("cluster_size"),
         "similarity_to_centroid": held.get("similarity_to_centroid"),
     }
@@ -94,10 +94,10 @@ def _value_facts(item: Item) -> dict[str, Any]:
 def _commit_facts(item: Item) -> dict[str, Any]:
     held = item.metadata
     return {
-        "sha": _text(held, "sha"),
-        "author": _text(held, "author"),
+        "sha": _first_text(held, "sha"),
+        "author": _first_text(held, "author"),
         "timestamp": item.created_at.isoformat(),
-        "files_changed": _files(held),
+        "files_changed": _changed_files(held),
         "insertions": held.get("insertions"),
         "deletions": held.get("deletions"),
     }
@@ -123,7 +123,7 @@ def word_item(item: Item) -> str:
 def _word_memory(item: Item) -> str:
     importance = f"{item.importance:.2f}".rstrip("0").rstrip(".")
     return (
-        f"**Memory**{_author(item)}: {quote_prose(item.text, begun=True)}\n"
+        f"**Memory**{_author_note(item)}: {quote_prose(item.text, begun=True)}\n"
         f"*Category: {quote_line(item.label, _NAME)}, Importance: {importance}*"
     )
 
@@ -134,51 +134,55 @@ def _word_code(item: Item) -> str:
     place = f" in {quote_inline_code(f'{path}:{start}' if start is not None else path)}" if path else ""
     kind = quote_line(known["unit_type"] or "code", _NAME)
     head = f"**{kind}** {quote_inline_code(name) if name else ''}".rstrip()
-    signature, docstring = _text(item.metadata, "signature"), _text(item.metadata, "docstring")
+    signature, docstring = _first_text(item.metadata, "signature"), _first_text(item.metadata, "docstring")
     body = "\n".join(filter(None, (signature, docstring))) if signature else item.text
-    return f"{head}{place}{_author(item)}\n{fence_code(body, known['language'])}"
+    return f"{head}{place}{_author_note(item)}\n{fence_code(body, known['language'])}"
 
 
 def _word_experience(item: Item) -> str:
-    return "\n".join([_experience_head(item), *(_story_lines(item) or [quote_prose(item.text)])])
+    return "\n".join([_experience_heading(item), *(_story_lines(item) or [quote_prose(item.text)])])
 
 
-def _experience_head(item: Item) -> str:
+def _experience_heading(item: Item) -> str:
     kind = " | ".join(
-        filter(None, (quote_line(_text(item.metadata, key), _NAME) for key in ("domain", "strategy")))
+        filter(None, (quote_line(_first_text(item.metadata, key), _NAME) for key in ("domain", "strategy")))
     )
-    return f"**Experience**{_author(item)}: {kind}" if kind else f"**Experience**{_author(item)}:"
+    return f"**Experience**{_author_note(item)}: {kind}" if kind else f"**Experience**{_author_note(item)}:"
 
 
 def _story_lines(item: Item) -> list[str]:
     """The story of an experience, a line a step; of an item that has none of the steps, nothing."""
     held = item.metadata
-    outcome = _part(held, "outcome", "status")
-    ended = " - ".join(filter(None, (_text(outcome, "status"), _text(outcome, "result"))))
-    story = [(step.capitalize(), _text(held, step)) for step in _STEPS]
+    outcome = _nested_facts(held, "outcome", "status")
+    ended = " - ".join(filter(None, (_first_text(outcome, "status"), _first_text(outcome, "result"))))
+    story = [(step.capitalize(), _first_text(held, step)) for step in _STEPS]
     story += [
         ("Outcome", ended),
-        ("Surprise", _text(held, "surprise")),
-        ("Lesson", _text(_part(held, "lesson", "what_worked"), "what_worked")),
+        ("Surprise", _first_text(held, "surprise")),
+        ("Lesson", _first_text(_nested_facts(held, "lesson", "what_worked"), "what_worked")),
     ]
-    return [_bullet(name, said) for name, said in story if said]
+    return [_bullet_line(name, said) for name, said in story if said]
 
 
 def _word_value(item: Item) -> str:
-    axis, size = _text(item.metadata, "axis"), item.metadata.get("cluster_size")
+    axis, size = _first_text(item.metadata, "axis"), item.metadata.get("cluster_size")
     parts = [
         quote_line(axis, _NAME),
         f"cluster size: {quote_line(str(size), _NAME)}" if size is not None else "",
     ]
     known = ", ".join(filter(None, parts))
-    return f"**Value**{f' ({known})' if known else ''}{_author(item)}:\n{quote_prose(item.text)}"
+    return f"**Value**{f' ({known})' if known else ''}{_author_note(item)}:\n{quote_prose(item.text)}"
 
 
 def _word_commit(item: Item) -> str:
-    sha, author, files = _text(item.metadata, "sha"), _text(item.metadata, "author"), _files(item.metadata)
+    sha, author, files = (
+        _first_text(item.metadata, "sha"),
+        _first_text(item.metadata, "author"),
+        _changed_files(item.metadata),
+    )
     head = "**Commit**" + (f" {quote_inline_code(sha[:7])}" if sha else "")
     head += (f" by {quote_line(author, _NAME)}" if author else "") + f" on {item.created_at:%Y-%m-%d}"
-    lines = [head + _author(item), quote_prose(_text(item.metadata, "message") or item.text)]
+    lines = [head + _author_note(item), quote_prose(_first_text(item.metadata, "message") or item.text)]
     if files:
         named = [quote_line(name, _NAME) for name in files[:_FILES]]
         lines.append(f"*Files: {', '.join(named + ['...'] * (len(files) > _FILES))}*")
@@ -196,9 +200,9 @@ _WORDINGS: Mapping[str, Callable[[Item], str]] = {
 
 def word_warning(item: Item, *, failures_stand_out: bool = False) -> str:
     """An experience as a warning: its root cause behind its story; a failure may stand out."""
-    root = _part(item.metadata, "root_cause", "description")
-    why = " - ".join(filter(None, (_text(root, "category"), _text(root, "description"))))
-    lines = [word_item(item), *([_bullet("Root cause", why)] if why else [])]
+    root = _nested_facts(item.metadata, "root_cause", "description")
+    why = " - ".join(filter(None, (_first_text(root, "category"), _first_text(root, "description"))))
+    lines = [word_item(item), *([_bullet_line("Root cause", why)] if why else [])]
     story = "\n".join(lines)
     if failures_stand_out:
         story = story.replace("\n- **Outcome**: falsified", "\n- **Outcome**: **falsified**", 1)
@@ -244,11 +248,11 @@ def premortem_footer(experiences: int) -> str:
     return f"*Based on {experiences} past experiences*"
 
 
-def _bullet(name: str, said: str) -> str:
+def _bullet_line(name: str, said: str) -> str:
     return f"- **{name}**: {quote_line(said)}"
 
 
-def _author(item: Item) -> str:
+def _author_note(item: Item) -> str:
     """Whose words these are, where that is not plain: experiences and values are the agent's by nature."""
     if item.kind in ("experience", "value") and item.source.trust not in _UNVERIFIED:
         return ""
@@ -256,19 +260,19 @@ def _author(item: Item) -> str:
     return f" ({author})" if author else ""
 
 
-def _text(held: Mapping[str, Any], *keys: str) -> str:
+def _first_text(held: Mapping[str, Any], *keys: str) -> str:
     """The first of these that is there and is text."""
     found = (held.get(key) for key in keys)
     return next((value for value in found if isinstance(value, str) and value.strip()), "")
 
 
-def _part(held: Mapping[str, Any], key: str, first: str) -> Mapping[str, Any]:
+def _nested_facts(held: Mapping[str, Any], key: str, first: str) -> Mapping[str, Any]:
     """A part that has parts of its own; where somebody wrote plain words instead, they are its first."""
     part = held.get(key)
     return part if isinstance(part, Mapping) else {first: part}
 
 
-def _files(held: Mapping[str, Any]) -> list[str]:
+def _changed_files(held: Mapping[str, Any]) -> list[str]:
     """The files that a commit changed, by whichever of the two names a list of them is kept."""
     kept = (held.get(key) for key in ("files", "files_changed"))
     return next(([str(name) for name in files] for files in kept if isinstance(files, list | tuple)), [])

@@ -98,7 +98,7 @@ def fit_document(
     if not kept and guessed and (room >= MIN_ITEM_TOKENS or not hard):
         best = _count_tokens(max(guessed, key=lambda piece: piece.rank), tokenizer)
         kept = [_shorten_piece(best, max(MIN_ITEM_TOKENS, room), tokenizer)]
-    return _finish(kept, guessed, layout, budget, tokenizer, hard=hard)
+    return _drop_until_within_budget(kept, guessed, layout, budget, tokenizer, hard=hard)
 
 
 def _estimate_tokens(piece: Piece) -> int:
@@ -110,7 +110,7 @@ def _count_tokens(piece: Piece, tokenizer: Tokenizer) -> Piece:
     return replace(piece, tokens=tokenizer.count(piece.item.content))
 
 
-def _finish(
+def _drop_until_within_budget(
     kept: list[Piece],
     every: Sequence[Piece],
     layout: Layout,

@@ -54,7 +54,7 @@ def tidy_turns(content: ContextContent, means: Means) -> tuple[ContextContent, s
     )
     if (recalled, recent) == (history.recalled, history.recent_turns):
         return content, ""
-    return _with_history(content, means, recalled=recalled, recent=recent), "empty space in turns"
+    return _replace_history(content, means, recalled=recalled, recent=recent), "empty space in turns"
 
 
 def drop_repeated_turns(content: ContextContent, means: Means) -> tuple[ContextContent, str]:  # noqa: ARG001
@@ -109,16 +109,16 @@ def summarise_older(keep: int, tokens: int) -> Reduction:
 
     def step(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
         history = content.history
-        first = _keep_first(history, keep)
+        first = _newest_turns_start(history, keep)
         older, recent = history.recent_turns[:first], history.recent_turns[first:]
         before = history.summary or ""
         if not older and means.tokenizer.count(before) <= tokens:
             return content, ""
         half = (means.tokenizer.count(before) + sum(turn.tokens for turn in older)) // 2
-        summary = _summarise(before, [turn.turn for turn in older], min(tokens, half), means)
+        summary = _summarise_turns(before, [turn.turn for turn in older], min(tokens, half), means)
         how = "but for a summary" if summary.text else "without a summary"
         lost = f"{_count_of(len(older), 'older turn')} {how}" if older else "some of the summary"
-        made = _with_history(content, means, summary=summary.text, recent=recent)
+        made = _replace_history(content, means, summary=summary.text, recent=recent)
         problem = summary.problem or history.problem
         return replace(made, history=replace(made.history, problem=problem)), lost
 
@@ -135,7 +135,7 @@ def keep_best_recalled(most: int) -> Reduction:
             return content, ""
         kept = tuple(turn for turn in recalled if turn in best)
         return (
-            _with_history(content, means, recalled=kept),
+            _replace_history(content, means, recalled=kept),
             _count_of(len(recalled) - len(kept), "recalled turn"),
         )
 
@@ -146,7 +146,7 @@ def drop_summary(content: ContextContent, means: Means) -> tuple[ContextContent,
     """No summary of what is long ago."""
     if not content.history.summary:
         return content, ""
-    return _with_history(content, means, summary=""), "the summary"
+    return _replace_history(content, means, summary=""), "the summary"
 
 
 def shorten_last_turn(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
@@ -167,7 +167,7 @@ def shorten_last_turn(content: ContextContent, means: Means) -> tuple[ContextCon
         tokens=means.tokenizer.count(formatted),
     )
     turns = tuple(short if turn is longest else turn for turn in recent)
-    return _with_history(content, means, recent=turns), "the middle of the last turn"
+    return _replace_history(content, means, recent=turns), "the middle of the last turn"
 
 
 def drop_history(content: ContextContent, means: Means) -> tuple[ContextContent, str]:  # noqa: ARG001
@@ -175,14 +175,14 @@ def drop_history(content: ContextContent, means: Means) -> tuple[ContextContent,
     return replace(content, history=NO_HISTORY), "the conversation" if content.history.text else ""
 
 
-def _summarise(before: str, older: Sequence[Turn], tokens: int, means: Means) -> Summary:
+def _summarise_turns(before: str, older: Sequence[Turn], tokens: int, means: Means) -> Summary:
     """What the summary said before and what these turns say, half the tokens for each."""
     new = summarise(means.summarizer, older, tokens // 2 if before else tokens) if older else Summary()
     kept = cut_middle_out(before, tokens - means.tokenizer.count(new.text) - 1, means.tokenizer)
     return replace(new, text=cut_middle_out(f"{kept} {new.text}".strip(), tokens, means.tokenizer))
 
 
-def _keep_first(history: FormattedHistory, keep: int) -> int:
+def _newest_turns_start(history: FormattedHistory, keep: int) -> int:
     """Where the newest turns begin that are about so many; a call and its answers are not parted."""
     turns = [turn.turn for turn in history.recent_turns]
     first = len(turns)
@@ -193,7 +193,7 @@ def _keep_first(history: FormattedHistory, keep: int) -> int:
     return first
 
 
-def _with_history(
+def _replace_history(
     content: ContextContent,
     means: Means,
     *,

@@ -91,7 +91,7 @@ class EntityContextFormatter:
         """The entities that fit, the most relevant first; `entities_text` of them is within the tokens."""
         chosen: list[EntityContext] = []
         room = max_tokens - self.tokenizer.count(_HEADING) - _TOKENS_TO_JOIN
-        for entity, relevance in self._candidates(dialogue_state, resolved_entities):
+        for entity, relevance in self._entities_to_tell(dialogue_state, resolved_entities):
             if len(chosen) >= self.config.max_entities or room <= _TOKENS_TO_JOIN:
                 break
             worded = self._word_entity(entity, relevance, dialogue_state)
@@ -104,7 +104,7 @@ class EntityContextFormatter:
             chosen.pop()  # the tokens of parts do not add up exactly to those of the whole
         return tuple(chosen)
 
-    def _candidates(
+    def _entities_to_tell(
         self, state: DialogueState, resolved: Sequence[ResolvedEntity]
     ) -> list[tuple[Entity, float]]:
         """The entities that are relevant enough, once each, the most relevant first."""
@@ -127,15 +127,15 @@ class EntityContextFormatter:
             name=escape_heading_line(entity.canonical_name),
             entity_type=entity.entity_type,
             description=f"{self.config.template.aliases}{', '.join(aliases)}" if aliases else "",
-            attributes=self._attributes(entity),
+            attributes=self._attribute_pairs(entity),
             relationships=tuple(related),
             relevance=relevance,
             formatted="",
             token_count=0,
         )
-        return _with_text(worded, self.tokenizer, self.config.template)
+        return _count_wording(worded, self.tokenizer, self.config.template)
 
-    def _attributes(self, entity: Entity) -> tuple[tuple[str, str], ...]:
+    def _attribute_pairs(self, entity: Entity) -> tuple[tuple[str, str], ...]:
         """The most useful first, then the others in the order they were said."""
         first = [name for name in _FIRST_ATTRIBUTES if name in entity.attributes]
         names = first + [name for name in entity.attributes if name not in _FIRST_ATTRIBUTES]
@@ -163,7 +163,7 @@ def entities_text(contexts: Sequence[EntityContext]) -> str:
     return "\n".join((_HEADING, *(each.formatted for each in contexts))) if contexts else ""
 
 
-def _with_text(context: EntityContext, tokenizer: Tokenizer, template: EntityTemplate) -> EntityContext:
+def _count_wording(context: EntityContext, tokenizer: Tokenizer, template: EntityTemplate) -> EntityContext:
     lines = [context.description] if context.description else []
     lines += [f"{name}: {value}" for name, value in context.attributes]
     if context.relationships:

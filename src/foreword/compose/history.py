@@ -138,7 +138,7 @@ class HistoryFormatter:
     ) -> FormattedHistory:
         """The conversation in at most so many tokens; `recalled` are earlier turns, the best first."""
         turns = dialogue_state.turns
-        draft = _Draft(turns, max_tokens - self._heading(self.config.template.recent))
+        draft = _HistoryDraft(turns, max_tokens - self._heading_tokens(self.config.template.recent))
         for_recalled = int(max_tokens * self.config.recalled_share)
         self._take_last_exchange(draft, draft.left - (for_recalled // 2 if recalled else 0))
         self._take_recalled(draft, recalled, for_recalled)
@@ -146,9 +146,9 @@ class HistoryFormatter:
             draft, min(self.config.max_summary_tokens, int(max_tokens * self.config.summary_share))
         )
         self._take_summary(draft)
-        return self._exact(draft, max_tokens)
+        return self._shrink_to_exact_count(draft, max_tokens)
 
-    def _take_last_exchange(self, draft: _Draft, room: int) -> None:
+    def _take_last_exchange(self, draft: _HistoryDraft, room: int) -> None:
         """The newest turns back to what the user said last; of a turn that is too long alone, what fits."""
         for start, block in exchange_blocks(draft.turns):
             if len(draft.turns) - start > self.config.verbatim_turns:
@@ -159,14 +159,14 @@ class HistoryFormatter:
             if worded is None:
                 break
             draft.add(start, worded)
-            room -= _cost(worded)
+            room -= _token_sum(worded)
             if any(turn.role == "user" for turn in block):
                 break
         draft.exchange = len(draft.recent)
 
-    def _take_recalled(self, draft: _Draft, recalled: Sequence[Turn], allowed: int) -> None:
+    def _take_recalled(self, draft: _HistoryDraft, recalled: Sequence[Turn], allowed: int) -> None:
         """As many of the recalled as fit, best first; the best is shortened rather than left out."""
-        room = min(allowed, draft.left) - self._heading(self.config.template.recalled)
+        room = min(allowed, draft.left) - self._heading_tokens(self.config.template.recalled)
         known = draft.shown()
         for turn in recalled:
             if room <= _JOIN:
@@ -178,21 +178,23 @@ class HistoryFormatter:
             if worded is not None:
                 known.add(say_the_same(turn))
                 draft.recalled.append(replace(worded, rank=len(draft.recalled)))
-                room -= _cost([worded])
+                room -= _token_sum([worded])
         if draft.recalled:
-            draft.left -= _cost(draft.recalled) + self._heading(self.config.template.recalled)
+            draft.left -= _token_sum(draft.recalled) + self._heading_tokens(self.config.template.recalled)
 
-    def _take_more(self, draft: _Draft, summary: int) -> None:
+    def _take_more(self, draft: _HistoryDraft, summary: int) -> None:
         """More of the recent turns: all that were said, if they fit, else so many that a summary has room."""
         if not draft.recent:
             return
-        more = self._before(draft, draft.left)
+        more = self._earlier_blocks(draft, draft.left)
         if more and more[-1][0] > 0:
-            more = self._before(draft, draft.left - summary - self._heading(self.config.template.summary))
+            more = self._earlier_blocks(
+                draft, draft.left - summary - self._heading_tokens(self.config.template.summary)
+            )
         for start, worded in more:
             draft.add(start, worded)
 
-    def _before(self, draft: _Draft, room: int) -> list[tuple[int, list[FormattedTurn]]]:
+    def _earlier_blocks(self, draft: _HistoryDraft, room: int) -> list[tuple[int, list[FormattedTurn]]]:
         """The blocks before those of the draft that fit whole, newest first."""
         fitting: list[tuple[int, list[FormattedTurn]]] = []
         for start, block in exchange_blocks(draft.turns, draft.first):
@@ -202,12 +204,14 @@ class HistoryFormatter:
             if worded is None:
                 break
             fitting.append((start, worded))
-            room -= _cost(worded)
+            room -= _token_sum(worded)
         return fitting
 
-    def _take_summary(self, draft: _Draft) -> None:
+    def _take_summary(self, draft: _HistoryDraft) -> None:
         """What came before the recent turns, told in what room there is."""
-        room = min(self.config.max_summary_tokens, draft.left - self._heading(self.config.template.summary))
+        room = min(
+            self.config.max_summary_tokens, draft.left - self._heading_tokens(self.config.template.summary)
+        )
         if draft.first and room >= MIN_CUT_TOKENS:
             summary = summarise(self._summarizer, draft.turns[: draft.first], room)
             draft.summary = cut_middle_out(escape_headings(summary.text).strip(), room, self._tokenizer)
@@ -221,7 +225,7 @@ class HistoryFormatter:
             if line is None:
                 return None
             worded.append(line)
-            room -= _cost([line])
+            room -= _token_sum([line])
         return worded
 
     def _take_shortened_block(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
@@ -230,7 +234,7 @@ class HistoryFormatter:
         worded = [line for turn in block if (line := self._wording.shorten(turn, self._recent, each))]
         return worded if len(worded) == len(block) else None
 
-    def _exact(self, draft: _Draft, max_tokens: int) -> FormattedHistory:
+    def _shrink_to_exact_count(self, draft: _HistoryDraft, max_tokens: int) -> FormattedHistory:
         """The draft as text; tokens do not add up exactly, so what is over goes, the least needed first."""
         while True:
             recent = [turn for block in reversed(draft.recent) for turn in block]
@@ -242,11 +246,11 @@ class HistoryFormatter:
                 return made
             draft.drop()
 
-    def _heading(self, text: str) -> int:
+    def _heading_tokens(self, text: str) -> int:
         return self._wording.count(text) + _JOIN
 
 
-class _Draft:
+class _HistoryDraft:
     """What has been chosen so far: recent blocks newest first, recalled turns best first."""
 
     def __init__(self, turns: Sequence[Turn], room: int) -> None:
@@ -262,9 +266,9 @@ class _Draft:
         """One block more of the recent turns, from that place on; what is in it need not be recalled."""
         self.first = start
         self.recent.append(block)
-        self.left -= _cost(block)
+        self.left -= _token_sum(block)
         said = {say_the_same(worded.turn) for worded in block}
-        self.left += _cost([worded for worded in self.recalled if say_the_same(worded.turn) in said])
+        self.left += _token_sum([worded for worded in self.recalled if say_the_same(worded.turn) in said])
         self.recalled = [worded for worded in self.recalled if say_the_same(worded.turn) not in said]
 
     def shown(self) -> set[Hashable]:
@@ -283,7 +287,7 @@ class _Draft:
             self.recent.pop()
 
 
-def _cost(turns: Sequence[FormattedTurn]) -> int:
+def _token_sum(turns: Sequence[FormattedTurn]) -> int:
     return sum(turn.tokens + _JOIN for turn in turns)
 
 

@@ -35,10 +35,10 @@ def handle_overflow(
     tokenizer = compressor.tokenizer
     return replace(
         content,
-        system=_instructions(content.system, budget.system, tokenizer),
-        history=_conversation(content.history, budget.history, compressor),
-        entities=_entities(content.entities, budget.entities, tokenizer),
-        rag_chunks=_chunks(content.rag_chunks, budget.rag, tokenizer),
+        system=_shorten_instructions(content.system, budget.system, tokenizer),
+        history=_shorten_conversation(content.history, budget.history, compressor),
+        entities=_drop_entities(content.entities, budget.entities, tokenizer),
+        rag_chunks=_drop_chunks(content.rag_chunks, budget.rag, tokenizer),
     )
 
 
@@ -47,11 +47,13 @@ def truncate_to(instructions: str, most: int, tokenizer: Tokenizer) -> str:
     return SystemPromptBuilder(instructions, _SILENT, tokenizer=tokenizer).build(most)
 
 
-def _instructions(text: str, most: int, tokenizer: Tokenizer) -> str:
+def _shorten_instructions(text: str, most: int, tokenizer: Tokenizer) -> str:
     return text if tokenizer.count(text) <= most else truncate_to(text, most, tokenizer)
 
 
-def _conversation(history: FormattedHistory, most: int, compressor: DynamicCompressor) -> FormattedHistory:
+def _shorten_conversation(
+    history: FormattedHistory, most: int, compressor: DynamicCompressor
+) -> FormattedHistory:
     """The conversation alone, compressed like a prompt that holds nothing else."""
     if history.token_count <= most:
         return history
@@ -61,7 +63,7 @@ def _conversation(history: FormattedHistory, most: int, compressor: DynamicCompr
     return worded if worded.token_count <= most else NO_HISTORY
 
 
-def _entities(
+def _drop_entities(
     entities: Sequence[EntityContext], most: int, tokenizer: Tokenizer
 ) -> tuple[EntityContext, ...]:
     """The most relevant that fit: with their details, else by name and type, else not at all."""
@@ -76,7 +78,9 @@ def _entities(
     return tuple(chosen)
 
 
-def _chunks(chunks: Sequence[KnowledgeChunk], most: int, tokenizer: Tokenizer) -> tuple[KnowledgeChunk, ...]:
+def _drop_chunks(
+    chunks: Sequence[KnowledgeChunk], most: int, tokenizer: Tokenizer
+) -> tuple[KnowledgeChunk, ...]:
     """The most relevant that fit, in the order they had."""
     if tokenizer.count(knowledge_text(chunks)) <= most:
         return tuple(chunks)

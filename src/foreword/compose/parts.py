@@ -33,20 +33,20 @@ def heading_and_text(name: PartName, text: str) -> str:
 
 def escape_headings(text: str) -> str:
     """The text as a reader sees it, with no line of it that looks like the heading of a part."""
-    return _escape(_visible(text))
+    return _escape_match(_without_invisible(text))
 
 
 def escape_heading_line(text: str) -> str:
     """The same on one line."""
-    return _escape(join_lines(_visible(text)))
+    return _escape_match(join_lines(_without_invisible(text)))
 
 
 def keep_verbatim(text: str) -> str:
     """The text as it came, but for halves of characters and lines that look like the heading of a part."""
     text = whole_characters(text)
     if _OTHER_BREAKS.search(text):  # the reader may see a line begin where our pattern would not
-        return "".join(_escape(line) for line in text.splitlines(keepends=True))
-    return _escape(text)
+        return "".join(_escape_match(line) for line in text.splitlines(keepends=True))
+    return _escape_match(text)
 
 
 def whole_characters(text: str) -> str:
@@ -54,9 +54,9 @@ def whole_characters(text: str) -> str:
     return HALF_A_CHARACTER.sub("", text)
 
 
-def _visible(text: str) -> str:
+def _without_invisible(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else remove_invisible(text)
 
 
-def _escape(text: str) -> str:
+def _escape_match(text: str) -> str:
     return _HEADING.sub(r"\1\\", text) if _BRACKET.search(text) else text

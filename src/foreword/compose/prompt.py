@@ -90,7 +90,7 @@ def openai_messages(content: ContextContent) -> list[Message]:
     messages: list[Message] = []
     if content.system.strip():
         messages.append({"role": "system", "content": prompt_parts(content)["SYSTEM"]})
-    for said in _as_messages(content.history.recent_turns):
+    for said in _utterances(content.history.recent_turns):
         message: Message = {"role": said.role, "content": said.text or None}
         if said.calls:
             message["tool_calls"] = [_openai_call(call) for call, _ in said.calls]
@@ -98,46 +98,46 @@ def openai_messages(content: ContextContent) -> list[Message]:
         messages += [
             {"role": "tool", "tool_call_id": call.call_id, "content": answer} for call, answer in said.calls
         ]
-    return [*messages, {"role": "user", "content": _question(content)}]
+    return [*messages, {"role": "user", "content": _final_user_message(content)}]
 
 
 def anthropic_messages(content: ContextContent) -> tuple[str, list[Message]]:
     """The system prompt, and the messages of user and assistant in turn, the user first and last."""
     said: list[tuple[str, list[Message]]] = []
-    for each in _as_messages(content.history.recent_turns):
+    for each in _utterances(content.history.recent_turns):
         role = "assistant" if each.role == "assistant" else "user"
         text = f"System: {each.text}" if each.role == "system" else each.text
         uses = [
             {"type": "tool_use", "id": call.call_id, "name": call.name, "input": call.input}
             for call, _ in each.calls
         ]
-        _say(said, role, [*_text_blocks(text), *uses])
+        _append_text(said, role, [*_text_blocks(text), *uses])
         answers = [
             {"type": "tool_result", "tool_use_id": call.call_id, "content": answer}
             for call, answer in each.calls
         ]
-        _say(said, "user", answers)
+        _append_text(said, "user", answers)
     if said and said[0][0] == "assistant":
         said.insert(0, ("user", _text_blocks(_BEFORE)))
-    _say(said, "user", [{"type": "text", "text": _question(content)}])
+    _append_text(said, "user", [{"type": "text", "text": _final_user_message(content)}])
     system = prompt_parts(content).get("SYSTEM", "")
-    return system, [{"role": role, "content": _simplify(blocks)} for role, blocks in said]
+    return system, [{"role": role, "content": _collapse_text_blocks(blocks)} for role, blocks in said]
 
 
-def _as_messages(turns: Sequence[FormattedTurn]) -> list[_Utterance]:
+def _utterances(turns: Sequence[FormattedTurn]) -> list[_Utterance]:
     """The turns that can be sent: none that is empty, and no answer of a tool without its call."""
     said: list[_Utterance] = []
     for at, turn in enumerate(turns):
         if turn.turn.role == "tool":
             continue
-        calls = _with_answers(turns, at)
-        text = _with_name(turn)
+        calls = _pair_calls_with_answers(turns, at)
+        text = _text_with_speaker(turn)
         if text or calls:
             said.append(_Utterance(turn.turn.role, text, calls))
     return said
 
 
-def _with_answers(turns: Sequence[FormattedTurn], at: int) -> tuple[tuple[ToolCall, str], ...]:
+def _pair_calls_with_answers(turns: Sequence[FormattedTurn], at: int) -> tuple[tuple[ToolCall, str], ...]:
     """The calls of a turn that the tools right after it have answered, in the order of the calls."""
     answers: dict[str, str] = {}
     for following in turns[at + 1 :]:
@@ -149,7 +149,7 @@ def _with_answers(turns: Sequence[FormattedTurn], at: int) -> tuple[tuple[ToolCa
     return tuple((call, answers[call_id]) for call_id, call in known.items())
 
 
-def _with_name(turn: FormattedTurn) -> str:
+def _text_with_speaker(turn: FormattedTurn) -> str:
     """What was said, after its time where that is wanted, and the speaker's name where there is one."""
     text = turn.content.strip()
     name = escape_heading_line(turn.turn.name)
@@ -162,7 +162,7 @@ def _openai_call(call: ToolCall) -> Message:
     return {"id": call.call_id, "type": "function", "function": function}
 
 
-def _question(content: ContextContent) -> str:
+def _final_user_message(content: ContextContent) -> str:
     """The query, after what is known for it; alone and as it came, when nothing is."""
     history = content.history
     told = history_text(history.summary, history.recalled, (), history.template)
@@ -173,7 +173,7 @@ def _question(content: ContextContent) -> str:
     return "\n\n".join(heading_and_text(name, text) for name, text in parts.items())
 
 
-def _say(said: list[tuple[str, list[Message]]], role: str, blocks: list[Message]) -> None:
+def _append_text(said: list[tuple[str, list[Message]]], role: str, blocks: list[Message]) -> None:
     """More from this role: in its last message, if it spoke last, else in a new one."""
     if not blocks:
         return
@@ -187,7 +187,7 @@ def _text_blocks(text: str) -> list[Message]:
     return [{"type": "text", "text": text}] if text.strip() else []
 
 
-def _simplify(blocks: list[Message]) -> str | list[Message]:
+def _collapse_text_blocks(blocks: list[Message]) -> str | list[Message]:
     """Text alone as text, a paragraph a block; anything else as blocks."""
     if all(block["type"] == "text" for block in blocks):
         return "\n\n".join(block["text"] for block in blocks)

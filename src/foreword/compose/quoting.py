@@ -25,25 +25,29 @@ _LONGEST_LANGUAGE = 24
 
 def quote_prose(text: str, *, begun: bool = False) -> str:
     """Lines of text, none blank, none with a meaning for the document; `begun` when a label goes before."""
-    lines = [inside for written in _visible(text).split("\n") if (inside := _contain(written))]
-    return "\n".join(line if begun and not at else _is_plain(line) for at, line in enumerate(lines))
+    lines = [
+        inside
+        for written in _without_invisible(text).split("\n")
+        if (inside := _escape_unless_harmless(written))
+    ]
+    return "\n".join(line if begun and not at else _is_plain_word(line) for at, line in enumerate(lines))
 
 
 def quote_line(text: str, most: int = 0) -> str:
     """The text on one line; with `most`, no longer than so many characters."""
-    inside = _contain(text)
+    inside = _escape_unless_harmless(text)
     return cut_line(inside, most) if most else inside
 
 
 def quote_inline_code(text: str, most: int = 160) -> str:
     """The text as a short piece of code inside a line."""
-    name = _OUR_NAME.sub(r"\1 \2", join_lines(_visible(text))).replace("`", "'")
+    name = _OUR_NAME.sub(r"\1 \2", join_lines(_without_invisible(text))).replace("`", "'")
     return f"`{cut_line(name, most)}`"
 
 
 def fence_code(code: str, language: str = "") -> str:
     """The code in a fence longer than any in it, with our own mark taken apart."""
-    body = _OUR_NAME.sub(r"\1 \2", _visible(code)).strip("\n").rstrip()
+    body = _OUR_NAME.sub(r"\1 \2", _without_invisible(code)).strip("\n").rstrip()
     longest = max((len(run) for run in _TICKS.findall(body)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{_LANGUAGE.sub('', language).lower()[:_LONGEST_LANGUAGE]}\n{body}\n{fence}"
@@ -58,16 +62,16 @@ def cut_line(text: str, most: int) -> str:
     return (head[:space] if space > 0 else head).rstrip() + "..."
 
 
-def _contain(text: str) -> str:
+def _escape_unless_harmless(text: str) -> str:
     """The text as `contained` gives it, which need not be asked about plain words."""
     if _HARMLESS.fullmatch(text) and "foreword" not in text.lower():
         return " ".join(text.split())
     return escape_entry(text)
 
 
-def _visible(text: str) -> str:
+def _without_invisible(text: str) -> str:
     return text if _PRINTABLE.fullmatch(text) else remove_invisible(text)
 
 
-def _is_plain(line: str) -> str:
+def _is_plain_word(line: str) -> str:
     return "\\" + line if _STRUCTURE.match(line) else line

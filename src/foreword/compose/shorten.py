@@ -55,7 +55,7 @@ def shorten_markdown(
         return _make_terse(kept, tokens, behind, tokenizer) or _cut_to_beginning(last, tokens, tokenizer)
     room = tokens - tokenizer.count("..." + behind) - _SAFETY
     while room > 0:
-        made = _close_fences(_beginning(text, room, tokenizer)) + behind
+        made = _close_fences(_longest_beginning(text, room, tokenizer)) + behind
         over = tokenizer.count(made) - tokens
         if over <= 0:
             return made
@@ -65,10 +65,10 @@ def shorten_markdown(
 
 def _cut_to_beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
     """The beginning of a text, where there is no room for a note."""
-    return _close_fences(_beginning(text, max(1, tokens - _SAFETY), tokenizer))
+    return _close_fences(_longest_beginning(text, max(1, tokens - _SAFETY), tokenizer))
 
 
-def _beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
+def _longest_beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
     """About as much of a text as so many tokens hold, and no more; found by a guess and a few corrections."""
     text = text[: tokens * _CHARACTERS]
     size = len(text)
@@ -114,7 +114,7 @@ def _drop_spare_lines(lines: Sequence[str], spare: Sequence[str]) -> list[list[s
 def _close_fences(head: str) -> str:
     """A beginning with the mark of a cut; in a fence the mark is a line of its own, and the fence ends."""
     head = _HALF_A_FENCE.sub("", head)
-    opened = _open_fence(head)
+    opened = _unclosed_fence(head)
     if opened is None:
         space = max(head.rfind(" "), head.rfind("\n"))
         kept = (head[:space] if space > len(head) * 2 // 3 else head).rstrip()
@@ -124,7 +124,7 @@ def _close_fences(head: str) -> str:
     return f"{before}{whole or body}\n...\n{opened[1]}"
 
 
-def _open_fence(text: str) -> re.Match[str] | None:
+def _unclosed_fence(text: str) -> re.Match[str] | None:
     """The first line of a fence that a text has opened and not closed; only one as long closes it."""
     opened: re.Match[str] | None = None
     for match in _FENCE.finditer(text):

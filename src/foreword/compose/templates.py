@@ -74,8 +74,8 @@ TEMPLATES = {
 
 def word_memory(result: SearchResult, template: ContextTemplate, *, include_metadata: bool = False) -> str:
     """One memory in the template's words; with its metadata behind it when asked for and not shown anyway."""
-    values = _values(result)
-    values["content"] = _fill(values["content"], template)
+    values = _variable_values(result)
+    values["content"] = _fill_template(values["content"], template)
     text = _VARIABLE.sub(lambda match: values[match.group(1)], template.memory_format)
     if include_metadata and not template.include_metadata:
         text += _METADATA.format(**values)
@@ -89,10 +89,10 @@ def join_memories(pieces: Sequence[str], template: ContextTemplate) -> str:
     return template.header + template.separator.join(pieces) + template.footer
 
 
-def _values(result: SearchResult) -> dict[str, str]:
+def _variable_values(result: SearchResult) -> dict[str, str]:
     memory = result.memory
     return {
-        "content": _content(memory),
+        "content": _memory_content(memory),
         "type": join_lines(remove_invisible(memory.label)),
         "confidence": f"{memory.confidence:.2f}",
         "timestamp": memory.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -103,14 +103,14 @@ def _values(result: SearchResult) -> dict[str, str]:
     }
 
 
-def _content(memory: Item) -> str:
+def _memory_content(memory: Item) -> str:
     """A memory's text; what a tool or a page wrote is on one line, says so, and cannot pass for more."""
     if memory.source.trust in ("user", "agent"):
         return remove_invisible(memory.text).strip()
     return f"({attribution(memory.source)}) {escape_entry(memory.text)}"
 
 
-def _fill(content: str, template: ContextTemplate) -> str:
+def _fill_template(content: str, template: ContextTemplate) -> str:
     """Fit a text of several lines into its place.
 
     On one line when memories share a line; otherwise indented under its own first line, so that none of its

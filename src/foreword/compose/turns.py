@@ -89,22 +89,22 @@ class TurnWording:
         """The turn, if it is within so many tokens; one that is far too long is not even read."""
         if len(turn.text) > room * MAX_CHARACTERS_A_TOKEN:
             return None
-        return self._within(turn, escape_headings(turn.text).strip(), style, room)
+        return self._shorten_within(turn, escape_headings(turn.text).strip(), style, room)
 
     def shorten(self, turn: Turn, style: TurnStyle, room: int) -> FormattedTurn | None:
         """The turn, its middle left out where that makes it fit; nothing when there is no room even so."""
         made = self.word(turn, style, room)
-        inside = room - self.count(_line(turn, "", style))
+        inside = room - self.count(_turn_line(turn, "", style))
         for _ in range(_ATTEMPTS):  # moving lines right costs tokens, too
             if made is not None or inside < MIN_CUT_TOKENS:
                 break
             short = cut_middle_out(turn.text, inside, self._tokenizer)
-            made = self._within(turn, escape_headings(short).strip(), style, room) if short else None
+            made = self._shorten_within(turn, escape_headings(short).strip(), style, room) if short else None
             inside = inside * 3 // 4
         return made
 
-    def _within(self, turn: Turn, content: str, style: TurnStyle, room: int) -> FormattedTurn | None:
-        line = _line(turn, content, style)
+    def _shorten_within(self, turn: Turn, content: str, style: TurnStyle, room: int) -> FormattedTurn | None:
+        line = _turn_line(turn, content, style)
         tokens = self.count(line)
         return FormattedTurn(turn, content, line, tokens, stamp=style.stamp(turn)) if tokens <= room else None
 
@@ -138,7 +138,7 @@ def in_order_of_time(worded: Sequence[FormattedTurn], turns: Sequence[Turn]) -> 
     if len(worded) < 2:
         return list(worded)
     places = {say_the_same(turn): place for place, turn in enumerate(turns)}
-    return sorted(worded, key=lambda each: (places.get(say_the_same(each.turn), -1), _moment(each.turn)))
+    return sorted(worded, key=lambda each: (places.get(say_the_same(each.turn), -1), _time_label(each.turn)))
 
 
 def say_the_same(turn: Turn) -> Hashable:
@@ -146,7 +146,7 @@ def say_the_same(turn: Turn) -> Hashable:
     return turn.turn_id or (turn.role, turn.name, turn.text, turn.timestamp)
 
 
-def _line(turn: Turn, content: str, style: TurnStyle) -> str:
+def _turn_line(turn: Turn, content: str, style: TurnStyle) -> str:
     calls = (escape_headings(f"(calls {call.name} {call.arguments})") for call in tool_calls(turn))
     said = "\n".join(filter(None, (content, *calls)))
     return style.label(turn) + indent_lines(said, _INDENT)
@@ -158,7 +158,7 @@ def _says_something(turn: Turn) -> bool:
     return bool(turn.tool_calls or remove_invisible(text[:_GLANCE]).strip() or remove_invisible(text).strip())
 
 
-def _moment(turn: Turn) -> float:
+def _time_label(turn: Turn) -> float:
     """When it was said, in seconds; comparable whether or not a time zone is known."""
     when = turn.timestamp
     if when is None:
@@ -194,10 +194,10 @@ class ToolCall:
 
 def tool_calls(turn: Turn) -> tuple[ToolCall, ...]:
     """The calls of a turn that can be read."""
-    return tuple(call for written in turn.tool_calls if (call := _read(written)) is not None)
+    return tuple(call for written in turn.tool_calls if (call := _read_tool_call(written)) is not None)
 
 
-def _read(written: Mapping[str, Any]) -> ToolCall | None:
+def _read_tool_call(written: Mapping[str, Any]) -> ToolCall | None:
     called = written.get("function", written)
     if not isinstance(called, Mapping) or not called.get("name"):
         return None
@@ -237,7 +237,7 @@ def cut_middle_out(text: str, tokens: int, tokenizer: Tokenizer) -> str:
         return ""
     kept = min(len(text) - 1, tokens * MAX_CHARACTERS_A_TOKEN)
     for _ in range(_GUESSES):
-        made = _around(text, kept)
+        made = _cut_positions(text, kept)
         count = tokenizer.count(made)
         if count <= tokens:
             return made
@@ -245,7 +245,7 @@ def cut_middle_out(text: str, tokens: int, tokenizer: Tokenizer) -> str:
     return ""
 
 
-def _around(text: str, kept: int) -> str:
+def _cut_positions(text: str, kept: int) -> str:
     """So many characters of a text, half from its beginning and half from its end, and the mark."""
     head = _word_end(text, (kept + 1) // 2)
     tail = _word_start(text, len(text) - kept // 2)
@@ -256,7 +256,7 @@ def _word_end(text: str, at: int) -> int:
     """The last place up to `at` where a word ends, if there is one near; else one between characters."""
     near = range(at, max(0, at - _NEAR_A_WORD), -1)
     at = next((place for place in near if text[place].isspace()), at)
-    while at and _hangs_on(text[at : at + 2].lstrip()):
+    while at and _is_inside_word(text[at : at + 2].lstrip()):
         at -= 1
     return at
 
@@ -265,12 +265,12 @@ def _word_start(text: str, at: int) -> int:
     """The first place from `at` on where a word begins, if there is one near; else one between characters."""
     near = range(at, min(len(text), at + _NEAR_A_WORD))
     at = next((place for place in near if text[place - 1].isspace()), at)
-    while _hangs_on(text[at : at + 1]):
+    while _is_inside_word(text[at : at + 1]):
         at += 1
     return at
 
 
-def _hangs_on(text: str) -> bool:
+def _is_inside_word(text: str) -> bool:
     """Whether a text begins with what belongs to the character before it: an accent, a shade of skin."""
     first = text[:1]
     return bool(first) and (unicodedata.category(first)[0] == "M" or "\U0001f3fb" <= first <= "\U0001f3ff")

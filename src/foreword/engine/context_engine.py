@@ -111,8 +111,8 @@ class ContextEngine:
         self._dense = make_dense_space(provider, expected_embedding_dimensions, cache_config)
         self._embedder = Embedder(self.store, self._dense, axes.VIEWS) if self._dense else None
         self._reranker = reranker if reranker is not None else BundledReranker(self.settings.threads or None)
-        self.kit = self._kit(frozenset(without))
-        self._template_named(self.settings.template)
+        self.kit = self._make_kit(frozenset(without))
+        self._find_template(self.settings.template)
 
     # Remembering
 
@@ -234,7 +234,7 @@ class ContextEngine:
     ) -> list[SearchResult]:
         """The items that answer a question, best first."""
         chosen = _merge_options(SearchOptions, options, changes)
-        return self._search(self._query(query, workspace, chosen), chosen)
+        return self._search(self._text_query(query, workspace, chosen), chosen)
 
     def search_by_vector(
         self,
@@ -245,7 +245,7 @@ class ContextEngine:
     ) -> list[SearchResult]:
         """The items nearest to a vector of this engine's encoder."""
         chosen = _merge_options(SearchOptions, options, changes)
-        return self._search(self._query_by_vector(vector, workspace, chosen), chosen)
+        return self._search(self._vector_query(vector, workspace, chosen), chosen)
 
     # Building a context
 
@@ -264,12 +264,12 @@ class ContextEngine:
         """
         try:
             chosen = _merge_options(ContextOptions, options, changes)
-            return self._context(self._query(query, workspace, chosen), chosen)
+            return self._build_context(self._text_query(query, workspace, chosen), chosen)
         except ForewordError as error:
             if on_error != "empty":
                 raise
             _log.warning("no context could be built", workspace=workspace, error=str(error))
-            return _empty_result(str(query), workspace, self.clock(), error)
+            return _empty_context(str(query), workspace, self.clock(), error)
 
     def build_context_by_vector(
         self,
@@ -280,7 +280,7 @@ class ContextEngine:
     ) -> ContextResult:
         """The same, from a vector of this engine's encoder."""
         chosen = _merge_options(ContextOptions, options, changes)
-        return self._context(self._query_by_vector(vector, workspace, chosen), chosen)
+        return self._build_context(self._vector_query(vector, workspace, chosen), chosen)
 
     def preview_context(
         self,
@@ -291,7 +291,7 @@ class ContextEngine:
     ) -> ContextPreview:
         """What `build_context` would give, with its scores; nothing is recorded."""
         chosen = _merge_options(ContextOptions, options, changes)
-        result = self._context(self._query(query, workspace, chosen), chosen, keep=False)
+        result = self._build_context(self._text_query(query, workspace, chosen), chosen, keep=False)
         return ContextPreview(
             context=result.context,
             token_count=result.token_count,
@@ -308,7 +308,7 @@ class ContextEngine:
         self, query: str, workspace: str, options: SearchOptions, recipe: str, budget: int
     ) -> pipeline.SearchDraft:
         """A question ready for the stages of a recipe: `pipeline.run(draft, stages)`."""
-        return self._draft(self._query(query, workspace, options), options, recipe, budget)
+        return self._draft(self._text_query(query, workspace, options), options, recipe, budget)
 
     def explain(self, workspace: str, receipt_id: str = "") -> Receipt | None:
         """The receipt of a context that was built: what was injected, what was not, and why."""
@@ -403,7 +403,7 @@ class ContextEngine:
 
     # Inside
 
-    def _kit(self, without: frozenset[str]) -> pipeline.Kit:
+    def _make_kit(self, without: frozenset[str]) -> pipeline.Kit:
         """The spaces, less those that are left out by name."""
         recency = RecencySpace()
         words: list[Space] = [LexicalSpace(), TrigramSpace(), IdentifierSpace(), EntitySpace(), GraphSpace()]
@@ -421,7 +421,7 @@ class ContextEngine:
             look=file_items.find_changes,
         )
 
-    def _tools(self, workspace: str, options: SearchOptions) -> pipeline.Kit:
+    def _kit_for_question(self, workspace: str, options: SearchOptions) -> pipeline.Kit:
         """The tools for one question: the cross-encoder is among them in the full lane only."""
         kit = replace(self.kit, blends=self._blends.get(workspace, BLENDS))
         return replace(kit, reranker=self._reranker) if options.reranks else kit
@@ -446,13 +446,13 @@ class ContextEngine:
             if item is None:
                 raise ValidationError(f"no item of {workspace!r} has the id {wanted!r}")
 
-    def _query(self, text: str, workspace: str, options: SearchOptions) -> Query:
+    def _text_query(self, text: str, workspace: str, options: SearchOptions) -> Query:
         text = redact(check_text("query", text, empty=True))
         return self._begin_query(
             Query(text, workspace, self.clock(), options.filters, options.limit), options
         )
 
-    def _query_by_vector(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
+    def _vector_query(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
         if self._dense is None:
             raise EmbeddingError("this engine has no encoder; set embedding to something other than 'none'")
         self._dense.check_vector(vector)
@@ -472,7 +472,7 @@ class ContextEngine:
     def _draft(self, query: Query, options: SearchOptions, recipe: str, budget: int) -> pipeline.SearchDraft:
         depth = options.relationship_depth if options.include_relationships else 0
         return pipeline.SearchDraft(
-            kit=self._tools(query.workspace, options),
+            kit=self._kit_for_question(query.workspace, options),
             query=query,
             recipe=recipe,
             budget=budget,
@@ -482,11 +482,11 @@ class ContextEngine:
     def _search(self, query: Query, options: SearchOptions) -> list[SearchResult]:
         return list(pipeline.run(self._draft(query, options, "search", 0), pipeline.SEARCH).results)
 
-    def _context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
-        template = self._template_named(options.template or self.settings.template)
+    def _build_context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
+        template = self._find_template(options.template or self.settings.template)
         stages = chat.chat_stages(
             template,
-            self._ranker_named(options.ranker or "default", query.now),
+            self._find_ranker(options.ranker or "default", query.now),
             pipeline.FLOOR if options.floor is None else options.floor,
             include_metadata=options.include_metadata,
         )
@@ -504,12 +504,12 @@ class ContextEngine:
             receipt=receipt,
         )
 
-    def _template_named(self, name: str) -> ContextTemplate:
+    def _find_template(self, name: str) -> ContextTemplate:
         if name not in self._templates:
             raise TemplateNotFound(name, self._templates)
         return self._templates[name]
 
-    def _ranker_named(self, ranker: str | RankingFunction, now: datetime) -> RankingFunction:
+    def _find_ranker(self, ranker: str | RankingFunction, now: datetime) -> RankingFunction:
         if callable(ranker):
             return ranker
         known = {**rankers(now), **self._rankers}
@@ -528,7 +528,7 @@ def _merge_options(kind: type[_Options], options: _Options | None, changes: Mapp
     return replace(options, **changes) if options is not None else kind(**changes)
 
 
-def _empty_result(query: str, workspace: str, now: datetime, error: ForewordError) -> ContextResult:
+def _empty_context(query: str, workspace: str, now: datetime, error: ForewordError) -> ContextResult:
     receipt = Receipt(
         id="", workspace=str(workspace), created_at=now, query=query, recipe="", budget=0, tokens=0,
         notes=(Note("engine", str(error)),),

@@ -69,7 +69,7 @@ class Embedder:
     def catch_up(self, workspace: str, progress: Callable[[int], None] = lambda _: None) -> int:
         """Make every vector that a workspace lacks, here and now; gives how many."""
         total = 0
-        for kept in self._catching_up(workspace):
+        for kept in self._embed_missing_batches(workspace):
             total += kept
             progress(total)
         return total
@@ -83,22 +83,22 @@ class Embedder:
             )
         return kept
 
-    def _catching_up(self, workspace: str) -> Iterator[int]:
+    def _embed_missing_batches(self, workspace: str) -> Iterator[int]:
         """Embed batch after batch of what a workspace lacks; gives how many vectors each brought."""
-        while items := self._lacking(workspace, self._space.name, BATCH):
+        while items := self._list_missing(workspace, self._space.name, BATCH):
             if not (kept := self._embed(workspace, self._space.name, items)):
                 break  # all of them were forgotten meanwhile
             yield kept
         for view in self._views:
-            yield from self._catching_up_with(workspace, view)
+            yield from self._embed_missing_of_view(workspace, view)
 
-    def _catching_up_with(self, workspace: str, view: View) -> Iterator[int]:
+    def _embed_missing_of_view(self, workspace: str, view: View) -> Iterator[int]:
         """The same for a view. Items of which it shows nothing stay on the list, so a longer one is read."""
         name, kinds, shown = view
         most = BATCH
         while True:
-            listed = self._lacking(workspace, name, most, kinds)
-            for batch in _batches(_apply_view(shown, listed)):
+            listed = self._list_missing(workspace, name, most, kinds)
+            for batch in _batches_of_like_length(_apply_view(shown, listed)):
                 yield self._embed(workspace, name, batch)
             if len(listed) < most:
                 return
@@ -128,7 +128,9 @@ class Embedder:
             self._queue.put(None)
             thread.join(PATIENCE)
 
-    def _lacking(self, workspace: str, name: str, most: int, kinds: tuple[str, ...] = ()) -> tuple[Item, ...]:
+    def _list_missing(
+        self, workspace: str, name: str, most: int, kinds: tuple[str, ...] = ()
+    ) -> tuple[Item, ...]:
         op = ListUnembedded(workspace, name, self._space.digest, most, kinds)
         return cast("tuple[Item, ...]", self._store.batch([op])[0])
 
@@ -136,20 +138,20 @@ class Embedder:
         while (task := self._queue.get()) is not None and not self._stopping.is_set():
             workspace, items = task
             try:
-                self._work(workspace, items)
+                self._work_until_closed(workspace, items)
             except Exception as error:  # noqa: BLE001  (a user's encoder may raise anything; the thread lives on)
                 _log.warning("embedding failed", workspace=workspace, error=str(error))
                 with self._lock:  # look again for what was left, at the next occasion
                     self._opened.discard(workspace)
 
-    def _work(self, workspace: str, items: Sequence[Item]) -> None:
-        given = (self.embed(workspace, batch) for batch in _batches(items))
-        steps = given if items else self._catching_up(workspace)
+    def _work_until_closed(self, workspace: str, items: Sequence[Item]) -> None:
+        given = (self.embed(workspace, batch) for batch in _batches_of_like_length(items))
+        steps = given if items else self._embed_missing_batches(workspace)
         while not self._stopping.is_set() and next(steps, None) is not None:
             pass
 
 
-def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+def _batches_of_like_length(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
 
 

@@ -176,10 +176,10 @@ def arrange_by_source(lists: Mapping[str, Sequence[ContextItem]], floors: Mappin
     items = by_id(item for found in lists.values() for item in found)
     ordered = dict(sorted(items.items(), key=lambda pair: -(result_of(pair[1]).rank or 0.0)))
     sections = {name: TITLES.get(item.source, TITLES["memory"]) for name, item in ordered.items()}
-    return Plan(ordered, sections, Layout(CONTEXT, tuple(TITLES.values()), _footer), floors)
+    return Plan(ordered, sections, Layout(CONTEXT, tuple(TITLES.values()), _items_footer), floors)
 
 
-def _footer(pieces: Sequence[Piece]) -> str:
+def _items_footer(pieces: Sequence[Piece]) -> str:
     return context_footer(len(pieces), len({piece.item.source for piece in pieces}))
 
 

@@ -65,7 +65,9 @@ def arrange_by_section(lists: Mapping[str, Sequence[ContextItem]], title: str) -
     """Each experience once, in the section that tells it; the limit is hard."""
     turns = take_turns(lists)
     sections = {result_of(item).memory.id: section for section, item in turns}
-    return Plan(by_id(item for _, item in turns), sections, Layout(title, SECTIONS, _footer), hard=True)
+    return Plan(
+        by_id(item for _, item in turns), sections, Layout(title, SECTIONS, _experiences_footer), hard=True
+    )
 
 
 def take_turns(found: Mapping[str, Sequence[ContextItem]]) -> list[tuple[str, ContextItem]]:
@@ -78,20 +80,20 @@ def take_turns(found: Mapping[str, Sequence[ContextItem]]) -> list[tuple[str, Co
     queues = {section: iter(items) for section, items in lists.items()}
     while queues:
         for section in list(queues):
-            item = next((one for one in queues[section] if _story(one) not in taken), None)
+            item = next((one for one in queues[section] if _experience_id(one) not in taken), None)
             if item is None:
                 del queues[section]
             else:
-                taken.add(_story(item))
+                taken.add(_experience_id(item))
                 turns.append((section, _as_warning(section, item)))
     return turns
 
 
-def _footer(pieces: Sequence[Piece]) -> str:
+def _experiences_footer(pieces: Sequence[Piece]) -> str:
     return premortem_footer(sum(piece.item.source == "experience" for piece in pieces))
 
 
-def _story(item: ContextItem) -> object:
+def _experience_id(item: ContextItem) -> object:
     return item.metadata.get("id") or result_of(item).memory.id
 
 

@@ -152,7 +152,8 @@ def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[Asse
 
     async def gather(draft: AssembledDraft) -> AssembledDraft:
         outcomes = await asyncio.gather(
-            *(_ask(question, timeout_seconds) for question in questions.values()), return_exceptions=True
+            *(_ask_source(question, timeout_seconds) for question in questions.values()),
+            return_exceptions=True,
         )
         found: dict[str, Sequence[ContextItem]] = {}
         dropped: list[DroppedResult] = []
@@ -170,7 +171,7 @@ def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[Asse
     return gather
 
 
-async def _ask(question: Callable[[], Finding], timeout_seconds: float) -> Sequence[ContextItem]:
+async def _ask_source(question: Callable[[], Finding], timeout_seconds: float) -> Sequence[ContextItem]:
     found = await asyncio.wait_for(question(), timeout_seconds)
     if not isinstance(found, Sequence):
         raise TypeError(f"it gave {type(found).__name__} and no list")
@@ -223,7 +224,7 @@ def drop_twins(draft: AssembledDraft) -> AssembledDraft:
     """Of those that say the same, keep the most relevant."""
     results = draft.results
     alike = find_twins([result.memory.text for result in results])
-    kept = _Kept([draft.planned.items[result.memory.id] for result in results], alike)
+    kept = _KeptItems([draft.planned.items[result.memory.id] for result in results], alike)
     best_first = sorted(range(len(results)), key=lambda at: (-results[at].score, at))
     repeats = {at: twin for at in best_first if (twin := kept.twin_or_keep(at)) is not None}
     dropped = [
@@ -303,7 +304,7 @@ def weight(item: ContextItem, now: datetime) -> float:
     return value
 
 
-class _Kept:
+class _KeptItems:
     """What has been kept so far, looked up by everything that makes two items say the same."""
 
     def __init__(self, items: Sequence[ContextItem], near: Mapping[int, set[int]]) -> None:
@@ -317,40 +318,45 @@ class _Kept:
     def twin_or_keep(self, at: int) -> int | None:
         """The place of a kept item that says the same; None when there was none, and this one is kept."""
         item = self._items[at]
-        twin = self._alike(at)
-        twin = self._same_story(item) if twin is None else twin
-        twin = self._same_file(item) if twin is None else twin
+        twin = self._find_alike(at)
+        twin = self._find_same_experience(item) if twin is None else twin
+        twin = self._find_same_file(item) if twin is None else twin
         if twin is None:
-            self._keep(at, item)
+            self._add(at, item)
         return twin
 
-    def _keep(self, at: int, item: ContextItem) -> None:
+    def _add(self, at: int, item: ContextItem) -> None:
         self._places.add(at)
         if item.source in _STORIES and item.metadata.get("id"):
             self._stories.setdefault((item.source, item.metadata["id"]), at)
-        files = _files(item)
+        files = _file_paths(item)
         if item.source == "code":
             self._code.update({name: self._code.get(name, at) for name in files})
         if item.source == "commit" and len(files) == 1:
             self._changes.setdefault(files[0], at)
 
-    def _alike(self, at: int) -> int | None:
+    def _find_alike(self, at: int) -> int | None:
         """A kept item whose text is alike. Two units of one file are two, however alike they look."""
         candidates = sorted(self._near.get(at, set()) & self._places)
         return next(
-            (other for other in candidates if not _two_units(self._items[at], self._items[other])), None
+            (
+                other
+                for other in candidates
+                if not _are_two_units_of_one_file(self._items[at], self._items[other])
+            ),
+            None,
         )
 
-    def _same_story(self, item: ContextItem) -> int | None:
+    def _find_same_experience(self, item: ContextItem) -> int | None:
         """An experience that is there as a value, or the other way round."""
         if item.source not in _STORIES or not item.metadata.get("id"):
             return None
         other = "value" if item.source == "experience" else "experience"
         return self._stories.get((other, item.metadata["id"]))
 
-    def _same_file(self, item: ContextItem) -> int | None:
+    def _find_same_file(self, item: ContextItem) -> int | None:
         """Code whose file alone a commit changed; a commit all of whose files are there as code."""
-        files = _files(item)
+        files = _file_paths(item)
         if item.source == "code":
             return next((self._changes[name] for name in files if name in self._changes), None)
         if item.source == "commit" and files and all(name in self._code for name in files):
@@ -358,20 +364,20 @@ class _Kept:
         return None
 
 
-def _two_units(one: ContextItem, other: ContextItem) -> bool:
+def _are_two_units_of_one_file(one: ContextItem, other: ContextItem) -> bool:
     if not one.source == other.source == "code":
         return False
     names = [item.metadata.get("qualified_name") for item in (one, other)]
-    return bool(_files(one)) and _files(one) == _files(other) and names[0] != names[1]
+    return bool(_file_paths(one)) and _file_paths(one) == _file_paths(other) and names[0] != names[1]
 
 
-def _files(item: ContextItem) -> list[str]:
+def _file_paths(item: ContextItem) -> list[str]:
     """The files that a commit changed; the file that code is in, also without the name of its root folder."""
     if item.source == "commit":
-        return [_path(name) for name in item.metadata.get("files_changed") or ()]
-    path = _path(item.metadata.get("file_path") or "")
+        return [_normalise_path(name) for name in item.metadata.get("files_changed") or ()]
+    path = _normalise_path(item.metadata.get("file_path") or "")
     return list(filter(None, (path, path.partition("/")[2])))
 
 
-def _path(name: object) -> str:
+def _normalise_path(name: object) -> str:
     return str(name).replace("\\", "/").removeprefix("./")

@@ -87,18 +87,18 @@ class Companion:
         self._sessions = SessionContextProvider(engine.store, engine.clock, summariser)
         self.pipeline = InjectionPipeline(
             engine,
-            diverges=self._diverges,
+            diverges=self._detect_shift,
             last_session=lambda workspace, session: self._sessions.get_last_session_summary(
                 session, workspace
             ),
-            topics=self._topics,
+            topics=self._topic_names,
         )
 
     def say(self, event: AgentEvent, deadline_ms: float | None = None) -> str:
         """What the agent should read now, framed; empty when nothing is worth saying."""
         try:
             self._clear_shown(event)
-            text = self._answer(event, self._workspace(event), deadline_ms)
+            text = self._text_for_event(event, self._workspace(event), deadline_ms)
         except (ForewordError, OSError) as error:
             _log.warning("nothing was said", on=event.name, problem=str(error))
             return ""
@@ -127,7 +127,7 @@ class Companion:
         if event.session and event.name == "SessionStart" and event.source in _EMPTIES_CONTEXT:
             self._engine.store.batch([ClearShown(self._workspace(event), event.session)])
 
-    def _answer(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
+    def _text_for_event(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
         match event.name:
             case "SessionStart":
                 return self.pipeline.generate_session_context(
@@ -210,10 +210,10 @@ class Companion:
         gone = [Delete(workspace, older)] if older else []
         self._engine.store.batch([*gone, MarkShown(workspace, session, (new.id,), new.created_at)])
 
-    def _topics(self, workspace: str, session: str) -> tuple[str, ...]:
+    def _topic_names(self, workspace: str, session: str) -> tuple[str, ...]:
         return tuple(topic.name for topic in self._sessions.get_session_portfolio(session, workspace).topics)
 
-    def _diverges(self, query: Query, session: str) -> DivergenceAlert | None:
+    def _detect_shift(self, query: Query, session: str) -> DivergenceAlert | None:
         """An alert if the prompt has left what this session was recently about."""
         if not session:
             return None

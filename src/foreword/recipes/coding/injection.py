@@ -118,7 +118,7 @@ class InjectionPipeline:
         with `record=False`.
         """
         draft = self._draft(query, workspace, "coding", budget.total, session_id, deadline_ms)
-        return self._run(draft, self.coding_stages(draft, budget), record=record)
+        return self._run_recipe(draft, self.coding_stages(draft, budget), record=record)
 
     def generate_brief_context(
         self,
@@ -148,7 +148,7 @@ class InjectionPipeline:
         """The same, with its receipt."""
         check_whole_number("budget", budget, 1, BRIEF_BUDGET)
         draft = self._draft(query, workspace, "brief", budget, session_id, deadline_ms)
-        return self._run(draft, self.brief_stages(draft), record=record)
+        return self._run_recipe(draft, self.brief_stages(draft), record=record)
 
     def generate_session_context(
         self,
@@ -163,7 +163,7 @@ class InjectionPipeline:
         A session that was shown something has begun before, and does not need the topics again.
         """
         draft = self._draft("", workspace, "session", budget.total, session_id, None)
-        return self._run(draft, self.session_stages(draft, budget), record=record)
+        return self._run_recipe(draft, self.session_stages(draft, budget), record=record)
 
     # The recipes
 
@@ -171,26 +171,26 @@ class InjectionPipeline:
         """What happens to a prompt, in order."""
         slots = max(1, (budget.cluster_budget + budget.single_space_budget) // SLOT_TOKENS)
         return (
-            *self._recall(slots),
+            *self._recall_stages(slots),
             *([optional(notice_shift(self._diverges))] if self._diverges else []),
-            *([when_there_is_something(stage) for stage in self._end_of_last_session()]),
+            *([when_there_is_something(stage) for stage in self._last_session_stages()]),
             fit_sections(self._formatter(draft), budget),
         )
 
     def brief_stages(self, draft: CodingDraft) -> Sequence[Stage[Any]]:
         """What happens to a question that a tool call asks, in order."""
-        return (*self._recall(BRIEF_MEMORIES), fit_brief(self._formatter(draft), draft.budget))
+        return (*self._recall_stages(BRIEF_MEMORIES), fit_brief(self._formatter(draft), draft.budget))
 
     def session_stages(self, draft: CodingDraft, budget: TokenBudget) -> Sequence[Stage[Any]]:
         """What happens when a session begins, in order."""
         return (
             load_shown,
-            *self._end_of_last_session(),
+            *self._last_session_stages(),
             *([optional(add_topics(self._topics))] if self._topics else []),
             fit_sections(self._formatter(draft), budget),
         )
 
-    def _recall(self, slots: int) -> Sequence[Stage[Any]]:
+    def _recall_stages(self, slots: int) -> Sequence[Stage[Any]]:
         return (
             load_shown,
             *search_above(self._floor),
@@ -203,7 +203,7 @@ class InjectionPipeline:
             share_among_sources(slots, self._source_share),
         )
 
-    def _end_of_last_session(self) -> Sequence[Stage[CodingDraft]]:
+    def _last_session_stages(self) -> Sequence[Stage[CodingDraft]]:
         return [optional(add_last_session(self._last_session))] if self._last_session else []
 
     def _draft(
@@ -226,8 +226,10 @@ class InjectionPipeline:
         now = draft.query.now.astimezone(self._zone)
         return ContextFormatter(now, self._engine.tokenizer, draft.query.text)
 
-    def _run(self, draft: CodingDraft, stages: Sequence[Stage[Any]], *, record: bool) -> InjectionResult:
-        with _retrieval_errors():
+    def _run_recipe(
+        self, draft: CodingDraft, stages: Sequence[Stage[Any]], *, record: bool
+    ) -> InjectionResult:
+        with _as_retrieval_errors():
             draft = pipeline.run(draft, stages)
         assert draft.fitted is not None, "the last stage of every recipe fits"  # noqa: S101
         memories = tuple(candidate.memory_id for candidate in draft.fitted.candidates)
@@ -253,7 +255,7 @@ def _check_session(session_id: str | None) -> str:
 
 
 @contextmanager
-def _retrieval_errors() -> Iterator[None]:
+def _as_retrieval_errors() -> Iterator[None]:
     """Turn what fails inside into a RetrievalError; a wrong call and a failed wording stay what they are."""
     try:
         yield

@@ -90,12 +90,12 @@ def weigh(draft: CodingDraft) -> CodingDraft:
     """Order the results by category and priority; from here on a result's rank is its priority."""
     candidates = [_candidate(result, draft.query.now) for result in draft.results]
     draft = replace(draft, candidates={candidate.memory_id: candidate for candidate in candidates})
-    return _in_order(draft, PriorityRanker.rank_candidates(candidates))
+    return _reorder_results(draft, PriorityRanker.rank_candidates(candidates))
 
 
 def diversify(draft: CodingDraft) -> CodingDraft:
     """Let the next result be relevant and unlike those before it, within each category."""
-    return _in_order(draft, PriorityRanker.diversify(_candidates(draft)))
+    return _reorder_results(draft, PriorityRanker.diversify(_candidates(draft)))
 
 
 def share_among_sources(slots: int, source_share: float) -> Stage[CodingDraft]:
@@ -184,7 +184,7 @@ def fit_sections(formatter: ContextFormatter, budget: TokenBudget) -> Stage[Codi
             sources={item.id: item.source for item in [draft.alert_item] if item is not None},
             topics=draft.topics,
         )
-        draft = _with_fitted(draft, fitted, formatter.line, "over budget")
+        draft = _with_fitted_text(draft, fitted, formatter.line, "over budget")
         if not fitted.alerts or draft.alert_item is None:
             return draft
         alert, result = fitted.alerts[0], SearchResult(draft.alert_item, fitted.alerts[0].similarity)
@@ -200,7 +200,7 @@ def fit_brief(formatter: ContextFormatter, budget: int) -> Stage[CodingDraft]:
     def fit(draft: CodingDraft) -> CodingDraft:
         fitted = formatter.fit_brief(_candidates(draft), budget)
         full = len(fitted.candidates) == BRIEF_MEMORIES
-        return _with_fitted(draft, fitted, formatter.brief, "over limit" if full else "over budget")
+        return _with_fitted_text(draft, fitted, formatter.brief, "over limit" if full else "over budget")
 
     return fit
 
@@ -226,7 +226,7 @@ def _candidate(
     agreement = PriorityRanker.compute_weighted_agreement(result.ranks.items())
     candidate = InjectionCandidate(
         memory_id=result.memory.id,
-        content=_content(result.memory, category),
+        content=_shown_text(result.memory, category),
         created_at=result.memory.created_at,
         relevance_score=result.score,
         weighted_agreement=agreement,
@@ -236,13 +236,13 @@ def _candidate(
     return PriorityRanker.compute_priority(candidate, now)
 
 
-def _content(item: Item, category: InjectionCategory | None) -> str:
+def _shown_text(item: Item, category: InjectionCategory | None) -> str:
     """What is shown of an item: its text, after its surroundings unless the rest of the line tells them."""
     plain = item.about in _ROLES or category is InjectionCategory.RECENT_SESSION
     return item.text if plain else item.searchable
 
 
-def _in_order(draft: CodingDraft, candidates: Sequence[InjectionCandidate]) -> CodingDraft:
+def _reorder_results(draft: CodingDraft, candidates: Sequence[InjectionCandidate]) -> CodingDraft:
     """The draft's results in the order of these candidates, ranked by their priority."""
     results = {result.memory.id: result for result in draft.results}
     ordered = tuple(replace(results[c.memory_id], rank=c.priority) for c in candidates)
@@ -268,7 +268,7 @@ def _add_badges(
     return [replace(c, temporal_badges=earned) for c, earned in zip(candidates, badges, strict=True)]
 
 
-def _with_fitted(
+def _with_fitted_text(
     draft: CodingDraft, fitted: FittedSections, word: Callable[[InjectionCandidate], str], over: Reason
 ) -> CodingDraft:
     """The draft with its text, what is in it, and what is not."""

@@ -38,14 +38,14 @@ def pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, Any]:
         "budget/rag": budget.rag,
         "budget/query": budget.query,
         "budget/strategy": type(conversation.strategy).__name__,
-        **dict(_history(content.history, compressed.level, count)),
-        **dict(_entities(content, count)),
+        **dict(_history_paths(content.history, compressed.level, count)),
+        **dict(_entity_paths(content, count)),
         "rag/query_used": draft.query.text,
         "rag/chunks_retrieved": found.considered,
         "rag/chunks_selected": len(content.rag_chunks),
         "rag/reranking_used": found.reranked,
         "rag/total_tokens": count(knowledge_text(content.rag_chunks)),
-        **dict(_chunks(content)),
+        **dict(_chunk_paths(content)),
         "system/base_instructions": draft.system.base_instructions if draft.system else "",
         "system/personality": type(conversation.wording.system.agent_personality).__name__,
         "system/user_preferences": draft.system.user_preferences if draft.system else "",
@@ -58,7 +58,7 @@ def pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, Any]:
     return {f"{root}/{path}": value for path, value in parts.items()}
 
 
-def _history(history: FormattedHistory, level: CompressionLevel, count: Count) -> Pairs:
+def _history_paths(history: FormattedHistory, level: CompressionLevel, count: Count) -> Pairs:
     turns = (*history.recalled, *history.recent_turns)
     yield "history/summary", history.summary
     yield "history/summary_tokens", count(history.summary or "")
@@ -73,7 +73,7 @@ def _history(history: FormattedHistory, level: CompressionLevel, count: Count) -
         yield f"history/turns/{at}/tokens", turn.tokens
 
 
-def _entities(content: ContextContent, count: Count) -> Pairs:
+def _entity_paths(content: ContextContent, count: Count) -> Pairs:
     yield "entities/count", len(content.entities)
     yield "entities/total_tokens", count(entities_text(content.entities))
     for at, entity in enumerate(content.entities):
@@ -86,7 +86,7 @@ def _entities(content: ContextContent, count: Count) -> Pairs:
             yield f"entities/{at}/attributes/{name}", value
 
 
-def _chunks(content: ContextContent) -> Pairs:
+def _chunk_paths(content: ContextContent) -> Pairs:
     for at, chunk in enumerate(content.rag_chunks):
         yield f"rag/chunks/{at}/chunk_id", chunk.chunk_id
         yield f"rag/chunks/{at}/doc_title", chunk.source.title

@@ -74,10 +74,10 @@ def inject_context(
     Raises QueryTooLarge if the query alone is too long for the window.
     """
     draft = pipeline.run(begin_prompt(query, session, max_tokens), DIALOGUE)
-    receipt = pipeline.receipt(draft, _view(draft))
+    receipt = pipeline.receipt(draft, _receipt_pathmap(draft))
     if keep:
         session.keep_receipt(receipt)
-    compressed = _finished(draft)
+    compressed = _compressed_prompt(draft)
     return InjectedContext(
         compressed.content, draft.text, draft.tokens, draft.allocation, compressed.level, receipt
     )
@@ -129,7 +129,7 @@ def retrieve(draft: DialogueDraft) -> DialogueDraft:
 def word(draft: DialogueDraft) -> DialogueDraft:
     """Put the parts into words, each within what it was allocated or got from the others."""
     wording, count, state = draft.conversation.wording, draft.conversation.tokenizer.count, draft.state
-    allocation = _let_flow(draft)
+    allocation = _redistribute_tokens(draft)
     system = wording.system.compose(allocation.system)
     content = ContextContent(
         draft.query.text,
@@ -151,7 +151,7 @@ def compress(draft: DialogueDraft) -> DialogueDraft:
     if lost:
         draft = draft.with_notes(Note("compress", f"{compressed.level.name.lower()}: lost {', '.join(lost)}"))
     lines = (*_turn_lines(draft, compressed), *_chunk_lines(draft, compressed))
-    dropped = tuple(_not_in_prompt(draft, lines))
+    dropped = tuple(_dropped_results(draft, lines))
     text = prompt_text(compressed.content)
     draft = replace(draft, compressed=compressed)
     return draft.with_text(FittedText(text, compressed.token_count, lines, dropped))
@@ -161,7 +161,7 @@ DIALOGUE: tuple[Stage[Any], ...] = (optional(resolve), optional(recall), optiona
 """What happens to a query, in order."""
 
 
-def _let_flow(draft: DialogueDraft) -> TokenBudget:
+def _redistribute_tokens(draft: DialogueDraft) -> TokenBudget:
     """The allocation, after what a part does not need has gone to those that can use it."""
     wording, strategy = draft.conversation.wording, draft.conversation.strategy
     count, chunks = draft.conversation.tokenizer.count, draft.retrieved.chunks
@@ -201,40 +201,40 @@ def _turn_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[Contex
     shown = [(turn, "recent") for turn in history.recent_turns]
     shown += [(turn, "recalled") for turn in history.recalled]
     for turn, how in shown:
-        result = _result(draft, turn.turn_id, "turn", scores.get(turn.turn_id, 0.0))
+        result = _nameless_result(draft, turn.turn_id, "turn", scores.get(turn.turn_id, 0.0))
         yield ContextLine(result, "history", turn.content, turn.tokens, how)
 
 
 def _chunk_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[ContextLine]:
     """A line for every chunk that is in the prompt."""
     for chunk in compressed.content.rag_chunks:
-        result = _result(draft, chunk.chunk_id, "document", chunk.relevance)
+        result = _nameless_result(draft, chunk.chunk_id, "document", chunk.relevance)
         yield ContextLine(result, "knowledge", chunk.formatted, chunk.token_count, chunk.source.place)
 
 
-def _not_in_prompt(draft: DialogueDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
+def _dropped_results(draft: DialogueDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
     """What was recalled or retrieved, and found no room."""
     there = {line.id for line in lines}
     found: list[tuple[str, Kind, float]] = [(t.turn_id, "turn", score) for t, score in draft.recalled.turns]
     found += [(chunk.chunk_id, "document", chunk.relevance) for chunk in draft.retrieved.chunks]
     for name, kind, score in found:
         if name not in there:
-            yield DroppedResult(_result(draft, name, kind, score), "over budget")
+            yield DroppedResult(_nameless_result(draft, name, kind, score), "over budget")
 
 
-def _result(draft: DialogueDraft, name: str, kind: Kind, score: float) -> SearchResult:
+def _nameless_result(draft: DialogueDraft, name: str, kind: Kind, score: float) -> SearchResult:
     """A turn or a chunk as a receipt names it: by its id, without its text."""
     return SearchResult(Item("", draft.query.workspace, kind=kind, id=name), score)
 
 
-def _view(draft: DialogueDraft) -> dict[str, Any] | None:
+def _receipt_pathmap(draft: DialogueDraft) -> dict[str, Any] | None:
     """The receipt as a map of paths; None if something that it may repeat was forgotten meanwhile."""
     turns = draft.state.turns
     unchanged = draft.conversation.state.turns[: len(turns)] == turns
-    return pathmap(draft, _finished(draft)) if unchanged else None
+    return pathmap(draft, _compressed_prompt(draft)) if unchanged else None
 
 
-def _finished(draft: DialogueDraft) -> Compressed:
+def _compressed_prompt(draft: DialogueDraft) -> Compressed:
     assert draft.compressed is not None, "the last stage compresses"  # noqa: S101
     return draft.compressed
 

@@ -72,7 +72,7 @@ class RAGConfig:
         check_whole_number("final_chunk_count", self.final_chunk_count, 1, MAX_LIMIT)
         for name in ("min_relevance", "recency_weight", "entity_weight"):
             check_fraction(name, getattr(self, name))
-        if self.deadline_ms is not None and not _is_time(self.deadline_ms):
+        if self.deadline_ms is not None and not _is_valid_deadline(self.deadline_ms):
             raise ValidationError(
                 f"deadline_ms must be above 0 and at most {MAX_DEADLINE_MS:,.0f}, or None for no deadline, "
                 f"not {self.deadline_ms!r}"
@@ -147,11 +147,11 @@ def apply_boosts(
 ) -> list[SearchResult]:
     """Every result with what its age and the entities add, most relevant first."""
     names = [_name_pattern(entity.canonical_name) for entity in entities if entity.canonical_name.strip()]
-    return _best_first(
+    return _sort_by_score(
         replace(
             result,
             score=result.score
-            + config.recency_weight * _freshness(result.memory, draft.query.now) * _RECENCY
+            + config.recency_weight * _recency_weight(result.memory, draft.query.now) * _RECENCY
             + config.entity_weight * _share_of_names(result.memory, names) * _ENTITIES,
         )
         for result in draft.results
@@ -166,22 +166,22 @@ def rerank_chunks(
     logits = reranker.scores(draft.query.text, texts, draft.query.expires)
     liked = [(1 + math.tanh(logit / 2)) / 2 for logit in logits]
     liked += [0.0] * (len(weighed) - len(liked))
-    return _best_first(
+    return _sort_by_score(
         replace(one, score=(one.score + second) / 2) for one, second in zip(weighed, liked, strict=True)
     )
 
 
-def _is_time(value: object) -> bool:
+def _is_valid_deadline(value: object) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and 0 < cast("float", value) <= MAX_DEADLINE_MS
 
 
-def _best_first(results: Iterable[SearchResult]) -> list[SearchResult]:
+def _sort_by_score(results: Iterable[SearchResult]) -> list[SearchResult]:
     """The most relevant first; of equals, the one that came first stays first."""
     return sorted(results, key=lambda one: -one.score)
 
 
-def _freshness(item: Item, now: datetime) -> float:
+def _recency_weight(item: Item, now: datetime) -> float:
     """1 for what is of today, a third after a year; 0 when nobody knows the date."""
     date = document_source(item).date
     if date is None:

@@ -159,11 +159,11 @@ class Session:
     def keep_receipt(self, receipt: Receipt) -> None:
         """Keep the receipt of a prompt, without secrets: a prompt may show what a user typed, a disk not."""
         notes = tuple(replace(note, message=redact(note.message)) for note in receipt.notes)
-        view = None if receipt.view is None else self._without_secrets(receipt.view)
+        view = None if receipt.view is None else self._redact_view(receipt.view)
         clean = replace(receipt, query=redact(receipt.query), notes=notes, view=view)
         self._engine.store.post(PutReceipt(self.workspace, clean))
 
-    def _without_secrets(self, view: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _redact_view(self, view: Mapping[str, Any]) -> Mapping[str, Any]:
         """The view with no secret in it; what comes from the workspace, as most of it does, has none."""
         texts = {path: value for path, value in view.items() if isinstance(value, str)}
         free = [text for path, text in texts.items() if path.endswith(_FROM_ELSEWHERE)]

@@ -54,7 +54,7 @@ class ConversationTurns:
         self._last_time: datetime | None = None
         self._lock = threading.Lock()
         self._forget_all()
-        self._read_on()
+        self._read_new_turns()
 
     def _forget_all(self) -> None:
         self._turns: list[Turn] = []
@@ -102,10 +102,10 @@ class ConversationTurns:
             said: set[object] = set()
             complete: list[Turn] = []
             for turn in turns:
-                timed = self._with_time(turn, holders.get(turn.turn_id), said, now)
+                timed = self._assign_time(turn, holders.get(turn.turn_id), said, now)
                 act = turn.speech_act if turn.speech_act is not None else speech_act(turn.text, after=before)
                 complete.append(replace(timed, speech_act=act))
-                said.add(_identity(timed))
+                said.add(_turn_identity(timed))
                 before = act
         return complete
 
@@ -117,7 +117,7 @@ class ConversationTurns:
 
     # Inside, with the lock held
 
-    def _with_time(
+    def _assign_time(
         self, turn: Turn, holder: Item | None, said: set[object], now: Callable[[], datetime]
     ) -> Turn:
         if holder is not None:
@@ -126,7 +126,7 @@ class ConversationTurns:
             turn = replace(turn, turn_id="")
         if turn.timestamp is None:
             return replace(turn, timestamp=self._next_moment(now()))
-        while turn.turn_id and (_identity(turn) in self._said or _identity(turn) in said):
+        while turn.turn_id and (_turn_identity(turn) in self._said or _turn_identity(turn) in said):
             turn = replace(turn, timestamp=turn.timestamp + _MOMENT)
         return turn
 
@@ -140,9 +140,9 @@ class ConversationTurns:
     def _catch_up(self) -> None:
         """Read what was added meanwhile; if something was forgotten, read everything again."""
         while not self._is_current():
-            if not self._read_on():
+            if not self._read_new_turns():
                 self._forget_all()
-                self._read_on()
+                self._read_new_turns()
                 return
 
     def _is_current(self) -> bool:
@@ -150,20 +150,20 @@ class ConversationTurns:
         count, last = self._store.tally(self._workspace, self._filters)
         return count == self._read and (last is None or (last.id, last.hash) == self._end)
 
-    def _read_on(self) -> bool:
+    def _read_new_turns(self) -> bool:
         """Read the turns after the last one that is known; returns whether there were any."""
         before = self._read
         full = True
         while full:
-            page = self._page()
+            page = self._read_page()
             for item in page:
                 if item.id in self._places:  # forgotten, and kept again under its old name
                     return False
-                self._take(item)
+                self._add_item(item)
             full = len(page) == _PAGE
         return self._read > before
 
-    def _page(self) -> tuple[Item, ...]:
+    def _read_page(self) -> tuple[Item, ...]:
         after = self._end[0] or None
         try:
             page = self._store.batch([Scan(self._workspace, self._filters, after, _PAGE)])[0]
@@ -173,7 +173,7 @@ class ConversationTurns:
             return ()  # the turn after which to go on was forgotten
         return cast("tuple[Item, ...]", page)
 
-    def _take(self, item: Item) -> None:
+    def _add_item(self, item: Item) -> None:
         """Take one more item; items of the conversation that are no turns are only counted."""
         self._read += 1
         self._end = (item.id, item.hash)
@@ -183,10 +183,10 @@ class ConversationTurns:
             self._registry.observe(turn, len(self._turns))
             self._turns.append(turn)
             self._act = turn.speech_act
-            self._said.add(_identity(turn))
+            self._said.add(_turn_identity(turn))
 
 
-def _identity(turn: Turn) -> object:
+def _turn_identity(turn: Turn) -> object:
     """Who says what when: the store takes two turns that agree in these for the same."""
     return turn.speaker, turn.text, turn.timestamp
 

@@ -140,12 +140,12 @@ class EngineMemory:
             self._engine.store.recent, self.workspace, Filters(types=DECISION_TYPES), _MAX_DECISIONS_READ
         )
         agent = agent_type.casefold()
-        own = [item for item in newest if agent in (item.source.name.casefold(), _agent(item))]
-        return [_result(item, 0.0) for item in own[:limit]]
+        own = [item for item in newest if agent in (item.source.name.casefold(), _agent_name(item))]
+        return [_memory_result(item, 0.0) for item in own[:limit]]
 
     async def judge(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
         """The relevance of each text, by its words, and of the most promising by their meaning as well."""
-        return await asyncio.to_thread(self._rate, query, texts, kinds)
+        return await asyncio.to_thread(self._rate_texts, query, texts, kinds)
 
     # For the recipe
 
@@ -179,9 +179,9 @@ class EngineMemory:
         draft = self._engine.draft(query, self.workspace, options, "gap", 0)
         draft = pipeline.run(draft, (*SEARCH, drop_superseded, drop_repeats))
         fitting = [one for one in draft.results if fits is None or fits(one.memory)]
-        return [_result(one.memory, scale_probability(one.score), one) for one in fitting[:limit]]
+        return [_memory_result(one.memory, scale_probability(one.score), one) for one in fitting[:limit]]
 
-    def _rate(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
+    def _rate_texts(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
         shares = question_coverage(query, texts)
         scores = [rate_text(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
         undecided = (at for at, score in enumerate(scores) if UNDECIDED[0] <= score <= UNDECIDED[1])
@@ -217,7 +217,7 @@ class EngineMemory:
         return [rescale_cosine(_cosine(asked, one), strangers) for one in vectors]
 
 
-def _result(item: Item, score: float, found: SearchResult | None = None) -> MemoryResult:
+def _memory_result(item: Item, score: float, found: SearchResult | None = None) -> MemoryResult:
     facts: dict[str, Any] = {
         "id": item.id,
         "kind": item.kind,
@@ -234,11 +234,11 @@ def _result(item: Item, score: float, found: SearchResult | None = None) -> Memo
 
 
 def _has_facts(item: Item, wanted: Mapping[str, Any]) -> bool:
-    known = {**item.metadata, "type": item.label, "agent": _agent(item) or item.source.name}
+    known = {**item.metadata, "type": item.label, "agent": _agent_name(item) or item.source.name}
     return all(str(known.get(key, "")).casefold() == str(fact).casefold() for key, fact in wanted.items())
 
 
-def _agent(item: Item) -> str:
+def _agent_name(item: Item) -> str:
     return str(item.metadata.get("agent") or item.metadata.get("agent_type") or "").casefold()
 
 

@@ -58,7 +58,7 @@ async def retrieve_relevant_context(
 ) -> tuple[RetrievedContext, ...]:
     """What the enabled sources know about a gap, most relevant first."""
     limits = config or InjectionConfig()
-    draft = await run_async(_begin(gap, memory, state, limits), retrieval_stages(limits))
+    draft = await run_async(_begin_draft(gap, memory, state, limits), retrieval_stages(limits))
     return draft.kept_contexts()
 
 
@@ -72,9 +72,9 @@ async def inject_context(
 ) -> InjectionResult:
     """Put contexts into a state, where the agent that needs them reads; with an engine, leave a receipt."""
     started = time.perf_counter()
-    draft = _begin(gap, memory, state, config or InjectionConfig()).with_contexts(contexts)
+    draft = _begin_draft(gap, memory, state, config or InjectionConfig()).with_contexts(contexts)
     draft = await run_async(draft, (load_shown, drop_said, drop_repeats))
-    return await _inject(draft, tuple(contexts), started)
+    return await _fit_and_inject(draft, tuple(contexts), started)
 
 
 async def manage_context_injection(
@@ -86,11 +86,13 @@ async def manage_context_injection(
     if gap is None:
         return None
     limits = config or InjectionConfig()
-    draft = await run_async(_begin(gap, memory, state, limits), retrieval_stages(limits))
-    return await _inject(draft, draft.kept_contexts(), started)
+    draft = await run_async(_begin_draft(gap, memory, state, limits), retrieval_stages(limits))
+    return await _fit_and_inject(draft, draft.kept_contexts(), started)
 
 
-def _begin(gap: ContextGap, memory: MemoryStore | None, state: object, config: InjectionConfig) -> GapDraft:
+def _begin_draft(
+    gap: ContextGap, memory: MemoryStore | None, state: object, config: InjectionConfig
+) -> GapDraft:
     """The draft for a gap; a memory that is not the engine's own has no receipts to name it."""
     budget = max(0, config.max_context_tokens)
     if isinstance(memory, EngineMemory):
@@ -113,15 +115,15 @@ def _begin(gap: ContextGap, memory: MemoryStore | None, state: object, config: I
     )
 
 
-async def _inject(
+async def _fit_and_inject(
     draft: GapDraft, retrieved: tuple[RetrievedContext, ...], started: float
 ) -> InjectionResult:
     """Fit what was found, put it into the state, and leave a receipt and a log event."""
     draft = pipeline.run(draft, (fit,))
     injected = payload(draft.gap, draft.kept_contexts()) if draft.results else {}
-    target = _target(draft.gap, draft.state)
+    target = _injection_target(draft.gap, draft.state)
     update = {target: _merge_handoff(target, injected, draft.state)} if injected else {}
-    draft = draft.with_notes(*_write(draft.state, update))
+    draft = draft.with_notes(*_write_to_state(draft.state, update))
     result = InjectionResult(
         gap=draft.gap,
         contexts_retrieved=retrieved,
@@ -134,14 +136,14 @@ async def _inject(
         notes=draft.notes,
     )
     if isinstance(draft.memory, EngineMemory):
-        result = await asyncio.to_thread(_record, result, draft, draft.memory)
+        result = await asyncio.to_thread(_keep_receipt, result, draft, draft.memory)
     result = replace(result, duration_ms=_milliseconds_since(started))
     if draft.config.log_injections:
         _log_injection(result, draft)
     return result
 
 
-def _target(gap: ContextGap, state: object) -> str:
+def _injection_target(gap: ContextGap, state: object) -> str:
     """Where the agent that lacks context will read it: with the work it is about to be handed, or at once.
 
     A hand-off that is no mapping has no room for more, and is left as it is.
@@ -159,7 +161,7 @@ def _merge_handoff(target: str, injected: Mapping[str, Any], state: object) -> d
     return {**handed, **injected} if isinstance(handed, Mapping) else dict(injected)
 
 
-def _write(state: object, update: Mapping[str, Any]) -> tuple[Note, ...]:
+def _write_to_state(state: object, update: Mapping[str, Any]) -> tuple[Note, ...]:
     """Write into the state itself, where it lets us; where not, a note says what to do instead."""
     try:
         for key, held in update.items():
@@ -174,7 +176,7 @@ def _write(state: object, update: Mapping[str, Any]) -> tuple[Note, ...]:
     return ()
 
 
-def _record(result: InjectionResult, draft: GapDraft, memory: EngineMemory) -> InjectionResult:
+def _keep_receipt(result: InjectionResult, draft: GapDraft, memory: EngineMemory) -> InjectionResult:
     """The result with the id of the receipt that the engine now keeps; one that cannot be kept is a note."""
     indicators = Note("gap", "; ".join(draft.gap.indicators))
     receipt = pipeline.receipt(replace(draft, notes=(indicators, *draft.notes)))

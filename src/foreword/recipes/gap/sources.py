@@ -63,7 +63,7 @@ async def ask_sources(
     questions = _questions(gap, memory, config)
     most = MAX_PIECES + config.max_context_items
     questions["state"] = lambda: _rate_pieces(gap.context_query, pieces, memory, most)
-    outcomes = await asyncio.gather(*map(_ask, questions.values()), return_exceptions=True)
+    outcomes = await asyncio.gather(*map(_ask_within_timeout, questions.values()), return_exceptions=True)
     found: list[RetrievedContext] = []
     for part, outcome in zip(questions, outcomes, strict=True):
         if isinstance(outcome, BaseException):
@@ -100,28 +100,30 @@ def _questions(gap: ContextGap, memory: MemoryStore | None, config: InjectionCon
         return questions
     query, most = gap.context_query, max(MIN_ANSWERS, 2 * config.max_context_items)
     if "memory" in config.enabled_sources:
-        questions["memory.search_similar"] = lambda: _contexts("memory", memory.search_similar(query, k=most))
-        questions["memory.search_decisions"] = lambda: _contexts(
+        questions["memory.search_similar"] = lambda: _answers_as_contexts(
+            "memory", memory.search_similar(query, k=most)
+        )
+        questions["memory.search_decisions"] = lambda: _answers_as_contexts(
             "memory", memory.search_decisions(query, k=most)
         )
     if "architecture" in config.enabled_sources and isinstance(memory, ArchitectureSearch):
-        questions["memory.search_architecture"] = lambda: _contexts(
+        questions["memory.search_architecture"] = lambda: _answers_as_contexts(
             "architecture", memory.search_architecture(query, k=most)
         )
     return questions
 
 
-async def _ask(question: Question) -> Sequence[RetrievedContext]:
+async def _ask_within_timeout(question: Question) -> Sequence[RetrievedContext]:
     return await asyncio.wait_for(question(), TIMEOUT_SECONDS)
 
 
-async def _contexts(
+async def _answers_as_contexts(
     source: ContextSource, answer: Awaitable[Sequence[MemoryResult]]
 ) -> list[RetrievedContext]:
     """A memory's answers, as contexts; one whose score is no number counts as irrelevant."""
     return [
         RetrievedContext(
-            source, result.content, _fraction(result.score), {"key": result.key, **result.metadata}
+            source, result.content, _clamp_score(result.score), {"key": result.key, **result.metadata}
         )
         for result in await answer
         if result.content
@@ -141,7 +143,9 @@ async def _rate_pieces(
     best_first = sorted(zip(scores, pieces, strict=True), key=lambda pair: -pair[0])
     statements = (pair for pair in best_first if not pair[1].asks)
     return [
-        RetrievedContext(piece.source, piece.text, _fraction(score), {"place": piece.place, **piece.metadata})
+        RetrievedContext(
+            piece.source, piece.text, _clamp_score(score), {"place": piece.place, **piece.metadata}
+        )
         for score, piece in islice(statements, most)
     ]
 
@@ -155,7 +159,7 @@ def _best_of_each(found: Sequence[RetrievedContext]) -> list[RetrievedContext]:
     return list(best.values())
 
 
-def _fraction(score: object) -> float:
+def _clamp_score(score: object) -> float:
     """A score within 0 and 1; 0 for what is no number."""
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
         return 0.0

@@ -106,7 +106,10 @@ async def ask(draft: GapDraft) -> GapDraft:
 
 def drop_said(draft: GapDraft) -> GapDraft:
     """Drop what the session was shown, what the state holds, and what its messages say."""
-    held, messages = _held_texts(draft.state), [_normalise(one.text) for one in draft.messages.messages]
+    held, messages = (
+        _names_of_injected_texts(draft.state),
+        [_normalise(one.text) for one in draft.messages.messages],
+    )
     kept, dropped = [], []
     for result in draft.results:
         context = draft.contexts[result.memory.id]
@@ -145,7 +148,7 @@ def fit(draft: GapDraft) -> GapDraft:
         context = contexts[result.memory.id]
         worded = replace(context, content=escape_entry(context.content))
         if not lines:
-            worded = _shorten(worded, config, counter)
+            worded = _shorten_to_limits(worded, config, counter)
         more_bytes = len(worded.content.encode())
         more_tokens = counter.count(contexts_text([worded]))
         if not worded.content or size + more_bytes > config.max_context_size_bytes:
@@ -170,7 +173,7 @@ def text_name(content: str) -> str:
     return text_hash(_normalise(escape_entry(content)))
 
 
-def _held_texts(state: object) -> frozenset[str]:
+def _names_of_injected_texts(state: object) -> frozenset[str]:
     """The names of what earlier injections put into a state and is still there."""
     held = (get_value(state, target) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT))
     names: set[str] = set()
@@ -212,7 +215,7 @@ def payload(gap: ContextGap, contexts: Sequence[RetrievedContext]) -> dict[str, 
                 "source": context.source,
                 "content": context.content,
                 "relevance": context.relevance_score,
-                "metadata": _facts(context.metadata),
+                "metadata": _plain_facts(context.metadata),
             }
             for context in contexts
         ],
@@ -226,11 +229,15 @@ def payload(gap: ContextGap, contexts: Sequence[RetrievedContext]) -> dict[str, 
 def contexts_text(contexts: Sequence[RetrievedContext]) -> str:
     """Contexts as a model reads them: framed as data, a line each, with whose words they are."""
     return wrap_in_frame(
-        "\n".join(f"- [{_origin(context)}] {escape_entry(context.content)}" for context in contexts)
+        "\n".join(
+            f"- [{_source_and_author(context)}] {escape_entry(context.content)}" for context in contexts
+        )
     )
 
 
-def _shorten(context: RetrievedContext, config: InjectionConfig, counter: Tokenizer) -> RetrievedContext:
+def _shorten_to_limits(
+    context: RetrievedContext, config: InjectionConfig, counter: Tokenizer
+) -> RetrievedContext:
     """The best context, cut at its end if it would not fit otherwise; empty when not even that would."""
     content, uncut = context.content, context.content
     if len(content.encode()) > config.max_context_size_bytes:
@@ -244,7 +251,7 @@ def _shorten(context: RetrievedContext, config: InjectionConfig, counter: Tokeni
     return replace(context, content=content + _CUT_MARK if len(content) >= _MIN_CUT_CHARACTERS else "")
 
 
-def _facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a context that are short and plain."""
     plain = {
         str(key): escape_entry(fact)[:MAX_FACT_CHARACTERS] if isinstance(fact, str) else fact
@@ -254,7 +261,7 @@ def _facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return dict(list(plain.items())[:MAX_FACTS])
 
 
-def _origin(context: RetrievedContext) -> str:
+def _source_and_author(context: RetrievedContext) -> str:
     """Where a context comes from, and whose words it holds."""
     facts = context.metadata
     parts = [context.source, str(facts.get("type") or facts.get("place") or "")]
