@@ -1,4 +1,4 @@
-"""A chat in the terminal over a folder of documents: what a chat assistant with Foreword looks like, whole.
+"""A whole chat assistant with Foreword in one file: a chat in the terminal over a folder of documents.
 
     python examples/chat.py ~/notes
     python examples/chat.py ~/notes --url http://localhost:11434/v1 --model llama3.2
@@ -6,7 +6,7 @@
 
 Without --url no model is needed: the answer then says what the prompt held. With it, any endpoint that speaks
 OpenAI's chat API answers; the key is read from OPENAI_API_KEY. Run it again with the same session and it goes
-on where it ended. In the chat, /why tells what the last prompt was made of and why, /prompt shows it, /quit
+on where it ended. In the chat, /why says what the last prompt was made of and why, /prompt shows it, /quit
 ends.
 """
 # ruff: noqa: T201  (a chat talks)
@@ -73,7 +73,7 @@ def chat(session: Session, model: Model, tokens: int) -> None:
 
 
 def lines() -> Iterator[str]:
-    """What the user writes, until /quit or the end of it."""
+    """The lines that the user writes, until /quit or the end of the input."""
     while True:
         try:
             line = input("> " if sys.stdin.isatty() else "").strip()
@@ -93,7 +93,7 @@ def shown(command: str, prompt: InjectedContext | None) -> str:
 
 
 def reasons(prompt: InjectedContext) -> Iterator[str]:
-    """A line for everything that was found for the prompt; `foreword why` tells the same of any receipt."""
+    """A line for everything that was found for the prompt; `foreword why` says the same of any receipt."""
     receipt = prompt.receipt
     yield f"{receipt.tokens} of {receipt.budget} tokens; compression: {prompt.level.name.lower()}"
     for entry in receipt.entries:
@@ -107,7 +107,7 @@ def reasons(prompt: InjectedContext) -> Iterator[str]:
 
 
 def echo(prompt: InjectedContext) -> str:
-    """The model that is none: it says what it was given."""
+    """Stands in for a model: it says what the prompt held."""
     titles = dict.fromkeys(chunk.source.title for chunk in prompt.content.rag_chunks)
     turns = len(prompt.content.history.recent_turns) + len(prompt.content.history.recalled)
     return f"(I was given {', '.join(titles) or 'no source'}, and {turns} turns of our conversation.)"

@@ -1,7 +1,7 @@
 """Three agents build a feature. One of them lacks a decision that was made long ago.
 
-Run `python examples/three_agents.py`: first without Foreword, where the developer asks until the graph gives
-up; then with a gap node, which finds what was decided. The model is scripted: no key, no network is needed.
+Run `python examples/three_agents.py`. Without Foreword, the developer asks until the graph gives up; with a
+gap node, the decision is found and the work goes on. The model is scripted: no key and no network needed.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def build(gap: Runnable[Any, Any] | None = None) -> Graph:
 
 
 def run(graph: Graph) -> list[str]:
-    """What happened, a line a step."""
+    """What happened, one line for each step."""
     start = {"current_task": TASK, "messages": [HumanMessage(TASK)]}
     lines: list[str] = []
     try:

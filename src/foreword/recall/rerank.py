@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from foreword.types import Findings, Item, Query, SearchResult
 
 MAX_READ = 30
-"""So many candidates are read at most; beyond that nothing was gained."""
+"""At most how many candidates are read; beyond that nothing was gained."""
 
 
 @dataclass(frozen=True, slots=True)

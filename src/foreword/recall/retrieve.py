@@ -31,7 +31,7 @@ _MAX_TIME_SHARE = 0.6
 """How much of the time left a slow space may take: the store needs some to answer the others."""
 
 _EXIT_WAIT_SECONDS = 2.0
-"""So many seconds spaces that were left behind are waited for when the process ends."""
+"""How many seconds late spaces are waited for when the process ends."""
 
 
 def retrieve(query: Query, store: Store, spaces: Sequence[Space], depth: int) -> Findings:
