@@ -138,6 +138,8 @@ def test_a_position_at_a_firm_is_work_there(text, name, firm):
         ("Rosa is here. Is she free? Yes.", ["Is she free?"]),
         ("I doubt that Dr. Lind is in.", ["doubt that Dr. Lind is in."]),
         ("Call Hannah on 555-0101 if it rains.", ["if it rains."]),
+        ("Maybe Omar is ill; Rosa is here.", ["Maybe Omar is ill;"]),
+        ("The U.S. office is maybe Omar's. Rosa runs ours.", ["maybe Omar's."]),
         ("I'm not sure that Anna left; Bob did.", ["not sure that Anna left;"]),
         ("I don't think Pavel is the manager.", ["n't think Pavel is the manager."]),
         ("Hugo said that Petra's phone is 555-1.", []),

@@ -29,6 +29,9 @@ PROSE = [
     ("Logs, metrics, etc. are kept. Traces etc. Not more.", None),
     ("Acme Inc. bought it. So did Foo Ltd. It was cheap.", None),
     ("The U.S. office opened. It is small.", ["The U.S. office opened.", "It is small."]),
+    ("Ask the U.S. Post Office. He is in the U.S. They left.", None),
+    ("Meet at 7 p. m. or 2 a. m. Bye, Ann.", ["Meet at 7 p. m. or 2 a. m.", "Bye, Ann."]),
+    ("Oats, rye, etc. , and salt.", ["Oats, rye, etc. , and salt."]),
     ("Upgrade to v1.2 or 3.5 now. Then test.", ["Upgrade to v1.2 or 3.5 now.", "Then test."]),
     ("Edit file.py. Then run Node.js. Done.", ["Edit file.py.", "Then run Node.js.", "Done."]),
     ("We moved to 3.12. It is faster.", ["We moved to 3.12.", "It is faster."]),
@@ -47,6 +50,11 @@ PROSE = [
     ("هل هذا صحيح؟ نعم. حسنا", ["هل هذا صحيح؟", "نعم.", "حسنا"]),
 ]
 EXPECTED = {
+    "Ask the U.S. Post Office. He is in the U.S. They left.": [
+        "Ask the U.S. Post Office.",
+        "He is in the U.S.",
+        "They left.",
+    ],
     "It began on Jan. 3 and ended in Feb. Then silence.": [
         "It began on Jan. 3 and ended in Feb.",
         "Then silence.",

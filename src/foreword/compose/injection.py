@@ -15,6 +15,7 @@ from foreword.compose.budget import BRIEF_BUDGET, InjectionCandidate, InjectionC
 from foreword.errors import FormattingError
 from foreword.text.clean import join_lines, remove_invisible
 from foreword.text.frame import attribution, escape_entry, wrap_in_frame
+from foreword.text.sentences import sentence_spans
 from foreword.types import Source
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ _BRIEF = "Related: "
 _LONG_WORD, _PIECE = 64, 8
 """A run of more characters than any word has counts as a word for each so many of them."""
 
-_SENTENCE_END = (".", "!", "?", "。", "！", "？")
+_CHARACTERS_AFTER = 40
+"""How many characters after a cut are read, to know whether a sentence ends there."""
+
 _MINUTE, _HOUR = 60, 3600
 _EARLIER_TODAY = 12
 _WEEK, _MONTH, _YEAR = 7, 30, 365
@@ -122,11 +125,10 @@ class ContextFormatter:
         end = _end_of_words(text, max_words)
         if end == len(text):
             return text
-        kept = text[:end].split(" ")
-        ends = [place for place, word in enumerate(kept, 1) if word.endswith(_SENTENCE_END)]
-        if ends and ends[-1] * 2 >= len(kept):
-            kept = kept[: ends[-1]]
-        return " ".join(kept).rstrip(" .,;:") + "..."
+        ends = [stop for _, stop in sentence_spans(text[: end + _CHARACTERS_AFTER]) if stop <= end]
+        if ends and ends[-1] * 2 >= end:
+            end = ends[-1]
+        return text[:end].rstrip(" .,;:") + "..."
 
     def line(self, candidate: InjectionCandidate) -> str:
         """One memory: its age, its badges, its author, its words."""

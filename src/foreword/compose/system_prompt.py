@@ -7,13 +7,13 @@ length, the level and the layout. A line that is too long is passed over and the
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from foreword.compose.parts import escape_heading_line, escape_headings
 from foreword.errors import ValidationError
+from foreword.text.sentences import sentence_spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,9 +47,6 @@ _LAYOUT: dict[str, str] = {
     "include_links": "Include links to sources.",
 }
 _HEADING = "User preferences:"
-_SENTENCE_END = re.compile(
-    r"""(?<!\be\.g)(?<!\bi\.e)(?:[.!?…]+["'”’)\]]*(?=\s+(?![a-z]))|[。！？]+[」』”]*|(?=\n)|\Z)"""
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +196,11 @@ class SystemPromptBuilder:
         """The instructions up to the last end of a sentence that fits."""
         if self.tokenizer.count(base) <= max_tokens:
             return base
-        ends = [match.end() for match in _SENTENCE_END.finditer(base) if match.end()]
+        ends = [end for _, end in sentence_spans(base)]
         fitting = bisect_right(ends, max_tokens, key=lambda end: self.tokenizer.count(base[:end]))
         while fitting and self.tokenizer.count(base[: ends[fitting - 1]]) > max_tokens:
             fitting -= 1
-        return base[: ends[fitting - 1]].rstrip() if fitting else ""
+        return base[: ends[fitting - 1]] if fitting else ""
 
     def _wishes(
         self, before: Sequence[str], own: list[str], sentences: list[str], max_tokens: int

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from foreword.pipeline import Kit, SearchDraft
     from foreword.store.base import Amend, Store
     from foreword.text.tokens import Tokenizer
-    from foreword.types import Item
+    from foreword.types import DialogueSummarizer, Item
 
 
 class Engine(Protocol):
@@ -57,6 +57,10 @@ class Engine(Protocol):
         self, items: Iterable[Item], workspace: str, changes: Sequence[Amend] = ()
     ) -> list[Item]:
         """Keep items, and make changes in the same transaction; when this returns both are durable."""
+        ...
+
+    def dialogue_summarizer(self) -> DialogueSummarizer:
+        """A new summarizer of conversations, as the settings ask for it."""
         ...
 
     def embed_question(self, question: str) -> list[float] | None:

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from foreword.spaces.base import Reranker, Space, TimeSpace
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.store.base import Counts, Problem, Store
-    from foreword.types import Kind
+    from foreword.types import DialogueSummarizer, Kind
 
 _log = get_logger("foreword")
 
@@ -341,6 +341,12 @@ class ContextEngine:
             )
         blends = self._blends.setdefault(check_workspace(workspace), dict(BLENDS))
         blends[kind] = replace(blends.get(kind, OTHER), **weights)
+
+    def dialogue_summarizer(self) -> DialogueSummarizer:
+        """A new summarizer of conversations: a model's where the settings name one, else extractive."""
+        from foreword.engine.summaries import choose_summarizer
+
+        return choose_summarizer(self.settings, self.tokenizer)
 
     # Keeping house
 

@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from foreword.text.sentences import sentence_spans
 from foreword.text.words import words
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ _REASON = re.compile(
 _NO_LONGER = re.compile(r"\bno longer\s+", re.IGNORECASE)
 _NOT_ANY_MORE = re.compile(r"(.+?\s(?:is|are))(?:n't|\s+not)(\s.+)\sany\s?more", re.IGNORECASE)
 _SCOPE = re.compile(r"(?:in|on|for|at)\s+(?P<scope>[^,:]{1,40}),\s+(?P<rest>.+)", re.IGNORECASE)
-_SECOND_SENTENCE_OR_QUESTION = re.compile(r"[.!;]\s+\S|\n\s*\S|\?")
+_SEVERAL_LINES_OR_QUESTION = re.compile(r"\n|;\s|\?")
 _LOWER_CASE_DOUBT = frozenset(("may", "will"))  # May is a month, Will is a name
 _TOKEN = re.compile(r"[\w'.-]*[\w']")
 
@@ -119,7 +120,9 @@ def _plain_sentence(text: str) -> tuple[str, bool]:
     The sentence comes without its introduction and its reason.
     """
     text = text.strip()
-    if len(text) > _MAX_SENTENCE_CHARACTERS or _SECOND_SENTENCE_OR_QUESTION.search(text):
+    if len(text) > _MAX_SENTENCE_CHARACTERS or _SEVERAL_LINES_OR_QUESTION.search(text):
+        return "", False
+    if len(sentence_spans(text)) != 1:
         return "", False
     sentence = " ".join(text.replace("\u2019", "'").split()).rstrip(".! ")
     introduction = _INTRODUCTION.match(sentence)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
+from foreword.text.sentences import sentence_spans
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -139,9 +141,7 @@ _FITTING_KINDS: Mapping[str, tuple[tuple[EntityType, ...], tuple[EntityType, ...
 }
 """Between which kinds some relations can be; the others can be between any, but for dates."""
 
-_SENTENCE = re.compile(
-    r"(?:(?<=\b[A-Z])\.|(?<=\bDr)\.|(?<=\bM[rs])\.|(?<=\bMrs)\.|[^.!?\n;]|[.](?=\S))++[.!?;\n]*"
-)
+_CLAUSE = re.compile(r"[^;]+;*")
 _DOUBT = re.compile(
     r"""\b(?:doubt(?:s|ed|ful)? | wonder(?:s|ed|ing)? | unsure | uncertain | no\ idea | if | whether | unless
       | maybe | perhaps | possibly | suppos(?:e|ed|edly|ing) | assum(?:e|es|ed|ing) | allegedly | rumou?rs?
@@ -214,14 +214,14 @@ def read_claims(text: str, mentions: Sequence[MentionLike]) -> Claims:
 
 
 def doubtful_spans(text: str) -> list[tuple[int, int]]:
-    """Where a text does not say that something is so: questions, and sentences from a word of doubt on."""
+    """Where a text does not say that something is so: questions, and clauses from a word of doubt on."""
     found: list[tuple[int, int]] = []
-    for sentence in _SENTENCE.finditer(text):
-        doubt = _DOUBT.search(text, sentence.start(), sentence.end())
-        if "?" in sentence.group()[-3:] or _ASKS.match(sentence.group()):
-            found.append(sentence.span())
-        elif doubt:
-            found.append((doubt.start(), sentence.end()))
+    clauses = (clause for span in sentence_spans(text) for clause in _CLAUSE.finditer(text, *span))
+    for clause in clauses:
+        if "?" in clause.group()[-3:] or _ASKS.match(clause.group()):
+            found.append(clause.span())
+        elif doubt := _DOUBT.search(text, *clause.span()):
+            found.append((doubt.start(), clause.end()))
     return found
 
 

@@ -1,15 +1,13 @@
-"""Summaries by a language model, from any endpoint that speaks OpenAI's chat API; only if the user asks.
+"""Summaries by a language model that speaks OpenAI's chat API; only if the user asks.
 
-The turns go to that endpoint and nowhere else: no redirects, and no message that repeats the key. What the
-web said is not sent: a page could tell the model what to write.
+What the web said is not sent: a page could tell the model what to write. How the model is reached is left to
+whoever hands in `post`.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
 
 from foreword.errors import ContextError, ForewordError, ValidationError
 from foreword.knowledge.dialogue_summary import ExtractiveSummarizer, spoken_turns
@@ -20,12 +18,10 @@ from foreword.types import Item
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from urllib.request import OpenerDirector
 
-    from foreword.config import Settings
     from foreword.knowledge.sessions import Summariser
     from foreword.text.tokens import Tokenizer
-    from foreword.types import DialogueSummarizer, Turn
+    from foreword.types import Turn
 
     Post = Callable[[str, Mapping[str, Any]], Any]
     """Sends a JSON body to a path of an endpoint and returns the JSON it answers; a ForewordError if none."""
@@ -35,8 +31,6 @@ _log = get_logger(__name__)
 _PATH = "/chat/completions"
 _MAX_TRANSCRIPT_CHARACTERS = 24_000
 _MAX_TURN_CHARACTERS = 1_500
-_MAX_ANSWER_BYTES = 1_000_000
-_TIMEOUT_SECONDS = 20.0
 _TOKENS_PER_WORD = 1.5
 _REST_SECONDS = 60.0
 """For how many seconds a model that failed is not asked again."""
@@ -49,9 +43,11 @@ _TASK = (
 
 
 class ChatSummariser:
-    """Asks a chat model for the summary of a session."""
+    """Asks a chat model for the summary of a session; ValidationError when the model has no name."""
 
     def __init__(self, post: Post, model: str) -> None:
+        if not model:
+            raise ValidationError("a model's name is needed")
         self._post = post
         self._model = model
 
@@ -94,17 +90,13 @@ def _read_completion(answer: object) -> str:
     try:
         content = cast("Any", answer)["choices"][0]["message"]["content"]
     except (LookupError, TypeError) as error:
-        raise _not_a_completion(error) from None
+        raise ContextError(
+            f"the endpoint's answer is not a chat completion ({type(error).__name__}); "
+            "check that the address is an OpenAI-compatible API, usually ending in /v1"
+        ) from None
     if not isinstance(content, str):
         raise ContextError("the model answered without text; try another model")
     return content.encode(errors="replace").decode().replace("\0", "")
-
-
-def _not_a_completion(error: Exception) -> ContextError:
-    return ContextError(
-        f"the endpoint's answer is not a chat completion ({type(error).__name__}); "
-        "check that the address is an OpenAI-compatible API, usually ending in /v1"
-    )
 
 
 class RemoteDialogueSummarizer:
@@ -147,82 +139,3 @@ class RemoteDialogueSummarizer:
         text = cut_to_tokens(text, max_tokens, self._tokenizer).rstrip()
         self._last = (spoken, max_tokens, text)
         return text
-
-
-def choose_summarizer(settings: Settings, tokenizer: Tokenizer) -> DialogueSummarizer:
-    """The summarizer that the settings ask for: a model's where one is named, else the extractive one."""
-    if not settings.summary_url:
-        return ExtractiveSummarizer(tokenizer)
-    model = connect_summariser(settings.summary_url, settings.summary_key or None, settings.summary_model)
-    return RemoteDialogueSummarizer(model, tokenizer)
-
-
-# The HTTP client -----------------------------------------------------------------------------------------
-
-
-def connect_summariser(
-    url: str, key: str | None, model: str, timeout_seconds: float = _TIMEOUT_SECONDS
-) -> ChatSummariser:
-    """A summariser that asks this endpoint; ValidationError when the address or the key cannot be used."""
-    _check_endpoint(url, key)
-    if not model or not timeout_seconds > 0:
-        raise ValidationError("a model's name is needed, and a timeout above 0")
-
-    def post(path: str, body: Mapping[str, Any]) -> object:
-        return _post(url.rstrip("/") + path, key, body, timeout_seconds)
-
-    return ChatSummariser(post, model)
-
-
-def _check_endpoint(url: str, key: str | None) -> None:
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        usable = False
-    if not usable or not url.isascii() or not url.isprintable() or " " in url:
-        raise ValidationError("the summary endpoint must be a plain http:// or https:// address")
-    if parts.username is not None or parts.query or parts.fragment:
-        raise ValidationError("the summary endpoint must not hold a password, a query or a fragment")
-    if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
-        raise ValidationError("the key is empty or has a blank, a line break or a non-ASCII character in it")
-
-
-def _post(url: str, key: str | None, body: Mapping[str, Any], timeout_seconds: float) -> object:
-    """The JSON that the endpoint answers; ContextError, never with the key in it, when it gives none."""
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-    from urllib.request import Request
-
-    headers = {"Content-Type": "application/json", "User-Agent": "foreword"}
-    if key:
-        headers["Authorization"] = f"Bearer {key}"
-    request = Request(url, json.dumps(body).encode(), headers)  # noqa: S310  (the scheme was checked)
-    try:
-        with _opener().open(request, timeout=timeout_seconds) as response:
-            return json.loads(response.read(_MAX_ANSWER_BYTES))
-    except HTTPError as error:
-        with error:
-            problem = f"{url} answered {error.code}; check the address, the key and the model's name"
-        raise ContextError(problem) from None
-    except (OSError, HTTPException) as error:
-        problem = f"no answer from {url} ({error}); is it reachable?"
-        raise ContextError(problem.replace(key, "***") if key else problem) from None
-    except (ValueError, RecursionError) as error:
-        raise _not_a_completion(error) from None
-
-
-def _opener() -> OpenerDirector:
-    """HTTP and HTTPS only, and no redirects: urllib would carry the key along to another host."""
-    from urllib import request
-
-    opener = request.OpenerDirector()
-    for handler in (
-        request.ProxyHandler(),
-        request.HTTPHandler(),
-        request.HTTPSHandler(),
-        request.HTTPDefaultErrorHandler(),
-        request.HTTPErrorProcessor(),
-    ):
-        opener.add_handler(handler)
-    return opener

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from foreword.text.sentences import split_sentences
 from foreword.text.words import STOPWORDS, words
 
 if TYPE_CHECKING:
@@ -75,10 +76,6 @@ _CODE_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.
 _BULLET = re.compile(r"^\s*(?:[-*+•>]\s+|\d{1,2}[.)]\s+|#{1,6}\s+|\|\s*)+")
 _EMPHASIS = re.compile(r"\*\*|(?<!\w)\*(?=\w)|(?<=[\w.!?])\*(?!\w)")
 _TABLE_RULE = re.compile(r"[\s|:=*_-]*")
-_SENTENCE_END = re.compile(r"(?<=[.!?…])(?:[\"'”’)\]]{1,2})?\s+(?=[\"'“‘(\[]?[^\sa-z])|(?<=[。！？])")
-_ABBREVIATION = re.compile(
-    r"\b(?:[A-Z]|[Mm]r|[Mm]rs|[Mm]s|[Dd]r|[Pp]rof|[Ss]t|[Nn]o|vs|e\.g|i\.e|etc|cf|approx)\.$"
-)
 _SMALL_TALK = (
     "actually afternoon ain aren bit bye come couldn course didn doesn evening ever excuse fine get go "
     "going gonna good goodbye got great guess hasn haven hello hey hi im isn ive know let lets like little "
@@ -117,19 +114,10 @@ def read_turn(text: str, turn: int, max_characters: int = MAX_TURN_CHARACTERS) -
         if line and not _TABLE_RULE.fullmatch(line):
             first = len(sentences)
             # The sentences of a line are two places apart: a place below 2 begins a line, and the turn.
-            sentences += (_sentence(part, turn, first + 2 * at) for at, part in enumerate(_split_line(line)))
+            sentences += (
+                _sentence(part, turn, first + 2 * at) for at, part in enumerate(split_sentences(line))
+            )
     return sentences
-
-
-def _split_line(line: str) -> list[str]:
-    """The sentences of one line; an abbreviation such as `Mr.` or `e.g.` ends none."""
-    parts: list[str] = []
-    for part in _SENTENCE_END.split(line):
-        if parts and _ABBREVIATION.search(parts[-1]):
-            parts[-1] = f"{parts[-1]} {part}"
-        elif part:
-            parts.append(part)
-    return parts
 
 
 def _sentence(text: str, turn: int, place: int) -> Sentence:

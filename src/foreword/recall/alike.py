@@ -6,11 +6,11 @@ in another order; unless what differs is the news (`news`). What the texts mean 
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import TYPE_CHECKING
 
 from foreword.recall.news import concatenate, is_news, shaped_words
+from foreword.text.sentences import split_sentences
 from foreword.text.words import fold
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ _SAME_WORDS = 0.7
 
 _COLUMNS = 1024
 """Words share so many columns: enough to tell texts apart, and a collision only costs a closer look."""
-
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 
 
 def find_twins(texts: Sequence[str]) -> dict[int, set[int]]:
@@ -147,4 +145,4 @@ def _beginning(text: str) -> str:
 def _lines(text: str) -> list[str]:
     """The lines of a text; of one that has a single line, its sentences."""
     parts = [part for line in text[:_READ].splitlines() if (part := " ".join(line.split()))]
-    return parts if len(parts) > 1 else _SENTENCE.split(" ".join(parts))
+    return parts if len(parts) > 1 else split_sentences(" ".join(parts))

@@ -41,12 +41,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DateMention:
-    """Words of a text that name a time: where they stand, and what they mean; None where that is open."""
+    """Words of a text that name a time: where they stand, and what they mean; None where that is open.
+
+    `form` is the name of the form they are written in: `iso`, `weekday`, `clock` for a bare time of day…
+    """
 
     start: int
     end: int
     text: str
     span: Span | None
+    form: str
 
 
 def date_span(text: str, now: datetime) -> Span | None:
@@ -78,7 +82,7 @@ def find_dates(text: str, now: datetime) -> list[DateMention]:
         start, span = _with_prefix(before, match.start(), span, moment)
         place, span = _with_suffix(folded, match.end(), span)
         first, last = positions[start], positions[place - 1] + 1
-        mentions.append(DateMention(first, last, text[first:last], span))
+        mentions.append(DateMention(first, last, text[first:last], span, match.lastgroup or ""))
     return mentions
 
 
@@ -86,8 +90,11 @@ def _fold_with_positions(text: str) -> tuple[str, Sequence[int]]:
     """The folded text, and for each of its characters the position of the one that it was made of."""
     if text.isascii():
         return text.lower(), range(len(text))
-    pairs = [(piece, at) for at, character in enumerate(text) for piece in fold(character)]
-    return "".join(piece for piece, _ in pairs), [at for _, at in pairs]
+    pieces = {character: fold(character) for character in set(text)}
+    folded = "".join(map(pieces.__getitem__, text))
+    if all(len(piece) == 1 for piece in pieces.values()):
+        return folded, range(len(text))
+    return folded, [at for at, character in enumerate(text) for _ in pieces[character]]
 
 
 # How dates are written -----------------------------------------------------------------------------------
@@ -99,7 +106,8 @@ _UNIT = f"(?:{'|'.join(UNITS + UNMEASURED_UNITS)})"
 _COUNT = rf"(?:\d{{1,4}}|{'|'.join(sorted((*COUNTS, *VAGUE_COUNTS), key=len, reverse=True))})"
 _COUNTED = f"{_COUNT} (?:business |working )?(?:minute|hour|{_UNIT})s?"
 _FEAST = f"(?:{'|'.join((*FEASTS, *MOVING_FEASTS))})".replace("'", "['’]")
-_CLOCK = r"(?:(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?: ?[ap]\.?m\b\.?)?|[01]?\d ?[ap]\.?m\b\.?)"
+_HALF = r"(?:[ap]m\b|[ap]\.m\b\.?)"
+_CLOCK = rf"(?:(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?: ?{_HALF})?|[01]?\d ?{_HALF})"
 _PART = "(?:q[1-4]|h[12])"
 _FORMS = {
     "iso": rf"{_YEAR}-[01]\d-[0-3]\d(?:(?:t| )[0-2]\d:[0-5]\d(?::[0-5]\d(?:\.\d{{1,9}})?)?"
@@ -188,7 +196,8 @@ def _is_date(match: re.Match[str], folded: str, is_capital: Callable[[int], bool
     before, capital = found[1] if found else "", is_capital(start)
     match match.lastgroup:
         case "year":
-            return before in _INTRODUCE or not folded[:start].strip() or folded[start - 1] == "("
+            opens = start <= _NEAR_CHARACTERS and not folded[:start].strip()
+            return opens or before in _INTRODUCE or folded[start - 1] == "("
         case "month" if not capital:
             return before in _INTRODUCE_LOWER_CASE
         case "month":

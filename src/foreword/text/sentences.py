@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from foreword.text.words import STOPWORDS, fold
+
 _BOUNDARY = re.compile(
     r"""(?P<fence>^[^\S\n]*(?P<mark>```|~~~)[^\n]*)
       | (?P<code>(?<!`)(?P<ticks>`{1,2})(?!`)[^\n]{1,300}?(?<!`)(?P=ticks)(?!`))
@@ -26,6 +28,7 @@ _ONE_LINE_BLOCK = re.compile(r"[^\S\n]*(?:\#{1,6}\s|\||[=*_-]{3,}\s*$)")
 
 _MARKER = re.compile(r"[^\S\n]*(?:(?:[-*+•>]|\#{1,6})\s+)*\**(?:\d{1,3}|[a-z])\Z")
 _WORD_BEFORE = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.)*[^\W_]+\Z")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _NEXT = re.compile(r"""\s*+["'“‘«(\[*_`]{0,3}(\S?)""")
 
 MIN_WRAPPED_CHARACTERS = 50
@@ -46,25 +49,10 @@ _BEFORE_NUMBER = frozenset({"no", "nos", "nr", "art", "par", "tab", "sec", "pt"}
 
 _MAY_END = frozenset(
     {
-        *("etc", "al", "inc", "ltd", "co", "corp", "jr", "sr", "a.m", "p.m", "am", "pm", "max", "min", "avg"),
-        *(
-            "fig",
-            "figs",
-            "eq",
-            "eqs",
-            "ch",
-            "chap",
-            "vol",
-            "p",
-            "pp",
-            "para",
-            "v",
-            "ver",
-            "jan",
-            "feb",
-            "mar",
-        ),
-        *("apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"),
+        *("etc", "al", "inc", "ltd", "co", "corp", "jr", "sr", "max", "min", "avg", "v", "ver"),
+        *("a.m", "p.m", "am", "pm", "a", "p", "m"),
+        *("fig", "figs", "eq", "eqs", "ch", "chap", "vol", "pp", "para"),
+        *("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"),
     }
 )
 """Abbreviations that end a sentence only where another one visibly begins, with a capital."""
@@ -126,8 +114,8 @@ def _ends_at_stop(text: str, line_start: int, match: re.Match[str]) -> bool:
         return False
     follows = _NEXT.match(text, end)
     next_begins = follows[1] if follows else ""
-    if not next_begins or next_begins in "=<>+":
-        return not next_begins  # 4! = 24
+    if not next_begins or next_begins in "=<>+,;":
+        return not next_begins  # 4! = 24; oats, rye, etc. , and so on
     stop, begins_lower = match["stop"], next_begins.islower()
     if begins_lower and (match["closing"] or stop[-1] == "…" or stop.endswith("..")):
         return False  # "Stop!" he said; well... maybe
@@ -146,6 +134,9 @@ def _ends_at_full_stop(text: str, line_start: int, at: int, next_begins: str) ->
         return False
     if word.lower() in _BEFORE_NUMBER:
         return not next_begins.isdigit()
+    if "." in word and word[0].isupper():  # the U.S. Post Office, but: in the U.S. They left
+        following = _LETTERS.search(text, at, at + _LONGEST_ABBREVIATION)
+        return next_begins.isupper() and following is not None and fold(following.group()) in STOPWORDS
     may_end = word.lower() in _MAY_END or "." in word
     return not (may_end and (next_begins.islower() or next_begins.isdigit()))
 

@@ -103,6 +103,12 @@ def test_weekdays_of_other_languages_are_dates(text):
 
 def test_a_family_that_is_called_like_a_day_is_a_family():
     assert found("We heard Maria Domingo.") == [("Maria Domingo", "person")]
+    assert "date" not in [kind for _, kind in found("we heard maria domingo")]
+
+
+@pytest.mark.parametrize("text", ["at 9:30", "see you at 5 p.m.", "ten minutes ago", "in 2 hours"])
+def test_a_time_of_day_alone_is_no_date(text):
+    assert found(text) == []
 
 
 @pytest.mark.parametrize(
@@ -139,6 +145,7 @@ def test_a_given_name_tells_a_gender_only_where_it_can():
         ("See you next Monday!", "next Monday"),
         ("in Q3 2024", "Q3 2024"),
         ("by the end of the month", "the end of the month"),
+        ("Come tomorrow morning or call at 5:30 pm.", "tomorrow morning"),
     ],
 )
 def test_dates_are_found_as_they_were_said(text, date):
@@ -209,7 +216,22 @@ def test_mentions_are_stretches_of_the_text_in_order_and_apart(text):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
-    ["a", "A ", "a/", "a.b", "a@", "1.", "a_", "`a", "AB-", "in a few ", "University of the ", "'a", "../"],
+    [
+        "a",
+        "A ",
+        "a/",
+        "a.b",
+        "a@",
+        "1.",
+        "a_",
+        "`a",
+        "AB-",
+        "in a few ",
+        "University of the ",
+        "'a",
+        "../",
+        "1999 é ",
+    ],
 )
 def test_hostile_text_costs_what_its_length_costs(piece):
     costs = []

@@ -157,7 +157,8 @@ def test_a_model_that_the_user_named_words_the_summaries(home, folder, clock):
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Model)
-    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
     settings = Settings(home=home, summary_url=f"http://127.0.0.1:{server.server_port}/v1", summary_model="m")
     with ContextEngine(embedding_provider=HashEmbeddings(), settings=settings, clock=clock) as engine:
         responder = Responder(engine)
@@ -166,5 +167,7 @@ def test_a_model_that_the_user_named_words_the_summaries(home, folder, clock):
         responder.close()
         (summary,) = engine.store.scan(folder, Filters(kinds=("summary",)))
     server.shutdown()
+    thread.join(timeout=10)
+    assert not thread.is_alive(), "the server still runs ten seconds after its shutdown"
     server.server_close()
     assert "the model's own words" in summary.text

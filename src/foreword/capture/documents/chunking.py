@@ -18,6 +18,7 @@ from foreword.capture.documents.html_text import read_page
 from foreword.capture.documents.pdf import UnreadablePdf, read_pages
 from foreword.capture.documents.sections import Section, has_words, is_fenced, read_sections
 from foreword.capture.folder.storable import bytes_hash, decode_text, display_path, file_source, storable_text
+from foreword.text.sentences import sentence_spans
 from foreword.text.tokens import CharacterTokenizer, cut_to_tokens
 from foreword.text.words import STOPWORDS, words
 from foreword.types import Item
@@ -60,7 +61,6 @@ _MAX_CHUNKS = 2_000
 
 _MAX_ABOUT = 1_500
 _EMBEDDED_DATA = re.compile(r"data:[\w/+.;=-]{1,80}base64,[A-Za-z0-9+/=]{64,}")
-_SENTENCE_END = re.compile(r"[.!?…。！？]['\")\]]?\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,10 +338,10 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, int, bool]]:
 def _last_sentence(text: str, start: int, end: int) -> int:
     """Where the last sentence of a stretch begins; its end, when that sentence is long."""
     last = start + len(text[start:end].rstrip())
-    ends = _sentence_ends(text, max(start + 1, last - _MAX_OVERLAP_CHARACTERS), last - 1)
+    ends = _sentence_ends(text, max(start, last - _MAX_OVERLAP_CHARACTERS), last)
     return ends[-1] if ends else end
 
 
 def _sentence_ends(text: str, start: int, end: int) -> list[int]:
-    """Where the sentences that end between two places are over, the blank after each included."""
-    return [match.end() for match in _SENTENCE_END.finditer(text, start, end)]
+    """Where each sentence of a stretch is over, but for the last."""
+    return [start + length for _, length in sentence_spans(text[start:end])[:-1]]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from foreword.capture.agent import read_event
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
 from foreword.edges.shared.hook_fallback import write_to_spool
+from foreword.engine.summaries import connect_summariser
 from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion
 
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from foreword.capture.agent import AgentEvent
-    from foreword.config import Settings
     from foreword.engine.context_engine import ContextEngine
-    from foreword.knowledge.sessions import Summariser
 
 _log = get_logger("foreword.hook")
 
@@ -40,7 +39,7 @@ class Responder:
 
     def __init__(self, engine: ContextEngine) -> None:
         self._home = str(engine.settings.home)
-        self._companion = Companion(engine, _remote_summariser(engine.settings))
+        self._companion = Companion(engine, connect_summariser(engine.settings))
         self._threads = ThreadPoolExecutor(_STORING_THREADS, thread_name_prefix="foreword-keep")
 
     def respond(self, payload: bytes, at: datetime, deadline_ms: float | None) -> bytes:
@@ -74,15 +73,6 @@ class Responder:
             stored.result(None if expires is None else max(0.0, expires - time.monotonic()))
         except TimeoutError:
             stored.add_done_callback(partial(_spool_if_failed, self._home, event.at, payload))
-
-
-def _remote_summariser(settings: Settings) -> Summariser | None:
-    """The model that writes summaries, if the user named one; without it they quote what was said."""
-    if not settings.summary_url:
-        return None
-    from foreword.knowledge.remote_summary import connect_summariser
-
-    return connect_summariser(settings.summary_url, settings.summary_key or None, settings.summary_model)
 
 
 def _spool_if_failed(home: str, at: datetime, payload: bytes, stored: Future[None]) -> None:

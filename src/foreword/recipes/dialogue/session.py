@@ -25,7 +25,6 @@ from foreword.compose.entity_context import EntityContextConfig, EntityContextFo
 from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig
 from foreword.compose.system_prompt import AgentPersonality, Helpful, SystemPromptBuilder, UserPreferences
 from foreword.errors import ValidationError
-from foreword.knowledge.remote_summary import choose_summarizer
 from foreword.knowledge.resolution import EntityResolver
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions, check_workspace
 from foreword.recipes.dialogue.parts import RecalledTurns, RetrievedChunks, Wording
@@ -87,21 +86,19 @@ class Session:
         self._engine = engine
         self._lane = _check_lane(lane)
         self._rag = RAGSystem(engine, workspace, _check_type(RAGConfig, "rag", rag))
-        summarizer_used = _check_summarizer(dialogue_summarizer) or choose_summarizer(
-            engine.settings, engine.tokenizer
-        )
+        summarizer = _check_summarizer(dialogue_summarizer) or engine.dialogue_summarizer()
         history_config = HistoryFormatterConfig() if history is None else history
         self.wording = Wording(
             SystemPromptBuilder(
                 base_instructions, agent_personality, user_preferences, tokenizer=engine.tokenizer
             ),
             HistoryFormatter(
-                summarizer_used,
+                summarizer,
                 engine.tokenizer,
                 _check_type(HistoryFormatterConfig, "history", history_config),
             ),
             EntityContextFormatter(engine.tokenizer, _check_type(EntityContextConfig, "entities", entities)),
-            DynamicCompressor(summarizer_used, engine.tokenizer),
+            DynamicCompressor(summarizer, engine.tokenizer),
         )
         self._turns = ConversationTurns(engine.store, self.workspace, self.session_id, find_entities)
 
@@ -159,11 +156,11 @@ class Session:
     def keep_receipt(self, receipt: Receipt) -> None:
         """Keep the receipt of a prompt, without secrets: a prompt may show what a user typed, a disk not."""
         notes = tuple(replace(note, message=redact(note.message)) for note in receipt.notes)
-        view = None if receipt.view is None else self._redact_view(receipt.view)
+        view = None if receipt.view is None else self._without_secrets(receipt.view)
         clean = replace(receipt, query=redact(receipt.query), notes=notes, view=view)
         self._engine.store.post(PutReceipt(self.workspace, clean))
 
-    def _redact_view(self, view: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _without_secrets(self, view: Mapping[str, Any]) -> Mapping[str, Any]:
         """The view with no secret in it; what comes from the workspace, as most of it does, has none."""
         texts = {path: value for path, value in view.items() if isinstance(value, str)}
         free = [text for path, text in texts.items() if path.endswith(_FROM_ELSEWHERE)]
