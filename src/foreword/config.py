@@ -56,23 +56,26 @@ EMBEDDINGS = ("bundled", "openai", "sentence-transformers", "fastembed", "none")
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """The defaults, changed by the file, then by the environment; ValidationError if a setting is wrong."""
     environment = os.environ if environment is None else environment
-    home = Path(environment.get("FOREWORD_HOME") or _default_home()).expanduser()
-    settings = _with_changes(Settings(home=home), _read_file(home / "config.toml"), str(home / "config.toml"))
+    home = Path(environment.get("FOREWORD_HOME") or _default_home_folder()).expanduser()
+    settings = _settings_with_values(
+        Settings(home=home), _read_toml_file(home / "config.toml"), str(home / "config.toml")
+    )
     from_environment = {
         name.removeprefix("FOREWORD_").lower(): value
         for name, value in environment.items()
         if name.startswith("FOREWORD_") and name not in _OTHER_VARIABLES
     }
-    return _with_changes(settings, from_environment, "the environment")
+    return _settings_with_values(settings, from_environment, "the environment")
 
 
-def _default_home() -> str:
+def _default_home_folder() -> str:
     import platformdirs
 
     return platformdirs.user_data_dir("foreword", appauthor=False)
 
 
-def _read_file(path: Path) -> dict[str, Any]:
+def _read_toml_file(path: Path) -> dict[str, Any]:
+    """The content of a TOML file; empty if there is none."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -83,23 +86,25 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise ValidationError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _with_changes(settings: Settings, values: Mapping[str, Any], where: str) -> Settings:
+def _settings_with_values(settings: Settings, values: Mapping[str, Any], origin: str) -> Settings:
+    """The settings with some of them set to other values; `origin` says in errors where these are from."""
     known = {field.name: field for field in fields(Settings) if field.name != "home"}
     changes: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
-            raise ValidationError(f"unknown setting {name!r} in {where}; there are: {', '.join(known)}")
-        changes[name] = _convert(name, value, type(known[name].default), where)
+            raise ValidationError(f"unknown setting {name!r} in {origin}; there are: {', '.join(known)}")
+        changes[name] = _convert_setting(name, value, type(known[name].default), origin)
     if changes.get("embedding", "none") not in EMBEDDINGS:
-        raise ValidationError(f"embedding in {where} must be one of {', '.join(EMBEDDINGS)}")
+        raise ValidationError(f"embedding in {origin} must be one of {', '.join(EMBEDDINGS)}")
     return replace(settings, **changes)
 
 
-def _convert(name: str, value: object, kind: type, where: str) -> object:
+def _convert_setting(name: str, value: object, wanted_type: type, origin: str) -> object:
+    """A value as the type of its setting; ValidationError if it cannot be one."""
     try:
-        converted: object = kind(value)
+        converted: object = wanted_type(value)
     except (TypeError, ValueError):
-        raise ValidationError(f"{name} in {where} must be a {kind.__name__}, not {value!r}") from None
+        raise ValidationError(f"{name} in {origin} must be a {wanted_type.__name__}, not {value!r}") from None
     if isinstance(converted, int) and converted < 0:
-        raise ValidationError(f"{name} in {where} must not be negative")
+        raise ValidationError(f"{name} in {origin} must not be negative")
     return converted

@@ -24,11 +24,11 @@ class Logger:
 
     def warning(self, event: str, **facts: object) -> None:
         """Something went wrong and was worked around."""
-        _bound_logger(self._name).warning(event, **facts)
+        _structlog_logger(self._name).warning(event, **facts)
 
     def info(self, event: str, **facts: object) -> None:
         """Something happened that belongs in an audit."""
-        _bound_logger(self._name).info(event, **facts)
+        _structlog_logger(self._name).info(event, **facts)
 
 
 def get_logger(name: str) -> Logger:
@@ -37,7 +37,8 @@ def get_logger(name: str) -> Logger:
 
 
 @functools.cache
-def _bound_logger(name: str) -> BoundLogger:
+def _structlog_logger(name: str) -> BoundLogger:
+    """The logger of structlog over the standard library's logger of this name."""
     import structlog
 
     render_facts = structlog.processors.LogfmtRenderer(drop_missing=True)

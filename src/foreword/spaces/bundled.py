@@ -76,7 +76,7 @@ class BundledEmbeddingProvider:
         tokens = [encoder.tokenizer.encode(onnx.clean_text(text)).ids for text in texts]
         vectors: list[list[float]] = [[]] * len(texts)
         for batch in onnx.group_by_length([len(ids) for ids in tokens], _BATCH_TEXTS, _BATCH_TOKENS):
-            found = _first_vectors(onnx.run_batch(encoder, [tokens[at] for at in batch]))
+            found = _first_token_vectors(onnx.run_batch(encoder, [tokens[at] for at in batch]))
             for position, vector in zip(batch, found, strict=True):
                 vectors[position] = vector
         return check_vectors(vectors, len(texts), self.dimensions)
@@ -88,11 +88,11 @@ class BundledEmbeddingProvider:
             return self._model
 
 
-def _first_vectors(hidden: Any) -> list[list[float]]:  # noqa: ANN401  (onnxruntime has no types)
+def _first_token_vectors(hidden_states: Any) -> list[list[float]]:  # noqa: ANN401  (onnxruntime has no types)
     """The first token's vector of each text, at length 1."""
     import numpy as np
 
-    first = hidden[:, 0]
+    first = hidden_states[:, 0]
     return cast("list[list[float]]", (first / np.linalg.norm(first, axis=1, keepdims=True)).tolist())
 
 
@@ -144,14 +144,14 @@ class BundledReranker:
             batch = texts[start : start + _BATCH_PAIRS]
             keys = [(query_hash, text_hash(text)) for text in batch]
             unscored = [at for at, key in enumerate(keys) if key not in self._score_cache]
-            if unscored and not self._score_batch(
+            if unscored and not self._score_batch_if_in_time(
                 query, [batch[at] for at in unscored], [keys[at] for at in unscored], expires
             ):
                 break
             scores += [self._score_cache[key] for key in keys]
         return scores
 
-    def _score_batch(
+    def _score_batch_if_in_time(
         self, query: str, texts: Sequence[str], keys: Sequence[tuple[str, str]], expires: float | None
     ) -> bool:
         """Score one batch into the cache; False when it would not be done in time."""

@@ -123,21 +123,21 @@ class DenseSpace:
         """The cosine of texts that have nothing in common; None until a question has been encoded."""
         return self._unrelated
 
-    def _measure_unrelated(self) -> None:
+    def _measure_unrelated_cosine(self) -> None:
         """Learn the cosine of texts that have nothing in common: from the provider, or by encoding a few."""
         if self._unrelated is None:
-            with _provider_errors(self.provider):
+            with _raise_as_embedding_error(self.provider):
                 vectors = self.provider.embed_batch(list(_UNRELATED_TEXTS))
             pairs = list(
                 combinations(check_vectors(vectors, len(_UNRELATED_TEXTS), self.provider.dimensions), 2)
             )
-            self._unrelated = sum(map(_cosine, pairs)) / len(pairs)
+            self._unrelated = sum(map(_cosine_of_pair, pairs)) / len(pairs)
 
     def probe(self, query: Query) -> VectorProbe | None:
         """The question as a vector: the one it came with, or the encoder's."""
         if query.vector is None and not query.text.strip():
             return None
-        self._measure_unrelated()
+        self._measure_unrelated_cosine()
         if query.vector is not None:
             return VectorProbe(self.name, self.digest, query.vector, ECHO)
         vectors = [self.embed_question(angle) for angle in texts_to_encode(query.text)]
@@ -158,13 +158,13 @@ class DenseSpace:
             if answer is None:
                 answer = self._under_way[key] = Future()
         if is_first:
-            self._encode(key, text, answer)
+            self._encode_into_future(key, text, answer)
         return list(answer.result())
 
-    def _encode(self, key: str, text: str, answer: Future[list[float]]) -> None:
+    def _encode_into_future(self, key: str, text: str, answer: Future[list[float]]) -> None:
         """Encode a question and hand the vector, or the failure, to every thread that waits for it."""
         try:
-            with _provider_errors(self.provider):
+            with _raise_as_embedding_error(self.provider):
                 vector = embed_query(self.provider, text)
             self.cache.set(key, vector)
             # What comes out of the cache is rounded; the first answer must be the same as the next.
@@ -181,7 +181,7 @@ class DenseSpace:
 
     def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
         """The vectors of items, in order."""
-        with _provider_errors(self.provider):
+        with _raise_as_embedding_error(self.provider):
             vectors = self.provider.embed_batch([item.searchable for item in items])
         return check_vectors(vectors, len(items), self.provider.dimensions)
 
@@ -197,7 +197,8 @@ class DenseSpace:
             raise EmbeddingError(f"the given vector does not fit {self.provider.model}: {error}") from error
 
 
-def _cosine(pair: tuple[list[float], list[float]]) -> float:
+def _cosine_of_pair(pair: tuple[list[float], list[float]]) -> float:
+    """The cosine of the angle between two vectors; 0 if one of them is zero."""
     one, other = pair
     return sum(a * b for a, b in zip(one, other, strict=True)) / (
         math.hypot(*one) * math.hypot(*other) or 1.0
@@ -205,8 +206,8 @@ def _cosine(pair: tuple[list[float], list[float]]) -> float:
 
 
 @contextmanager
-def _provider_errors(provider: EmbeddingProvider) -> Iterator[None]:
-    """Whatever a provider raises becomes an `EmbeddingError`: it may be anybody's code."""
+def _raise_as_embedding_error(provider: EmbeddingProvider) -> Iterator[None]:
+    """Raise whatever the provider raises as an `EmbeddingError`: it may be anybody's code."""
     try:
         yield
     except ForewordError:

@@ -37,7 +37,7 @@ def named_things(text: str) -> tuple[str, ...]:
     for match in _SHAPES.finditer(text):
         shape, value = match.lastgroup, match.group().strip("`()’'.,")
         if shape == "name":
-            found.update(dict.fromkeys(_names(value)))
+            found.update(dict.fromkeys(_names_in_capitalised_run(value)))
         elif value:
             found[fold(value)] = None
         if len(found) >= _MAX_NAMES:
@@ -45,9 +45,9 @@ def named_things(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _names(value: str) -> list[str]:
+def _names_in_capitalised_run(capitalised_run: str) -> list[str]:
     """The names in a run of capitalised words, without the stop words that only begin a sentence."""
-    run = [re.sub(r"['’]s$", "", word) for word in value.split()]
+    run = [re.sub(r"['’]s$", "", word) for word in capitalised_run.split()]
     while run and fold(run[0]) in STOPWORDS:
         run = run[1:]
     single = [fold(word) for word in run if len(word) > 1 and fold(word) not in STOPWORDS]

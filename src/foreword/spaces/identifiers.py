@@ -46,21 +46,22 @@ class CodeNames:
     named: tuple[str, ...] = ()
 
 
-class _Cache(dict[str, CodeNames]):
+class _CodeNamesCache(dict[str, CodeNames]):
     """The code names in each stretch of a text. Code repeats its names, so that most are known already."""
 
     def __missing__(self, stretch: str) -> CodeNames:
         if len(self) >= _MAX_CACHED:
             self.clear()
-        self[stretch] = found = _read_stretch(stretch)
+        self[stretch] = found = _find_code_names_in_stretch(stretch)
         return found
 
 
-_cache = _Cache()
+_cache = _CodeNamesCache()
 _NO_NAMES = CodeNames()
 
 
-def _read_stretch(stretch: str) -> CodeNames:
+def _find_code_names_in_stretch(stretch: str) -> CodeNames:
+    """The code names in one match of `_STRETCH`."""
     if stretch.isalpha() and stretch.islower():
         return _NO_NAMES
     parts = (fold(part) for name in find_code_names(stretch) for part in _PART.findall(name) if len(part) > 1)

@@ -48,7 +48,7 @@ def load_model(bundle: BundledModel, threads: int, max_tokens: int) -> LoadedMod
 
     tokenizer = Tokenizer.from_str(read_model_file(bundle, VOCABULARY).decode())
     tokenizer.enable_truncation(max_tokens)
-    tokenizer.no_padding()  # `run` pads to the longest of its batch, and masks what it pads
+    tokenizer.no_padding()  # `run_batch` pads to the longest of its batch, and masks what it pads
     return LoadedModel(tokenizer, start_session(read_model_file(bundle, WEIGHTS), threads))
 
 
@@ -72,7 +72,7 @@ def read_model_file(bundle: BundledModel, name: str) -> bytes:
 
 def start_session(weights: bytes, threads: int) -> Any:  # noqa: ANN401  (onnxruntime has no types)
     """A session that runs the weights on the processor."""
-    runtime = _runtime()
+    runtime = _import_onnxruntime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -81,30 +81,30 @@ def start_session(weights: bytes, threads: int) -> Any:  # noqa: ANN401  (onnxru
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return runtime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
-    except _runtime_errors() as error:
+    except _onnxruntime_error_types() as error:
         raise EmbeddingError(
             f"onnxruntime cannot run the bundled model: {error}; upgrade onnxruntime"
         ) from error
 
 
 def run_batch(
-    loaded: LoadedModel, tokens: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
+    loaded: LoadedModel, token_ids: Sequence[Sequence[int]], type_ids: Sequence[Sequence[int]] | None = None
 ) -> Any:  # noqa: ANN401
     """The first output for one batch, padded to its longest text."""
     import numpy as np
 
-    width = max(map(len, tokens))
-    ids = np.zeros((len(tokens), width), dtype=np.int64)
+    width = max(map(len, token_ids))
+    ids = np.zeros((len(token_ids), width), dtype=np.int64)
     mask, kinds = np.zeros_like(ids), np.zeros_like(ids)
-    for row, text in enumerate(tokens):
+    for row, text in enumerate(token_ids):
         ids[row, : len(text)] = text
         mask[row, : len(text)] = 1
-        if types is not None:
-            kinds[row, : len(text)] = types[row]
+        if type_ids is not None:
+            kinds[row, : len(text)] = type_ids[row]
     inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}
     try:
         return loaded.session.run(None, inputs)[0]
-    except _runtime_errors() as error:
+    except _onnxruntime_error_types() as error:
         raise EmbeddingError(f"the bundled model failed: {error}; is there enough free memory?") from error
 
 
@@ -136,7 +136,8 @@ def default_threads() -> int:
     return min(_MAX_THREADS, os.cpu_count() or 1)
 
 
-def _runtime() -> ModuleType:
+def _import_onnxruntime() -> ModuleType:
+    """The package onnxruntime, which sends no telemetry."""
     # It reports home from its first import on unless it is told not to before.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
@@ -144,9 +145,9 @@ def _runtime() -> ModuleType:
     return onnxruntime  # type: ignore[no-any-return]
 
 
-def _runtime_errors() -> tuple[type[Exception], ...]:
+def _onnxruntime_error_types() -> tuple[type[Exception], ...]:
     """What onnxruntime raises; its errors share no ancestor but Exception."""
-    state = _runtime().capi.onnxruntime_pybind11_state
+    state = _import_onnxruntime().capi.onnxruntime_pybind11_state
     names = (
         "Fail",
         "RuntimeException",

@@ -99,7 +99,7 @@ class SentenceTransformersProvider:
             self._encoder = SentenceTransformer(model)
         except _LIBRARY_ERRORS as error:
             raise EmbeddingError(f"sentence-transformers cannot load {model!r}: {error}") from error
-        self.dimensions: int = len(self._encode(["dimensions"], "document", None)[0])
+        self.dimensions: int = len(self._encode_texts(["dimensions"], "document", None)[0])
 
     def embed(self, text: str) -> list[float]:
         """The vector of one item's text."""
@@ -107,13 +107,14 @@ class SentenceTransformersProvider:
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a question, with the model's own prompt for questions where it has one."""
-        return self._encode([text], "query", self.dimensions)[0]
+        return self._encode_texts([text], "query", self.dimensions)[0]
 
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
         """The vectors of many items' texts, in their order."""
-        return self._encode(texts, "document", self.dimensions) if texts else []
+        return self._encode_texts(texts, "document", self.dimensions) if texts else []
 
-    def _encode(self, texts: Sequence[str], role: str, dimensions: int | None) -> list[list[float]]:
+    def _encode_texts(self, texts: Sequence[str], role: str, dimensions: int | None) -> list[list[float]]:
+        """The checked vectors of texts that are a `query` or a `document`."""
         prompt = (getattr(self._encoder, "prompts", None) or {}).get(role)
         try:
             vectors = self._encoder.encode(
@@ -137,7 +138,9 @@ class FastEmbedProvider:
             self._encoder = TextEmbedding(model_name=model)
         except _LIBRARY_ERRORS as error:
             raise EmbeddingError(f"fastembed cannot load {model!r}: {error}") from error
-        self.dimensions: int = len(self._collect(self._encoder.passage_embed, ["dimensions"], None)[0])
+        self.dimensions: int = len(
+            self._collect_vectors(self._encoder.passage_embed, ["dimensions"], None)[0]
+        )
 
     def embed(self, text: str) -> list[float]:
         """The vector of one item's text."""
@@ -145,15 +148,16 @@ class FastEmbedProvider:
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a question, as fastembed asks it of this model."""
-        return self._collect(self._encoder.query_embed, [text], self.dimensions)[0]
+        return self._collect_vectors(self._encoder.query_embed, [text], self.dimensions)[0]
 
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
         """The vectors of many items' texts, in their order."""
-        return self._collect(self._encoder.passage_embed, texts, self.dimensions) if texts else []
+        return self._collect_vectors(self._encoder.passage_embed, texts, self.dimensions) if texts else []
 
-    def _collect(
+    def _collect_vectors(
         self, encode: Callable[[list[str]], Iterable[Any]], texts: Sequence[str], dimensions: int | None
     ) -> list[list[float]]:
+        """The checked vectors that one of fastembed's methods gives for texts."""
         try:
             vectors = list(encode(list(texts)))
         except _LIBRARY_ERRORS as error:

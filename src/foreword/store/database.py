@@ -101,21 +101,21 @@ class WorkspaceDatabase:
         self._has_deleted = self._wants_vacuum = False
         self._posted_shown: dict[str, Future[Any]] = {}
         self._posted_shown_lock = threading.Lock()
-        db = self._connect()
+        db = self._open_connection()
         schema.migrate(db, workspace, datetime.now(UTC).isoformat())
         owner = db.execute("SELECT value FROM facts WHERE key = 'workspace'").get
         if owner != workspace:
             raise StorageError(f"{path} belongs to the workspace {owner!r}, not {workspace!r}")
         update_outdated_names(Transaction(self, db))
-        self._erase_deleted(db)
-        self._writer = Writer(db, self._erase_deleted)
+        self._erase_traces_of_deleted(db)
+        self._writer = Writer(db, self._erase_traces_of_deleted)
 
     @staticmethod
     def workspace_of(path: Path, limits: Limits) -> str | None:
         """Which workspace a database is of; None when it holds nothing, or is only just being made."""
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            db.set_busy_handler(_LockWait(limits.busy_seconds))
+            db.set_busy_handler(_LockWaiter(limits.busy_seconds))
             if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'facts'").fetchall():
                 return None
             owner: str | None = db.execute(
@@ -129,22 +129,22 @@ class WorkspaceDatabase:
     def batch(self, ops: list[base.Operation[Any]]) -> list[Any]:
         """Carry out operations in one transaction, or, when none writes, in one snapshot."""
         if any(isinstance(op, base.Write | base.Check) for op in ops):  # full-text engines check by an INSERT
-            results: list[Any] = self._submit(ops).result()
+            results: list[Any] = self._submit_to_writer(ops).result()
             return results
         for op in ops:
             if isinstance(op, base.Search):
                 self._update_code_files(op)
             elif isinstance(op, base.GetReceipt):
-                self._submit([]).result()  # a receipt may have been posted and be on its way
+                self._submit_to_writer([]).result()  # a receipt may have been posted and be on its way
             elif isinstance(op, base.GetShown):
-                self._await_shown(op.session)
+                self._await_posted_shown_writes(op.session)
         with self._snapshot() as tx:
             return run_operations(tx, ops)
 
     def post(self, op: base.Write[Any]) -> None:
         """Queue a write that nobody waits for; a failure is logged."""
-        done = self._submit([op], can_wait=True)
-        done.add_done_callback(_log_failure)
+        done = self._submit_to_writer([op], can_wait=True)
+        done.add_done_callback(_log_failed_write)
         if isinstance(op, base.MarkShown | base.ClearShown):
             with self._posted_shown_lock:
                 unfinished = {key: write for key, write in self._posted_shown.items() if not write.done()}
@@ -153,7 +153,7 @@ class WorkspaceDatabase:
     def close(self) -> None:
         """Finish the queue, overwrite what was deleted here, and release files and connections."""
         if self._has_deleted:
-            self._writer.submit(self._request_vacuum).add_done_callback(_log_failure)
+            self._writer.submit(self._request_vacuum).add_done_callback(_log_failed_write)
         self._writer.close()
         for db in self._readers:
             db.close()
@@ -169,18 +169,19 @@ class WorkspaceDatabase:
             self._code_files[key] = CodeFile(self.path.with_name(name), dimensions)
         return self._code_files[key]
 
-    def _submit(self, ops: list[base.Operation[Any]], *, can_wait: bool = False) -> Future[Any]:
+    def _submit_to_writer(self, ops: list[base.Operation[Any]], *, can_wait: bool = False) -> Future[Any]:
+        """Queue operations as one job of the writer; the future has their results."""
         if any(isinstance(op, base.Delete) for op in ops):
             self._has_deleted = True
 
-        def work(db: apsw.Connection) -> list[Any]:
+        def run_in_transaction(db: apsw.Connection) -> list[Any]:
             if any(isinstance(op, base.Check | base.Repair) for op in ops):
                 self._request_vacuum(db)  # whoever checks wants to see nothing left
             return run_operations(Transaction(self, db), ops)
 
-        return self._writer.submit(work, can_wait=can_wait)
+        return self._writer.submit(run_in_transaction, can_wait=can_wait)
 
-    def _await_shown(self, session: str) -> None:
+    def _await_posted_shown_writes(self, session: str) -> None:
         """Wait until what was posted about a session's context is written, and for nothing else."""
         with self._posted_shown_lock:
             done = self._posted_shown.get(session)
@@ -194,7 +195,7 @@ class WorkspaceDatabase:
         for probe in op.probes:
             if isinstance(probe, VectorProbe):
                 try:
-                    with self._connection() as db:
+                    with self._borrow_connection() as db:
                         update_code_file(Transaction(self, db), probe.space, probe.digest)
                 except (OSError, StoreDamaged) as error:  # the search reads what the file lacks from the rows
                     _log.warning("a vector file is behind", path=str(self.path), error=str(error))
@@ -203,7 +204,7 @@ class WorkspaceDatabase:
         """Have the database rewritten after this commit, if something was deleted from it."""
         self._wants_vacuum = True
 
-    def _erase_deleted(self, db: apsw.Connection) -> None:
+    def _erase_traces_of_deleted(self, db: apsw.Connection) -> None:
         """Overwrite the traces of deleted items; what cannot be done now is done at the next write.
 
         The fact 'unswept' says that pages of the database may still have deleted text, and the table `erased`
@@ -224,7 +225,7 @@ class WorkspaceDatabase:
             if vacuum and unswept is not None:
                 db.execute("VACUUM")
             # What a file's new content merely replaced may stay in the log until its next checkpoint.
-            if unswept is None or self._checkpoint(db):
+            if unswept is None or self._try_checkpoint(db):
                 # Only these: another process may have deleted more since, and has yet to erase it.
                 done = "DELETE FROM erased WHERE no IN (SELECT value FROM json_each(?))"
                 db.execute(done, (json.dumps(erased),))
@@ -233,19 +234,19 @@ class WorkspaceDatabase:
         except (OSError, apsw.Error) as error:
             _log.warning("erasing is unfinished", path=str(self.path), error=str(error))
 
-    def _checkpoint(self, db: apsw.Connection) -> bool:
+    def _try_checkpoint(self, db: apsw.Connection) -> bool:
         """Move the log into the database and empty it; False while someone still reads what is in it."""
-        db.set_busy_handler(_LockWait(_CHECKPOINT_SECONDS))
+        db.set_busy_handler(_LockWaiter(_CHECKPOINT_SECONDS))
         try:
             busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
         finally:
-            db.set_busy_handler(_LockWait(self.limits.busy_seconds))
+            db.set_busy_handler(_LockWaiter(self.limits.busy_seconds))
         return not busy
 
     @contextmanager
     def _snapshot(self) -> Iterator[Transaction]:
         """A transaction that reads one snapshot."""
-        with self._connection() as db:
+        with self._borrow_connection() as db:
             db.execute("BEGIN")
             try:
                 yield Transaction(self, db)
@@ -254,21 +255,22 @@ class WorkspaceDatabase:
                     db.execute("ROLLBACK")
 
     @contextmanager
-    def _connection(self) -> Iterator[apsw.Connection]:
+    def _borrow_connection(self) -> Iterator[apsw.Connection]:
         """A connection that nobody else uses meanwhile; list operations are atomic, so no lock is needed."""
         try:
             db = self._readers.pop()
         except IndexError:
-            db = self._connect()
+            db = self._open_connection()
         try:
             yield db
         finally:
             self._readers.append(db)
 
-    def _connect(self) -> apsw.Connection:
+    def _open_connection(self) -> apsw.Connection:
+        """A new connection, durable and with a write-ahead log."""
         db = apsw.Connection(str(self.path), statementcachesize=200)
-        db.set_busy_handler(_LockWait(self.limits.busy_seconds))
-        _switch_to_wal(db, _LockWait(self.limits.busy_seconds))
+        db.set_busy_handler(_LockWaiter(self.limits.busy_seconds))
+        _switch_to_wal(db, _LockWaiter(self.limits.busy_seconds))
         for pragma in (
             "synchronous = FULL",  # a commit is on the disk when it returns
             "secure_delete = ON",  # what is deleted is overwritten
@@ -280,21 +282,21 @@ class WorkspaceDatabase:
         return db
 
 
-class _LockWait:
+class _LockWaiter:
     """Wait for a lock in short uneven steps: SQLite's own waiting grows long and is unfair to latecomers."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._since = 0.0
+    def __init__(self, max_seconds: float) -> None:
+        self._max_seconds = max_seconds
+        self._started_at = 0.0
 
     def __call__(self, tries: int) -> bool:
         if tries == 0:
-            self._since = time.monotonic()
+            self._started_at = time.monotonic()
         time.sleep(random.uniform(0.0005, 0.004))  # noqa: S311  (jitter, not a secret)
-        return time.monotonic() - self._since < self._seconds
+        return time.monotonic() - self._started_at < self._max_seconds
 
 
-def _switch_to_wal(db: apsw.Connection, lock_wait: _LockWait) -> None:
+def _switch_to_wal(db: apsw.Connection, lock_wait: _LockWaiter) -> None:
     """Have the database keep a write-ahead log. SQLite does not wait for the lock this needs, so we do."""
     tries = 0
     while True:
@@ -308,6 +310,6 @@ def _switch_to_wal(db: apsw.Connection, lock_wait: _LockWait) -> None:
             return
 
 
-def _log_failure(done: Future[Any]) -> None:
+def _log_failed_write(done: Future[Any]) -> None:
     if error := done.exception():
         _log.warning("a posted write failed", error=str(error))

@@ -42,18 +42,18 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
     """Delete what `Delete` names, and what was made from it; return the ids that are gone."""
     clauses: list[tuple[str, list[object]]] = [(f"i.id {IN_LIST}", [json.dumps(op.ids)])]
     if op.filters is not None:
-        clauses = _clauses_of(op.filters)
+        clauses = _clauses_with_derived_items(op.filters)
     gone: list[str] = []
     paths: set[str] = set()
     while clauses:
         found: list[str] = []
         for clause, values in clauses:
-            ids, their_paths = _remove_items(tx, clause, values)
+            ids, their_paths = _remove_matching_items(tx, clause, values)
             found += ids
             paths |= their_paths
         clauses = [(_FROM_ITEMS, [json.dumps(found)])] if found else []
         gone += found
-    _clear_successors(tx, gone)
+    _clear_superseded_by(tx, gone)
     tx.execute(
         f"DELETE FROM files WHERE path {IN_LIST} AND path NOT IN (SELECT path FROM file_items)",
         json.dumps(list(paths)),
@@ -74,7 +74,7 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
     return tuple(gone)
 
 
-def _clauses_of(filters: Filters) -> list[tuple[str, list[object]]]:
+def _clauses_with_derived_items(filters: Filters) -> list[tuple[str, list[object]]]:
     """The filters as SQL; if they name a source, also what was made from it."""
     clauses = [filter_clause(filters)]
     if filters.source is not None:
@@ -83,7 +83,9 @@ def _clauses_of(filters: Filters) -> list[tuple[str, list[object]]]:
     return clauses
 
 
-def _remove_items(tx: Transaction, clause: str, values: Sequence[object]) -> tuple[list[str], set[str]]:
+def _remove_matching_items(
+    tx: Transaction, clause: str, values: Sequence[object]
+) -> tuple[list[str], set[str]]:
     """Take items out of every table; return their ids and the paths of the files they were made from."""
     items = tx.numbered_items(f"WHERE {clause}", *values)
     paths: set[str] = set()
@@ -99,9 +101,9 @@ def _remove_items(tx: Transaction, clause: str, values: Sequence[object]) -> tup
     return [item.id for _, item in items], paths
 
 
-def _clear_successors(tx: Transaction, gone: list[str]) -> None:
+def _clear_superseded_by(tx: Transaction, gone_ids: list[str]) -> None:
     """Nothing is superseded any more by items that are gone."""
-    tx.execute(f"UPDATE items SET superseded_by = NULL WHERE superseded_by {IN_LIST}", json.dumps(gone))
+    tx.execute(f"UPDATE items SET superseded_by = NULL WHERE superseded_by {IN_LIST}", json.dumps(gone_ids))
 
 
 # Files
@@ -119,12 +121,12 @@ def list_files(tx: Transaction, _: ListFiles) -> dict[str, FileState]:
 def put_file(tx: Transaction, op: PutFile) -> StoredFile:
     """Store what a file contains now; what it contains no more goes first, which frees its ids."""
     path = op.state.path
-    outdated = _outdated_numbers(tx, op)
+    outdated = _outdated_item_numbers(tx, op)
     if outdated:
         tx.unindexed.flush()  # what is not in the indexes yet cannot be taken out of them
-    gone = _unlink_items(tx, (path,), outdated)
+    gone = _unlink_items_from_files(tx, (path,), outdated)
     stored = tuple(
-        one if one.new else _update_metadata(tx, one, item)
+        one if one.new else _update_stored_metadata(tx, one, item)
         for item, one in zip(op.items, tx.put(op.items, op.views), strict=True)
     )
     ids = json.dumps([one.item.id for one in stored])
@@ -136,12 +138,12 @@ def put_file(tx: Transaction, op: PutFile) -> StoredFile:
 
 def drop_files(tx: Transaction, op: DropFiles) -> tuple[str, ...]:
     """Forget files and delete the items that belong to no other file; return the ids of these."""
-    gone = _unlink_items(tx, op.paths, _numbers_in_files(tx, op.paths))
+    gone = _unlink_items_from_files(tx, op.paths, _item_numbers_in_files(tx, op.paths))
     tx.execute(f"DELETE FROM files WHERE path {IN_LIST}", json.dumps(op.paths))
     return gone
 
 
-def _numbers_in_files(
+def _item_numbers_in_files(
     tx: Transaction, paths: tuple[str, ...], clause: str = "TRUE", *values: str
 ) -> list[int]:
     """The numbers of those items of files that pass a clause."""
@@ -152,34 +154,36 @@ def _numbers_in_files(
     return [number for (number,) in rows]
 
 
-def _outdated_numbers(tx: Transaction, op: PutFile) -> list[int]:
+def _outdated_item_numbers(tx: Transaction, op: PutFile) -> list[int]:
     """The numbers of the items that a file contained and contains no more."""
     paths = (op.state.path,)
     if op.more:
-        return _numbers_in_files(tx, paths, f"i.id {IN_LIST}", json.dumps(op.less))
+        return _item_numbers_in_files(tx, paths, f"i.id {IN_LIST}", json.dumps(op.less))
     if not tx.value("SELECT 1 FROM file_items WHERE path = ?", *paths):
         return []  # a new file: its items are hashed once, when they are put
     hashes = [add_hash(tx.workspace, item).hash for item in op.items]
-    return _numbers_in_files(tx, paths, f"i.hash NOT {IN_LIST}", json.dumps(hashes))
+    return _item_numbers_in_files(tx, paths, f"i.hash NOT {IN_LIST}", json.dumps(hashes))
 
 
-def _unlink_items(tx: Transaction, paths: tuple[str, ...], numbers: list[int]) -> tuple[str, ...]:
+def _unlink_items_from_files(
+    tx: Transaction, paths: tuple[str, ...], item_numbers: list[int]
+) -> tuple[str, ...]:
     """Unlink items from files and remove those that belong to no other file; return the ids of these."""
-    if not numbers:
+    if not item_numbers:
         return ()
-    links = (json.dumps(paths), json.dumps(numbers))
+    links = (json.dumps(paths), json.dumps(item_numbers))
     tx.execute(f"DELETE FROM file_items WHERE path {IN_LIST} AND no {IN_LIST}", *links)
     unlinked = f"i.no {IN_LIST} AND NOT EXISTS(SELECT 1 FROM file_items l WHERE l.no = i.no)"
-    gone, _ = _remove_items(tx, unlinked, links[1:])
+    gone, _ = _remove_matching_items(tx, unlinked, links[1:])
     if gone:
-        _clear_successors(tx, gone)
+        _clear_superseded_by(tx, gone)
         tx.execute("INSERT OR REPLACE INTO facts VALUES('replaced', '')")
     return tuple(gone)
 
 
-def _update_metadata(tx: Transaction, one: Stored, item: Item) -> Stored:
+def _update_stored_metadata(tx: Transaction, stored: Stored, item: Item) -> Stored:
     """An item that was there already, with its new metadata: its lines may have moved."""
-    if dict(one.item.metadata) == dict(item.metadata):
-        return one
-    tx.execute("UPDATE items SET metadata = ? WHERE id = ?", metadata_to_json(item.metadata), one.item.id)
-    return Stored(replace(one.item, metadata=item.metadata), new=False)
+    if dict(stored.item.metadata) == dict(item.metadata):
+        return stored
+    tx.execute("UPDATE items SET metadata = ? WHERE id = ?", metadata_to_json(item.metadata), stored.item.id)
+    return Stored(replace(stored.item, metadata=item.metadata), new=False)

@@ -41,7 +41,7 @@ _REFERENCES = (
 
 _UNKNOWN_FILES = "FROM file_items WHERE path NOT IN (SELECT path FROM files)"
 
-_OUTDATED = {"unnamed": "memory", "unnamed code": "code"}
+_KIND_BY_OUTDATED_FACT = {"unnamed": "memory", "unnamed code": "code"}
 """The facts that migrations leave behind, and the kind of items whose names must be found again."""
 
 
@@ -61,46 +61,48 @@ class IndexQueue:
     def flush(self) -> None:
         """Index what is queued. Must be called before anything is searched for or removed."""
         if self._waiting:
-            _index_items(self._tx, self._waiting)
+            _add_items_to_indexes(self._tx, self._waiting)
             self._waiting = []
 
 
-def _index_items(tx: Transaction, items: Sequence[tuple[int, Item, Views]]) -> None:
+def _add_items_to_indexes(tx: Transaction, numbered_items: Sequence[tuple[int, Item, Views]]) -> None:
+    """Let items be found by their words, code names and named things; each comes with its number."""
     # As JSON, in a few statements: a statement a row would take the interpreter's lock for each of them.
     tx.execute(
         f"INSERT INTO words(rowid, text, about) SELECT no, text, about FROM items WHERE no {IN_LIST}",
-        _json([number for number, _, _ in items]),
+        _to_json([number for number, _, _ in numbered_items]),
     )
-    parts = {number: " ".join(views.identifiers) for number, _, views in items if views.identifiers}
-    tx.execute("INSERT INTO identifiers(rowid, parts) SELECT key, value FROM json_each(?)", _json(parts))
-    _index_names(tx, {number: views.entities for number, _, views in items if views.entities})
+    parts = {number: " ".join(views.identifiers) for number, _, views in numbered_items if views.identifiers}
+    tx.execute("INSERT INTO identifiers(rowid, parts) SELECT key, value FROM json_each(?)", _to_json(parts))
+    _add_names_to_index(tx, {number: views.entities for number, _, views in numbered_items if views.entities})
     spread: Counter[str] = Counter()
-    for _, item, _ in items:
-        spread.update(_vocabulary(item))
+    for _, item, _ in numbered_items:
+        spread.update(_distinct_words_of_item(item))
     known = tx.value("SELECT max(id) FROM vocabulary") or 0
     tx.execute(
         "INSERT INTO vocabulary(word, items) SELECT key, value FROM json_each(?) WHERE TRUE ORDER BY 1 "
         "ON CONFLICT(word) DO UPDATE SET items = items + excluded.items",
-        _json(spread),
+        _to_json(spread),
     )
     tx.execute("INSERT INTO trigrams(rowid, word) SELECT id, word FROM vocabulary WHERE id > ?", known)
 
 
-def _index_names(tx: Transaction, names: Mapping[int, tuple[str, ...]]) -> None:
-    """Let items be found by these names too."""
+def _add_names_to_index(tx: Transaction, names_by_number: Mapping[int, tuple[str, ...]]) -> None:
+    """Let items be found by these names too, given by item number."""
     tx.execute(
         "INSERT OR IGNORE INTO mentions "
         "SELECT name.value, item.key FROM json_each(?) item, json_each(item.value) name "
         "ORDER BY 1",  # as the table is, which is faster than in any other order
-        _json(names),
+        _to_json(names_by_number),
     )
 
 
-def _json(value: object) -> str:
+def _to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _vocabulary(item: Item) -> set[str]:
+def _distinct_words_of_item(item: Item) -> set[str]:
+    """The words of an item's text and surroundings."""
     # One by one: folding a text is ten times faster when all of it is ASCII, and surroundings rarely are.
     return {*words(item.text), *words(item.about)}
 
@@ -111,7 +113,7 @@ def remove_item(tx: Transaction, number: int, item: Item) -> None:
     tx.execute("INSERT INTO words(words, rowid, text, about) VALUES('delete', ?, ?, ?)", *row)
     tx.execute("DELETE FROM identifiers WHERE rowid = ?", number)
     tx.execute("DELETE FROM mentions WHERE no = ?", number)
-    for word in _vocabulary(item):
+    for word in _distinct_words_of_item(item):
         tx.execute("UPDATE vocabulary SET items = items - 1 WHERE word = ?", word)
         unused = tx.value("SELECT id FROM vocabulary WHERE word = ? AND items <= 0", word)
         if unused is not None:
@@ -126,13 +128,13 @@ def update_outdated_names(tx: Transaction) -> None:
     that does it, so that whoever is interrupted starts again.
     """
     known = "SELECT 1 FROM facts WHERE key = ?"
-    for fact, kind in _OUTDATED.items():
+    for fact, kind in _KIND_BY_OUTDATED_FACT.items():
         if tx.value(known, fact):
             with write_transaction(tx.db):
                 if tx.value(known, fact):  # else another process has done it meanwhile
                     tx.execute("DELETE FROM mentions WHERE no IN (SELECT no FROM items WHERE kind = ?)", kind)
                     items = tx.numbered_items("WHERE kind = ?", kind)
-                    _index_names(tx, {number: tx.views(item).entities for number, item in items})
+                    _add_names_to_index(tx, {number: tx.views(item).entities for number, item in items})
                     tx.execute("DELETE FROM facts WHERE key = ?", fact)
 
 
@@ -142,10 +144,11 @@ def update_outdated_names(tx: Transaction) -> None:
 def check(tx: Transaction, _: Check | Repair) -> tuple[Problem, ...]:
     """Every disagreement between the rows and what is derived from them."""
     with malformed_is_damaged():
-        return tuple(_find_problems(tx))
+        return tuple(_find_all_problems(tx))
 
 
-def _find_problems(tx: Transaction) -> Iterator[Problem]:
+def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
+    """Whatever is wrong with the database, its rows, its indexes or its code files."""
     try:
         verdict = [row[0] for row in tx.execute("PRAGMA integrity_check(10)")]
     except apsw.Error as error:  # a table that cannot even be opened
@@ -160,8 +163,8 @@ def _find_problems(tx: Transaction) -> Iterator[Problem]:
             tx.execute(f"INSERT INTO {index}({index}, rank) VALUES('integrity-check', 1)")
         except apsw.Error as error:
             yield Problem(index, f"the index disagrees with the rows: {error}")
-    yield from _compare_small_indexes(tx, items)
-    yield from _compare_code_files(tx)
+    yield from _find_problems_in_small_indexes(tx, items)
+    yield from _find_problems_in_code_files(tx)
     for table, column in _REFERENCES:
         if orphans := tx.value(f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT no FROM items)"):
             yield Problem(table, f"{orphans} rows speak of items that are not there")
@@ -169,14 +172,14 @@ def _find_problems(tx: Transaction) -> Iterator[Problem]:
         yield Problem("file_items", f"{unknown} rows speak of files that are not there")
 
 
-def _compare_small_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> Iterator[Problem]:
+def _find_problems_in_small_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> Iterator[Problem]:
     """Compute the small indexes from the items and compare them with the tables."""
     spread: Counter[str] = Counter()
     parts: dict[int, str] = {}
     mentions: set[tuple[str, int]] = set()
     for number, item in items:
         views = tx.views(item)
-        spread.update(_vocabulary(item))
+        spread.update(_distinct_words_of_item(item))
         mentions.update((entity, number) for entity in views.entities)
         if views.identifiers:
             parts[number] = " ".join(views.identifiers)
@@ -195,7 +198,7 @@ def _compare_small_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -
             yield Problem(part, "disagrees with the rows")
 
 
-def _encoders(tx: Transaction) -> list[tuple[str, str, int]]:
+def _list_encoders_with_dimensions(tx: Transaction) -> list[tuple[str, str, int]]:
     """Every space and digest that has vectors, and the length of these."""
     rows: list[Any] = tx.execute(
         "SELECT space, digest, length(code) FROM vectors GROUP BY space, digest ORDER BY space, digest"
@@ -203,33 +206,36 @@ def _encoders(tx: Transaction) -> list[tuple[str, str, int]]:
     return rows
 
 
-def _compare_code_files(tx: Transaction) -> Iterator[Problem]:
+def _find_problems_in_code_files(tx: Transaction) -> Iterator[Problem]:
+    """Compare every code file with the rows it repeats."""
     to_erase = {number for (number,) in tx.execute("SELECT no FROM erased")}
     known = set()
-    for space, digest, dimensions in _encoders(tx):
+    for space, digest, dimensions in _list_encoders_with_dimensions(tx):
         file = tx.database.code_file(space, digest, dimensions)
         known.add(file.path.name)
         if file.is_damaged:
             yield Problem(file.path.name, "the vector file cannot be used")
-        elif file.last_row > newest_row(tx) or not _agrees(file, vector_rows(tx, space, digest)(0), to_erase):
+        elif file.last_row > newest_row(tx) or not _file_agrees_with_rows(
+            file, vector_rows(tx, space, digest)(0), to_erase
+        ):
             yield Problem(file.path.name, "the vector file disagrees with the rows")
     for file in CodeFile.in_folder(tx.database.path.parent):
         if file.path.name not in known and (file.is_damaged or file.contents().keys() - to_erase):
             yield Problem(file.path.name, "the vector file holds what no row has")
 
 
-def _agrees(file: CodeFile, rows: Sequence[VectorRow], to_erase: set[int]) -> bool:
+def _file_agrees_with_rows(file: CodeFile, rows: Sequence[VectorRow], numbers_to_erase: set[int]) -> bool:
     """Whether file and rows agree, except for rows newer than the file and items about to be erased."""
     last, contents = file.last_row, file.contents()
     expected = {number: code for sequence, number, code in rows if sequence <= last}
-    ignored = to_erase | {number for sequence, number, _ in rows if sequence > last}
+    ignored = numbers_to_erase | {number for sequence, number, _ in rows if sequence > last}
     return expected == {number: code for number, code in contents.items() if number not in ignored}
 
 
 def repair(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
     """Compute everything derived again from the rows; return what is still wrong afterwards."""
     for table in DERIVED_NAMES:
-        _drop_table(tx, table)
+        _drop_even_damaged_table(tx, table)
     tx.execute(DERIVED_TABLES)
     for number, item in tx.numbered_items("ORDER BY i.no"):
         tx.unindexed.add(number, item)
@@ -242,12 +248,12 @@ def repair(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
     tx.execute(f"INSERT INTO files SELECT DISTINCT path, -1, 0, '' {_UNKNOWN_FILES}")
     for file in CodeFile.in_folder(tx.database.path.parent):
         file.remove()
-    for space, digest, dimensions in _encoders(tx):
+    for space, digest, dimensions in _list_encoders_with_dimensions(tx):
         tx.database.code_file(space, digest, dimensions).rebuild(vector_rows(tx, space, digest))
     return check(tx, op)
 
 
-def _drop_table(tx: Transaction, table: str) -> None:
+def _drop_even_damaged_table(tx: Transaction, table: str) -> None:
     """Drop a table even when it is damaged.
 
     A full-text table that cannot be opened is taken out of the schema, and its shadow tables by name.

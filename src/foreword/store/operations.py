@@ -38,7 +38,7 @@ def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -
             op, base.PutFile
         ):  # when thousands of files are put, nothing is looked up meanwhile
             tx.unindexed.flush()
-        results.append(_HANDLERS[type(op)](tx, op))
+        results.append(_HANDLER_BY_OPERATION[type(op)](tx, op))
     tx.unindexed.flush()
     return results
 
@@ -46,12 +46,13 @@ def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -
 # Items
 
 
-def _get(tx: Transaction, op: base.Get) -> tuple[Item | None, ...]:
+def _get_items(tx: Transaction, op: base.Get) -> tuple[Item | None, ...]:
+    """The item of each id, or None."""
     items = {item.id: item for item in tx.items(f"WHERE id {IN_LIST}", json.dumps(op.ids))}
     return tuple(items.get(wanted) for wanted in op.ids)
 
 
-def _scan(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
+def _list_items_page(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
     clause, values = filter_clause(op.filters)
     start = 0
     if op.after is not None:
@@ -63,12 +64,12 @@ def _scan(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
     return tx.items(f"WHERE i.no > ? AND {clause} ORDER BY i.no LIMIT ?", start, *values, op.limit)
 
 
-def _list_recent(tx: Transaction, op: base.ListRecent) -> tuple[Item, ...]:
+def _list_recent_items(tx: Transaction, op: base.ListRecent) -> tuple[Item, ...]:
     clause, values = filter_clause(op.filters)
     return tx.items(f"WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?", *values, op.limit)
 
 
-def _tally(tx: Transaction, op: base.Tally) -> tuple[int, Item | None]:
+def _count_and_find_last(tx: Transaction, op: base.Tally) -> tuple[int, Item | None]:
     clause, values = filter_clause(op.filters)
     count, last = tx.value(f"SELECT count(*), max(i.no) FROM items i WHERE {clause}", *values)
     return count, next(iter(tx.items("WHERE no = ?", last)), None)
@@ -84,10 +85,11 @@ def _amend(tx: Transaction, op: base.Amend) -> Item | None:
     for column, value in changes.items():
         if value is not None:
             tx.execute(f"UPDATE items SET {column} = ? WHERE id = ?", value, op.id)
-    return _get(tx, base.Get(op.workspace, (op.id,)))[0]
+    return _get_items(tx, base.Get(op.workspace, (op.id,)))[0]
 
 
-def _count(tx: Transaction, _: base.Count) -> base.Counts:
+def _count_contents(tx: Transaction, _: base.Count) -> base.Counts:
+    """How much the workspace holds."""
     kinds = dict(tx.execute("SELECT kind, count(*) FROM items GROUP BY kind ORDER BY kind"))
     return base.Counts(
         items=sum(kinds.values()),
@@ -95,11 +97,11 @@ def _count(tx: Transaction, _: base.Count) -> base.Counts:
         relations=tx.value("SELECT count(*) FROM relations"),
         vectors=dict(tx.execute("SELECT space, count(*) FROM vectors GROUP BY space")),
         receipts=tx.value("SELECT count(*) FROM receipts"),
-        bytes=sum(map(_file_size, tx.database.path.parent.iterdir())),
+        bytes=sum(map(_file_size_or_zero, tx.database.path.parent.iterdir())),
     )
 
 
-def _file_size(path: Path) -> int:
+def _file_size_or_zero(path: Path) -> int:
     """The size of a file, or 0 if another process has just removed it."""
     try:
         return path.stat().st_size
@@ -110,7 +112,7 @@ def _file_size(path: Path) -> int:
 # Relations
 
 
-def _relate(tx: Transaction, op: base.Relate) -> int:
+def _put_relations(tx: Transaction, op: base.Relate) -> int:
     return sum(_put_relation(tx, relation) for relation in op.relations)
 
 
@@ -133,33 +135,34 @@ def _list_relations(tx: Transaction, _: base.ListRelations) -> tuple[Relation, .
     return _select_relations(tx, "ORDER BY r.from_no, r.to_no, r.type")
 
 
-def _select_relations(tx: Transaction, rest: str, *values: str) -> tuple[Relation, ...]:
+def _select_relations(tx: Transaction, sql_rest: str, *values: str) -> tuple[Relation, ...]:
+    """The relations `r` between items `a` and `b` that the rest of the statement selects."""
     rows = tx.execute(
         "SELECT a.id, b.id, r.type, r.confidence, r.created_at FROM relations r "
-        f"JOIN items a ON a.no = r.from_no JOIN items b ON b.no = r.to_no {rest}",
+        f"JOIN items a ON a.no = r.from_no JOIN items b ON b.no = r.to_no {sql_rest}",
         *values,
     )
     return tuple(relation_from_row(row) for row in rows)
 
 
-def _expand(tx: Transaction, op: base.Expand) -> dict[str, tuple[RelatedMemory, ...]]:
-    return {start: _follow_relations(tx, start, op.depth) for start in op.ids}
+def _find_related_of_each(tx: Transaction, op: base.Expand) -> dict[str, tuple[RelatedMemory, ...]]:
+    return {start: _find_related_items(tx, start, op.depth) for start in op.ids}
 
 
-def _follow_relations(tx: Transaction, start: str, depth: int) -> tuple[RelatedMemory, ...]:
+def _find_related_items(tx: Transaction, start_id: str, max_depth: int) -> tuple[RelatedMemory, ...]:
     """Breadth first, each item once: a cycle ends, and the shortest way is the one returned."""
-    seen, frontier, reached = {start}, [start], []
-    for level in range(1, min(depth, base.MAX_DEPTH) + 1):
+    seen, frontier, reached = {start_id}, [start_id], []
+    for level in range(1, min(max_depth, base.MAX_DEPTH) + 1):
         following: list[str] = []
         for item_id in frontier:
-            for relation in _relations_of(tx, item_id):
+            for relation in _relations_of_item(tx, item_id):
                 other = relation.to_id if relation.from_id == item_id else relation.from_id
                 if other not in seen:
                     seen.add(other)
                     following.append(other)
                     reached.append((other, relation, level))
         frontier = following
-    items = _get(tx, base.Get(tx.workspace, tuple(other for other, _, _ in reached)))
+    items = _get_items(tx, base.Get(tx.workspace, tuple(other for other, _, _ in reached)))
     return tuple(
         RelatedMemory(item, relation, level)
         for item, (_, relation, level) in zip(items, reached, strict=True)
@@ -167,7 +170,8 @@ def _follow_relations(tx: Transaction, start: str, depth: int) -> tuple[RelatedM
     )
 
 
-def _relations_of(tx: Transaction, item_id: str) -> tuple[Relation, ...]:
+def _relations_of_item(tx: Transaction, item_id: str) -> tuple[Relation, ...]:
+    """The relations that begin or end at an item, by falling confidence."""
     return _select_relations(
         tx,
         "WHERE r.from_no = (SELECT no FROM items WHERE id = ?1) "
@@ -181,7 +185,7 @@ def _relations_of(tx: Transaction, item_id: str) -> tuple[Relation, ...]:
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
     receipt = op.receipt
-    if receipt.view and not _all_exist(tx, {entry.item_id for entry in receipt.entries}):
+    if receipt.view and not _has_all_items(tx, {entry.item_id for entry in receipt.entries}):
         receipt = replace(receipt, view=None)  # its words were deleted while it was on its way
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     size = len(body.encode())
@@ -197,9 +201,9 @@ def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
         )
 
 
-def _all_exist(tx: Transaction, ids: set[str]) -> bool:
-    known = tx.value(f"SELECT count(*) FROM items WHERE id {IN_LIST}", json.dumps(sorted(ids)))
-    return bool(known == len(ids))
+def _has_all_items(tx: Transaction, item_ids: set[str]) -> bool:
+    known = tx.value(f"SELECT count(*) FROM items WHERE id {IN_LIST}", json.dumps(sorted(item_ids)))
+    return bool(known == len(item_ids))
 
 
 def _get_receipt(tx: Transaction, op: base.GetReceipt) -> Receipt | None:
@@ -211,15 +215,15 @@ def _get_receipt(tx: Transaction, op: base.GetReceipt) -> Receipt | None:
     return None if body is None else receipt_from_json(body)
 
 
-def _mark_shown(tx: Transaction, op: base.MarkShown) -> int:
+def _mark_items_shown(tx: Transaction, op: base.MarkShown) -> int:
     at = to_microseconds(op.at)
-    before = len(_get_shown(tx, base.GetShown(op.workspace, op.session)))
+    before = len(_get_shown_item_ids(tx, base.GetShown(op.workspace, op.session)))
     tx.execute(
         "INSERT INTO told SELECT ?2, no, ?3 FROM items WHERE id IN (SELECT value FROM json_each(?1)) "
         "ON CONFLICT DO UPDATE SET told_at = excluded.told_at",
         *(json.dumps(op.item_ids), op.session, at),
     )
-    added = len(_get_shown(tx, base.GetShown(op.workspace, op.session))) - before
+    added = len(_get_shown_item_ids(tx, base.GetShown(op.workspace, op.session))) - before
     tx.execute(  # sessions that were shown nothing for long
         "DELETE FROM told WHERE told_at < ?1 AND NOT EXISTS"
         "(SELECT 1 FROM told AS newer WHERE newer.session = told.session AND newer.told_at >= ?1)",
@@ -228,26 +232,26 @@ def _mark_shown(tx: Transaction, op: base.MarkShown) -> int:
     return added
 
 
-def _get_shown(tx: Transaction, op: base.GetShown) -> frozenset[str]:
+def _get_shown_item_ids(tx: Transaction, op: base.GetShown) -> frozenset[str]:
     rows = tx.execute("SELECT i.id FROM told t JOIN items i USING(no) WHERE t.session = ?", op.session)
     return frozenset(str(item_id) for (item_id,) in rows)
 
 
-def _clear_shown(tx: Transaction, op: base.ClearShown) -> int:
+def _clear_shown_items(tx: Transaction, op: base.ClearShown) -> int:
     tx.execute("DELETE FROM told WHERE session = ?", op.session)
     return tx.db.changes()
 
 
-_HANDLERS: dict[type[base.Operation[Any]], Callable[[Transaction, Any], Any]] = {
+_HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, Any], Any]] = {
     base.Put: lambda tx, op: tx.put(op.items),
-    base.Get: _get,
-    base.Scan: _scan,
-    base.ListRecent: _list_recent,
-    base.Tally: _tally,
+    base.Get: _get_items,
+    base.Scan: _list_items_page,
+    base.ListRecent: _list_recent_items,
+    base.Tally: _count_and_find_last,
     base.Amend: lambda tx, op: _amend(tx, op),  # noqa: PLW0108  (looked up at each call: tests make it fail)
     base.Delete: deleting.delete_items,
-    base.Relate: _relate,
-    base.Expand: _expand,
+    base.Relate: _put_relations,
+    base.Expand: _find_related_of_each,
     base.ListRelations: _list_relations,
     base.Search: search.run_search,
     base.PutVectors: vectors.put_vectors,
@@ -255,13 +259,13 @@ _HANDLERS: dict[type[base.Operation[Any]], Callable[[Transaction, Any], Any]] = 
     base.GetVectors: vectors.get_vectors,
     base.PutReceipt: _put_receipt,
     base.GetReceipt: _get_receipt,
-    base.MarkShown: _mark_shown,
-    base.GetShown: _get_shown,
-    base.ClearShown: _clear_shown,
+    base.MarkShown: _mark_items_shown,
+    base.GetShown: _get_shown_item_ids,
+    base.ClearShown: _clear_shown_items,
     base.ListFiles: deleting.list_files,
     base.PutFile: deleting.put_file,
     base.DropFiles: deleting.drop_files,
-    base.Count: _count,
+    base.Count: _count_contents,
     base.Check: indexes.check,
     base.Repair: indexes.repair,
 }

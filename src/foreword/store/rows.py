@@ -34,7 +34,7 @@ IN_LIST = "IN (SELECT value FROM json_each(?))"
 """The condition that a value is in a list, which is bound as one JSON text."""
 
 
-def _damage_error(detail: object) -> StoreDamaged:
+def _damaged_row_error(detail: object) -> StoreDamaged:
     return StoreDamaged(f"a row is damaged ({detail}); run: foreword doctor, and restore a backup")
 
 
@@ -44,7 +44,7 @@ def malformed_is_damaged() -> Iterator[None]:
     try:
         yield
     except _MALFORMED as error:
-        raise _damage_error(error) from error
+        raise _damaged_row_error(error) from error
 
 
 def to_microseconds(moment: datetime) -> int:
@@ -52,9 +52,9 @@ def to_microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def from_microseconds(count: int) -> datetime:
+def from_microseconds(microseconds: int) -> datetime:
     """The moment this many microseconds after 1970, in UTC."""
-    return _EPOCH + timedelta(microseconds=count)
+    return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def metadata_to_json(metadata: Mapping[str, Any]) -> str:
@@ -99,7 +99,7 @@ def item_to_row(item: Item) -> tuple[SQLiteValue, ...]:
 def item_from_row(workspace: str, row: tuple[Any, ...]) -> Item:
     """The item in a row of `COLUMNS`; raises `StoreDamaged` if the row cannot be one."""
     if not all(map(isinstance, row, _COLUMN_TYPES)):
-        raise _damage_error("a value is of another type than its column")
+        raise _damaged_row_error("a value is of another type than its column")
     try:  # not `malformed_is_damaged`, which would cost as much as all the rest
         return Item(
             id=row[0],
@@ -121,7 +121,7 @@ def item_from_row(workspace: str, row: tuple[Any, ...]) -> Item:
             workspace=workspace,
         )
     except _MALFORMED as error:
-        raise _damage_error(error) from error
+        raise _damaged_row_error(error) from error
 
 
 def relation_from_row(row: tuple[Any, ...]) -> Relation:
@@ -132,19 +132,21 @@ def relation_from_row(row: tuple[Any, ...]) -> Relation:
 
 def receipt_to_json(receipt: Receipt) -> str:
     """A receipt as JSON."""
-    body = _set_fields(receipt) | {
+    body = _non_default_fields(receipt) | {
         "created_at": to_microseconds(receipt.created_at),
-        "stages": [_set_fields(stage) for stage in receipt.stages],
-        "entries": [_set_fields(entry) for entry in receipt.entries],
-        "notes": [_set_fields(note) for note in receipt.notes],
+        "stages": [_non_default_fields(stage) for stage in receipt.stages],
+        "entries": [_non_default_fields(entry) for entry in receipt.entries],
+        "notes": [_non_default_fields(note) for note in receipt.notes],
     }
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def _set_fields(value: Receipt | StageTime | Entry | Note) -> dict[str, Any]:
+def _non_default_fields(value: Receipt | StageTime | Entry | Note) -> dict[str, Any]:
     """The fields that differ from their default; `asdict` copies every mapping, at five times the cost."""
     fields = value.__dataclass_fields__
-    return {name: had for name, field in fields.items() if (had := getattr(value, name)) != field.default}
+    return {
+        name: content for name, field in fields.items() if (content := getattr(value, name)) != field.default
+    }
 
 
 def receipt_from_json(text: str) -> Receipt:
@@ -167,22 +169,24 @@ def filter_clause(filters: Filters) -> tuple[str, list[object]]:
     clauses: list[str] = []
     values: list[object] = []
 
-    def add(clause: str, *bound: object) -> None:
+    def add_condition(clause: str, *bound_values: object) -> None:
         clauses.append(clause)
-        values.extend(bound)
+        values.extend(bound_values)
 
     if filters.kinds:
-        add(f"i.kind IN ({', '.join('?' * len(filters.kinds))})", *filters.kinds)
+        add_condition(f"i.kind IN ({', '.join('?' * len(filters.kinds))})", *filters.kinds)
     if filters.types:
         marks = ", ".join("?" * len(filters.types))
-        add(f"(i.type IN ({marks}) OR (i.type = '' AND i.kind IN ({marks})))", *filters.types, *filters.types)
+        add_condition(
+            f"(i.type IN ({marks}) OR (i.type = '' AND i.kind IN ({marks})))", *filters.types, *filters.types
+        )
     if filters.since is not None:
-        add("i.created_at >= ?", to_microseconds(filters.since))
+        add_condition("i.created_at >= ?", to_microseconds(filters.since))
     if filters.until is not None:
-        add("i.created_at <= ?", to_microseconds(filters.until))
+        add_condition("i.created_at <= ?", to_microseconds(filters.until))
     if filters.min_confidence > 0:
-        add("i.confidence >= ?", filters.min_confidence)
+        add_condition("i.confidence >= ?", filters.min_confidence)
     for column in ("conversation", "session", "source"):
         if (value := getattr(filters, column)) is not None:
-            add(f"i.{column} = ?", value)
+            add_condition(f"i.{column} = ?", value)
     return " AND ".join(clauses) or "TRUE", values

@@ -72,13 +72,14 @@ CREATE INDEX mentions_no ON mentions(no);
 """
 
 
-def _create(db: apsw.Connection) -> None:
+def _create_first_tables(db: apsw.Connection) -> None:
+    """Create the tables of rows and all that is derived from them."""
     db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     db.execute(_TRUTH_TABLES)
     db.execute(DERIVED_TABLES)
 
 
-def _add_told(db: apsw.Connection) -> None:
+def _add_table_of_shown_items(db: apsw.Connection) -> None:
     # What each session was shown. The table keeps the name it was made with: to rename it, every user's
     # database would be copied first, and an older Foreword on the same machine could open it no more, all for
     # a word.
@@ -94,7 +95,7 @@ def _add_told(db: apsw.Connection) -> None:
     )
 
 
-def _add_files(db: apsw.Connection) -> None:
+def _add_tables_of_files(db: apsw.Connection) -> None:
     db.execute(
         """
         CREATE TABLE files(
@@ -107,18 +108,18 @@ def _add_files(db: apsw.Connection) -> None:
     )
 
 
-def _index_kinds(db: apsw.Connection) -> None:
+def _add_index_on_kind(db: apsw.Connection) -> None:
     # Every prompt asks for the newest summary, and every receipt for the size of all.
     db.execute("CREATE INDEX items_kind ON items(kind, created_at)")
     db.execute("CREATE INDEX receipts_size ON receipts(size)")
 
 
-def _index_types(db: apsw.Connection) -> None:
+def _add_index_on_type(db: apsw.Connection) -> None:
     # A premortem asks for experiences by their types, which say how they ended, several times over.
     db.execute("CREATE INDEX items_type ON items(kind, type)")
 
 
-def _resolve_successor_hashes(db: apsw.Connection) -> None:
+def _add_trigger_for_successors(db: apsw.Connection) -> None:
     # Whoever stores an item and says in the same transaction what it supersedes cannot know its id if the
     # same content was there before, but knows its hash. An empty name is nobody's: the old item stands again.
     # `indexes.update_outdated_names` acts on the fact.
@@ -136,7 +137,7 @@ def _resolve_successor_hashes(db: apsw.Connection) -> None:
     )
 
 
-def _find_names_in_code_again(db: apsw.Connection) -> None:
+def _request_new_search_for_code_names(db: apsw.Connection) -> None:
     # Code is found by the names in it, no longer by what looks like a name in prose.
     db.execute(
         "INSERT INTO facts SELECT 'unnamed code', '' WHERE EXISTS(SELECT 1 FROM items WHERE kind = 'code')"
@@ -144,13 +145,13 @@ def _find_names_in_code_again(db: apsw.Connection) -> None:
 
 
 MIGRATIONS: list[tuple[str, Callable[[apsw.Connection], None]]] = [
-    ("0001-items-relations-receipts-vectors", _create),
-    ("0002-told", _add_told),
-    ("0003-files", _add_files),
-    ("0004-newest-of-a-kind", _index_kinds),
-    ("0005-of-a-type", _index_types),
-    ("0006-heirs", _resolve_successor_hashes),
-    ("0007-names-of-code", _find_names_in_code_again),
+    ("0001-items-relations-receipts-vectors", _create_first_tables),
+    ("0002-told", _add_table_of_shown_items),
+    ("0003-files", _add_tables_of_files),
+    ("0004-newest-of-a-kind", _add_index_on_kind),
+    ("0005-of-a-type", _add_index_on_type),
+    ("0006-heirs", _add_trigger_for_successors),
+    ("0007-names-of-code", _request_new_search_for_code_names),
 ]
 
 
@@ -181,7 +182,7 @@ def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
     has_items = len(missing) < len(steps) and bool(db.execute("SELECT 1 FROM items LIMIT 1").fetchall())
     for name in missing:
         if has_items:
-            _back_up(db, name)
+            _back_up_before_migration(db, name)
         with write_transaction(db):
             # Another process may have done this one while we waited for the lock.
             if name not in pending_migrations(db):
@@ -207,7 +208,7 @@ def write_transaction(db: apsw.Connection) -> Iterator[None]:
         raise
 
 
-def _back_up(db: apsw.Connection, migration: str) -> None:
+def _back_up_before_migration(db: apsw.Connection, migration: str) -> None:
     """Copy the database beside itself, through SQLite, before a migration changes it."""
     target = Path(db.filename).with_suffix(f".before-{migration}.backup")
     fresh = target.with_name(f"{target.name}.{os.getpid()}")

@@ -70,26 +70,26 @@ _MAX_TYPO_CANDIDATES = 20_000
 _MAX_TYPO_WORDS = 4
 _MAX_ITEMS_PER_NAME = 2000
 _MAX_SEEDS_PER_PROBE = 30
-_NEXT_IN_SESSION = 0.5
+_NEARNESS_IN_SESSION = 0.5
 """How near the next item of a session is; a related item is as near as the relation's confidence."""
 
 
 def run_search(tx: Transaction, op: Search) -> Findings:
     """Answer all probes; one that fails or is late becomes a note."""
-    run = _SearchRun(tx, op)
-    with _deadline(tx.db, op.expires):
+    search = _SearchUnderWay(tx, op)
+    with _interrupt_at_deadline(tx.db, op.expires):
         # Words first, then meaning, which listens to them; neighbours last: they start from what was found.
-        for probe in sorted(op.probes, key=lambda probe: _ORDER.get(type(probe), 0)):
+        for probe in sorted(op.probes, key=lambda probe: _PROBE_ORDER.get(type(probe), 0)):
             try:
-                run.answer(probe)
+                search.answer_probe(probe)
             except apsw.InterruptError:
-                run.notes.append(Note(probe.space, "late: the deadline passed"))
+                search.notes.append(Note(probe.space, "late: the deadline passed"))
             except (apsw.Error, OSError, StoreDamaged, _WrongDimensions) as error:
-                run.notes.append(Note(probe.space, f"failed: {error}"))
-    return run.result()
+                search.notes.append(Note(probe.space, f"failed: {error}"))
+    return search.collect_findings()
 
 
-_ORDER: dict[type, int] = {VectorProbe: 1, NeighboursProbe: 2}
+_PROBE_ORDER: dict[type, int] = {VectorProbe: 1, NeighboursProbe: 2}
 
 
 class _WrongDimensions(Exception):
@@ -97,7 +97,7 @@ class _WrongDimensions(Exception):
 
 
 @contextmanager
-def _deadline(db: apsw.Connection, expires: float | None) -> Iterator[None]:
+def _interrupt_at_deadline(db: apsw.Connection, expires: float | None) -> Iterator[None]:
     """Interrupt whatever SQLite is doing when the deadline passes."""
     if expires is None:
         yield
@@ -109,7 +109,7 @@ def _deadline(db: apsw.Connection, expires: float | None) -> Iterator[None]:
         db.set_progress_handler(None)
 
 
-class _SearchRun:
+class _SearchUnderWay:
     """A search under way: what its probes have found so far."""
 
     def __init__(self, tx: Transaction, op: Search) -> None:
@@ -120,21 +120,23 @@ class _SearchRun:
         self.neighbours: Nearness = {}
         self.previous: dict[int, int] = {}
 
-    def answer(self, probe: Probe) -> None:
+    def answer_probe(self, probe: Probe) -> None:
         """Answer one probe."""
         if self.op.expires is not None and time.monotonic() > self.op.expires:
             raise apsw.InterruptError("the deadline passed")
         match probe:
             case VectorProbe():
-                self._compare(probe)
+                self._answer_vector_probe(probe)
             case NeighboursProbe():
-                seeds = _seeds(self.lists)
-                self.neighbours, self.previous = _find_neighbours(self.tx, seeds, self.op.filters)
+                seeds = _weigh_top_items(self.lists)
+                self.neighbours, self.previous = _find_neighbours_and_previous(
+                    self.tx, seeds, self.op.filters
+                )
                 self.lists[probe.space] = _rank_neighbours(self.neighbours, seeds)[: self.op.limit]
             case _:
-                self.lists[probe.space] = _RANKERS[type(probe)](self.tx, self.op, probe)
+                self.lists[probe.space] = _RANKER_BY_PROBE[type(probe)](self.tx, self.op, probe)
 
-    def result(self) -> Findings:
+    def collect_findings(self) -> Findings:
         """The items that were found, and all that is known of them, by id."""
         numbers = {number for ranked in self.lists.values() for number, _ in ranked}
         items = dict(self.tx.numbered_items(f"WHERE no {IN_LIST}", json.dumps(list(numbers))))
@@ -160,7 +162,8 @@ class _SearchRun:
             },
         )
 
-    def _compare(self, probe: VectorProbe) -> None:
+    def _answer_vector_probe(self, probe: VectorProbe) -> None:
+        """Rank items by cosine to a vector and, if the probe asks for it, once more by its echo."""
         dimensions = dimensions_of(self.tx, probe.space, probe.digest)
         if dimensions is None:
             self.lists[probe.space] = []
@@ -172,16 +175,19 @@ class _SearchRun:
         allowed = None if self.op.filters.empty else _allowed_numbers(self.tx, self.op.filters)
         file = self.tx.database.code_file(probe.space, probe.digest, dimensions)
         cosines = file.compare(probe.vector, vector_rows(self.tx, probe.space, probe.digest), allowed)
-        self._keep(probe.space, cosines)
+        self._add_cosine_ranking(probe.space, cosines)
         if probe.echo is not None and len(cosines.values):
-            bonuses = self._word_bonuses()
-            self._keep(probe.echo, cosines.echo(probe.vector, bonuses, _ECHO_WEIGHT, _ECHO_ITEMS))
+            bonuses = self._word_match_bonuses()
+            self._add_cosine_ranking(
+                probe.echo, cosines.echo(probe.vector, bonuses, _ECHO_WEIGHT, _ECHO_ITEMS)
+            )
 
-    def _keep(self, space: str, cosines: Cosines) -> None:
+    def _add_cosine_ranking(self, space: str, cosines: Cosines) -> None:
+        """Keep cosines and the list of the best as what a space found."""
         self.cosines[space] = cosines
         self.lists[space] = cosines.best(self.op.limit)
 
-    def _word_bonuses(self) -> dict[int, float]:
+    def _word_match_bonuses(self) -> dict[int, float]:
         """What words add to the cosine of each item they found."""
         ranked = next((ranked for ranked in self.lists.values() if ranked), [])
         best = ranked[0][1] if ranked else 0.0
@@ -201,22 +207,26 @@ def _allowed_numbers(tx: Transaction, filters: Filters) -> NDArray[np.int64]:
 
 def _rank_by_words(tx: Transaction, op: Search, probe: WordsProbe) -> Ranked:
     """BM25 over text and surroundings; the score of the best is how much of the question it has."""
-    ranked = _match(tx, op, "words", probe.words)
+    ranked = _search_index_by_bm25(tx, op, "words", probe.words)
     if not ranked or ranked[0][1] <= 0:
         return ranked
-    scale = _coverage(tx, ranked[0][0], probe.words) / ranked[0][1]
+    scale = _share_of_words_in_item(tx, ranked[0][0], probe.words) / ranked[0][1]
     return [(number, score * scale) for number, score in ranked]
 
 
 def _rank_by_identifiers(tx: Transaction, op: Search, probe: IdentifiersProbe) -> Ranked:
     """BM25 over the parts of code names."""
-    return _match(tx, op, "identifiers", probe.words)
+    return _search_index_by_bm25(tx, op, "identifiers", probe.words)
 
 
-def _rank_by_typos(tx: Transaction, op: Search, probe: TypoProbe) -> Ranked:
+def _rank_by_similar_words(tx: Transaction, op: Search, probe: TypoProbe) -> Ranked:
     """BM25 over known words that look like the unknown ones of the question."""
-    similar = [word for unknown in _unknown_words(tx, probe.words) for word in _similar_words(tx, unknown)]
-    return _match(tx, op, "words", tuple(dict.fromkeys(similar)))
+    similar = [
+        word
+        for unknown in _longest_unknown_words(tx, probe.words)
+        for word in _find_similar_known_words(tx, unknown)
+    ]
+    return _search_index_by_bm25(tx, op, "words", tuple(dict.fromkeys(similar)))
 
 
 def _rank_by_entities(tx: Transaction, op: Search, probe: EntitiesProbe) -> Ranked:
@@ -247,19 +257,19 @@ def _rank_by_recency(tx: Transaction, op: Search, _: RecentProbe) -> Ranked:
     return [(no, 1 / rank) for rank, (no,) in enumerate(tx.execute(newest, *values, op.limit), 1)]
 
 
-_RANKERS: dict[type, Callable[[Transaction, Search, Any], Ranked]] = {
+_RANKER_BY_PROBE: dict[type, Callable[[Transaction, Search, Any], Ranked]] = {
     WordsProbe: _rank_by_words,
     IdentifiersProbe: _rank_by_identifiers,
-    TypoProbe: _rank_by_typos,
+    TypoProbe: _rank_by_similar_words,
     EntitiesProbe: _rank_by_entities,
     RecentProbe: _rank_by_recency,
 }
 
 
-def _match(tx: Transaction, op: Search, index: str, words: tuple[str, ...]) -> Ranked:
+def _search_index_by_bm25(tx: Transaction, op: Search, index: str, words: tuple[str, ...]) -> Ranked:
     """The best items for any of the words, by BM25."""
     if (tx.value("SELECT max(no) FROM items") or 0) > _SMALL_WORKSPACE:
-        words = _rare_words(_postings(tx, _stems(tx, words)))
+        words = _choose_rarest_words(_count_items_with_each_word(tx, _stem_of_each_word(tx, words)))
     if not words:
         return []
     clause, values = filter_clause(op.filters)
@@ -267,58 +277,59 @@ def _match(tx: Transaction, op: Search, index: str, words: tuple[str, ...]) -> R
     rows: list[Any] = tx.execute(
         f"SELECT f.rowid, -f.rank FROM {index} f {join} WHERE f.{index} MATCH ? AND {clause} "
         "ORDER BY f.rank LIMIT ?",
-        *(" OR ".join(map(_quote, words)), *values, op.limit),
+        *(" OR ".join(map(_quote_for_full_text, words)), *values, op.limit),
     ).fetchall()
     return rows
 
 
-def _quote(word: str) -> str:
+def _quote_for_full_text(word: str) -> str:
     """A word as the full-text engine's string, which has no syntax in it."""
     return '"' + word.replace('"', '""').replace("\0", " ") + '"'
 
 
-def _coverage(tx: Transaction, number: int, words: tuple[str, ...]) -> float:
+def _share_of_words_in_item(tx: Transaction, item_number: int, words: tuple[str, ...]) -> float:
     """How much of some words an item has, by weight of rarity; BM25 cannot tell where items are few."""
-    about, text = tx.value("SELECT about, text FROM items WHERE no = ?", number)
-    stems = _stems(tx, words)
-    counts = _postings(tx, stems)
+    about, text = tx.value("SELECT about, text FROM items WHERE no = ?", item_number)
+    stems = _stem_of_each_word(tx, words)
+    counts = _count_items_with_each_word(tx, stems)
     total = tx.value("SELECT max(no) FROM items")
     weights = {word: math.log(1 + (total + 1) / (counts[word] + 0.5)) for word in words}
-    present = set(_stem_words(tx, f"{about}\n{text}"))
+    present = set(_split_into_stems(tx, f"{about}\n{text}"))
     return sum(weights[word] for word in words if stems[word] in present) / sum(weights.values())
 
 
-def _rare_words(counts: Mapping[str, int]) -> tuple[str, ...]:
+def _choose_rarest_words(item_counts: Mapping[str, int]) -> tuple[str, ...]:
     """The words worth ranking by, given in how many items each stands: not those that are everywhere."""
     rare: list[str] = []
     total = 0
-    for word in sorted(counts, key=lambda word: counts[word]):
-        total += counts[word]
+    for word in sorted(item_counts, key=lambda word: item_counts[word]):
+        total += item_counts[word]
         if rare and total > MAX_POSTINGS:
             break
         rare.append(word)
     return tuple(rare)
 
 
-def _stems(tx: Transaction, words: tuple[str, ...]) -> dict[str, str]:
+def _stem_of_each_word(tx: Transaction, words: tuple[str, ...]) -> dict[str, str]:
     """Each word as the index has it."""
-    return {word: "".join(_stem_words(tx, word)) for word in words}
+    return {word: "".join(_split_into_stems(tx, word)) for word in words}
 
 
-def _stem_words(tx: Transaction, text: str) -> list[str]:
+def _split_into_stems(tx: Transaction, text: str) -> list[str]:
+    """The words of a text, stemmed as the index does it."""
     stem = tx.db.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
     plain = {"include_offsets": False, "include_colocated": False}
     return [str(token) for token in stem(text.encode(), apsw.FTS5_TOKENIZE_QUERY, None, **plain)]
 
 
-def _postings(tx: Transaction, stems: Mapping[str, str]) -> dict[str, int]:
+def _count_items_with_each_word(tx: Transaction, stem_by_word: Mapping[str, str]) -> dict[str, int]:
     """In how many items each word stands, in any of its forms."""
-    marks = ", ".join("?" * len(stems))
-    counts = dict(tx.execute(f"SELECT term, doc FROM spread WHERE term IN ({marks})", *stems.values()))
-    return {word: counts.get(stem, 0) for word, stem in stems.items()}
+    marks = ", ".join("?" * len(stem_by_word))
+    counts = dict(tx.execute(f"SELECT term, doc FROM spread WHERE term IN ({marks})", *stem_by_word.values()))
+    return {word: counts.get(stem, 0) for word, stem in stem_by_word.items()}
 
 
-def _unknown_words(tx: Transaction, words: tuple[str, ...]) -> list[str]:
+def _longest_unknown_words(tx: Transaction, words: tuple[str, ...]) -> list[str]:
     """The longest words of the question that no item has; short ones and numbers are not guessed at."""
     marks = ", ".join("?" * len(words))
     known = {word for (word,) in tx.execute(f"SELECT word FROM vocabulary WHERE word IN ({marks})", *words)}
@@ -326,14 +337,14 @@ def _unknown_words(tx: Transaction, words: tuple[str, ...]) -> list[str]:
     return sorted(unknown, key=len, reverse=True)[:_MAX_TYPO_WORDS]
 
 
-def _similar_words(tx: Transaction, word: str) -> list[str]:
+def _find_similar_known_words(tx: Transaction, word: str) -> list[str]:
     """Known words within two typing errors, or one if the word is short; nearest first."""
     grams = sorted({word[i : i + 3] for i in range(len(word) - 2)})
     # Unranked: ranking thousands of short words costs ten times what comparing them does.
     rows = tx.execute(
         "SELECT v.word FROM trigrams t JOIN vocabulary v ON v.id = t.rowid "
         "WHERE t.trigrams MATCH ? AND length(v.word) BETWEEN ? AND ? LIMIT ?",
-        *(" OR ".join(map(_quote, grams)), len(word) - 2, len(word) + 2, _MAX_TYPO_CANDIDATES),
+        *(" OR ".join(map(_quote_for_full_text, grams)), len(word) - 2, len(word) + 2, _MAX_TYPO_CANDIDATES),
     )
     cutoff = _MAX_TYPO_DISTANCE_SHORT if len(word) < _MIN_LONG_WORD else _MAX_TYPO_DISTANCE
     candidates = [row[0] for row in rows]
@@ -344,7 +355,7 @@ def _similar_words(tx: Transaction, word: str) -> list[str]:
 # Neighbours
 
 
-def _seeds(lists: Mapping[str, Ranked]) -> dict[int, float]:
+def _weigh_top_items(lists: Mapping[str, Ranked]) -> dict[int, float]:
     """The items that the probes put first, with a weight of at most 1, the best first."""
     weights: dict[int, float] = {}
     for ranked in lists.values():
@@ -363,16 +374,16 @@ def _rank_neighbours(neighbours: Nearness, seeds: Mapping[int, float]) -> Ranked
     return sorted(scores.items(), key=lambda near: (-near[1], near[0]))
 
 
-def _find_neighbours(
+def _find_neighbours_and_previous(
     tx: Transaction, seeds: Mapping[int, float], filters: Filters
 ) -> tuple[Nearness, dict[int, int]]:
     """How near related items and those next in the same session are; and which came just before which."""
-    given = json.dumps(list(seeds))
-    before = _next_in_session(tx, given, filters, "max", "<")
-    after = _next_in_session(tx, given, filters, "min", ">")
-    next_to = [(one, other, _NEXT_IN_SESSION) for one, other in (*before, *after)]
+    seeds_json = json.dumps(list(seeds))
+    before = _find_adjacent_in_session(tx, seeds_json, filters, "max", "<")
+    after = _find_adjacent_in_session(tx, seeds_json, filters, "min", ">")
+    next_to = [(one, other, _NEARNESS_IN_SESSION) for one, other in (*before, *after)]
     neighbours: Nearness = {}
-    for one, other, nearness in (*_related_items(tx, given, filters), *next_to):
+    for one, other, nearness in (*_find_related_items(tx, seeds_json, filters), *next_to):
         if one != other:
             for here, there in ((one, other), (other, one)):
                 known = neighbours.setdefault(here, {})
@@ -380,30 +391,34 @@ def _find_neighbours(
     return neighbours, dict(before) | {later: one for one, later in after}
 
 
-def _related_items(tx: Transaction, given: str, filters: Filters) -> list[Any]:
+def _find_related_items(tx: Transaction, seeds_json: str, filters: Filters) -> list[Any]:
+    """Rows of a seed, an item that a relation ties to it, and the relation's confidence."""
     clause, values = filter_clause(filters)
     return tx.execute(
         "SELECT r.seed, i.no, r.confidence FROM ("
         "SELECT s.value AS seed, to_no AS no, confidence "
         "FROM json_each(?1) s JOIN relations ON from_no = s.value UNION ALL "
         "SELECT s.value, from_no, confidence FROM json_each(?1) s JOIN relations ON to_no = s.value"
-        f") r JOIN items i USING(no) WHERE {_number_marks(clause)}",
-        *(given, *values),
+        f") r JOIN items i USING(no) WHERE {_number_marks_from_two(clause)}",
+        *(seeds_json, *values),
     ).fetchall()
 
 
-def _next_in_session(tx: Transaction, given: str, filters: Filters, nearest: str, sign: str) -> list[Any]:
+def _find_adjacent_in_session(
+    tx: Transaction, seeds_json: str, filters: Filters, aggregate: str, comparison: str
+) -> list[Any]:
+    """Rows of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
     clause, values = filter_clause(filters)
     return tx.execute(
         f"SELECT b.seed, i.no FROM ("
-        f"SELECT s.value AS seed, (SELECT {nearest}(n.no) FROM items n WHERE n.session = o.session "
-        f"AND n.no {sign} o.no) AS no FROM json_each(?1) s JOIN items o ON o.no = s.value "
-        f"WHERE o.session IS NOT NULL) b JOIN items i USING(no) WHERE {_number_marks(clause)}",
-        *(given, *values),
+        f"SELECT s.value AS seed, (SELECT {aggregate}(n.no) FROM items n WHERE n.session = o.session "
+        f"AND n.no {comparison} o.no) AS no FROM json_each(?1) s JOIN items o ON o.no = s.value "
+        f"WHERE o.session IS NOT NULL) b JOIN items i USING(no) WHERE {_number_marks_from_two(clause)}",
+        *(seeds_json, *values),
     ).fetchall()
 
 
-def _number_marks(clause: str) -> str:
+def _number_marks_from_two(clause: str) -> str:
     """The same clause with its marks numbered from 2, for queries whose ?1 is used twice."""
     parts = clause.split("?")
     return "".join(part + (f"?{i + 2}" if i < len(parts) - 1 else "") for i, part in enumerate(parts))

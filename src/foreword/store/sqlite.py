@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _DATABASE = "memory.db"
 
 
-def _no_views(_: Item) -> Views:
+def _empty_views(_: Item) -> Views:
     return Views()
 
 
@@ -41,7 +41,7 @@ class SqliteStore(Store):
     def __init__(
         self,
         folder: Path,
-        views: Callable[[Item], Views] = _no_views,
+        views: Callable[[Item], Views] = _empty_views,
         limits: Limits = Limits(),  # noqa: B008  (frozen)
     ) -> None:
         self.folder = folder
@@ -58,15 +58,16 @@ class SqliteStore(Store):
         for place, operation in enumerate(operations):
             places.setdefault(check_workspace(operation.workspace), []).append(place)
         for workspace, group in places.items():
-            its_results = self._batch_in(workspace, [operations[place] for place in group])
+            its_results = self._run_batch_in_workspace(workspace, [operations[place] for place in group])
             for place, result in zip(group, its_results, strict=True):
                 results[place] = result
         return results
 
-    def _batch_in(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
+    def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
+        """Carry out operations that are all on one workspace."""
         database = self._database(workspace, create=any(map(_creates_workspace, operations)))
         if database is None:
-            return [_empty_result(operation) for operation in operations]
+            return [_result_in_empty_workspace(operation) for operation in operations]
         with translate_errors(database.path):
             return database.batch(operations)
 
@@ -114,17 +115,18 @@ class SqliteStore(Store):
                 if not path.exists():
                     if not create:
                         return None
-                    _make_folder(path.parent)
+                    _make_durable_folder(path.parent)
                 database = WorkspaceDatabase(path, workspace, self._views, self._limits)
             self._databases[workspace] = database
             return database
 
 
 def _creates_workspace(operation: Operation[Any]) -> bool:
+    """Whether an operation creates its workspace if there is none."""
     return isinstance(operation, base.Put | base.PutReceipt | base.PutFile)
 
 
-def _make_folder(folder: Path) -> None:
+def _make_durable_folder(folder: Path) -> None:
     """Make a private folder that survives a power cut."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     above = os.open(folder.parent, os.O_RDONLY)
@@ -134,7 +136,7 @@ def _make_folder(folder: Path) -> None:
         os.close(above)
 
 
-def _empty_result(operation: Operation[Any]) -> Any:  # noqa: ANN401, C901  (each operation has its own)
+def _result_in_empty_workspace(operation: Operation[Any]) -> Any:  # noqa: ANN401, C901  (each has its own)
     """What an operation returns in a workspace that holds nothing."""
     match operation:
         case base.Get():

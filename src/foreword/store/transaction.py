@@ -34,22 +34,23 @@ class Transaction:
         """The only value of the first row, or None if there is no row."""
         return self.db.execute(sql, values).get
 
-    def items(self, rest: str, *values: object) -> tuple[Item, ...]:
-        """The items that `SELECT … FROM items i` and the rest of a statement give."""
-        rows = self.execute(f"SELECT {COLUMNS} FROM items i {rest}", *values)
+    def items(self, sql_rest: str, *values: object) -> tuple[Item, ...]:
+        """The items that `SELECT … FROM items i` and the rest of that statement give."""
+        rows = self.execute(f"SELECT {COLUMNS} FROM items i {sql_rest}", *values)
         return tuple(item_from_row(self.workspace, row) for row in rows)
 
-    def numbered_items(self, rest: str, *values: object) -> list[tuple[int, Item]]:
+    def numbered_items(self, sql_rest: str, *values: object) -> list[tuple[int, Item]]:
         """The same, each with the number of its row."""
-        rows: list[Any] = self.execute(f"SELECT i.no, {COLUMNS} FROM items i {rest}", *values).fetchall()
+        rows: list[Any] = self.execute(f"SELECT i.no, {COLUMNS} FROM items i {sql_rest}", *values).fetchall()
         return [(row[0], item_from_row(self.workspace, row[1:])) for row in rows]
 
     def put(self, items: tuple[Item, ...], views: tuple[Views, ...] = ()) -> tuple[Stored, ...]:
         """Store items that are not there yet; see `Put`. `views` are those of the items, if known."""
         pairs = zip(items, views or (None,) * len(items), strict=True)
-        return tuple(self._put_item(item, its_views) for item, its_views in pairs)
+        return tuple(self._put_item_if_new(item, its_views) for item, its_views in pairs)
 
-    def _put_item(self, item: Item, views: Views | None) -> Stored:
+    def _put_item_if_new(self, item: Item, views: Views | None) -> Stored:
+        """Store an item, unless one with the same content is there: then that one is returned."""
         item = add_hash(self.workspace, item)
         if known := self.items("WHERE hash = ?", item.hash):
             return Stored(known[0], new=False)

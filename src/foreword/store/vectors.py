@@ -131,7 +131,9 @@ def newest_row(tx: Transaction) -> int:
 def vector_rows(tx: Transaction, space: str, digest: str) -> RowsAfter:
     """A function that returns the rows of an encoder after a sequence number, in order."""
     query = "SELECT seq, no, code FROM vectors WHERE space = ? AND digest = ? AND seq > ? ORDER BY seq"
-    return lambda last: cast("list[VectorRow]", tx.execute(query, space, digest, last).fetchall())
+    return lambda last_sequence: cast(
+        "list[VectorRow]", tx.execute(query, space, digest, last_sequence).fetchall()
+    )
 
 
 def dimensions_of(tx: Transaction, space: str, digest: str) -> int | None:
@@ -144,7 +146,8 @@ def dimensions_of(tx: Transaction, space: str, digest: str) -> int | None:
 # The file
 
 
-def _cosines(vector: Sequence[float], codes: NDArray[np.int8]) -> NDArray[np.float64]:
+def _cosines_to_codes(vector: Sequence[float], codes: NDArray[np.int8]) -> NDArray[np.float64]:
+    """The cosine of each code to a vector."""
     if not len(codes):
         return np.zeros(0)
     query = np.frombuffer(quantise(vector), np.int8)[None]
@@ -188,17 +191,20 @@ class Cosines:
         best /= np.maximum(np.linalg.norm(best, axis=1, keepdims=True), 1.0)
         unit = np.asarray(vector, np.float32)
         moved = unit / max(float(np.linalg.norm(unit)), 1e-12) + weight * best.mean(axis=0)
-        return Cosines(self.numbers, self.codes, _cosines(moved.tolist(), self.codes))
+        return Cosines(self.numbers, self.codes, _cosines_to_codes(moved.tolist(), self.codes))
 
 
 @dataclass(frozen=True, slots=True)
-class _Header:
+class _CodeFileHeader:
+    """How many records a code file has, the last row in it, and how many records were erased."""
+
     records: int
     last_row: int
     holes: int
 
     @property
     def is_sparse(self) -> bool:
+        """Whether so many records were erased that the file should be written anew."""
         return self.records > _MIN_RECORDS_TO_COMPACT and self.holes * 4 > self.records
 
 
@@ -228,47 +234,47 @@ class CodeFile:
     @property
     def last_row(self) -> int:
         """The sequence number of the last row in this file; 0 when there is no usable file."""
-        header = self._header()
+        header = self._load_header()
         return header.last_row if header else 0
 
     @property
     def is_damaged(self) -> bool:
         """Whether there is a file that cannot be used; one that is absent is merely behind."""
-        return self._header() is None and self.path.exists()
+        return self._load_header() is None and self.path.exists()
 
-    def catch_up(self, newest: int, rows_after: RowsAfter) -> None:
+    def catch_up(self, newest_sequence: int, rows_after: RowsAfter) -> None:
         """Add the rows that came since; a file that is a quarter holes is written anew.
 
         Safe while other processes do the same. `rows_after` must read a snapshot taken after this call began.
         """
-        header = self._header()
-        if header is not None and header.last_row >= newest and not header.is_sparse:
+        header = self._load_header()
+        if header is not None and header.last_row >= newest_sequence and not header.is_sparse:
             return
-        with self._exclusive():
-            header = self._header()
+        with self._lock_exclusively():
+            header = self._load_header()
             if header is None or header.is_sparse:
-                self._replace(rows_after(0))
+                self._write_new_file(rows_after(0))
             else:
-                self._append(header, rows_after(header.last_row))
+                self._append_records(header, rows_after(header.last_row))
 
     def rebuild(self, rows_after: RowsAfter) -> None:
         """Write the file anew from all rows."""
-        with self._exclusive():
-            self._replace(rows_after(0))
+        with self._lock_exclusively():
+            self._write_new_file(rows_after(0))
 
     def erase(self, numbers: Iterable[int]) -> None:
         """Overwrite the codes of these items; remove a file that cannot be read, or was left half-written."""
-        with self._exclusive(), self._lock:
+        with self._lock_exclusively(), self._lock:
             self.path.with_suffix(".new").unlink(missing_ok=True)
-            if (header := self._header()) is None:
+            if (header := self._load_header()) is None:
                 self.path.unlink(missing_ok=True)
-            elif holes := self._overwrite(np.fromiter(numbers, np.int64)):
+            elif holes := self._erase_records(np.fromiter(numbers, np.int64)):
                 with self.path.open("r+b") as file:
                     self._write_header(file, replace(header, holes=header.holes + holes))
 
     def remove(self) -> None:
         """Remove the file; it is made again when it is wanted."""
-        with self._exclusive():
+        with self._lock_exclusively():
             self.path.unlink(missing_ok=True)
 
     def compare(
@@ -277,7 +283,7 @@ class CodeFile:
         """The cosine of every item, or every allowed one; what the file lacks is read from `rows_after`."""
         with self._lock:
             records, last_row = self._view(), self._last_row
-        records = self._with_rows(records, rows_after(last_row))
+        records = self._records_with_rows(records, rows_after(last_row))
         numbers = records["no"].copy()  # the file is shared: another process may erase a record at any time
         mask = numbers != _ERASED if allowed is None else np.isin(numbers, allowed)
         if not mask.all():
@@ -286,7 +292,7 @@ class CodeFile:
                 numbers[places],
                 records.take(places),
             )  # a mask copies field by field, far slower
-        return Cosines(numbers, records["code"], _cosines(vector, records["code"]))
+        return Cosines(numbers, records["code"], _cosines_to_codes(vector, records["code"]))
 
     def contents(self) -> dict[int, bytes]:
         """Every code by item number."""
@@ -297,29 +303,30 @@ class CodeFile:
     def close(self) -> None:
         """Release the file."""
         with self._lock:
-            self._unmap()
+            self._unmap_to_empty_records()
 
-    def _header(self) -> _Header | None:
+    def _load_header(self) -> _CodeFileHeader | None:
         """The header, or None when the file is absent or damaged."""
         try:
             with self.path.open("rb") as file:
-                return self._read_header(file)
+                return self._read_valid_header(file)
         except FileNotFoundError:
             return None
 
-    def _read_header(self, file: BinaryIO) -> _Header | None:
+    def _read_valid_header(self, file: BinaryIO) -> _CodeFileHeader | None:
+        """The header of an open file, or None when it is damaged or of another encoder."""
         raw, size = file.read(_HEADER.size), os.fstat(file.fileno()).st_size
         if len(raw) < _HEADER.size:
             return None
         magic, dimensions, holes, records, last_row = _HEADER.unpack(raw)
-        is_complete = size >= self._file_size(records) and last_row < _MAX_ROWS
+        is_complete = size >= self._file_size_with_records(records) and last_row < _MAX_ROWS
         is_ours = magic == _MAGIC and 0 < dimensions == self.dimensions
-        return _Header(records, last_row, holes) if is_ours and is_complete else None
+        return _CodeFileHeader(records, last_row, holes) if is_ours and is_complete else None
 
-    def _file_size(self, records: int) -> int:
-        return _HEADER.size + records * int(self._record.itemsize)
+    def _file_size_with_records(self, record_count: int) -> int:
+        return _HEADER.size + record_count * int(self._record.itemsize)
 
-    def _write_header(self, file: BinaryIO, header: _Header) -> None:
+    def _write_header(self, file: BinaryIO, header: _CodeFileHeader) -> None:
         file.seek(0)
         file.write(_HEADER.pack(_MAGIC, self.dimensions, header.holes, header.records, header.last_row))
 
@@ -328,34 +335,34 @@ class CodeFile:
         try:
             # One opening for header and records: another process may replace the file in between.
             with self.path.open("r+b") as file:
-                header, inode = self._read_header(file), os.fstat(file.fileno()).st_ino
+                header, inode = self._read_valid_header(file), os.fstat(file.fileno()).st_ino
                 if header is None:
-                    return self._unmap()
+                    return self._unmap_to_empty_records()
                 if self._map is None or inode != self._inode or len(self._records) != header.records:
-                    self._map = mmap.mmap(file.fileno(), self._file_size(header.records))
+                    self._map = mmap.mmap(file.fileno(), self._file_size_with_records(header.records))
                     self._records = np.frombuffer(self._map, self._record, header.records, _HEADER.size)
         except FileNotFoundError:
-            return self._unmap()
+            return self._unmap_to_empty_records()
         self._inode, self._last_row = inode, header.last_row
         return self._records
 
-    def _unmap(self) -> NDArray[np.void]:
+    def _unmap_to_empty_records(self) -> NDArray[np.void]:
         """Release the file; returns no records."""
         self._records, self._map, self._inode, self._last_row = np.zeros(0, self._record), None, 0, 0
         return self._records
 
-    def _with_rows(self, records: NDArray[np.void], rows: Sequence[VectorRow]) -> NDArray[np.void]:
+    def _records_with_rows(self, records: NDArray[np.void], rows: Sequence[VectorRow]) -> NDArray[np.void]:
         """The records with these rows added, in place of older records of the same items."""
         if not rows:
             return records
-        body = self._encode(rows)
+        body = self._encode_records(rows)
         fresh = np.frombuffer(body, self._record)
         return np.concatenate([records[~np.isin(records["no"], fresh["no"])], fresh])
 
-    def _overwrite(self, numbers: NDArray[np.int64]) -> int:
+    def _erase_records(self, item_numbers: NDArray[np.int64]) -> int:
         """Overwrite the codes of these items, on the disk when this returns; returns how many there were."""
         records = self._view()
-        holes = np.isin(records["no"], numbers)
+        holes = np.isin(records["no"], item_numbers)
         if self._map is None or not holes.any():
             return 0
         records["code"][holes] = 0
@@ -363,27 +370,27 @@ class CodeFile:
         self._map.flush()
         return int(holes.sum())
 
-    def _append(self, header: _Header, rows: Sequence[VectorRow]) -> None:
+    def _append_records(self, header: _CodeFileHeader, rows: Sequence[VectorRow]) -> None:
         """Add records at the end; an item that has one already, from an older vector, loses that one."""
         if not rows:
             return
-        body = self._encode(rows)
+        body = self._encode_records(rows)
         with self.path.open("r+b") as file:
-            file.seek(self._file_size(header.records))
+            file.seek(self._file_size_with_records(header.records))
             file.write(body)
             file.flush()
             os.fsync(file.fileno())
             with self._lock:
-                replaced = self._overwrite(np.frombuffer(body, self._record)["no"])
+                replaced = self._erase_records(np.frombuffer(body, self._record)["no"])
             holes = header.holes + replaced
-            self._write_header(file, _Header(header.records + len(rows), rows[-1][0], holes))
+            self._write_header(file, _CodeFileHeader(header.records + len(rows), rows[-1][0], holes))
 
-    def _replace(self, rows: Sequence[VectorRow]) -> None:
+    def _write_new_file(self, rows: Sequence[VectorRow]) -> None:
         """Write a new file and rename it over the old one."""
         fresh = self.path.with_suffix(".new")
         with fresh.open("wb") as file:
-            self._write_header(file, _Header(len(rows), rows[-1][0] if rows else 0, 0))
-            file.write(self._encode(rows))
+            self._write_header(file, _CodeFileHeader(len(rows), rows[-1][0] if rows else 0, 0))
+            file.write(self._encode_records(rows))
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self.path)
@@ -393,7 +400,8 @@ class CodeFile:
         finally:
             os.close(folder)
 
-    def _encode(self, rows: Iterable[VectorRow]) -> bytes:
+    def _encode_records(self, rows: Iterable[VectorRow]) -> bytes:
+        """Rows as the records of the file; raises `StoreDamaged` for a code of another length."""
         body = bytearray()
         for sequence, number, code in rows:
             if not isinstance(code, bytes) or len(code) != self.dimensions:
@@ -402,7 +410,7 @@ class CodeFile:
         return bytes(body)
 
     @contextmanager
-    def _exclusive(self) -> Iterator[None]:
+    def _lock_exclusively(self) -> Iterator[None]:
         """One process at a time changes the file. The lock is a file of its own, never the database."""
         with self.path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

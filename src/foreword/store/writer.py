@@ -27,7 +27,9 @@ _LINGER_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _WriteJob:
+    """Something to do on the write connection, and the future that gets its result."""
+
     work: Callable[[apsw.Connection], Any]
     done: Future[Any]
     can_wait: bool
@@ -39,10 +41,10 @@ class Writer:
     def __init__(self, db: apsw.Connection, after_commit: Callable[[apsw.Connection], None]) -> None:
         self._db = db
         self._after_commit = after_commit
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_WriteJob | None] = queue.SimpleQueue()
         self._closed = False
         self._submitting = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="foreword-writer", daemon=True)
+        self._thread = threading.Thread(target=self._run_until_closed, name="foreword-writer", daemon=True)
         self._thread.start()
 
     def submit(self, work: Callable[[apsw.Connection], Any], *, can_wait: bool = False) -> Future[Any]:
@@ -52,7 +54,7 @@ class Writer:
             if self._closed:
                 done.set_exception(apsw.ConnectionClosedError("the store is closed"))
             else:
-                self._jobs.put(_Job(work, done, can_wait))
+                self._jobs.put(_WriteJob(work, done, can_wait))
         return done
 
     def close(self) -> None:
@@ -65,48 +67,50 @@ class Writer:
         self._thread.join()
         self._db.close()
 
-    def _run(self) -> None:
+    def _run_until_closed(self) -> None:
+        """Take jobs from the queue and commit those that wait together, until the queue is closed."""
         while (job := self._jobs.get()) is not None:
             group = [job]
             closing = False
             with suppress(queue.Empty):
                 while len(group) < _MAX_JOBS and not closing:
-                    following = self._next(group)
+                    following = self._take_next_job(group)
                     closing = following is None
                     group += [] if following is None else [following]
-            self._commit(group)
+            self._commit_jobs(group)
             if closing:
                 return
 
-    def _next(self, group: list[_Job]) -> _Job | None:
-        """The next job in the queue; if nobody waits for the group, one that comes within a moment."""
-        if all(job.can_wait for job in group):
+    def _take_next_job(self, jobs: list[_WriteJob]) -> _WriteJob | None:
+        """The next job in the queue; if nobody waits for these jobs, one that comes within a moment."""
+        if all(job.can_wait for job in jobs):
             return self._jobs.get(timeout=_LINGER_SECONDS)
         return self._jobs.get_nowait()
 
-    def _commit(self, group: list[_Job]) -> None:
+    def _commit_jobs(self, jobs: list[_WriteJob]) -> None:
+        """Run jobs in one transaction and hand each its result, or its failure."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            if len(group) == 1:
+            if len(jobs) == 1:
                 # Without a savepoint, which slows down every statement by the number of pages changed so far.
-                outcomes: list[tuple[Any, BaseException | None]] = [(group[0].work(self._db), None)]
+                outcomes: list[tuple[Any, BaseException | None]] = [(jobs[0].work(self._db), None)]
             else:
-                outcomes = [self._attempt(job) for job in group]
+                outcomes = [self._run_in_savepoint(job) for job in jobs]
             self._db.execute("COMMIT")
         except Exception as error:  # noqa: BLE001  (handed to everyone who waits; the thread must live on)
             with suppress(apsw.Error):
                 self._db.execute("ROLLBACK")
-            for job in group:
+            for job in jobs:
                 job.done.set_exception(error)
             return
         self._after_commit(self._db)
-        for job, (result, failure) in zip(group, outcomes, strict=True):
+        for job, (result, failure) in zip(jobs, outcomes, strict=True):
             if failure is None:
                 job.done.set_result(result)
             else:
                 job.done.set_exception(failure)
 
-    def _attempt(self, job: _Job) -> tuple[Any, BaseException | None]:
+    def _run_in_savepoint(self, job: _WriteJob) -> tuple[Any, BaseException | None]:
         """Run one job inside a savepoint; a failure undoes that job and no other."""
         self._db.execute("SAVEPOINT job")
         try:

@@ -47,7 +47,7 @@ _IMAGE = re.compile(r"!+\[")
 
 def wrap_in_frame(text: str) -> str:
     """The text between the marks of a frame, with no such mark inside; "" for blank text."""
-    return f"{_OPENING}\n{_break_marks(text)}\n{_CLOSING}" if text.strip() else ""
+    return f"{_OPENING}\n{_break_frame_marks(text)}\n{_CLOSING}" if text.strip() else ""
 
 
 def escape_entry(text: str) -> str:
@@ -56,7 +56,7 @@ def escape_entry(text: str) -> str:
     text = _TAG_LIKE.sub("&lt;", text)
     text = _CONTROL.sub(r"(\1)", text)
     text = _IMAGE.sub("[", _FENCE.sub(r"\1", text))
-    return _break_marks(text)
+    return _break_frame_marks(text)
 
 
 def remove_frames(text: str) -> str:
@@ -74,7 +74,7 @@ def remove_frames(text: str) -> str:
         at = tag.end()
     if not inside:
         kept.append(text[at:])
-    return text if at == 0 else _join_apart(kept)
+    return text if at == 0 else _join_with_white_space(kept)
 
 
 def attribution(source: Source) -> str:
@@ -84,17 +84,17 @@ def attribution(source: Source) -> str:
     if source.trust == "agent":
         return "agent"
     origin = "tool" if source.trust == "tool" else "web page"
-    full_name = _host(source.name) if source.trust == "web" else source.name.removeprefix("tool:")
-    name = _plain_name(full_name)
+    full_name = _host_or_name(source.name) if source.trust == "web" else source.name.removeprefix("tool:")
+    name = _name_without_punctuation(full_name)
     return f"{origin} {name}, unverified" if name else f"{origin}, unverified"
 
 
-def _break_marks(text: str) -> str:
+def _break_frame_marks(text: str) -> str:
     """The text with a blank in place of the hyphen wherever it has the name of the frame."""
     return _OUR_NAME.sub(lambda match: match[0].replace("-", " "), text)
 
 
-def _join_apart(parts: list[str]) -> str:
+def _join_with_white_space(parts: list[str]) -> str:
     """The parts with white space between them, so that two halves of a mark cannot meet."""
     text = [""]
     for part in filter(None, parts):
@@ -104,7 +104,7 @@ def _join_apart(parts: list[str]) -> str:
     return "".join(text).strip()
 
 
-def _host(name: str) -> str:
+def _host_or_name(name: str) -> str:
     """The host, if the name is an address: the rest of it can be made to say anything."""
     try:
         return urlsplit(name).hostname or name
@@ -112,6 +112,6 @@ def _host(name: str) -> str:
         return name
 
 
-def _plain_name(name: str) -> str:
+def _name_without_punctuation(name: str) -> str:
     """A name without punctuation that could end the attribution, and not too long."""
     return join_lines(re.sub(r"[^\w .:/@-]", " ", escape_entry(name)))[:_MAX_NAME_CHARACTERS].rstrip()

@@ -74,7 +74,7 @@ def encoding_for(model: str) -> str:
     return "cl100k_base" if model == "gpt-4" or model.startswith(_CL100K_MODELS) else "o200k_base"
 
 
-def _read_ranks(encoding: str) -> dict[bytes, int]:
+def _read_bundled_ranks(encoding: str) -> dict[bytes, int]:
     """Read bundled ranks: a count, one length byte per token, then the tokens' bytes in rank order."""
     data = resources.files("foreword.text").joinpath("ranks", f"{encoding}.bin").read_bytes()
     count = int.from_bytes(data[:4], "little")
@@ -87,11 +87,12 @@ def _read_ranks(encoding: str) -> dict[bytes, int]:
 
 
 @functools.cache
-def _encoding(name: str) -> tiktoken.Encoding:
+def _load_encoding(name: str) -> tiktoken.Encoding:
+    """An encoding of tiktoken, made from bundled ranks."""
     import tiktoken
 
     return tiktoken.Encoding(
-        name, pat_str=_PATTERNS[name], mergeable_ranks=_read_ranks(name), special_tokens={}
+        name, pat_str=_PATTERNS[name], mergeable_ranks=_read_bundled_ranks(name), special_tokens={}
     )
 
 
@@ -103,15 +104,15 @@ class TiktokenTokenizer:
 
     def count(self, text: str) -> int:
         """How many tokens the text is."""
-        return len(_encoding(self.encoding).encode_ordinary(text))
+        return len(_load_encoding(self.encoding).encode_ordinary(text))
 
     def encode(self, text: str) -> list[int]:
         """The text as token ids; text that looks like a special token is ordinary text."""
-        return _encoding(self.encoding).encode_ordinary(text)
+        return _load_encoding(self.encoding).encode_ordinary(text)
 
     def decode(self, tokens: list[int]) -> str:
         """The text that these ids stand for."""
-        return _encoding(self.encoding).decode(tokens)
+        return _load_encoding(self.encoding).decode(tokens)
 
 
 class CharacterTokenizer:
@@ -163,16 +164,16 @@ def tokenizer_by_name(name: str) -> Tokenizer:
     return TiktokenTokenizer(f"{name}_base" if name in ("o200k", "cl100k") else name)
 
 
-def cut_to_tokens(text: str, tokens: int, counter: Tokenizer) -> str:
-    """The longest beginning of the text that counts to at most `tokens`, never inside a character."""
-    if tokens <= 0:
+def cut_to_tokens(text: str, max_tokens: int, counter: Tokenizer) -> str:
+    """The longest beginning of the text that counts to at most `max_tokens`, never inside a character."""
+    if max_tokens <= 0:
         return ""
-    if counter.count(text) <= tokens:
+    if counter.count(text) <= max_tokens:
         return text
     low, high = 0, len(text)
     while low < high:  # counts grow with length, near enough; the loop below mends where they do not
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if counter.count(text[:middle]) <= tokens else (low, middle - 1)
-    while low and counter.count(text[:low]) > tokens:
+        low, high = (middle, high) if counter.count(text[:middle]) <= max_tokens else (low, middle - 1)
+    while low and counter.count(text[:low]) > max_tokens:
         low -= 1
     return text[:low]
