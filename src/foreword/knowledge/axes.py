@@ -49,7 +49,7 @@ _DEPTH_GROWTH = 16
 def describe_whole(experience: Experience) -> str:
     """The whole story, which is the text of the experience's item."""
     outcome = experience.outcome
-    return _join_lines(
+    return _join_labelled_lines(
         ("Goal", experience.goal),
         ("Hypothesis", experience.hypothesis),
         ("Action", experience.action),
@@ -65,7 +65,7 @@ def describe_strategy(experience: Experience) -> str:
     if experience.outcome is None:
         return ""
     outcome = f"{experience.outcome.status} after {experience.iteration_count} iteration(s)"
-    return _join_lines(
+    return _join_labelled_lines(
         ("Strategy", experience.strategy),
         ("Applied to", experience.goal),
         ("Outcome", outcome),
@@ -78,7 +78,7 @@ def describe_surprise(experience: Experience) -> str:
     if experience.outcome is None or not experience.surprise:
         return ""
     cause = experience.root_cause
-    return _join_lines(
+    return _join_labelled_lines(
         ("Expected", experience.prediction),
         ("Actual", experience.outcome.result),
         ("Surprise", experience.surprise),
@@ -90,7 +90,7 @@ def describe_root_cause(experience: Experience) -> str:
     """Why the hypothesis failed; empty when nobody has said so."""
     if experience.outcome is None or experience.root_cause is None:
         return ""
-    return _join_lines(
+    return _join_labelled_lines(
         ("Category", experience.root_cause.category),
         ("Description", experience.root_cause.description),
         ("Context", f"{experience.domain} - {experience.strategy}"),
@@ -114,10 +114,11 @@ def gist(axis: Axis, experience: Experience) -> str:
 
 
 def _what_worked(experience: Experience) -> str:
+    """What its lesson says worked; empty when it has no lesson."""
     return experience.lesson.what_worked if experience.lesson else ""
 
 
-def _join_lines(*lines: tuple[str, str]) -> str:
+def _join_labelled_lines(*lines: tuple[str, str]) -> str:
     """The lines that have text, each after its name."""
     return "\n".join(f"{name}: {text}" for name, text in lines if text)
 
@@ -176,11 +177,11 @@ def search_axis(engine: Engine, query: AxisQuery) -> list[SearchResult]:
     What has no vector comes after what has: first what has words in common; then, with the score 0, the
     newest, if the question has no words or its filters suffice.
     """
-    probes = tuple(_probes(engine, query))
+    probes = tuple(_build_search_probes(engine, query))
     depth = 2 * query.limit + 20
     while True:
         found = engine.store.search(Search(query.workspace, probes, query.filters, depth))
-        results = list(_results(found, query.axis))
+        results = list(_resolved_results_on_axis(found, query.axis))
         # Where there are vectors, the other lists are for what has none yet, and that is little.
         by_vector = found.lists.get(SPACES[query.axis])
         deciding = (by_vector,) if by_vector else found.lists.values()
@@ -191,18 +192,20 @@ def search_axis(engine: Engine, query: AxisQuery) -> list[SearchResult]:
         depth *= _DEPTH_GROWTH  # superseded versions, or those without a text on this axis, took the places
 
 
-def _probes(engine: Engine, query: AxisQuery) -> Iterator[Probe]:
+def _build_search_probes(engine: Engine, query: AxisQuery) -> Iterator[Probe]:
+    """By words, by vector and, where these may find too little, by time."""
     words = content_words(query.text)
     if words:
         yield WordsProbe(_BY_WORDS, words)
-    vector = _question_vector(engine, query.text)
+    vector = _embed_question_or_none(engine, query.text)
     if vector is not None and engine.kit.encoder is not None:
         yield VectorProbe(SPACES[query.axis], engine.kit.encoder.digest, vector)
     if query.filters_suffice or not words:
         yield RecentProbe(_BY_TIME)
 
 
-def _question_vector(engine: Engine, text: str) -> tuple[float, ...] | None:
+def _embed_question_or_none(engine: Engine, text: str) -> tuple[float, ...] | None:
+    """The vector of a question; None when there is no encoder, or it fails."""
     try:
         vector = engine.embed_question(text)
     except EmbeddingError as error:
@@ -211,10 +214,10 @@ def _question_vector(engine: Engine, text: str) -> tuple[float, ...] | None:
     return None if vector is None else tuple(vector)
 
 
-def _results(found: Findings, axis: Axis) -> Iterator[SearchResult]:
+def _resolved_results_on_axis(found: Findings, axis: Axis) -> Iterator[SearchResult]:
     """What was found, nearest first; each resolved experience once, and only with a text on the axis."""
     seen: set[str] = set()
-    for item_id, score in _candidates(found, SPACES[axis]):
+    for item_id, score in _candidates_with_scores(found, SPACES[axis]):
         item = found.items[item_id]
         if item.superseded_by is not None or not axis_text(axis, item):
             continue
@@ -225,7 +228,7 @@ def _results(found: Findings, axis: Axis) -> Iterator[SearchResult]:
             yield SearchResult(item, min(1.0, max(0.0, score)), ranks=ranks, scores=scores)
 
 
-def _candidates(found: Findings, space: str) -> Iterator[tuple[str, float]]:
+def _candidates_with_scores(found: Findings, space: str) -> Iterator[tuple[str, float]]:
     """Every candidate with its score: by cosine, then those without a vector by words, then the newest."""
     with_vector = found.measures.get(space, {})
     yield from found.lists.get(space, ())

@@ -258,12 +258,13 @@ def read_experience(item: Item) -> Experience | None:
     if item.kind != "experience" or "experience" not in item.metadata:
         return None
     try:
-        return _from_metadata(item.metadata, item.session)
+        return _experience_from_metadata(item.metadata, item.session)
     except (KeyError, TypeError, ValueError, ValidationError):
         return None
 
 
-def _from_metadata(metadata: Mapping[str, Any], session: str | None) -> Experience:
+def _experience_from_metadata(metadata: Mapping[str, Any], session: str | None) -> Experience:
+    """The experience that metadata describes; raises whatever the metadata lacks or has wrong."""
     outcome, root_cause, lesson = metadata["outcome"], metadata["root_cause"], metadata["lesson"]
     return Experience(
         id=str(metadata["experience"]),
@@ -279,20 +280,20 @@ def _from_metadata(metadata: Mapping[str, Any], session: str | None) -> Experien
             HistoryEntry(datetime.fromisoformat(at), *map(str, rest)) for at, *rest in metadata["history"]
         ),
         iteration_count=int(metadata["iteration_count"]),
-        outcome=_outcome(outcome) if outcome else None,
+        outcome=_outcome_from_fields(outcome) if outcome else None,
         surprise=str(metadata["surprise"]),
-        root_cause=_root_cause(root_cause) if root_cause else None,
+        root_cause=_root_cause_from_fields(root_cause) if root_cause else None,
         lesson=Lesson(str(lesson["what_worked"]), str(lesson["takeaway"])) if lesson else None,
         tier=check_choice("tier", metadata["tier"], TIERS) if metadata["tier"] else None,
         notes=tuple(map(str, metadata["notes"])),
     )
 
 
-def _outcome(fields: Mapping[str, Any]) -> Outcome:
+def _outcome_from_fields(fields: Mapping[str, Any]) -> Outcome:
     status = check_choice("status", fields["status"], STATUSES)
     captured_at = datetime.fromisoformat(fields["captured_at"])
     return Outcome(status, str(fields["result"]), captured_at, auto_captured=bool(fields["auto_captured"]))
 
 
-def _root_cause(fields: Mapping[str, Any]) -> RootCause:
+def _root_cause_from_fields(fields: Mapping[str, Any]) -> RootCause:
     return RootCause(check_choice("root cause", fields["category"], CAUSES), str(fields["description"]))

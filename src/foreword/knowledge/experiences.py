@@ -94,15 +94,17 @@ class Experiences:
             hypothesis=check_text("hypothesis", hypothesis),
             action=check_text("action", action),
             prediction=check_text("prediction", prediction),
-            notes=_add_note((), note),
+            notes=_notes_with_added((), note),
         )
         if session is not None and (other := self.active(workspace, session)) is not None:
             raise ValidationError(
                 f"the experience {other.id!r} is still open ({other.goal[:80]}); "
                 "resolve it first, as confirmed, falsified or abandoned"
             )
-        item = _to_item(new, workspace, new.created_at, source)
-        return _read_kept(self._engine.remember_all([replace(item, id=new.id)], workspace)[0])
+        item = _build_experience_item(new, workspace, new.created_at, source)
+        return _require_experience_in_item(
+            self._engine.remember_all([replace(item, id=new.id)], workspace)[0]
+        )
 
     def update(
         self,
@@ -116,7 +118,7 @@ class Experiences:
         note: str = "",
     ) -> Experience:
         """Change an open experience. Another hypothesis, action or prediction is another iteration."""
-        item, old = self._read_newest(workspace, experience_id)
+        item, old = self._require_newest_version(workspace, experience_id)
         if old.outcome is not None:
             raise ValidationError(f"{old.id!r} is {old.status} already; start another experience instead")
         texts = {"hypothesis": hypothesis, "action": action, "prediction": prediction}
@@ -127,13 +129,13 @@ class Experiences:
             action=changes.get("action", old.action),
             prediction=changes.get("prediction", old.prediction),
             strategy=old.strategy if strategy is None else check_choice("strategy", strategy, STRATEGIES),
-            notes=_add_note(old.notes, note),
+            notes=_notes_with_added(old.notes, note),
         )
         if (new.hypothesis, new.action, new.prediction) != (old.hypothesis, old.action, old.prediction):
             past = HistoryEntry(self._engine.clock(), old.hypothesis, old.action, old.prediction)
             history = (*old.history, past)[-MAX_HISTORY_ENTRIES:]
             new = replace(new, history=history, iteration_count=old.iteration_count + 1)
-        return self._supersede(workspace, item, old, new)
+        return self._store_new_version(workspace, item, old, new)
 
     def resolve(
         self,
@@ -155,16 +157,16 @@ class Experiences:
         experience `lacks` both until somebody resolves it again with them. To resolve again with the same
         status adds to what is known; the status changes only where it came from a run.
         """
-        item, old = self._read_newest(workspace, experience_id)
+        item, old = self._require_newest_version(workspace, experience_id)
         checked = check_choice("status", status, STATUSES)
         moment = at or self._engine.clock()
         new = replace(
             old,
-            outcome=_outcome(old, checked, result, moment, auto_captured=auto_captured),
+            outcome=_merge_with_earlier_outcome(old, checked, result, moment, auto_captured=auto_captured),
             surprise=check_text("surprise", surprise, may_be_empty=True) or old.surprise,
             root_cause=check_root_cause(root_cause) or old.root_cause,
             lesson=check_lesson(lesson) or old.lesson,
-            notes=_add_note(old.notes, note),
+            notes=_notes_with_added(old.notes, note),
         )
         new = replace(new, tier=outcome_tier(new))
         if new.lacks and not auto_captured:
@@ -172,7 +174,7 @@ class Experiences:
                 "what is falsified teaches by what surprised and why it failed: give a surprise, "
                 "and a root_cause with its category and description"
             )
-        return self._supersede(workspace, item, old, new)
+        return self._store_new_version(workspace, item, old, new)
 
     def record_run(self, workspace: str, experience_id: str, status: str, result: str, at: datetime) -> bool:
         """End an experience as a run at that moment showed; False when that run has ended one already."""
@@ -185,11 +187,13 @@ class Experiences:
 
     def adopt(self, workspace: str, experience_id: str, session: str) -> Experience:
         """Give an open experience that belongs to no session to this one; any other stays as it is."""
-        item, old = self._read_newest(workspace, experience_id)
+        item, old = self._require_newest_version(workspace, experience_id)
         if old.session is not None or old.outcome is not None:
             return old
         # It was the session's from the beginning: that this is known only now makes it no newer.
-        return self._supersede(workspace, item, old, replace(old, session=session), at=item.created_at)
+        return self._store_new_version(
+            workspace, item, old, replace(old, session=session), at=item.created_at
+        )
 
     # Reading
 
@@ -204,14 +208,16 @@ class Experiences:
 
         The newest first; with `at`, only those that had begun, and last changed, by that moment.
         """
-        every = self._current(check_workspace(workspace), _filters(status=OPEN))
+        every = self._iterate_current_versions(
+            check_workspace(workspace), _build_experience_filters(status=OPEN)
+        )
         candidates = [experience for item, experience in every if at is None or item.created_at <= at]
         own = [experience for experience in candidates if session and experience.session == session]
         return own + [experience for experience in candidates if experience.session is None]
 
     def get(self, workspace: str, experience_id: str) -> Experience | None:
         """The newest version of an experience, by its own id or that of any of its versions."""
-        found = self._find_newest(workspace, experience_id)
+        found = self._find_newest_version(workspace, experience_id)
         return found[1] if found else None
 
     def list(
@@ -228,9 +234,9 @@ class Experiences:
         """The newest versions of the experiences that pass the filters, the newest first."""
         check_whole_number("limit", limit, 1, MAX_LIMIT)
         wanted_tier = None if tier is None else check_choice("tier", tier, TIERS)
-        filters = replace(_filters(domain, strategy, status), session=session)
+        filters = replace(_build_experience_filters(domain, strategy, status), session=session)
         found: builtins.list[Experience] = []
-        for _, experience in self._current(check_workspace(workspace), filters):
+        for _, experience in self._iterate_current_versions(check_workspace(workspace), filters):
             if wanted_tier is None or experience.tier == wanted_tier:
                 found.append(experience)
             if len(found) == limit:
@@ -246,7 +252,7 @@ class Experiences:
 
     def iterate_resolved(self, workspace: str) -> Iterator[tuple[Item, Experience]]:
         """Every experience that has an outcome, with the item that holds it, the newest first."""
-        every = self._current(check_workspace(workspace), _filters())
+        every = self._iterate_current_versions(check_workspace(workspace), _build_experience_filters())
         return ((item, experience) for item, experience in every if experience.outcome is not None)
 
     def search_axis(
@@ -265,7 +271,7 @@ class Experiences:
             check_workspace(workspace),
             check_text("query", query, _MAX_QUERY_CHARACTERS, may_be_empty=True),
             check_choice("axis", axis, AXES),
-            _filters(domain, strategy, outcome, only_resolved=True),
+            _build_experience_filters(domain, strategy, outcome, only_resolved=True),
             check_whole_number("limit", limit, 1, MAX_LIMIT),
             filters_suffice=any((domain, strategy, outcome)),
         )
@@ -273,15 +279,16 @@ class Experiences:
 
     # Inside
 
-    def _read_newest(self, workspace: str, experience_id: str) -> tuple[Item, Experience]:
-        found = self._find_newest(workspace, experience_id)
+    def _require_newest_version(self, workspace: str, experience_id: str) -> tuple[Item, Experience]:
+        """The newest version and its item; ValidationError when no version has this id."""
+        found = self._find_newest_version(workspace, experience_id)
         if found is None:
             raise ValidationError(
                 f"no experience of {workspace!r} has the id {experience_id!r}; list them to see their ids"
             )
         return found
 
-    def _find_newest(self, workspace: str, item_id: str) -> tuple[Item, Experience] | None:
+    def _find_newest_version(self, workspace: str, item_id: str) -> tuple[Item, Experience] | None:
         """The newest version of an experience, from the id of any of them; None when there is none."""
         seen = {check_text("id", item_id, _MAX_ID_CHARACTERS)}
         item = self._engine.store.get(check_workspace(workspace), item_id)[0]
@@ -291,7 +298,9 @@ class Experiences:
         experience = read_experience(item) if item is not None else None
         return (item, experience) if item is not None and experience is not None else None
 
-    def _current(self, workspace: str, filters: Filters) -> Iterator[tuple[Item, Experience]]:
+    def _iterate_current_versions(
+        self, workspace: str, filters: Filters
+    ) -> Iterator[tuple[Item, Experience]]:
         """The versions that are not superseded, newest first and one an experience, in growing pages."""
         seen: set[str] = set()
         page = _FIRST_PAGE_ITEMS
@@ -306,7 +315,7 @@ class Experiences:
                 return
             page *= _PAGE_GROWTH
 
-    def _supersede(
+    def _store_new_version(
         self, workspace: str, item: Item, old: Experience, new: Experience, at: datetime | None = None
     ) -> Experience:
         """Keep a new version, and mark the old one as superseded by it; nothing when they are equal."""
@@ -314,14 +323,17 @@ class Experiences:
             return old
         # Each version is newer than the one before it.
         at = max(at or self._engine.clock(), item.created_at + _INSTANT)
-        version = replace(_to_item(new, workspace, at, item.source), id=token_hex(8))
-        version = replace(version, metadata={**version.metadata, **_links(item, item.id)})
-        linked = {**item.metadata, **_links(item, *item.metadata.get("turns", ()), version.id)}
+        version = replace(_build_experience_item(new, workspace, at, item.source), id=token_hex(8))
+        version = replace(version, metadata={**version.metadata, **_linked_versions_metadata(item, item.id)})
+        linked = {
+            **item.metadata,
+            **_linked_versions_metadata(item, *item.metadata.get("turns", ()), version.id),
+        }
         change = Amend(workspace, item.id, superseded_by=version.id, metadata=linked)
-        return _read_kept(self._engine.remember_all([version], workspace, [change])[0])
+        return _require_experience_in_item(self._engine.remember_all([version], workspace, [change])[0])
 
 
-def _filters(
+def _build_experience_filters(
     domain: str | None = None,
     strategy: str | None = None,
     status: str | None = None,
@@ -340,7 +352,7 @@ def _filters(
     return Filters(kinds=("experience",), types=tuple(map("/".join, product(*parts))))
 
 
-def _to_item(experience: Experience, workspace: str, at: datetime, source: Source) -> Item:
+def _build_experience_item(experience: Experience, workspace: str, at: datetime, source: Source) -> Item:
     """The item that holds a version of an experience, not yet stored."""
     return Item(
         text=describe_whole(experience),
@@ -355,12 +367,12 @@ def _to_item(experience: Experience, workspace: str, at: datetime, source: Sourc
     )
 
 
-def _links(item: Item, *ids: str) -> dict[str, list[str]]:
+def _linked_versions_metadata(item: Item, *ids: str) -> dict[str, list[str]]:
     """The metadata by which a version is forgotten together with these others."""
     return {"derived_from": [item.source.name], "turns": [*ids]}
 
 
-def _outcome(
+def _merge_with_earlier_outcome(
     experience: Experience, status: Status, result: str, at: datetime, *, auto_captured: bool
 ) -> Outcome:
     """The outcome, given the one that the experience has; ValidationError when that one may not change."""
@@ -377,7 +389,7 @@ def _outcome(
     return Outcome(status, text, at)
 
 
-def _read_kept(item: Item) -> Experience:
+def _require_experience_in_item(item: Item) -> Experience:
     """The experience as it was kept: without what is secret."""
     experience = read_experience(item)
     if experience is None:
@@ -385,6 +397,7 @@ def _read_kept(item: Item) -> Experience:
     return experience
 
 
-def _add_note(notes: tuple[str, ...], note: str) -> tuple[str, ...]:
+def _notes_with_added(notes: tuple[str, ...], note: str) -> tuple[str, ...]:
+    """The notes and, unless it is empty, one more; beyond the limit the oldest go."""
     text = check_text("note", note, MAX_NOTE_CHARACTERS, may_be_empty=True)
     return (*notes, text)[-MAX_NOTES:] if text else notes

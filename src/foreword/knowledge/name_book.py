@@ -60,9 +60,9 @@ def is_short_for(short: str, full: str) -> bool:
     return short == full or (short, full) in _PAIRS or (cut and full.startswith(short))
 
 
-def can_be_same_person(one: str, other: str) -> bool:
+def can_be_same_person(name: str, other_name: str) -> bool:
     """Whether two names can be one person's: neither contradicts the other."""
-    shorter, longer = sorted((_name_parts(one), _name_parts(other)), key=len)
+    shorter, longer = sorted((_split_name_words(name), _split_name_words(other_name)), key=len)
     if not shorter:
         return False
     if len(shorter) == 1 and shorter[0] == longer[-1]:
@@ -77,15 +77,15 @@ def looks_like_full_name(name: str) -> bool:
     return bool(_FULL_NAME.fullmatch(name)) and fold(name.partition(" ")[0]) not in _HOUSES
 
 
-def is_half_of(part: str, name: str) -> bool:
+def is_first_or_last_name_in(part: str, name: str) -> bool:
     """Whether a word is the first or the last of what looks like somebody's full name."""
-    parts = _name_parts(name)
+    parts = _split_name_words(name)
     return looks_like_full_name(name) and fold(part) in (parts[0], parts[-1])
 
 
 def is_address_of(email: str, name: str) -> bool:
     """Whether an address is made of a person's name: `anna.weber@`, `aweber@` or `anna@` for Anna Weber."""
-    parts, spoken = _name_parts(name), _address_words(email)
+    parts, spoken = _split_name_words(name), _email_local_words(email)
     if not parts:
         return False
     first, last = parts[0], parts[-1]
@@ -109,22 +109,26 @@ def without_legal_form(name: str) -> str:
 def name_keys(name: str, kind: EntityType) -> frozenset[str]:
     """The keys under which a name is filed; two names that may mean one share a key."""
     if kind == "person":
-        parts = _name_parts(name)
+        parts = _split_name_words(name)
         forms = [other for pair in _PAIRS if parts and parts[0] in pair for other in pair]
         return frozenset({*parts, *(part[:_MIN_PREFIX] for part in parts[:1]), *forms})
     if kind in _FIRM:
-        halves = [part for part in _name_parts(name) if kind == "thing" and is_half_of(part, name)]
+        halves = [
+            part
+            for part in _split_name_words(name)
+            if kind == "thing" and is_first_or_last_name_in(part, name)
+        ]
         return frozenset({fold(name), fold(without_legal_form(name)), acronym(name), *halves}) - {""}
-    return frozenset(_address_words(name)) if kind == "email" else frozenset()
+    return frozenset(_email_local_words(name)) if kind == "email" else frozenset()
 
 
-def _address_words(email: str) -> list[str]:
+def _email_local_words(email: str) -> list[str]:
     """The words in an address before the @."""
     local = fold(email.partition("@")[0].partition("+")[0])
     return [part for part in re.split(r"[._\-\d]+", local) if part]
 
 
-def _name_parts(name: str) -> list[str]:
+def _split_name_words(name: str) -> list[str]:
     """The words of a name, folded; a name with a hyphen is one word."""
     return [part for part in re.split(r"[\s.]+", fold(name)) if part]
 
@@ -202,14 +206,14 @@ class NameBook:
 
     def add_name(self, record: Record, name: str) -> None:
         """One more name for an entity; the fullest becomes its own."""
-        if not _file(self._by_name, fold(name), record.id):
+        if not _add_id_to_index(self._by_name, fold(name), record.id):
             return
         for key in name_keys(name, record.kind):
-            _file(self._by_key, key, record.id)
+            _add_id_to_index(self._by_key, key, record.id)
         if record.kind == "person" and "@" in name:
             record.attributes["email"] = name
         elif name not in record.names:
-            _rename(record, name)
+            _add_fuller_name_or_alias(record, name)
         parts = name.split() if record.kind == "person" else [name]
         for part in (*parts, without_legal_form(name)):
             if part[:1].isupper() and " " not in part and fold(part) not in STOPWORDS:
@@ -237,32 +241,36 @@ class NameBook:
         """Whom a mention means, if that is known: who is called so, else who may also be; then by rank."""
         found = self.with_name(name, kind)
         if kind == "person" or not found:
-            found += self._possible(name, kind, gender)
+            found += self._find_possible_records(name, kind, gender)
         if not found and kind == "person" and not gender:
-            found = self.with_name(name) or self._possible(
+            found = self.with_name(name) or self._find_possible_records(
                 name, "thing", ""
             )  # a name in no list may be anything
-        return min(found, key=lambda record: (_distance(record, fold(name)), rank(record)), default=None)
+        return min(
+            found,
+            key=lambda record: (_distance_from_known_names(record, fold(name)), rank(record)),
+            default=None,
+        )
 
-    def _possible(self, name: str, kind: EntityType, gender: str) -> list[Record]:
+    def _find_possible_records(self, name: str, kind: EntityType, gender: str) -> list[Record]:
         """Those who are not called so yet, but may be."""
         ids = {one: None for key in name_keys(name, kind) for one in self._by_key.get(key, ())}
         return [
             record
             for record in map(self.records.__getitem__, ids)
-            if _may_mean(name, kind, record) and {gender, record.gender} != {"female", "male"}
+            if _can_name_mean_record(name, kind, record) and {gender, record.gender} != {"female", "male"}
         ]
 
 
-def _may_mean(name: str, kind: EntityType, record: Record) -> bool:
+def _can_name_mean_record(name: str, kind: EntityType, record: Record) -> bool:
     """Whether a name of a kind may mean an entity that is not called so yet."""
     if record.kind == "person":
         if kind == "email":
             return is_address_of(name, record.name)
         if kind == "thing":
-            return fold(name) in fold(record.name).split() or is_half_of(record.name, name)
+            return fold(name) in fold(record.name).split() or is_first_or_last_name_in(record.name, name)
         return kind == "person" and any(can_be_same_person(known, name) for known in record.names)
-    if record.kind == "thing" and is_half_of(name, record.name):
+    if record.kind == "thing" and is_first_or_last_name_in(name, record.name):
         return kind in ("person", "thing")
     if not (kind in _FIRM and record.kind in _FIRM):
         return False
@@ -274,7 +282,7 @@ def _may_mean(name: str, kind: EntityType, record: Record) -> bool:
     return not name_keys(name, "organisation").isdisjoint(frozenset().union(*filed))
 
 
-def _distance(record: Record, name: str) -> int:
+def _distance_from_known_names(record: Record, name: str) -> int:
     """How far a folded name is from those of an entity: its own, its given name or alias, a part, a form."""
     own = fold(record.name)
     if name == own:
@@ -284,7 +292,7 @@ def _distance(record: Record, name: str) -> int:
     return 2 if name in own.split() else 3
 
 
-def _file(index: dict[str, list[str]], key: str, entity_id: str) -> bool:
+def _add_id_to_index(index: dict[str, list[str]], key: str, entity_id: str) -> bool:
     """File an id under a key; whether it was not there yet."""
     ids = index.setdefault(key, [])
     if entity_id in ids:
@@ -293,7 +301,7 @@ def _file(index: dict[str, list[str]], key: str, entity_id: str) -> bool:
     return True
 
 
-def _rename(record: Record, name: str) -> None:
+def _add_fuller_name_or_alias(record: Record, name: str) -> None:
     """Another name: the fuller one of a person or an organisation is its own, the other an alias."""
     own, other = record.name.split(), name.split()
     fuller = record.kind in ("person", "organisation") and len(other) > len(own)

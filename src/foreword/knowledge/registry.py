@@ -46,7 +46,7 @@ _ROLES = ("user", "assistant", "system", "tool")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenMention:
     """One mention, in the order of the conversation: in which turn, and of whom."""
 
     turn: int
@@ -68,7 +68,7 @@ class EntityRegistry:
         self._floor = floor
         self._book = NameBook()
         self._speakers: dict[str, str] = {}
-        self._trail: deque[Seen] = deque(maxlen=_MAX_TRAIL)
+        self._trail: deque[SeenMention] = deque(maxlen=_MAX_TRAIL)
         self._now = 0
         self._sharers: weakref.WeakSet[EntityRegistry] = weakref.WeakSet((self,))
 
@@ -84,7 +84,7 @@ class EntityRegistry:
         self._sharers.add(other)
         return other
 
-    def _stop_sharing(self) -> None:
+    def _copy_book_if_shared(self) -> None:
         """Before a change: take a copy, if a snapshot still looks at the same book."""
         if len(self._sharers) == 1:
             return
@@ -99,25 +99,26 @@ class EntityRegistry:
         """The entities that a turn mentions, registered, each once; `index` counts turns from 0."""
         if index < 0:
             raise ValidationError(f"turns are counted from 0, not {index}")
-        self._stop_sharing()
+        self._copy_book_if_shared()
         self._now = max(self._now, index)
         text, speaker = turn.text, self._register_speaker(turn)
         found = sorted(self._find(text), key=lambda mention: mention.start)
-        ids = {mention.start: self._register(mention).id for mention in found}
+        ids = {mention.start: self._register_mention(mention).id for mention in found}
         known = list(self._book.known_names(text, found))
-        ids.update((mention.start, self._register(mention).id) for mention in known)
+        ids.update((mention.start, self._register_mention(mention).id) for mention in known)
         mentions = sorted((*found, *known), key=lambda mention: mention.start)
         mentioned = [ids[mention.start] for mention in mentions]
-        self._trail.extend(Seen(self._now, one) for one in mentioned)
+        self._trail.extend(SeenMention(self._now, one) for one in mentioned)
         claims = read_claims(text, mentions)
         if speaker is None and claims.own_names:
-            speaker = self._name_speaker(turn, mentioned[claims.own_names[0]])
-        self._keep_claims(claims, mentioned, speaker)
+            speaker = self._link_speaker_to_entity(turn, mentioned[claims.own_names[0]])
+        self._store_claims(claims, mentioned, speaker)
         return tuple(self._book.records[one].entity() for one in dict.fromkeys(mentioned))
 
-    def _register(self, mention: MentionLike) -> Record:
+    def _register_mention(self, mention: MentionLike) -> Record:
+        """The entity that a mention means, made if it is new, with one mention more."""
         gender = mention.attributes.get("gender", "")
-        record = self._book.best_match(mention.text, mention.entity_type, self._rank, gender)
+        record = self._book.best_match(mention.text, mention.entity_type, self._salience_sort_key, gender)
         if record is None:
             record = self._book.add(mention.text, mention.entity_type, self._now)
         if record.kind == "thing":
@@ -126,12 +127,13 @@ class EntityRegistry:
         if record.kind == "person":
             record.gender = gender or record.gender
         again = record.mentions > 0 and record.last == self._now
-        self._lift(record, _RISE_AGAIN if again else _RISE[record.kind])
+        self._raise_salience(record, _RISE_AGAIN if again else _RISE[record.kind])
         record.mentions += 1
         return record
 
-    def _lift(self, record: Record, rise: float) -> None:
-        salience = self._salience(record)
+    def _raise_salience(self, record: Record, rise: float) -> None:
+        """Lift salience by a part of what it lacks to 1; the entity becomes the last mentioned."""
+        salience = self._current_salience(record)
         record.strength = salience + (1.0 - salience) * rise
         record.last = self._now
         self._book.records[record.id] = self._book.records.pop(record.id)
@@ -140,15 +142,15 @@ class EntityRegistry:
         """Who speaks, as an entity; None when nobody has said their name."""
         if not turn.name or fold(turn.name) in _ROLES:
             return self._book.records.get(self._speakers.get(turn.role, ""))
-        record = self._book.best_match(turn.name, "person", self._rank)
+        record = self._book.best_match(turn.name, "person", self._salience_sort_key)
         record = record or self._book.add(turn.name, "person", self._now)
         record.kind = "person"
         self._book.add_name(record, turn.name)
-        self._lift(record, _RISE_SPEAKING)
+        self._raise_salience(record, _RISE_SPEAKING)
         self._speakers[turn.name] = record.id
         return record
 
-    def _name_speaker(self, turn: Turn, entity_id: str) -> Record | None:
+    def _link_speaker_to_entity(self, turn: Turn, entity_id: str) -> Record | None:
         """A speaker without a name has told it: the record is theirs from now on."""
         record = self._book.records[entity_id]
         if record.kind not in ("person", "thing"):
@@ -157,20 +159,20 @@ class EntityRegistry:
         self._speakers[turn.name or turn.role] = record.id
         return record
 
-    def _keep_claims(self, claims: Claims, mentioned: Sequence[str], speaker: Record | None) -> None:
+    def _store_claims(self, claims: Claims, mentioned: Sequence[str], speaker: Record | None) -> None:
         """What was claimed is kept; what is said later replaces what was said before."""
 
-        def record_of(number: int) -> Record | None:
+        def record_of_mention(number: int) -> Record | None:
             return speaker if number == SPEAKER else self._book.records[mentioned[number]]
 
         for number, name, value in claims.attributes:
-            record = record_of(number)
+            record = record_of_mention(number)
             if record is not None:
                 record.attributes[name] = value
         for number, relation, target in claims.relations:
-            one, other = record_of(number), record_of(target)
+            one, other = record_of_mention(number), record_of_mention(target)
             if one is not None and other is not None and one is not other:
-                _relate(one, relation, other)
+                _add_relation(one, relation, other)
 
     # What readers ask
 
@@ -181,12 +183,17 @@ class EntityRegistry:
 
     def get_high_salience_entities(self, limit: int) -> list[Entity]:
         """The active entities, the most salient first, at most `limit`."""
-        return [record.entity() for record in heapq.nsmallest(max(0, limit), self._active(), key=self._rank)]
+        return [
+            record.entity()
+            for record in heapq.nsmallest(
+                max(0, limit), self._iterate_active_records(), key=self._salience_sort_key
+            )
+        ]
 
     def get_salience(self, entity_id: str) -> float:
         """How present an entity is, 0 to 1; 0 when it is unknown."""
         record = self._book.records.get(entity_id)
-        return self._salience(record) if record else 0.0
+        return self._current_salience(record) if record else 0.0
 
     def relationships(self, entity_id: str) -> tuple[EntityRelationship, ...]:
         """What it has to do with others, in the order it was said."""
@@ -198,7 +205,7 @@ class EntityRegistry:
 
     def active_count(self) -> int:
         """How many entities are active."""
-        return sum(1 for _ in self._active())
+        return sum(1 for _ in self._iterate_active_records())
 
     def entities(self) -> list[Entity]:
         """All of them, the one mentioned longest ago first."""
@@ -206,7 +213,7 @@ class EntityRegistry:
 
     def named(self, name: str) -> list[Entity]:
         """Those who are called so, the most salient first."""
-        return [record.entity() for record in sorted(self._book.with_name(name), key=self._rank)]
+        return [record.entity() for record in sorted(self._book.with_name(name), key=self._salience_sort_key)]
 
     def recognise(self, text: str) -> list[tuple[str, int, Entity]]:
         """Known names in a text, and forms of them: the words, where they begin, and whom they mean."""
@@ -214,7 +221,7 @@ class EntityRegistry:
         recognised = []
         for mention in (*found, *self._book.known_names(text, found)):
             gender = mention.attributes.get("gender", "")
-            record = self._book.best_match(mention.text, mention.entity_type, self._rank, gender)
+            record = self._book.best_match(mention.text, mention.entity_type, self._salience_sort_key, gender)
             if record is not None:
                 recognised.append((mention.text, mention.start, record.entity()))
         return recognised
@@ -237,34 +244,36 @@ class EntityRegistry:
         """The entity of a speaker who has a name, or has said it."""
         return self.get(self._speakers.get(name_or_role, ""))
 
-    def trail(self) -> tuple[Seen, ...]:
+    def trail(self) -> tuple[SeenMention, ...]:
         """The latest mentions in the order they were made, oldest first."""
         return tuple(self._trail)
 
     # Salience
 
-    def _active(self) -> Iterator[Record]:
+    def _iterate_active_records(self) -> Iterator[Record]:
         """Those above the floor; the walk ends where even full salience would have faded."""
         for record in reversed(self._book.records.values()):
             if self._decay ** (self._now - record.last) < self._floor:
                 return
-            if self._salience(record) >= self._floor:
+            if self._current_salience(record) >= self._floor:
                 yield record
 
-    def _salience(self, record: Record) -> float:
+    def _current_salience(self, record: Record) -> float:
+        """Salience at its last mention, faded since."""
         return float(record.strength * self._decay ** (self._now - record.last))
 
-    def _rank(self, record: Record) -> tuple[float, int, str]:
-        return -self._salience(record), -record.last, record.id
+    def _salience_sort_key(self, record: Record) -> tuple[float, int, str]:
+        """The more salient sort first, then the later mentioned."""
+        return -self._current_salience(record), -record.last, record.id
 
 
-def _relate(one: Record, relation: str, other: Record) -> None:
+def _add_relation(record: Record, relation: str, target: Record) -> None:
     """One relation more; of some there is only one at a time."""
-    one.relations = [
+    record.relations = [
         kept
-        for kept in one.relations
-        if kept[0] != relation or (relation not in _ONE_AT_A_TIME and kept[1] != other.id)
+        for kept in record.relations
+        if kept[0] != relation or (relation not in _ONE_AT_A_TIME and kept[1] != target.id)
     ]
-    one.relations.append((relation, other.id))
+    record.relations.append((relation, target.id))
     if relation == "lives in":
-        one.attributes["location"] = other.name
+        record.attributes["location"] = target.name

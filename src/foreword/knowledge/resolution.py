@@ -117,13 +117,14 @@ class Reference:
 def find_references(query: str) -> list[Reference]:
     """What refers in a question, in order, none inside another."""
     found: list[Reference] = []
-    for one in _candidates(query):
-        if len(found) < _MAX_REFERENCES and not any(_overlap(one, other) for other in found):
+    for one in _iterate_possible_references(query):
+        if len(found) < _MAX_REFERENCES and not any(_spans_overlap(one, other) for other in found):
             found.append(one)
     return sorted(found, key=lambda reference: reference.start)
 
 
-def _candidates(query: str) -> Iterator[Reference]:
+def _iterate_possible_references(query: str) -> Iterator[Reference]:
+    """What may refer, the most specific forms first; they may overlap."""
     for match in _ORDINAL.finditer(query):
         place = _PLACES_IN_LIST[match["order"].lower()]
         yield Reference("ordinal", match.group(), *match.span(), (match["noun"] or "").lower(), place)
@@ -147,40 +148,50 @@ class EntityResolver:
         query = query[:_MAX_CHARACTERS_READ]
         found = self._resolve_names(query)
         for reference in find_references(query):
-            if any(_overlap(reference, one) for one in found):
+            if any(_spans_overlap(reference, one) for one in found):
                 continue
             before = [self._registry.get(one.entity_id) for one in found if one.end <= reference.start]
-            chosen = self._choose(reference, [one for one in before if one is not None], dialogue_state)
+            chosen = self._resolve_reference(
+                reference, [one for one in before if one is not None], dialogue_state
+            )
             found += [
-                _make_resolved(entity, sure, reference.text, reference.start) for entity, sure in chosen
+                _build_resolved_entity(entity, sure, reference.text, reference.start)
+                for entity, sure in chosen
             ]
         return sorted(found, key=lambda one: (one.start, one.end))
 
-    def _choose(self, reference: Reference, before: Sequence[Entity], state: DialogueState) -> list[Choice]:
-        """Whom a reference means; `before` are those whom the question names before it."""
+    def _resolve_reference(
+        self, reference: Reference, named_before: Sequence[Entity], state: DialogueState
+    ) -> list[Choice]:
+        """Whom a reference means; `named_before` are those whom the question names before it."""
         way = reference.way
         if way == "me":
-            return self._speaker(state)
+            return self._resolve_first_person(state)
         if way in _GENDERS:
-            return self._person(_GENDERS[way], [one for one in before if one.entity_type == "person"])
+            return self._resolve_person_by_gender(
+                _GENDERS[way], [one for one in named_before if one.entity_type == "person"]
+            )
         if way == "they":
-            return self._several([one for one in before if one.entity_type == "person"])
+            return self._resolve_plural_pronoun([one for one in named_before if one.entity_type == "person"])
         if way == "it":
-            return self._object([one for one in before if one.entity_type not in _NEVER_IT])
+            return self._resolve_it_pronoun([one for one in named_before if one.entity_type not in _NEVER_IT])
         if way == "there":
-            places = [one for one in reversed(before) if one.entity_type == "place"]
-            return _nearest(places or self._recent(("place",)))
+            places = [one for one in reversed(named_before) if one.entity_type == "place"]
+            return _choose_nearest(places or self._recently_mentioned(("place",)))
         if way == "ordinal":
-            return self._ordinal(reference)
-        return self._role(reference.noun) if way == "role" else self._of_kind(reference)
+            return self._resolve_ordinal(reference)
+        return (
+            self._resolve_role_or_kin(reference.noun) if way == "role" else self._resolve_kind_noun(reference)
+        )
 
     # Names
 
     def _resolve_names(self, query: str) -> list[ResolvedEntity]:
+        """The entities that a question calls by their names, even if these are mistyped."""
         found = []
         for text, start, entity in self._registry.recognise(query):
             known = fold(text) in {fold(name) for name in (entity.canonical_name, *entity.aliases)}
-            found.append(_make_resolved(entity, EXACT if known else FORM, text, start))
+            found.append(_build_resolved_entity(entity, EXACT if known else FORM, text, start))
         covered = bytearray(len(query))
         for one in found:
             covered[one.start : one.end] = b"1" * len(one.mention)
@@ -191,12 +202,12 @@ class EntityResolver:
             word = match.group().removesuffix("'s").removesuffix("’s")
             if word.islower() and not query.islower():
                 continue  # a name without its capital, beside words that have theirs
-            meant = self._find_mistyped(fold(word), spellings)
+            meant = self._find_mistyped_name(fold(word), spellings)
             if meant is not None:
-                found.append(_make_resolved(meant, TYPING_ERROR, word, match.start()))
+                found.append(_build_resolved_entity(meant, TYPING_ERROR, word, match.start()))
         return found
 
-    def _find_mistyped(self, word: str, spellings: dict[str, str]) -> Entity | None:
+    def _find_mistyped_name(self, word: str, spellings: dict[str, str]) -> Entity | None:
         """The one entity whose name is nearly this folded word."""
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
@@ -213,73 +224,80 @@ class EntityResolver:
 
     # Pronouns
 
-    def _speaker(self, state: DialogueState) -> list[Choice]:
+    def _resolve_first_person(self, state: DialogueState) -> list[Choice]:
         """The user, when there is one of them and the name is known."""
         names = {turn.name for turn in state.turns if turn.role == "user"}
         known = self._registry.speaker(names.pop() or "user") if len(names) == 1 else None
         return [(known, _ONLY_ONE)] if known else []
 
-    def _person(self, gender: str, before: Sequence[Entity]) -> list[Choice]:
+    def _resolve_person_by_gender(self, gender: str, named_before: Sequence[Entity]) -> list[Choice]:
         """The nearest whose given name says so; else the nearest of whom nothing is known."""
-        inside = [one for one in before if self._registry.gender(one.id) in (gender, "")]
+        inside = [one for one in named_before if self._registry.gender(one.id) in (gender, "")]
         if inside:
             return [(inside[-1], _ONLY_ONE)]
-        people = self._recent(("person",))
-        for wanted, sure in ((gender, _ONLY_ONE), ("", _NEAREST)):
+        people = self._recently_mentioned(("person",))
+        for wanted, confidence in ((gender, _ONLY_ONE), ("", _NEAREST)):
             fitting = [one for one in people if self._registry.gender(one.id) == wanted]
             if fitting:
-                return [(fitting[0], sure if len(fitting) == 1 else _NEAREST)]
-        unlisted = [one for one in self._recent(("thing",)) if looks_like_full_name(one.canonical_name)]
+                return [(fitting[0], confidence if len(fitting) == 1 else _NEAREST)]
+        unlisted = [
+            one for one in self._recently_mentioned(("thing",)) if looks_like_full_name(one.canonical_name)
+        ]
         return [(unlisted[0], _NEAREST)] if len(unlisted) == 1 else []
 
-    def _several(self, before: Sequence[Entity]) -> list[Choice]:
+    def _resolve_plural_pronoun(self, named_before: Sequence[Entity]) -> list[Choice]:
         """Those who were named together last; else the nearest organisation; else one person."""
-        for group in [before, *self._groups(("person",), _LATEST_TURNS)]:
+        for group in [named_before, *self._groups_mentioned_together(("person",), _LATEST_TURNS)]:
             if len(group) > 1:
                 return [(one, _TOGETHER) for one in group]
-        firms = self._recent(("organisation",), _LATEST_TURNS)
+        firms = self._recently_mentioned(("organisation",), _LATEST_TURNS)
         if firms:
-            return _nearest(firms)
-        people = before or self._recent(("person",), _LATEST_TURNS)
+            return _choose_nearest(firms)
+        people = named_before or self._recently_mentioned(("person",), _LATEST_TURNS)
         return [(people[0], _NEAREST)] if len(people) == 1 else []
 
-    def _object(self, before: Sequence[Entity]) -> list[Choice]:
-        if before:
-            return [(before[-1], _TOGETHER)]
-        recent = self._recent((), _LATEST_TURNS)
-        return _nearest(one for one in recent if one.entity_type not in _NEVER_IT)
+    def _resolve_it_pronoun(self, named_before: Sequence[Entity]) -> list[Choice]:
+        """The last that the question names before; else the nearest of the latest turns."""
+        if named_before:
+            return [(named_before[-1], _TOGETHER)]
+        recent = self._recently_mentioned((), _LATEST_TURNS)
+        return _choose_nearest(one for one in recent if one.entity_type not in _NEVER_IT)
 
     # Descriptions
 
-    def _ordinal(self, reference: Reference) -> list[Choice]:
+    def _resolve_ordinal(self, reference: Reference) -> list[Choice]:
         """One of those that were named together last, by its place among them."""
         needed = reference.place + 1 if reference.place >= 0 else 2
-        for group in self._groups(reference.kinds, _RECENT_TURNS):
+        for group in self._groups_mentioned_together(reference.kinds, _RECENT_TURNS):
             if len(group) >= max(2, needed):
                 return [(group[reference.place], _ONLY_ONE)]
-        return _nearest(self._recent(reference.kinds)) if reference.kinds and reference.place == -1 else []
+        return (
+            _choose_nearest(self._recently_mentioned(reference.kinds))
+            if reference.kinds and reference.place == -1
+            else []
+        )
 
-    def _role(self, noun: str) -> list[Choice]:
+    def _resolve_role_or_kin(self, noun: str) -> list[Choice]:
         """Somebody by their title, or by what they are to the speaker; of several relatives, none."""
         noun = _SAME_KIN.get(fold(noun), fold(noun))
         people = list(reversed(self._registry.entities()))
         titled = [one for one in people if fold(one.attributes.get("title", "")) == noun]
-        kin = [one for one in people if _kin_of(one) == noun]
-        return _nearest(titled) if titled or len(kin) != 1 else _nearest(kin)
+        kin = [one for one in people if _kinship_of(one) == noun]
+        return _choose_nearest(titled) if titled or len(kin) != 1 else _choose_nearest(kin)
 
-    def _of_kind(self, reference: Reference) -> list[Choice]:
+    def _resolve_kind_noun(self, reference: Reference) -> list[Choice]:
         """The nearest of a kind, first one whose name has the noun in it; of several mere things, none."""
         if reference.noun in _GENDERS:
-            return self._person(_GENDERS[reference.noun], ())
-        recent = self._recent(reference.kinds)
+            return self._resolve_person_by_gender(_GENDERS[reference.noun], ())
+        recent = self._recently_mentioned(reference.kinds)
         with_noun = [one for one in recent if reference.noun in fold(one.canonical_name)]
         fitting = with_noun or [one for one in recent if one.entity_type == reference.kinds[0]] or recent
         vague = "thing" in reference.kinds and not with_noun and len(fitting) > 1
-        return [] if vague else _nearest(fitting)
+        return [] if vague else _choose_nearest(fitting)
 
     # What was mentioned
 
-    def _recent(self, kinds: Sequence[EntityType], turns: int = _RECENT_TURNS) -> list[Entity]:
+    def _recently_mentioned(self, kinds: Sequence[EntityType], turns: int = _RECENT_TURNS) -> list[Entity]:
         """What the last turns mention, the latest first, each once; with `kinds`, only of these."""
         trail = self._registry.trail()
         latest = trail[-1].turn if trail else 0
@@ -287,10 +305,10 @@ class EntityResolver:
         found = [entity for one in ids if (entity := self._registry.get(one)) is not None]
         return [entity for entity in found if not kinds or entity.entity_type in kinds]
 
-    def _groups(self, kinds: Sequence[EntityType], turns: int) -> list[list[Entity]]:
+    def _groups_mentioned_together(self, kinds: Sequence[EntityType], turns: int) -> list[list[Entity]]:
         """Entities of one kind that a turn names together, in order; the latest turn first."""
         groups: dict[tuple[int, str], dict[str, Entity]] = {}
-        recent = {entity.id: entity for entity in self._recent(kinds, turns)}
+        recent = {entity.id: entity for entity in self._recently_mentioned(kinds, turns)}
         for seen in self._registry.trail():
             entity = recent.get(seen.entity_id)
             if entity is not None and entity.entity_type not in _NEVER_LISTED:
@@ -299,20 +317,21 @@ class EntityResolver:
         return [list(group.values()) for _, group in ordered]
 
 
-def _overlap(one: Reference, other: Reference | ResolvedEntity) -> bool:
+def _spans_overlap(one: Reference, other: Reference | ResolvedEntity) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def _nearest(fitting: Iterable[Entity]) -> list[Choice]:
+def _choose_nearest(fitting: Iterable[Entity]) -> list[Choice]:
     """The first, with more confidence when it is the only one; nothing when there is none."""
     found = list(fitting)
     return [(found[0], _ONLY_ONE if len(found) == 1 else _NEAREST)] if found else []
 
 
-def _kin_of(entity: Entity) -> str:
+def _kinship_of(entity: Entity) -> str:
+    """What somebody is to the speaker, such as `mother`; empty when that is not known."""
     relation = entity.attributes.get("relation", "")
     return _SAME_KIN.get(relation, relation)
 
 
-def _make_resolved(entity: Entity, sure: float, text: str, start: int) -> ResolvedEntity:
-    return ResolvedEntity(entity.id, entity.canonical_name, sure, text, start, start + len(text))
+def _build_resolved_entity(entity: Entity, confidence: float, text: str, start: int) -> ResolvedEntity:
+    return ResolvedEntity(entity.id, entity.canonical_name, confidence, text, start, start + len(text))

@@ -36,13 +36,15 @@ class SessionSummary:
 
 def summarise_session(turns: Sequence[Item], max_words: int = SUMMARY_WORDS) -> SessionSummary:
     """The turns in at most `max_words` words; without text when there is nothing to tell."""
-    quotable = [at for at, turn in enumerate(turns) if turn.source.trust != "web"] or list(range(len(turns)))
-    if any(turns[at].source.trust in ("agent", "tool") for at in quotable):
-        return _summarise_work(turns, quotable, max_words)
+    quotable = [index for index, turn in enumerate(turns) if turn.source.trust != "web"] or list(
+        range(len(turns))
+    )
+    if any(turns[index].source.trust in ("agent", "tool") for index in quotable):
+        return _summarise_agent_work(turns, quotable, max_words)
     return _summarise_conversation(turns, quotable, max_words)
 
 
-def _cut_words(text: str, max_words: int) -> str:
+def _truncate_to_words(text: str, max_words: int) -> str:
     """A text of at most this many words; one that was cut ends in an ellipsis."""
     every = text.split()
     if len(every) <= max_words:
@@ -50,14 +52,14 @@ def _cut_words(text: str, max_words: int) -> str:
     return " ".join([*every[: max_words - 1], "…"]) if max_words > 0 else ""
 
 
-def _cut_lines(lines: list[str], max_words: int) -> str:
+def _join_lines_within_words(lines: list[str], max_words: int) -> str:
     """As many lines as fit, and the beginning of the first that does not."""
     kept: list[str] = []
     for line in lines:
         room = max_words - sum(len(one.split()) for one in kept)
         if room < 1:
             break
-        kept.append(_cut_words(line, room))
+        kept.append(_truncate_to_words(line, room))
     return "\n".join(kept)
 
 
@@ -70,17 +72,18 @@ _LANGUAGE_TURNS, _LANGUAGE_CHARACTERS = 50, 500
 
 def _summarise_conversation(turns: Sequence[Item], quotable: list[int], max_words: int) -> SessionSummary:
     """The conversation in reported speech."""
-    speakers = list(dict.fromkeys(filter(None, (_speaker(turns[at]) for at in quotable))))
-    sample = " ".join(turns[at].text[:_LANGUAGE_CHARACTERS] for at in quotable[:_LANGUAGE_TURNS])
+    speakers = list(dict.fromkeys(filter(None, (_speaker_name(turns[index]) for index in quotable))))
+    sample = " ".join(turns[index].text[:_LANGUAGE_CHARACTERS] for index in quotable[:_LANGUAGE_TURNS])
     english = is_english(sample)
     wording: dict[Sentence, str] = {}
     room = max_words
 
-    def fits(sentence: Sentence) -> bool:
+    def take_if_fits(sentence: Sentence) -> bool:
+        """Put a sentence into reported speech and take the room for it, if there is enough left."""
         nonlocal room
         if room < _MIN_ROOM_WORDS:
             return False
-        speaker = _speaker(turns[sentence.turn])
+        speaker = _speaker_name(turns[sentence.turn])
         text = report_sentence(sentence.text, speaker, speakers) if english else sentence.text
         cost = len(text.split()) + 1  # a word more, for the speaker's name
         if cost > room:
@@ -89,14 +92,17 @@ def _summarise_conversation(turns: Sequence[Item], quotable: list[int], max_word
         wording[sentence] = text
         return True
 
-    sentences = read_sentences({at: turns[at].text for at in quotable})
-    chosen = choose_sentences(weigh_sentences(sentences).items(), fits)
+    sentences = read_sentences({index: turns[index].text for index in quotable})
+    chosen = choose_sentences(weigh_sentences(sentences).items(), take_if_fits)
     chosen.sort(key=lambda sentence: sentence.position)
-    lines = join_by_speaker((_speaker(turns[one.turn]), wording[one]) for one in chosen)
-    return SessionSummary(_cut_lines(lines, max_words), tuple(sorted({one.turn for one in chosen})))
+    lines = join_by_speaker((_speaker_name(turns[one.turn]), wording[one]) for one in chosen)
+    return SessionSummary(
+        _join_lines_within_words(lines, max_words), tuple(sorted({one.turn for one in chosen}))
+    )
 
 
-def _speaker(turn: Item) -> str:
+def _speaker_name(turn: Item) -> str:
+    """The name of a turn's speaker; empty when it is too long for a name."""
     name = turn.about.strip(" #:")
     return name if len(name) <= _MAX_NAME_CHARACTERS else ""
 
@@ -146,7 +152,7 @@ _COMMIT = re.compile(r"^\[[^\]\n]{1,80} [0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _SummaryLine:
     """A line of the summary: its heading and text, where it comes from, and how much it says."""
 
     heading: str
@@ -158,24 +164,30 @@ class _Line:
     other_turns: tuple[int, ...] = ()
 
 
-def _summarise_work(turns: Sequence[Item], quotable: list[int], max_words: int) -> SessionSummary:
+def _summarise_agent_work(turns: Sequence[Item], quotable: list[int], max_words: int) -> SessionSummary:
     """The session under its headings."""
-    sentences = read_sentences({at: turns[at].text for at in quotable if not _is_tool(turns[at])})
+    sentences = read_sentences(
+        {index: turns[index].text for index in quotable if not _is_tool_output(turns[index])}
+    )
     weights = weigh_sentences(sentences)
-    lines = [*_user_lines(turns, weights), *_agent_lines(turns, weights), *_command_lines(turns, quotable)]
-    files = _files_line(turns, quotable)
+    lines = [
+        *_lines_said_by_user(turns, weights),
+        *_lines_said_by_agent(turns, weights),
+        *_command_result_lines(turns, quotable),
+    ]
+    files = _changed_files_line(turns, quotable)
     room = max_words - (len(files.text.split()) + 1 if files else 0)
     if files and room < max_words // 2:
         files, room = None, max_words
-    chosen = _choose_lines(lines, room, max_line_words=max(6, max_words // 3))
-    return _write([*chosen, files] if files else chosen, max_words)
+    chosen = _choose_heaviest_lines(lines, room, max_line_words=max(6, max_words // 3))
+    return _write_under_headings([*chosen, files] if files else chosen, max_words)
 
 
-def _is_tool(turn: Item) -> bool:
+def _is_tool_output(turn: Item) -> bool:
     return turn.source.trust in ("tool", "web")
 
 
-def _user_lines(turns: Sequence[Item], weights: Mapping[Sentence, float]) -> Iterable[_Line]:
+def _lines_said_by_user(turns: Sequence[Item], weights: Mapping[Sentence, float]) -> Iterable[_SummaryLine]:
     """The user's goals and decisions. The first and the last goal weigh more than everything else."""
     sentences = [sentence for sentence in weights if turns[sentence.turn].source.trust == "user"]
     openings = [sentence for sentence in sentences if sentence.place < 2]
@@ -184,10 +196,10 @@ def _user_lines(turns: Sequence[Item], weights: Mapping[Sentence, float]) -> Ite
     for sentence in sentences:
         heading = _DECIDED if _DECISION.search(sentence.text) else _ASKED
         extra = _GOAL_WEIGHT if sentence in goals else _USER_WEIGHTS[heading]
-        yield _line(heading, sentence, weights[sentence] + extra)
+        yield _line_from_sentence(heading, sentence, weights[sentence] + extra)
 
 
-def _agent_lines(turns: Sequence[Item], weights: Mapping[Sentence, float]) -> Iterable[_Line]:
+def _lines_said_by_agent(turns: Sequence[Item], weights: Mapping[Sentence, float]) -> Iterable[_SummaryLine]:
     """What the agent decided and did and, from its last turns, what it left open."""
     sentences = [sentence for sentence in weights if turns[sentence.turn].source.trust == "agent"]
     speaking = list(dict.fromkeys(sentence.turn for sentence in sentences))
@@ -195,41 +207,45 @@ def _agent_lines(turns: Sequence[Item], weights: Mapping[Sentence, float]) -> It
     for sentence in sentences:
         last = sentence.turn == speaking[-1]
         unanswered = last and all(turn.source.trust != "user" for turn in turns[sentence.turn :])
-        heading = _agent_heading(sentence.text, late=sentence.turn in late, unanswered=unanswered)
+        heading = _choose_agent_heading(
+            sentence.text, is_late=sentence.turn in late, is_unanswered=unanswered
+        )
         if heading != _NOTED or sentence.word_count >= _MIN_NOTE_WORDS:
-            yield _line(heading, sentence, weights[sentence] + _AGENT_WEIGHTS[heading] + 0.2 * last)
+            yield _line_from_sentence(
+                heading, sentence, weights[sentence] + _AGENT_WEIGHTS[heading] + 0.2 * last
+            )
 
 
-def _agent_heading(text: str, *, late: bool, unanswered: bool) -> str:
+def _choose_agent_heading(text: str, *, is_late: bool, is_unanswered: bool) -> str:
     """The heading of a sentence by the agent; what was unfinished early may since have been finished."""
-    if unanswered if text.endswith("?") else late and _UNFINISHED.search(text):
+    if is_unanswered if text.endswith("?") else is_late and _UNFINISHED.search(text):
         return _OPEN
     if _DECISION.search(text):
         return _DECIDED
     return _DONE if _ACHIEVEMENT.search(text) else _NOTED
 
 
-def _command_lines(turns: Sequence[Item], quotable: list[int]) -> Iterable[_Line]:
+def _command_result_lines(turns: Sequence[Item], quotable: list[int]) -> Iterable[_SummaryLine]:
     """What commands reported: the last result of each test runner, and what was committed."""
-    last_run: dict[str, _Line] = {}
-    for at in quotable:
-        turn = turns[at]
-        if not _is_tool(turn) or not turn.text.startswith("$ "):
+    last_run: dict[str, _SummaryLine] = {}
+    for index in quotable:
+        turn = turns[index]
+        if not _is_tool_output(turn) or not turn.text.startswith("$ "):
             continue
         command = turn.text.partition("\n")[0][2:]
         results = [line.strip(" =\t") for line in turn.text.split("\n")[1:] if _TEST_RESULT.search(line)]
         if results:
             heading = _OPEN if _BAD_TEST_RESULT.search(results[-1]) else _DONE
             text = f"{_shorten_command(command)}: {results[-1]}"
-            runner = _test_runner(command)
-            last_run[runner] = _Line(heading, text, at, 0, frozenset({f"$ {runner}"}), 0.6)
+            runner = _test_runner_name(command)
+            last_run[runner] = _SummaryLine(heading, text, index, 0, frozenset({f"$ {runner}"}), 0.6)
         for place, message in enumerate(_COMMIT.findall(turn.text)):
             content = frozenset(message.lower().split())
-            yield _Line(_DONE, f"committed “{message.strip()}”", at, place, content, 0.4)
+            yield _SummaryLine(_DONE, f"committed “{message.strip()}”", index, place, content, 0.4)
     yield from last_run.values()
 
 
-def _test_runner(command: str) -> str:
+def _test_runner_name(command: str) -> str:
     """The name of what ran the tests, so that a later run takes the place of an earlier one."""
     known = _TEST_RUNNER.search(command)
     return known.group() if known else " ".join(_shorten_command(command).split()[:2])
@@ -241,36 +257,38 @@ def _shorten_command(command: str) -> str:
     return " ".join(step.partition(" | ")[0].replace("2>&1", "").split()[:8])
 
 
-def _files_line(turns: Sequence[Item], quotable: list[int]) -> _Line | None:
+def _changed_files_line(turns: Sequence[Item], quotable: list[int]) -> _SummaryLine | None:
     """The files that were changed, the most often changed first; None when there are none."""
     changes: Counter[str] = Counter()
     changing: list[int] = []
-    for at in quotable:
-        path = turns[at].metadata.get("file")
+    for index in quotable:
+        path = turns[index].metadata.get("file")
         if isinstance(path, str) and path:
             changes[path] += 1
-            changing.append(at)
+            changing.append(index)
     if not changes:
         return None
     names = [name for name, _ in changes.most_common(_MAX_FILES)]
     more = f" and {len(changes) - len(names)} more" if len(changes) > len(names) else ""
-    return _Line(_FILES, ", ".join(names) + more, changing[0], 0, frozenset(), 1.0, tuple(changing))
+    return _SummaryLine(_FILES, ", ".join(names) + more, changing[0], 0, frozenset(), 1.0, tuple(changing))
 
 
-def _line(heading: str, sentence: Sentence, weight: float) -> _Line:
-    return _Line(heading, sentence.text, sentence.turn, sentence.place, sentence.content_words, weight)
+def _line_from_sentence(heading: str, sentence: Sentence, weight: float) -> _SummaryLine:
+    return _SummaryLine(heading, sentence.text, sentence.turn, sentence.place, sentence.content_words, weight)
 
 
-def _choose_lines(lines: Iterable[_Line], room: int, max_line_words: int) -> list[_Line]:
+def _choose_heaviest_lines(
+    lines: Iterable[_SummaryLine], room: int, max_line_words: int
+) -> list[_SummaryLine]:
     """The heaviest lines that fit into the room, without near repeats."""
-    chosen: list[_Line] = []
+    chosen: list[_SummaryLine] = []
     headings: Counter[str] = Counter()
     for line in sorted(lines, key=lambda line: (-line.weight, line.turn, line.place)):
         if (headings[line.heading] >= _MAX_OPEN_LINES and line.heading == _OPEN) or not line.content_words:
             continue
-        text = _cut_words(line.text, max_line_words)
+        text = _truncate_to_words(line.text, max_line_words)
         cost = len(text.split()) + (0 if headings[line.heading] else 1)
-        if cost > room or any(_is_repeat(line.content_words, other.content_words) for other in chosen):
+        if cost > room or any(_share_most_words(line.content_words, other.content_words) for other in chosen):
             continue
         room -= cost
         headings[line.heading] += 1
@@ -278,12 +296,12 @@ def _choose_lines(lines: Iterable[_Line], room: int, max_line_words: int) -> lis
     return chosen
 
 
-def _is_repeat(one: frozenset[str], other: frozenset[str]) -> bool:
+def _share_most_words(words: frozenset[str], other_words: frozenset[str]) -> bool:
     """Whether most content words of the shorter line are in the longer one."""
-    return len(one & other) >= _MAX_SHARED_WORDS * min(len(one), len(other))
+    return len(words & other_words) >= _MAX_SHARED_WORDS * min(len(words), len(other_words))
 
 
-def _write(lines: list[_Line], max_words: int) -> SessionSummary:
+def _write_under_headings(lines: list[_SummaryLine], max_words: int) -> SessionSummary:
     """The lines under their headings, each heading's in the order in which they were said."""
     written: list[str] = []
     for heading in _HEADINGS:
@@ -292,4 +310,4 @@ def _write(lines: list[_Line], max_words: int) -> SessionSummary:
         if under:
             written.append(f"{heading}: {'; '.join(line.text.rstrip(' .;:') for line in under)}")
     quoted = {turn for line in lines for turn in (line.turn, *line.other_turns)}
-    return SessionSummary(_cut_lines(written, max_words), tuple(sorted(quoted)))
+    return SessionSummary(_join_lines_within_words(written, max_words), tuple(sorted(quoted)))

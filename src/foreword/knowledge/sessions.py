@@ -147,7 +147,7 @@ def build_summary_item(
     It is trusted as the agent is, unless all it quotes comes from tools or the web: then as little as the
     least trusted of them.
     """
-    summary = _summarise(turns, words, summariser)
+    summary = _summarise_with_fallback(turns, words, summariser)
     if not summary.text.strip():
         return None
     quoted = [turns[at] for at in summary.quoted_turns]
@@ -167,7 +167,9 @@ def build_summary_item(
     )
 
 
-def _summarise(turns: Sequence[Item], words: int, summariser: Summariser | None) -> SessionSummary:
+def _summarise_with_fallback(
+    turns: Sequence[Item], words: int, summariser: Summariser | None
+) -> SessionSummary:
     """The summary by the given summariser, if there is one and it answers; else the extractive one."""
     if summariser is not None and turns:
         try:
@@ -180,6 +182,7 @@ def _summarise(turns: Sequence[Item], words: int, summariser: Summariser | None)
 
 
 def _summary_trust(quoted: Sequence[Item]) -> Trust:
+    """How far a summary is trusted that quotes these turns."""
     least = max((TRUSTS.index(turn.source.trust) for turn in quoted), default=0)
     untrusted = all(turn.source.trust in ("tool", "web") for turn in quoted)
     return TRUSTS[least] if untrusted and quoted else "agent"

@@ -95,36 +95,41 @@ def speech_act(text: str, after: SpeechAct | None = None) -> SpeechAct | None:
     said = " ".join(text[:_MAX_CHARACTERS_READ].split())
     if not any(map(str.isalnum, said)):
         return None
-    act = _act(said)
+    act = _classify_without_context(said)
     return "answer" if after == "question" and act in ("statement", "agreement") else act
 
 
-def _act(said: str) -> SpeechAct:
-    greeting = _GREETING.match(said)
+def _classify_without_context(text: str) -> SpeechAct:
+    """What a text does, whatever was said before it."""
+    greeting = _GREETING.match(text)
     if greeting:
-        rest = said[greeting.end() :]
-        return _act(rest) if any(map(str.isalnum, rest)) and not _GREETING.match(rest) else "greeting"
-    affirmed = _YES.match(said)
-    if affirmed and affirmed.end() < len(said) and not _is_question(said):
-        return _act_after_yes(said[affirmed.end() :])
-    if affirmed and affirmed.end() == len(said):
+        rest = text[greeting.end() :]
+        return (
+            _classify_without_context(rest)
+            if any(map(str.isalnum, rest)) and not _GREETING.match(rest)
+            else "greeting"
+        )
+    affirmed = _YES.match(text)
+    if affirmed and affirmed.end() < len(text) and not _is_question(text):
+        return _classify_after_yes(text[affirmed.end() :])
+    if affirmed and affirmed.end() == len(text):
         return "agreement"
     for act, cue in _PATTERNS:
-        if cue.search(said) and not (act in ("promise", "request", "refusal") and _only_asks(said)):
+        if cue.search(text) and not (act in ("promise", "request", "refusal") and _is_mere_question(text)):
             return act
-    return "question" if _is_question(said) else "statement"
+    return "question" if _is_question(text) else "statement"
 
 
-def _act_after_yes(rest: str) -> SpeechAct:
+def _classify_after_yes(rest: str) -> SpeechAct:
     """What a turn does that begins with yes: what the rest does, if that is more than to go on saying yes."""
-    act = _act(rest)
+    act = _classify_without_context(rest)
     return "agreement" if act == "statement" or len(rest.split()) <= _MAX_WORDS_OF_A_YES else act
 
 
-def _is_question(said: str) -> bool:
-    return said.rstrip(")\"'”").endswith("?") or bool(_ASKS.match(said))
+def _is_question(text: str) -> bool:
+    return text.rstrip(")\"'”").endswith("?") or bool(_ASKS.match(text))
 
 
-def _only_asks(said: str) -> bool:
+def _is_mere_question(text: str) -> bool:
     """Whether what looks like an order or a promise is put as a question, and asks for nothing to be done."""
-    return _is_question(said) and not _ASKS_FOR_ACTION.search(said)
+    return _is_question(text) and not _ASKS_FOR_ACTION.search(text)

@@ -54,7 +54,7 @@ class _Statement:
     trust_rank: int
     successor: str
 
-    def yields_to(self, other: _Statement) -> bool:
+    def is_replaced_by(self, other: _Statement) -> bool:
         """Whether another, as new or newer and trusted as much, says something else."""
         if self.moment > other.moment or other.trust_rank > self.trust_rank:
             return False
@@ -79,25 +79,25 @@ def find_superseded(
         for item, value in zip(items, values, strict=True)
     )
     new = [(item, value) for item, value in zip(identified, values, strict=True) if value is not None]
-    statements = _Statements(_read_kept(store, workspace, [value for _, value in new]))
-    for item, value in sorted(new, key=lambda pair: _moment(pair[0])):
+    statements = _StandingStatements(_read_stored_statements(store, workspace, [value for _, value in new]))
+    for item, value in sorted(new, key=lambda pair: _valid_since(pair[0])):
         statements.add(item, value)
     changes = statements.changes.items()
     return identified, [Amend(workspace, changed, superseded_by=heir) for changed, heir in changes]
 
 
-class _Statements:
+class _StandingStatements:
     """Which statements stand, attribute by attribute, as they are added from the oldest to the newest."""
 
-    def __init__(self, kept: Iterable[Item]) -> None:
+    def __init__(self, stored_items: Iterable[Item]) -> None:
         self.changes: dict[str, str] = {}
         self._by_key: dict[str, dict[str, _Statement]] = {}
-        items = sorted(kept, key=_moment)
-        last = {item.superseded_by: _moment(item) for item in items if item.superseded_by}
+        items = sorted(stored_items, key=_valid_since)
+        last = {item.superseded_by: _valid_since(item) for item in items if item.superseded_by}
         for item in items:
             value = read_attribute_value(item)
             if value is not None:
-                statement = _statement(item, value)
+                statement = _build_statement(item, value)
                 # What superseded another was said after it, even if for the first time long before.
                 statement.moment = max(statement.moment, last.get(item.id, statement.moment))
                 self._by_key.setdefault(value.key, {})[item.hash] = statement
@@ -106,35 +106,36 @@ class _Statements:
         """Put a statement among those about the same attribute, and note who is superseded by whom."""
         name, others = content_hash(item), self._by_key.setdefault(value.key, {})
         before = others.get(name)
-        if before is not None and _moment(item) <= before.moment:
+        if before is not None and _valid_since(item) <= before.moment:
             return  # it was counted then
-        new = _statement(item, value) if before is None else replace(before, moment=_moment(item))
+        new = _build_statement(item, value) if before is None else replace(before, moment=_valid_since(item))
         others[name] = new
         if item.superseded_by or item.confidence < _MIN_CONFIDENCE:
             return
         standing = [other for other in others.values() if other is not new and other.successor == _NOBODY]
-        later = [other for other in standing if other.moment > new.moment and new.yields_to(other)]
-        self._change(new, min(later, key=lambda other: other.moment).id if later else _NOBODY)
+        later = [other for other in standing if other.moment > new.moment and new.is_replaced_by(other)]
+        self._note_successor(new, min(later, key=lambda other: other.moment).id if later else _NOBODY)
         for other in standing:
-            if other.yields_to(new):
-                self._change(other, name)
+            if other.is_replaced_by(new):
+                self._note_successor(other, name)
 
-    def _change(self, statement: _Statement, successor: str) -> None:
+    def _note_successor(self, statement: _Statement, successor: str) -> None:
         """Note a successor, or that there is none any more; one that is there already is not replaced."""
         if statement.successor != successor and not (statement.successor and successor):
             statement.successor = self.changes[statement.id] = successor
 
 
-def _statement(item: Item, value: AttributeValue) -> _Statement:
+def _build_statement(item: Item, value: AttributeValue) -> _Statement:
     rank = TRUSTS.index(item.source.trust)
-    return _Statement(item.id, value, _moment(item), rank, item.superseded_by or _NOBODY)
+    return _Statement(item.id, value, _valid_since(item), rank, item.superseded_by or _NOBODY)
 
 
-def _moment(item: Item) -> datetime:
+def _valid_since(item: Item) -> datetime:
+    """Since when an item holds: since it was made, if it does not say."""
     return item.valid_from or item.created_at
 
 
-def _read_kept(store: Store, workspace: str, values: Sequence[AttributeValue]) -> Iterable[Item]:
+def _read_stored_statements(store: Store, workspace: str, values: Sequence[AttributeValue]) -> Iterable[Item]:
     """The kept statements about the same attributes, with their successors."""
     keys = tuple(dict.fromkeys(key for value in values for key in value.lookup_keys))
     probe = EntitiesProbe("settled", keys)

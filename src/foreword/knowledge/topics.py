@@ -101,17 +101,19 @@ def find_topics(items: Sequence[Item], now: datetime, max_topics: int = MAX_TOPI
     session counts for less the longer it is ago. What the web said is not counted: a page could name a topic.
     """
     items = [item for item in items if item.superseded_by is None and item.source.trust != "web"]
-    terms = _count_terms(items, now)
-    sessions = {_session(item) for item in items}
+    terms = _count_terms_by_key(items, now)
+    sessions = {_session_or_day(item) for item in items}
     for term in terms.values():
-        term.score = _score(term, len(items), len(sessions))
+        term.score = _topic_score(term, len(items), len(sessions))
     ranked = sorted(
-        (term for term in terms.values() if term.score > 0), key=lambda t: (-t.score, -t.size, _name(t))
+        (term for term in terms.values() if term.score > 0),
+        key=lambda t: (-t.score, -t.size, _most_frequent_spelling(t)),
     )
-    return tuple(_topic(term, items) for term in _drop_overlapping(ranked, max_topics))
+    return tuple(_build_topic(term, items) for term in _choose_distinct_terms(ranked, max_topics))
 
 
-def _count_terms(items: Sequence[Item], now: datetime) -> dict[str, _Term]:
+def _count_terms_by_key(items: Sequence[Item], now: datetime) -> dict[str, _Term]:
+    """Every term of the items by its key, with the items and sessions that it stands in."""
     terms: dict[str, _Term] = {}
     for place, item in enumerate(items):
         recency = 0.5 ** (max(0.0, (now - item.created_at).total_seconds()) / 86_400 / _HALF_LIFE_DAYS)
@@ -122,12 +124,12 @@ def _count_terms(items: Sequence[Item], now: datetime) -> dict[str, _Term]:
             term.spellings[spelling] += 1
             if not term.places or term.places[-1] != place:
                 term.places.append(place)
-            session = _session(item)
+            session = _session_or_day(item)
             term.sessions[session] = max(recency, term.sessions.get(session, 0.0))
     return terms
 
 
-def _session(item: Item) -> str:
+def _session_or_day(item: Item) -> str:
     """The session of an item; a statement outside any session counts by its day."""
     return item.session or f"day {item.created_at.date()}"
 
@@ -147,14 +149,14 @@ def _find_terms(text: str) -> Iterator[tuple[str, str, int]]:
             run.append(value)
             next_starts = False
             continue
-        yield from _phrases(run, starts_sentence=run_starts)
+        yield from _candidate_phrases(run, starts_sentence=run_starts)
         run, next_starts = [], shape == "stop" and value[0] in ".!?\n#"
         if shape == "file":
             name = "/".join(value.strip("/~").split("/")[-2:])
             yield fold(name), name, 1
         elif shape == "code":
             yield fold(value), value, 1
-    yield from _phrases(run, starts_sentence=run_starts)
+    yield from _candidate_phrases(run, starts_sentence=run_starts)
 
 
 def _is_content_word(word: str) -> bool:
@@ -162,7 +164,7 @@ def _is_content_word(word: str) -> bool:
     return len(plain) > 2 and plain not in STOPWORDS and plain not in SMALL_TALK and plain not in _COMMON
 
 
-def _phrases(run: list[str], *, starts_sentence: bool) -> Iterator[tuple[str, str, int]]:
+def _candidate_phrases(run: list[str], *, starts_sentence: bool) -> Iterator[tuple[str, str, int]]:
     """Every one to three words in a row, of a run of content words, that could be the name of something."""
     if starts_sentence and run and run[0].istitle() and not (len(run) > 1 and run[1].istitle()):
         run = [run[0].lower(), *run[1:]]
@@ -172,10 +174,10 @@ def _phrases(run: list[str], *, starts_sentence: bool) -> Iterator[tuple[str, st
             if words[0].endswith("ly") or words[-1].endswith(("ly", "ing", "ed")):
                 continue
             plain = size == 1 and words[0].islower()
-            yield " ".join(_singular(fold(word)) for word in words), " ".join(words), 0 if plain else size
+            yield " ".join(_to_singular(fold(word)) for word in words), " ".join(words), 0 if plain else size
 
 
-def _singular(word: str) -> str:
+def _to_singular(word: str) -> str:
     """A word without the s of its plural, so that `retry` and `retries` are one term."""
     if word.endswith("ies") and len(word) > 5:
         return f"{word[:-3]}y"
@@ -183,62 +185,65 @@ def _singular(word: str) -> str:
     return word[:-1] if is_plural else word
 
 
-def _score(term: _Term, items: int, sessions: int) -> float:
+def _topic_score(term: _Term, item_count: int, session_count: int) -> float:
     """How good a topic a term is: it comes back, and is not what everything here is about; 0 when none."""
-    single = sessions < 2
+    single = session_count < 2
     if len(term.places) < (3 if single else 2) or (not single and len(term.sessions) < 2):
         return 0.0
-    usual = max(_USUAL_ITEMS, items * _USUAL_SHARE)
+    usual = max(_USUAL_ITEMS, item_count * _USUAL_SHARE)
     special = min(1.0, math.sqrt(usual / len(term.places)))
-    return _confidence(term) * special * _SIZE_WEIGHTS[term.size]
+    return _topic_confidence(term) * special * _SIZE_WEIGHTS[term.size]
 
 
-def _confidence(term: _Term) -> float:
+def _topic_confidence(term: _Term) -> float:
     """From 0 to 1: how many sessions, the recent ones more, and a little for how many items."""
     evidence = sum(term.sessions.values()) + 0.05 * min(len(term.places), 10)
     return evidence / (evidence + 1)
 
 
-def _drop_overlapping(ranked: list[_Term], max_terms: int) -> Iterable[_Term]:
+def _choose_distinct_terms(ranked: list[_Term], max_terms: int) -> Iterable[_Term]:
     """The best terms, none of which is part of another or stands in the same items under another name."""
     chosen: list[_Term] = []
     for term in ranked:
         if len(chosen) == max_terms:
             break
         if not any(_is_same_topic(term, other) for other in chosen):
-            chosen.append(_longest_name(term, ranked))
+            chosen.append(_find_longer_term(term, ranked))
     return chosen
 
 
-def _longest_name(term: _Term, ranked: list[_Term]) -> _Term:
+def _find_longer_term(term: _Term, ranked: list[_Term]) -> _Term:
     """The longer term that nearly all of a term's items share; the term itself when there is none."""
-    words = set(fold(_name(term)).split())
+    words = set(fold(_most_frequent_spelling(term)).split())
     for other in sorted(ranked, key=lambda other: -other.size):
-        longer = other.size > term.size and words < set(fold(_name(other)).split())
+        longer = other.size > term.size and words < set(fold(_most_frequent_spelling(other)).split())
         if longer and len(other.places) >= 0.75 * len(term.places):
             return other
     return term
 
 
 def _is_same_topic(term: _Term, other: _Term) -> bool:
-    one, two = set(fold(_name(term)).split()), set(fold(_name(other)).split())
+    one, two = (
+        set(fold(_most_frequent_spelling(term)).split()),
+        set(fold(_most_frequent_spelling(other)).split()),
+    )
     shared = len(set(term.places) & set(other.places))
     small = min(len(term.places), len(other.places))
     return bool(one & two) or (shared >= _SAME_TOPIC_SHARE * small and min(term.size, other.size) < 2)
 
 
-def _name(term: _Term) -> str:
+def _most_frequent_spelling(term: _Term) -> str:
     """The most frequent spelling."""
     return min(term.spellings, key=lambda spelling: (-term.spellings[spelling], spelling))
 
 
-def _topic(term: _Term, items: Sequence[Item]) -> Topic:
+def _build_topic(term: _Term, items: Sequence[Item]) -> Topic:
     mentioned = sorted(
         (items[place] for place in term.places), key=lambda item: item.created_at, reverse=True
     )
     return Topic(
-        name=_name(term),
-        confidence=round(_confidence(term), 3),
+        name=_most_frequent_spelling(term),
+        confidence=round(_topic_confidence(term), 3),
         items=tuple(item.id for item in mentioned[:_MAX_TOPIC_ITEMS]),
         last_seen=mentioned[0].created_at,
     )

@@ -86,7 +86,7 @@ class Clustering:
 
 
 @dataclass(frozen=True, slots=True)
-class _Point:
+class _ExperienceVector:
     """An experience and its vector on an axis."""
 
     item: Item
@@ -95,11 +95,11 @@ class _Point:
 
 
 @dataclass(frozen=True, slots=True)
-class _ClusteringWithPoints:
+class _ClusteringWithMembers:
     """A clustering, and the points of each of its clusters by id, the most typical first."""
 
     clustering: Clustering
-    points: Mapping[str, Sequence[_Point]]
+    points: Mapping[str, Sequence[_ExperienceVector]]
 
 
 class Values:
@@ -108,16 +108,16 @@ class Values:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._experiences = Experiences(engine)
-        self._cache: OrderedDict[tuple[str, str], tuple[object, _ClusteringWithPoints]] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], tuple[object, _ClusteringWithMembers]] = OrderedDict()
         self._lock = threading.Lock()
 
     def clusters(self, workspace: str, axis: str = "full") -> Clustering:
         """The clusters of an axis, numbered by their oldest members; worked out anew after a change."""
-        return self._cluster(workspace, check_choice("axis", axis, AXES)).clustering
+        return self._cached_clustering(workspace, check_choice("axis", axis, AXES)).clustering
 
     def members(self, workspace: str, cluster_id: str) -> builtins.list[Experience]:
         """The experiences of a cluster, the most typical first."""
-        return [point.experience for point in self._find_cluster(workspace, cluster_id)[1]]
+        return [point.experience for point in self._require_cluster(workspace, cluster_id)[1]]
 
     def propose(
         self,
@@ -129,8 +129,8 @@ class Values:
     ) -> Item:
         """Keep a value for a cluster; ValidationError, with the distances, when it is too far from it."""
         text = check_text("the value", text, _MAX_VALUE_CHARACTERS)
-        cluster, points = self._find_cluster(workspace, cluster_id)
-        distance = self._check_distance(text, cluster, points)
+        cluster, points = self._require_cluster(workspace, cluster_id)
+        distance = self._check_distance_from_members(text, cluster, points)
         item = Item(
             text=text,
             workspace=workspace,
@@ -150,11 +150,13 @@ class Values:
         )
         return self._engine.remember_all([item], workspace)[0]
 
-    def _check_distance(self, text: str, cluster: Cluster, points: Sequence[_Point]) -> float:
+    def _check_distance_from_members(
+        self, text: str, cluster: Cluster, points: Sequence[_ExperienceVector]
+    ) -> float:
         """The distance of a text from the middle of the members' gists; ValidationError if it is too far."""
         typical = points[:_MAX_COMPARED_MEMBERS]
         gists = [gist(cluster.axis, point.experience) for point in typical]
-        vectors = self._encoder().embed_items([Item(one, "") for one in (text, *gists)])
+        vectors = self._require_encoder().embed_items([Item(one, "") for one in (text, *gists)])
         centre = find_centre(vectors[1:], [point.experience.weight for point in typical])
         distance = cosine_distance(vectors[0], centre.vector)
         if distance > centre.max_distance + _ROUNDING:
@@ -173,7 +175,9 @@ class Values:
         current = (item for item in every if item.superseded_by is None)
         return [item for item in current if chosen in (None, item.metadata.get("axis"))][:limit]
 
-    def _find_cluster(self, workspace: str, cluster_id: str) -> tuple[Cluster, Sequence[_Point]]:
+    def _require_cluster(
+        self, workspace: str, cluster_id: str
+    ) -> tuple[Cluster, Sequence[_ExperienceVector]]:
         """A cluster and its points; ValidationError when there is none of that name."""
         name = check_text("cluster", cluster_id, _MAX_CLUSTER_ID_CHARACTERS)
         axis = next((one for one in AXES if one == name.rpartition("_")[0]), None)
@@ -182,17 +186,17 @@ class Values:
                 f"no cluster named {name!r}; a cluster is named by its axis and a number, such as full_0, "
                 f"and the axes are: {', '.join(AXES)}"
             )
-        found = self._cluster(workspace, axis)
+        found = self._cached_clustering(workspace, axis)
         for cluster in found.clustering.clusters:
             if cluster.id == cluster_id:
                 return cluster, found.points[cluster_id]
         known = ", ".join(cluster.id for cluster in found.clustering.clusters) or "none yet"
         raise ValidationError(f"no cluster named {cluster_id!r} on the axis {axis}; there are: {known}")
 
-    def _cluster(self, workspace: str, axis: Axis) -> _ClusteringWithPoints:
+    def _cached_clustering(self, workspace: str, axis: Axis) -> _ClusteringWithMembers:
         """The clustering of an axis, worked out anew only if its experiences have changed."""
-        points = self._read_points(check_workspace(workspace), axis)
-        state = (self._encoder().digest, *(point.item.id for point in points))
+        points = self._read_points_on_axis(check_workspace(workspace), axis)
+        state = (self._require_encoder().digest, *(point.item.id for point in points))
         with self._lock:
             cached_state, cached = self._cache.get((workspace, axis), (None, None))
         if cached is not None and cached_state == state:
@@ -205,9 +209,9 @@ class Values:
                 self._cache.popitem(last=False)
         return clustering
 
-    def _read_points(self, workspace: str, axis: Axis) -> builtins.list[_Point]:
+    def _read_points_on_axis(self, workspace: str, axis: Axis) -> builtins.list[_ExperienceVector]:
         """The newest experiences that have a vector on an axis, the oldest of them first."""
-        encoder = self._encoder()
+        encoder = self._require_encoder()
         with_text = [
             (encoder.view_hash(replace(item, about="", text=text)), item, experience)
             for item, experience in islice(self._experiences.iterate_resolved(workspace), _MAX_EXPERIENCES)
@@ -217,23 +221,25 @@ class Values:
         known = cast("dict[str, tuple[float, ...]]", self._engine.store.batch([op])[0])
         # The oldest first: a cluster keeps its number while others come after it.
         return [
-            _Point(item, experience, known[view_hash])
+            _ExperienceVector(item, experience, known[view_hash])
             for view_hash, item, experience in reversed(with_text)
             if view_hash in known
         ]
 
-    def _encoder(self) -> VectorSpace:
+    def _require_encoder(self) -> VectorSpace:
+        """The encoder; EmbeddingError when there is none."""
         encoder = self._engine.kit.encoder
         if encoder is None:
             raise EmbeddingError("clusters need an encoder; set embedding to something other than 'none'")
         return encoder
 
 
-def _cluster_points(axis: Axis, points: builtins.list[_Point]) -> _ClusteringWithPoints:
+def _cluster_points(axis: Axis, points: builtins.list[_ExperienceVector]) -> _ClusteringWithMembers:
+    """The clusters of these points; none when the points are too few."""
     if len(points) < MIN_EXPERIENCES:
-        return _ClusteringWithPoints(Clustering(axis, len(points)), {})
+        return _ClusteringWithMembers(Clustering(axis, len(points)), {})
     found: builtins.list[Cluster] = []
-    members: dict[str, Sequence[_Point]] = {}
+    members: dict[str, Sequence[_ExperienceVector]] = {}
     for label, group in enumerate(_group_vectors([point.vector for point in points])):
         grouped = [points[place] for place in group.places]
         weights = [point.experience.weight for point in grouped]
@@ -244,14 +250,14 @@ def _cluster_points(axis: Axis, points: builtins.list[_Point]) -> _ClusteringWit
         members[name] = [grouped[place] for place in order]
         ids = tuple(point.experience.id for point in members[name])
         found.append(Cluster(name, axis, ids, centre, round(sureness / len(grouped), 3)))
-    return _ClusteringWithPoints(Clustering(axis, len(points), tuple(found)), members)
+    return _ClusteringWithMembers(Clustering(axis, len(points), tuple(found)), members)
 
 
 # Groups of vectors ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _VectorGroup:
     """Vectors that lie close together: their places among those given, and how surely each belongs."""
 
     places: tuple[int, ...]
@@ -277,7 +283,7 @@ class Centre:
         return self.mean + _MAX_DEVIATIONS * self.deviation
 
 
-def _group_vectors(vectors: Sequence[Sequence[float]]) -> list[_Group]:
+def _group_vectors(vectors: Sequence[Sequence[float]]) -> list[_VectorGroup]:
     """The groups among these vectors, in the order of their first members.
 
     Groups are found by density (HDBSCAN): their number is not given, and what belongs to none is left out.
@@ -296,21 +302,21 @@ def _group_vectors(vectors: Sequence[Sequence[float]]) -> list[_Group]:
         algorithm="brute",  # in hundreds of dimensions a tree compares everything too, and more slowly
         cluster_selection_method="eom",
         copy=True,
-    ).fit(_unit_vectors(vectors))
+    ).fit(_scale_to_unit_length(vectors))
     labels, probabilities = found.labels_.tolist(), found.probabilities_.tolist()
     in_order = [label for label in dict.fromkeys(labels) if label >= 0]
     members = [np.flatnonzero(found.labels_ == label).tolist() for label in in_order]
-    return [_Group(tuple(places), tuple(probabilities[at] for at in places)) for places in members]
+    return [_VectorGroup(tuple(places), tuple(probabilities[at] for at in places)) for places in members]
 
 
 def find_centre(vectors: Sequence[Sequence[float]], weights: Sequence[float]) -> Centre:
     """The middle of these vectors, to which each pulls by its weight."""
     import numpy as np
 
-    units, pull = _unit_vectors(vectors), np.asarray(weights, np.float64)[:, None]
+    units, pull = _scale_to_unit_length(vectors), np.asarray(weights, np.float64)[:, None]
     total = (units * pull).sum(axis=0)
-    middle = _unit_vectors(total[None])[0]
-    from_others = 1.0 - (units * _unit_vectors(total - units * pull)).sum(axis=1)
+    middle = _scale_to_unit_length(total[None])[0]
+    from_others = 1.0 - (units * _scale_to_unit_length(total - units * pull)).sum(axis=1)
     return Centre(
         tuple(middle.tolist()),
         tuple((1.0 - units @ middle).tolist()),
@@ -321,11 +327,11 @@ def find_centre(vectors: Sequence[Sequence[float]], weights: Sequence[float]) ->
 
 def cosine_distance(one: Sequence[float], other: Sequence[float]) -> float:
     """The cosine distance of two vectors: 0 when they point the same way, at most 2."""
-    units = _unit_vectors([one, other])
+    units = _scale_to_unit_length([one, other])
     return float(1.0 - units[0] @ units[1])
 
 
-def _unit_vectors(vectors: Sequence[Sequence[float]] | NDArray[np.float64]) -> NDArray[np.float64]:
+def _scale_to_unit_length(vectors: Sequence[Sequence[float]] | NDArray[np.float64]) -> NDArray[np.float64]:
     import numpy as np
 
     values = np.asarray(vectors, np.float64)

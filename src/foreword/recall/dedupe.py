@@ -26,20 +26,22 @@ def put_successors_first(results: Sequence[SearchResult]) -> list[SearchResult]:
     """Let every superseded result step behind its successor, which takes its place if that was better."""
     if not any(result.memory.superseded_by for result in results):
         return list(results)
-    there = {result.memory.id: result for result in results}
+    results_by_id = {result.memory.id: result for result in results}
     placed: dict[str, SearchResult] = {}
     for result in results:
-        chain = _successors(result, there)
+        chain = _successor_chain(result, results_by_id)
         for newer in reversed(chain):
             score = max(newer.score, result.score)
             placed.setdefault(newer.memory.id, replace(newer, score=score))
     return list(placed.values())
 
 
-def _successors(result: SearchResult, there: Mapping[str, SearchResult]) -> list[SearchResult]:
+def _successor_chain(result: SearchResult, results_by_id: Mapping[str, SearchResult]) -> list[SearchResult]:
     """The result, what replaced it, what replaced that, as far as they are there; a circle ends."""
     chain = {result.memory.id: result}
-    while (heir := there.get(result.memory.superseded_by or "")) is not None and heir.memory.id not in chain:
+    while (
+        heir := results_by_id.get(result.memory.superseded_by or "")
+    ) is not None and heir.memory.id not in chain:
         chain[heir.memory.id] = result = heir
     return list(chain.values())
 
@@ -60,9 +62,10 @@ def split_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult], 
     kept: list[tuple[str, SearchResult]] = []
     dropped = []
     for result in results:
-        text = _normalise(result.memory.text)
+        text = _normalise_beginning(result.memory.text)
         twin = next(
-            (other for seen, other in kept if _are_alike(text, seen) and _is_repeat(result, other)), None
+            (other for seen, other in kept if _are_spelled_alike(text, seen) and _has_no_news(result, other)),
+            None,
         )
         if twin is None:
             kept.append((text, result))
@@ -71,22 +74,23 @@ def split_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult], 
     return [result for _, result in kept], dropped
 
 
-def _normalise(text: str) -> str:
+def _normalise_beginning(text: str) -> str:
     return " ".join(fold(text[:_MAX_COMPARED_CHARACTERS]).split())
 
 
-def _are_alike(one: str, other: str) -> bool:
-    shorter, longer = sorted((len(one), len(other)))
+def _are_spelled_alike(text: str, other_text: str) -> bool:
+    """Whether two normalised texts are nearly the same, letter by letter."""
+    shorter, longer = sorted((len(text), len(other_text)))
     if shorter < longer * MIN_SIMILARITY:
         return False
-    return Levenshtein.normalized_similarity(one, other, score_cutoff=MIN_SIMILARITY) >= MIN_SIMILARITY
+    return Levenshtein.normalized_similarity(text, other_text, score_cutoff=MIN_SIMILARITY) >= MIN_SIMILARITY
 
 
-def _is_repeat(one: SearchResult, other: SearchResult) -> bool:
+def _has_no_news(result: SearchResult, earlier: SearchResult) -> bool:
     """Whether what little differs between two texts is not the news."""
     told, known = (
-        shaped_words(" ".join(result.memory.text[:_MAX_COMPARED_CHARACTERS].split()))
-        for result in (one, other)
+        shaped_words(" ".join(compared.memory.text[:_MAX_COMPARED_CHARACTERS].split()))
+        for compared in (result, earlier)
     )
     return not is_news(told, known)
 

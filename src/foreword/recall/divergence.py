@@ -136,9 +136,9 @@ def signs(prompt: Utterance, recent: Sequence[Utterance], unrelated: float = UNR
     last = recent[-1]
     known = frozenset[str]().union(*(turn.roots for turn in recent[-_SHARING:]))
     near, home = [0.0], [0.0]
-    if _comparable(prompt, last):
-        near = _similarities(prompt, recent[-_NEAR:], unrelated)
-        home = _similarities(last, recent[-1 - _HOME : -1], unrelated) or [_UNSETTLED]
+    if _have_comparable_vectors(prompt, last):
+        near = _vector_similarities(prompt, recent[-_NEAR:], unrelated)
+        home = _vector_similarities(last, recent[-1 - _HOME : -1], unrelated) or [_UNSETTLED]
     return Signs(
         near=max(near),
         last=near[-1],
@@ -161,7 +161,7 @@ def shift_probability(
     """
     if not recent:
         return 0.0
-    curve = MEANING if _comparable(prompt, recent[-1]) else WORDS
+    curve = MEANING if _have_comparable_vectors(prompt, recent[-1]) else WORDS
     return curve.chance(signs(prompt, recent, unrelated))
 
 
@@ -216,18 +216,18 @@ class DivergenceDetector:
         known = vectors or {}
         past = self.past(query, recent, now)
         prompt = read_utterance(query, () if query_vector is None else query_vector)
-        latest = [_utterances(item, known) for item in past[-MAX_COMPARED_TURNS:]]
+        latest = [_read_item_utterance(item, known) for item in past[-MAX_COMPARED_TURNS:]]
         chance = shift_probability(prompt, latest, unrelated)
         if not self.is_worth_an_alert(prompt, chance):
             return None
-        by_meaning = _comparable(prompt, latest[-1])
-        heard = [_utterances(item, known if by_meaning else {}) for item in past]
-        place = _middle(heard)
+        by_meaning = _have_comparable_vectors(prompt, latest[-1])
+        heard = [_read_item_utterance(item, known if by_meaning else {}) for item in past]
+        place = _find_most_central_turn(heard)
         return DivergenceAlert(
             memory_id=past[place].id,
             space=SEMANTIC if by_meaning else LEXICAL,
-            summary=_summary(past[place].text),
-            similarity=_similarity(prompt, heard[place], unrelated),
+            summary=_shorten_to_one_line(past[place].text),
+            similarity=_similarity_to_turn(prompt, heard[place], unrelated),
             severity=self.severity(chance),
         )
 
@@ -249,56 +249,57 @@ class DivergenceDetector:
         return "high" if chance >= self.high else "medium" if chance >= self.medium else "low"
 
 
-def _utterances(item: Item, vectors: Mapping[str, Sequence[float]]) -> Utterance:
+def _read_item_utterance(item: Item, vectors: Mapping[str, Sequence[float]]) -> Utterance:
     return read_utterance(item.text, vectors.get(item.id, ()), own=item.about.casefold() in _SELF)
 
 
-def _comparable(one: Utterance, other: Utterance) -> bool:
+def _have_comparable_vectors(one: Utterance, other: Utterance) -> bool:
+    """Whether both have vectors, of one length."""
     return len(one.vector) == len(other.vector) > 0
 
 
-def _similarities(one: Utterance, others: Iterable[Utterance], unrelated: float) -> list[float]:
+def _vector_similarities(one: Utterance, others: Iterable[Utterance], unrelated: float) -> list[float]:
     """The similarity to each that can be compared: a cosine, stretched so that strangers are at 0."""
     return [
-        max(-1.0, (_cosine(one.vector, other.vector) - unrelated) / (1 - unrelated))
+        max(-1.0, (_cosine_similarity(one.vector, other.vector) - unrelated) / (1 - unrelated))
         for other in others
-        if _comparable(one, other)
+        if _have_comparable_vectors(one, other)
     ]
 
 
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+def _cosine_similarity(one: Sequence[float], other: Sequence[float]) -> float:
     product: float = sum(map(mul, one, other))
     return product / (math.hypot(*one) * math.hypot(*other) or 1.0)
 
 
-def _similarity(prompt: Utterance, left: Utterance, unrelated: float) -> float:
+def _similarity_to_turn(prompt: Utterance, left_turn: Utterance, unrelated: float) -> float:
     """The prompt's similarity to what it left, from 0 to 1: by meaning, or the share of its words there."""
-    for likeness in _similarities(prompt, (left,), unrelated):
+    for likeness in _vector_similarities(prompt, (left_turn,), unrelated):
         return min(1.0, max(0.0, likeness))
-    return len(prompt.roots & left.roots) / max(1, len(prompt.roots))
+    return len(prompt.roots & left_turn.roots) / max(1, len(prompt.roots))
 
 
-def _middle(heard: Sequence[Utterance]) -> int:
+def _find_most_central_turn(turns: Sequence[Utterance]) -> int:
     """Which turn stands best for all of them, the later ones weighing more; no mere reply, if it can be."""
-    telling = [place for place, turn in enumerate(heard) if not turn.replies] or list(range(len(heard)))
-    compared = [place for place in telling if _comparable(heard[place], heard[-1])]
-    weights = {place: _FADING ** (len(heard) - place) for place in compared or telling}
+    telling = [place for place, turn in enumerate(turns) if not turn.replies] or list(range(len(turns)))
+    compared = [place for place in telling if _have_comparable_vectors(turns[place], turns[-1])]
+    weights = {place: _FADING ** (len(turns) - place) for place in compared or telling}
     if compared:
-        columns = zip(*(heard[place].vector for place in compared), strict=True)
+        columns = zip(*(turns[place].vector for place in compared), strict=True)
         centre = [sum(map(mul, column, weights.values())) for column in columns]
-        return max(compared, key=lambda place: _cosine(heard[place].vector, centre))
+        return max(compared, key=lambda place: _cosine_similarity(turns[place].vector, centre))
     common: Counter[str] = Counter()
     for place, weight in weights.items():
-        common.update(dict.fromkeys(heard[place].roots, weight))
-    return max(telling, key=lambda place: _standard_deviation(heard[place], common))
+        common.update(dict.fromkeys(turns[place].roots, weight))
+    return max(telling, key=lambda place: _common_word_weight(turns[place], common))
 
 
-def _standard_deviation(turn: Utterance, common: Mapping[str, float]) -> float:
+def _common_word_weight(turn: Utterance, common: Mapping[str, float]) -> float:
     """How much of the common words a turn has, for its length."""
     return sum(common[root] for root in turn.roots) / math.sqrt(max(1, len(turn.roots)))
 
 
-def _summary(text: str) -> str:
+def _shorten_to_one_line(text: str) -> str:
     """The beginning of a text on one line, whole words, at most `SUMMARY` characters."""
     flat = " ".join(text.split())
     if len(flat) <= SUMMARY:
@@ -307,7 +308,7 @@ def _summary(text: str) -> str:
     return f"{cut.rpartition(' ')[0] or cut}…"
 
 
-# What_an_utterance_does -----------------------------------------------------------------------------------
+# What an utterance does -----------------------------------------------------------------------------------
 
 
 _READ = 2000
@@ -323,27 +324,29 @@ _BRIEF = 2
 """With so few telling words, whoever says "it" speaks of what was said before."""
 
 
-def _set(written: str) -> frozenset[str]:
-    return frozenset(written.split())
+def _split_word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
-_LEANING = _set("it its that this they them those these he she him her his their one ones there")
-_REPLYING = _set("yes yeah yep yup no nope ok okay sure thanks thank please and or but because alright right")
-_ACKNOWLEDGING = _REPLYING | _set(
+_LEANING = _split_word_set("it its that this they them those these he she him her his their one ones there")
+_REPLYING = _split_word_set(
+    "yes yeah yep yup no nope ok okay sure thanks thank please and or but because alright right"
+)
+_ACKNOWLEDGING = _REPLYING | _split_word_set(
     "great perfect good nice cool wow lol haha ha oh ah hmm fine awesome excellent exactly correct true "
     "agreed sounds looks works done lgtm go ahead continue proceed carry keep going next again retry "
     "welcome bye goodbye hi hello hey"
 )
-_FINISHING = _set(
+_FINISHING = _split_word_set(
     "commit push pull request requests pr merge rebase revert undo redo diff test tests suite lint linter "
     "format build run rerun deploy ship save open create make message branch changes"
 )
 """What is ordered of the work at hand, whatever it is: run the tests, open a pull request."""
 
-_OPENING = _REPLYING | _set("so oh well now then also hi hello hey great good you next first")
+_OPENING = _REPLYING | _split_word_set("so oh well now then also hi hello hey great good you next first")
 """What may stand before the word that asks."""
 
-_ASKING = _set(
+_ASKING = _split_word_set(
     "what how why where when who which add build change check clean compare create debug delete describe "
     "document draft drop explain find fix generate give help implement improve install investigate list look "
     "make merge move open optimise optimize plan pull push read refactor remove rename replace review revert "
@@ -382,31 +385,33 @@ class Utterance:
 
 def read_utterance(text: str, vector: Sequence[float] = (), *, own: bool = False) -> Utterance:
     """A turn by its looks; of a long text, those of its beginning and its end."""
-    every, ends = words(_ends(text, _READ)), _ends(text, _HEARD)
+    every, ends = words(_beginning_and_end(text, _READ)), _beginning_and_end(text, _HEARD)
     heard = words(ends)
     plain = " ".join(heard)
     return Utterance(
         roots=frozenset(word[:_ROOT] for word in every if word not in STOPWORDS),
         length=len(every),
-        asks=bool(_QUESTION_MARK.search(ends) or _REQUEST.search(plain)) or _first(heard) in _ASKING,
+        asks=bool(_QUESTION_MARK.search(ends) or _REQUEST.search(plain))
+        or _first_word_after_opening(heard) in _ASKING,
         offers=bool(_OFFER.search(plain)),
         leans=not _LEANING.isdisjoint(heard) or not _REPLYING.isdisjoint(heard[:1]),
-        replies=_only_replies(every),
+        replies=_is_mere_reply(every),
         own=own,
         vector=vector,
     )
 
 
-def _ends(text: str, each: int) -> str:
-    return text if len(text) <= 2 * each else f"{text[:each]}\n{text[-each:]}"
+def _beginning_and_end(text: str, end_characters: int) -> str:
+    """A long text cut to so many characters at either end."""
+    return text if len(text) <= 2 * end_characters else f"{text[:end_characters]}\n{text[-end_characters:]}"
 
 
-def _first(spoken: Sequence[str]) -> str:
+def _first_word_after_opening(turn_words: Sequence[str]) -> str:
     """The first word that is no mere opening."""
-    return next((word for word in spoken if word not in _OPENING), "")
+    return next((word for word in turn_words if word not in _OPENING), "")
 
 
-def _only_replies(spoken: Sequence[str]) -> bool:
+def _is_mere_reply(turn_words: Sequence[str]) -> bool:
     """Whether a turn brings no subject: it acknowledges or finishes, or says little and points back."""
-    brought = set(spoken) - STOPWORDS - _ACKNOWLEDGING - _FINISHING
-    return not brought or (len(brought) <= _BRIEF and not _LEANING.isdisjoint(spoken))
+    brought = set(turn_words) - STOPWORDS - _ACKNOWLEDGING - _FINISHING
+    return not brought or (len(brought) <= _BRIEF and not _LEANING.isdisjoint(turn_words))

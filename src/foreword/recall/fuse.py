@@ -98,24 +98,26 @@ def fuse(
 ) -> list[SearchResult]:
     """One list of hits, most probable first; `unrelated` is the cosine the encoder gives to strangers."""
     span = date_span(question, now)
-    hits = _fuse_once(found, span, unrelated, blends)
+    hits = _fuse_for_span(found, span, unrelated, blends)
     if span is None and (span := _span_beside_event(question, hits)) is not None:
-        hits = _fuse_once(found, span, unrelated, blends)
+        hits = _fuse_for_span(found, span, unrelated, blends)
     return _add_time_ranks(hits, now, clocks)
 
 
-def _fuse_once(
+def _fuse_for_span(
     found: Findings, span: Span | None, unrelated: float, blends: Mapping[str, Blend]
 ) -> list[SearchResult]:
-    ranks, scores = _ranks_and_scores(found, unrelated)
+    """One list of hits, most probable first; those inside the span of time, if any, a little higher."""
+    ranks, scores = _ranks_and_scores_by_item(found, unrelated)
     grasps = {
-        kind: _known_bonus(found, _blend(blends, kind)) for kind in {i.kind for i in found.items.values()}
+        kind: _known_question_bonus(found, _blend_for_kind(blends, kind))
+        for kind in {i.kind for i in found.items.values()}
     }
-    alone = {item: _own_blend(found, item, scores[item], blends) for item in found.items}
+    own_blends = {item: _blend_without_neighbours(found, item, scores[item], blends) for item in found.items}
     hits = []
     for item, kept in found.items.items():
-        value = _full_blend(found, item, alone, span, blends)
-        probability = _blend(blends, kept.kind).probability(value, grasps[kept.kind])
+        value = _blend_with_neighbours_and_time(found, item, own_blends, span, blends)
+        probability = _blend_for_kind(blends, kept.kind).probability(value, grasps[kept.kind])
         told = scores[item] | {"blend": value}
         hits.append(SearchResult(kept, probability, ranks=ranks[item], scores=told))
     hits.sort(key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
@@ -129,16 +131,17 @@ def name_space_bonus(found: Findings, blend: Blend) -> float:
 
 def known_shares(found: Findings, blend: Blend) -> tuple[float, float]:
     """How much of the question is known here: of its words, and of the things it names."""
-    named = _best_score(found, "entities") if "entities" in found.lists else blend.nameless
-    return _best_score(found, "lexical"), named
+    named = _best_score_in_space(found, "entities") if "entities" in found.lists else blend.nameless
+    return _best_score_in_space(found, "lexical"), named
 
 
-def _known_bonus(found: Findings, blend: Blend) -> float:
+def _known_question_bonus(found: Findings, blend: Blend) -> float:
+    """What it adds, before the curve, that so much of the question is known here."""
     words, names = known_shares(found, blend)
     return blend.known * words + blend.named * names - blend.slope * name_space_bonus(found, blend)
 
 
-def _best_score(found: Findings, space: str) -> float:
+def _best_score_in_space(found: Findings, space: str) -> float:
     """How much of the question the best answer of a space has."""
     listed = found.lists.get(space)
     return min(1.0, listed[0][1]) if listed else 0.0
@@ -157,11 +160,11 @@ def _span_beside_event(question: str, hits: Sequence[SearchResult]) -> Span | No
     return None
 
 
-def _blend(blends: Mapping[str, Blend], kind: str) -> Blend:
+def _blend_for_kind(blends: Mapping[str, Blend], kind: str) -> Blend:
     return blends.get(kind, OTHER)
 
 
-def _ranks_and_scores(
+def _ranks_and_scores_by_item(
     found: Findings, unrelated: float
 ) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
     """Each item's rank and score in every space that listed or measured it.
@@ -182,31 +185,39 @@ def _ranks_and_scores(
     return ranks, scores
 
 
-def _own_blend(found: Findings, item: str, scores: Mapping[str, float], blends: Mapping[str, Blend]) -> float:
+def _blend_without_neighbours(
+    found: Findings, item: str, scores: Mapping[str, float], blends: Mapping[str, Blend]
+) -> float:
     """What is known of an item without looking at its neighbours."""
-    blend = _blend(blends, found.items[item].kind)
-    shares = {space: _share_of_best(found, space, scores) for space in _WORDS}
+    blend = _blend_for_kind(blends, found.items[item].kind)
+    shares = {space: _score_as_share_of_best(found, space, scores) for space in _WORDS}
     # An item whose vector is not there yet is judged by its words: they must be able to carry it alone.
     cosine = scores.get("semantic", UNRELATED_COSINE + _WORDS_AS_COSINE * max(shares.values()))
     value = cosine + blend.echo * (scores.get("echo", cosine) - cosine)
     return value + sum(float(getattr(blend, space)) * share for space, share in shares.items())
 
 
-def _share_of_best(found: Findings, space: str, scores: Mapping[str, float]) -> float:
+def _score_as_share_of_best(found: Findings, space: str, scores: Mapping[str, float]) -> float:
     """An item's score in a space as a share of the best there."""
     listed = found.lists.get(space)
     return scores[space] / listed[0][1] if listed and space in scores and listed[0][1] > 0 else 0.0
 
 
-def _full_blend(
-    found: Findings, item: str, alone: Mapping[str, float], span: Span | None, blends: Mapping[str, Blend]
+def _blend_with_neighbours_and_time(
+    found: Findings,
+    item: str,
+    own_blends: Mapping[str, float],
+    span: Span | None,
+    blends: Mapping[str, Blend],
 ) -> float:
     """What is known of an item, its best neighbour and its time included."""
-    blend = _blend(blends, found.items[item].kind)
+    blend = _blend_for_kind(blends, found.items[item].kind)
     near = found.beside.get(item, {})
     # Next to each other in a session is nearness one half; a sure relation is one.
-    best = max((alone[other] * min(1.0, 2 * nearness) for other, nearness in near.items()), default=0.0)
-    value = (alone[item] + blend.beside * (best or _UNSEEN_NEIGHBOUR * alone[item])) / (1 + blend.beside)
+    best = max((own_blends[other] * min(1.0, 2 * nearness) for other, nearness in near.items()), default=0.0)
+    value = (own_blends[item] + blend.beside * (best or _UNSEEN_NEIGHBOUR * own_blends[item])) / (
+        1 + blend.beside
+    )
     if span is not None and span.holds(found.items[item].created_at):
         value += blend.time
     return value

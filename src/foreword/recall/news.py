@@ -63,66 +63,67 @@ def shaped_words(text: str) -> ShapedWords:
     for found in _TOKEN.finditer(text):
         parts = [part for part in found[0].split("_") if part]
         words += map(fold, parts)
-        shapes += [_shape(text, found[0], found.start(), len(parts))] * len(parts)
+        shapes += [_word_shape(text, found[0], found.start(), len(parts))] * len(parts)
     return ShapedWords(tuple(words), tuple(shapes))
 
 
-def concatenate(tellings: Iterable[ShapedWords]) -> ShapedWords:
+def concatenate(texts: Iterable[ShapedWords]) -> ShapedWords:
     """Several as one, in order."""
-    every = list(tellings)
+    every = list(texts)
     words = chain.from_iterable(one.words for one in every)
     return ShapedWords(tuple(words), tuple(chain.from_iterable(one.shapes for one in every)))
 
 
-def _shape(text: str, word: str, at: int, parts: int) -> Shape:
-    if parts > 1 or _HUMP.search(word):
+def _word_shape(text: str, word: str, start: int, part_count: int) -> Shape:
+    """Whether a word looks like a name, like an identifier, or like neither."""
+    if part_count > 1 or _HUMP.search(word):
         return "code"
-    if not word[0].isupper() or _OPENS.search(text, max(0, at - 4), at):
+    if not word[0].isupper() or _OPENS.search(text, max(0, start - 4), start):
         return ""  # a sentence begins like a name
     return "name"
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _WordChange:
     """Some words of one text that stand where the other has others; or where it has none."""
 
-    at: int
+    position: int
     ours: tuple[str, ...]
     theirs: tuple[str, ...]
     shapes: frozenset[Shape]
 
     @property
-    def is_of_numbers(self) -> bool:
+    def has_only_numbers(self) -> bool:
         """Whether only numbers differ, or the letters by which things are told apart."""
-        told = (*self.ours, *self.theirs)
+        changed_words = (*self.ours, *self.theirs)
         if len(self.ours) == len(self.theirs):
-            return all(_numbers(word) or len(word) == 1 for word in told)
-        return all(map(_numbers, told))
+            return all(_has_digit(word) or len(word) == 1 for word in changed_words)
+        return all(map(_has_digit, changed_words))
 
-    def replaces(self, most: float) -> bool:
+    def is_replacement_by_unlike_word(self, max_similarity: float) -> bool:
         """Whether a telling word stands for another, no more similar than this."""
         from rapidfuzz.distance import Levenshtein
 
         if STOPWORDS.issuperset(self.ours) or STOPWORDS.issuperset(self.theirs):
             return False
-        return Levenshtein.normalized_similarity("".join(self.ours), "".join(self.theirs)) < most
+        return Levenshtein.normalized_similarity("".join(self.ours), "".join(self.theirs)) < max_similarity
 
 
 def is_news(one: ShapedWords, other: ShapedWords) -> bool:
     """Whether two texts that are nearly the same speak of two things, or one of them denies the other."""
     if one.words == other.words:
         return False
-    changes = list(_changes(one, other))
+    changes = list(_find_word_changes(one, other))
     return (
-        all(change.is_of_numbers for change in changes)
-        or any(_is_another_thing(change, len(one.words)) for change in changes)
-        or _is_said_throughout(changes)
+        all(change.has_only_numbers for change in changes)
+        or any(_is_about_another_thing(change, len(one.words)) for change in changes)
+        or _has_repeated_change(changes)
         or any(frozenset(change.ours + change.theirs) in _OPPOSITES for change in changes)
-        or _is_denied(one.words, other.words)
+        or _is_denial_of_other(one.words, other.words)
     )
 
 
-def _changes(one: ShapedWords, other: ShapedWords) -> Iterator[_Change]:
+def _find_word_changes(one: ShapedWords, other: ShapedWords) -> Iterator[_WordChange]:
     """Where two texts differ; what stands side by side is one change."""
     from rapidfuzz.distance import Levenshtein
 
@@ -133,39 +134,45 @@ def _changes(one: ShapedWords, other: ShapedWords) -> Iterator[_Change]:
         end, to_end = (same.src_start, same.dest_start) if same else (len(one.words), len(other.words))
         if left < end or right < to_end:
             shapes = frozenset(one.shapes[left:end] + other.shapes[right:to_end])
-            yield _Change(left, one.words[left:end], other.words[right:to_end], shapes)
+            yield _WordChange(left, one.words[left:end], other.words[right:to_end], shapes)
         if same is not None:
             left, right = same.src_end, same.dest_end
 
 
-def _is_another_thing(change: _Change, length: int) -> bool:
+def _is_about_another_thing(change: _WordChange, word_count: int) -> bool:
     """Whether a name stands for a name, or another word says what a statement is about."""
     named = len(change.shapes) == 1 and "" not in change.shapes
-    about = length <= _STATEMENT and change.at < _SUBJECT
-    return (named or about) and change.replaces(_OTHER)
+    about = word_count <= _STATEMENT and change.position < _SUBJECT
+    return (named or about) and change.is_replacement_by_unlike_word(_OTHER)
 
 
-def _is_said_throughout(changes: Sequence[_Change]) -> bool:
+def _has_repeated_change(changes: Sequence[_WordChange]) -> bool:
     """Whether the same word stands for the same other more than once."""
     often = Counter((change.ours, change.theirs) for change in changes)
-    return any(often[change.ours, change.theirs] > 1 and change.replaces(_NEAR) for change in changes)
+    return any(
+        often[change.ours, change.theirs] > 1 and change.is_replacement_by_unlike_word(_NEAR)
+        for change in changes
+    )
 
 
-def _is_denied(ours: Sequence[str], theirs: Sequence[str]) -> bool:
-    return _denials(ours) != _denials(theirs) and _without_denials(ours) == _without_denials(theirs)
+def _is_denial_of_other(words: Sequence[str], other_words: Sequence[str]) -> bool:
+    """Whether two texts differ in how often they deny, and in no other content word."""
+    denies_more_or_less = _count_denials(words) != _count_denials(other_words)
+    return denies_more_or_less and _count_non_denials(words) == _count_non_denials(other_words)
 
 
-def _numbers(word: str) -> bool:
+def _has_digit(word: str) -> bool:
     return any(character.isdigit() for character in word)
 
 
-def _denials(words: Sequence[str]) -> int:
-    return sum(map(_denies, words))
+def _count_denials(words: Sequence[str]) -> int:
+    return sum(map(_is_denial, words))
 
 
-def _without_denials(words: Sequence[str]) -> Counter[str]:
-    return Counter(word for word in words if not _denies(word) and word not in STOPWORDS)
+def _count_non_denials(words: Sequence[str]) -> Counter[str]:
+    """How often each content word stands there, other than those that deny."""
+    return Counter(word for word in words if not _is_denial(word) and word not in STOPWORDS)
 
 
-def _denies(word: str) -> bool:
+def _is_denial(word: str) -> bool:
     return word in _DENIALS or word.endswith(("'t", "’t"))

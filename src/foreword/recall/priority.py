@@ -24,7 +24,7 @@ MMR_LAMBDA = 0.7
 """How much being relevant weighs against being different."""
 
 
-class Ordered(Protocol):
+class HasPriority(Protocol):
     """A category: anything with a place among its like."""
 
     @property
@@ -47,7 +47,7 @@ class Weighable(Protocol):
     @property
     def priority(self) -> float: ...  # noqa: D102
     @property
-    def category(self) -> Ordered: ...  # noqa: D102
+    def category(self) -> HasPriority: ...  # noqa: D102
 
     def with_priority(self, recency_factor: float, diversity_bonus: float) -> Self:
         """The same with its factors and its priority."""
@@ -134,40 +134,42 @@ class PriorityRanker:
         from 0 to 1; without one, it is the overlap of the words.
         """
         check_fraction("balance", balance)
-        alike = similarity if similarity is not None else _overlap(ranked)
+        alike = similarity if similarity is not None else _build_word_overlap(ranked)
         best = max((candidate.priority for candidate in ranked), default=0.0) or 1.0
         chosen: list[_Weighed] = []
         for _, group in groupby(ranked, key=lambda candidate: candidate.category):
-            chosen += _most_marginal(list(group), chosen, alike, best, balance)
+            chosen += _order_by_marginal_relevance(list(group), chosen, alike, best, balance)
         return chosen
 
 
-def _most_marginal(
-    rest: list[_Weighed],
-    before: Sequence[_Weighed],
-    alike: Callable[[_Weighed, _Weighed], float],
-    best: float,
+def _order_by_marginal_relevance(
+    candidates: list[_Weighed],
+    chosen_before: Sequence[_Weighed],
+    similarity: Callable[[_Weighed, _Weighed], float],
+    best_priority: float,
     balance: float,
 ) -> list[_Weighed]:
     """The candidates, each next the one that adds most to all before it."""
-    nearest = [max((alike(one, other) for other in before), default=0.0) for one in rest]
+    nearest = [max((similarity(one, other) for other in chosen_before), default=0.0) for one in candidates]
     order: list[_Weighed] = []
-    left = list(range(len(rest)))
+    left = list(range(len(candidates)))
     while left:
-        at = max(left, key=lambda i: balance * rest[i].priority / best - (1 - balance) * nearest[i])
+        at = max(
+            left, key=lambda i: balance * candidates[i].priority / best_priority - (1 - balance) * nearest[i]
+        )
         left.remove(at)
-        order.append(rest[at])
+        order.append(candidates[at])
         for i in left:
-            nearest[i] = max(nearest[i], alike(rest[i], rest[at]))
+            nearest[i] = max(nearest[i], similarity(candidates[i], candidates[at]))
     return order
 
 
-def _overlap(candidates: Sequence[_Weighed]) -> Callable[[_Weighed, _Weighed], float]:
+def _build_word_overlap(candidates: Sequence[_Weighed]) -> Callable[[_Weighed, _Weighed], float]:
     """How far two candidates share their words (Jaccard); each is split once."""
     bags = {id(candidate): frozenset(words(candidate.content)) for candidate in candidates}
 
-    def alike(one: _Weighed, other: _Weighed) -> float:
+    def word_overlap(one: _Weighed, other: _Weighed) -> float:
         mine, theirs = bags[id(one)], bags[id(other)]
         return len(mine & theirs) / (len(mine | theirs) or 1)
 
-    return alike
+    return word_overlap

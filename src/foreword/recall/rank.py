@@ -52,14 +52,14 @@ class MemoryRanker:
         """Similarity (a score of `best` is full), recency (1 / (1 + days)) and confidence, weighed."""
         total = options.similarity_weight + options.recency_weight + options.confidence_weight
 
-        def blend(result: SearchResult) -> float:
+        def blended_score(result: SearchResult) -> float:
             return (
                 result.score / best * options.similarity_weight
                 + recency(result, now) * options.recency_weight
                 + result.memory.confidence * options.confidence_weight
             ) / total
 
-        return MemoryRanker.custom(results, blend)
+        return MemoryRanker.custom(results, blended_score)
 
     @staticmethod
     def by_similarity(results: Sequence[SearchResult]) -> list[SearchResult]:
@@ -92,13 +92,13 @@ class MemoryRanker:
         chosen: list[SearchResult] = []
         bags = {result.memory.id: frozenset(words(result.memory.text)) for result in rest}
 
-        def worth(result: SearchResult) -> float:
-            return balance * result.score / best - (1 - balance) * _nearest_overlap(result, chosen, bags)
+        def marginal_relevance(result: SearchResult) -> float:
+            return balance * result.score / best - (1 - balance) * _max_word_overlap(result, chosen, bags)
 
         while rest:
-            following = max(rest, key=worth)
+            following = max(rest, key=marginal_relevance)
             rest.remove(following)
-            chosen.append(replace(following, rank=worth(following)))
+            chosen.append(replace(following, rank=marginal_relevance(following)))
         return chosen
 
 
@@ -114,22 +114,25 @@ def rankers(now: datetime) -> dict[str, RankingFunction]:
     something else it counts as a share of the best, so that being recent or different cannot drown it.
     """
     return {
-        "default": lambda results: MemoryRanker.default_ranking(results, now, best=_best_score(results)),
+        "default": lambda results: MemoryRanker.default_ranking(
+            results, now, best=_best_score_or_one(results)
+        ),
         "similarity": MemoryRanker.by_similarity,
         "recency": MemoryRanker.by_recency,
         "confidence": MemoryRanker.by_confidence,
-        "mmr": lambda results: MemoryRanker.diverse(results, best=_best_score(results)),
+        "mmr": lambda results: MemoryRanker.diverse(results, best=_best_score_or_one(results)),
     }
 
 
 RANKERS = ("default", "similarity", "recency", "confidence", "mmr")
 
 
-def _best_score(results: Sequence[SearchResult]) -> float:
+def _best_score_or_one(results: Sequence[SearchResult]) -> float:
+    """The best score; 1 when there is none above 0."""
     return max((result.score for result in results), default=0.0) or 1.0
 
 
-def _nearest_overlap(
+def _max_word_overlap(
     result: SearchResult, chosen: Sequence[SearchResult], bags: Mapping[str, frozenset[str]]
 ) -> float:
     """How much the words of a result overlap with the most similar of those chosen (Jaccard)."""

@@ -23,17 +23,17 @@ MAX_READ = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class RerankCurve:
     """How much a logit counts beside a blend, and how both become a probability."""
 
     weight: float
     curve: Blend
 
 
-OPINIONS: Mapping[str, Opinion] = {
-    "turn": Opinion(0.06, Blend(middle=1.25, slope=4)),
-    "memory": Opinion(0.03, Blend(middle=0.74, slope=10)),
-    "summary": Opinion(0.03, Blend(middle=0.74, slope=10)),
+OPINIONS: Mapping[str, RerankCurve] = {
+    "turn": RerankCurve(0.06, Blend(middle=1.25, slope=4)),
+    "memory": RerankCurve(0.03, Blend(middle=0.74, slope=10)),
+    "summary": RerankCurve(0.03, Blend(middle=0.74, slope=10)),
 }
 
 _LONG_QUESTION_CHARACTERS = 300
@@ -52,16 +52,19 @@ def rerank(
     read = readable[:MAX_READ]
     expires = None if query.expires is None else query.expires - _SPARE_SECONDS
     logits = reranker.scores(
-        _short_question(query.text), [_passage(hit.memory, found) for hit in read], expires
+        _shorten_question(query.text),
+        [_passage_with_previous_turn(hit.memory, found) for hit in read],
+        expires,
     )
     if not logits:
         return list(hits)
     known = {hit.memory.id: logit for hit, logit in zip(read, logits, strict=False)}
-    judged = [_add_opinion(hit, known.get(hit.memory.id)) for hit in hits]
+    judged = [_rescore_with_logit(hit, known.get(hit.memory.id)) for hit in hits]
     return sorted(judged, key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
 
 
-def _add_opinion(hit: SearchResult, logit: float | None) -> SearchResult:
+def _rescore_with_logit(hit: SearchResult, logit: float | None) -> SearchResult:
+    """The hit with a score that weighs the reranker's logit in; as it is, if its kind is not reranked."""
     opinion = OPINIONS.get(hit.memory.kind)
     if opinion is None:
         return hit
@@ -70,13 +73,13 @@ def _add_opinion(hit: SearchResult, logit: float | None) -> SearchResult:
     return replace(hit, scores=scores, score=opinion.curve.probability(blend))
 
 
-def _short_question(question: str) -> str:
+def _shorten_question(question: str) -> str:
     """A long question by its first line: the rest would leave no room for the text it is compared with."""
     first = question.strip().partition("\n")[0]
     return first if len(question) > _LONG_QUESTION_CHARACTERS and first else question
 
 
-def _passage(item: Item, found: Findings) -> str:
+def _passage_with_previous_turn(item: Item, found: Findings) -> str:
     """An item as it is read: a turn after the one before it."""
     before = found.items.get(found.previous.get(item.id, "")) if item.kind == "turn" else None
     return f"{before.searchable}\n{item.searchable}" if before else item.searchable

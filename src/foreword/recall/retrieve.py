@@ -36,7 +36,7 @@ _EXIT_WAIT_SECONDS = 2.0
 
 def retrieve(query: Query, store: Store, spaces: Sequence[Space], depth: int) -> Findings:
     """What each space finds, down to `depth` places, in one round trip."""
-    probes, notes = _probes(query, spaces)
+    probes, notes = _collect_probes(query, spaces)
     found = store.search(Search(query.workspace, probes, query.filters, depth, query.expires))
     for note in (*notes, *found.notes):
         _log.warning(
@@ -45,13 +45,14 @@ def retrieve(query: Query, store: Store, spaces: Sequence[Space], depth: int) ->
     return replace(found, notes=(*notes, *found.notes))
 
 
-def _probes(query: Query, spaces: Sequence[Space]) -> tuple[tuple[Probe, ...], list[Note]]:
+def _collect_probes(query: Query, spaces: Sequence[Space]) -> tuple[tuple[Probe, ...], list[Note]]:
+    """What each space would look for, and notes on the spaces that failed or are late."""
     probes: list[Probe] = []
     notes: list[Note] = []
     failure: ContextError | None = None
     for space in sorted(spaces, key=lambda space: space.slow):
         try:
-            probe = _within_deadline(space, query)
+            probe = _probe_within_deadline(space, query)
         except ContextError as error:
             failure = error
             notes.append(Note(space.name, f"failed: {error}"))
@@ -65,20 +66,20 @@ def _probes(query: Query, spaces: Sequence[Space]) -> tuple[tuple[Probe, ...], l
     return tuple(probes), notes
 
 
-def _within_deadline(space: Space, query: Query) -> Probe | None:
+def _probe_within_deadline(space: Space, query: Query) -> Probe | None:
     """The space's probe; a slow space is left behind, in its own thread, when its share of time is up."""
     if query.expires is None or not space.slow:
         return space.probe(query)
     outcome: list[Probe | None] = []
     failure: list[ContextError] = []
 
-    def ask() -> None:
+    def probe_space() -> None:
         try:
             outcome.append(space.probe(query))
         except ContextError as error:
             failure.append(error)
 
-    thread = threading.Thread(target=ask, name=f"foreword-{space.name}", daemon=True)
+    thread = threading.Thread(target=probe_space, name=f"foreword-{space.name}", daemon=True)
     thread.start()
     thread.join(max(0.0, _MAX_TIME_SHARE * (query.expires - time.monotonic())))
     if failure:

@@ -140,7 +140,7 @@ def message_features(sentences: Sequence[str]) -> frozenset[str]:
 def split_words(sentence: str) -> list[str]:
     """The words of a sentence in lower case, short forms spelled out, and its punctuation."""
     found = enumerate(_TOKEN.findall(sentence))
-    return [word for index, token in found for word in _spell_out(token, index) if word]
+    return [word for index, token in found for word in _expand_token(token, index) if word]
 
 
 def word_groups(words: Sequence[str]) -> list[str]:
@@ -153,23 +153,24 @@ def word_groups(words: Sequence[str]) -> list[str]:
     return groups
 
 
-def _sentence_features(words: Sequence[str], groups: Sequence[str], mark: str) -> Iterator[str]:
-    yield from (mark + row for row in _rows(words, MAX_WORDS_IN_ROW))
-    yield from (mark + row for row in _rows(groups, MAX_GROUPS_IN_ROW))
+def _sentence_features(words: Sequence[str], groups: Sequence[str], prefix: str) -> Iterator[str]:
+    yield from (prefix + sequence for sequence in _word_sequences(words, MAX_WORDS_IN_ROW))
+    yield from (prefix + sequence for sequence in _word_sequences(groups, MAX_GROUPS_IN_ROW))
     rare = [group for group in groups if group not in _COMMON_GROUPS]
     for index, group in enumerate(rare, 1):
-        yield from (f"{mark}{group}..{other}" for other in rare[index : index + MAX_PAIR_DISTANCE])
+        yield from (f"{prefix}{group}..{other}" for other in rare[index : index + MAX_PAIR_DISTANCE])
 
 
-def _rows(words: Sequence[str], longest: int) -> Iterator[str]:
+def _word_sequences(words: Sequence[str], max_length: int) -> Iterator[str]:
     """Every row of up to so many neighbours; `<` and `>` stand for the ends of the sentence."""
     bounded = ["<", *words, ">"]
-    for length in range(1, longest + 1):
+    for length in range(1, max_length + 1):
         for index in range(len(bounded) - length + 1):
             yield " ".join(bounded[index : index + length])
 
 
-def _spell_out(token: str, index: int) -> list[str]:
+def _expand_token(token: str, index: int) -> list[str]:
+    """The words of a token: a short form spelled out, a name or a number as its kind."""
     word = token.casefold()
     if not token[0].isalpha():
         return [_MENTION if token[0] == "@" else _NUMBER if token[0].isdigit() else token]
@@ -179,7 +180,7 @@ def _spell_out(token: str, index: int) -> list[str]:
         return ["can", "not"]
     if "'" in token:
         head, _, tail = token.partition("'")
-        return [*_spell_out(head, index), _SHORT_FORMS.get(tail, f"'{tail}")]
+        return [*_expand_token(head, index), _SHORT_FORMS.get(tail, f"'{tail}")]
     if any(mark.isdigit() or mark in "_./" for mark in word) or token[1:] != token[1:].lower():
         return [_IDENTIFIER]
     if index and token[0].isupper() and word != "i":

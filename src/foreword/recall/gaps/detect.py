@@ -110,10 +110,10 @@ def find_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
     conversation = read_messages(state, MAX_MESSAGES_READ)
     messages = conversation.messages
     found = (
-        find_flag(state, messages),
+        find_missing_context_flag(state, messages),
         find_open_request(messages, encode),
         find_failed_gate(state),
-        find_circle(state, messages),
+        find_circular_exchange(state, messages),
         find_slow_agent(state, current_agent(state), messages),
     )
     signs = sorted((sign for sign in found if sign is not None), key=lambda sign: -sign.confidence)
@@ -124,7 +124,7 @@ def find_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
         gap_id=new_gap_id(),
         agent=_agent_in_need(state, surest),
         reason=surest.reason,
-        context_query=_build_query(state, surest, messages),
+        context_query=_build_context_query(state, surest, messages),
         confidence=surest.confidence,
         indicators=tuple(f"{sign.reason}: {sign.evidence}" for sign in signs),
         reasons=tuple(signs),
@@ -134,12 +134,12 @@ def find_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
 
 def current_agent(state: object) -> str:
     """The agent whose turn it is."""
-    return _first_name(state, _CURRENT_AGENT_KEYS) or UNKNOWN_AGENT
+    return _first_nonempty_string(state, _CURRENT_AGENT_KEYS) or UNKNOWN_AGENT
 
 
 def receiving_agent(state: object) -> str:
     """The agent that the work is about to be handed to; empty when there is none."""
-    receiver = _first_name(state, _NEXT_AGENT_KEYS) or _first_name(
+    receiver = _first_nonempty_string(state, _NEXT_AGENT_KEYS) or _first_nonempty_string(
         get_value(state, "handoff_context"), _RECEIVER_KEYS
     )
     return "" if receiver.casefold() == current_agent(state).casefold() else receiver
@@ -153,28 +153,32 @@ def _agent_in_need(state: object, sign: Sign) -> str:
     return goes_on or current_agent(state)
 
 
-def _build_query(state: object, sign: Sign, messages: tuple[Message, ...]) -> str:
+def _build_context_query(state: object, sign: Sign, messages: tuple[Message, ...]) -> str:
     """What to search for: the need in the agent's own words, and the task where those are few."""
     need = remove_quotations(sign.needs)
     parts = [need]
     if len(word_prefixes(need)) < MIN_QUERY_WORDS:
-        parts.append(_first_text(state, _TASK_KEYS))
+        parts.append(_first_plain_text(state, _TASK_KEYS))
     if not word_prefixes(" ".join(parts)):
         parts += [message.text for message in messages[-2:]]
     query = join_lines(" ".join(filter(None, parts)))
     return query[:MAX_QUERY_CHARACTERS] or current_agent(state)
 
 
-def _first_name(holder: object, keys: Sequence[str]) -> str:
+def _first_nonempty_string(holder: object, keys: Sequence[str]) -> str:
+    """The first value under these keys that is a string with something in it; else empty."""
     values = (get_value(holder, key) for key in keys)
     return next((name for name in values if isinstance(name, str) and name.strip()), "")
 
 
-def _first_text(holder: object, keys: Sequence[str]) -> str:
+def _first_plain_text(holder: object, keys: Sequence[str]) -> str:
+    """The text of the first value under these keys that has any; else empty."""
     return next((text for key in keys if (text := plain_text(get_value(holder, key)))), "")
 
 
-def _newest_first(messages: Sequence[Message], count: int) -> Iterator[tuple[Message, Sequence[Message]]]:
+def _newest_with_later_messages(
+    messages: Sequence[Message], count: int
+) -> Iterator[tuple[Message, Sequence[Message]]]:
     """At most so many messages, the newest first, each with those that came after it."""
     for index in range(len(messages) - 1, max(-1, len(messages) - 1 - count), -1):
         yield messages[index], messages[index + 1 :]
@@ -183,17 +187,17 @@ def _newest_first(messages: Sequence[Message], count: int) -> Iterator[tuple[Mes
 # Explicit flags and gates ---------------------------------------------------------------------------------
 
 
-def find_flag(state: object, messages: Sequence[Message]) -> Sign | None:
+def find_missing_context_flag(state: object, messages: Sequence[Message]) -> Sign | None:
     """An explicit flag: of the state, of an agent's output, or of a message that nobody answered since."""
     declared = get_value(state, "missing_context")
     if declared is not None:
-        need = _read_flag(declared)
+        need = _read_missing_context(declared)
         return None if need is None else Sign("explicit_flag", FLAG_CONFIDENCE, "state.missing_context", need)
-    for name, output in _agent_outputs(state):
-        if (need := _read_flag(get_value(output, "missing_context"))) is not None:
+    for name, output in _named_agent_outputs(state):
+        if (need := _read_missing_context(get_value(output, "missing_context"))) is not None:
             return Sign("explicit_flag", FLAG_CONFIDENCE, f"{name}.missing_context", need)
-    for message, later in _newest_first(messages, MAX_FLAG_AGE):
-        need = _read_message_flag(message)
+    for message, later in _newest_with_later_messages(messages, MAX_FLAG_AGE):
+        need = _read_missing_context_of_message(message)
         if need is not None and not is_answered(message, later):
             evidence, position = "message.missing_context", message.position
             return Sign("explicit_flag", FLAG_CONFIDENCE, evidence, need, message.name, position)
@@ -206,7 +210,9 @@ def find_failed_gate(state: object) -> Sign | None:
     if blocked is False or not (blocked or failure):
         return None
     text = "\n".join(filter(None, (plain_text(failure), plain_text(blocked))))[:MAX_MESSAGE_CHARACTERS]
-    flagged = any(_read_flag(get_value(one, "missing_context")) is not None for one in (failure, blocked))
+    flagged = any(
+        _read_missing_context(get_value(one, "missing_context")) is not None for one in (failure, blocked)
+    )
     lines = [
         line for line in text.splitlines() if _KNOWLEDGE_MISSING.search(line) and not _ABOUT_CODE.search(line)
     ]
@@ -215,7 +221,7 @@ def find_failed_gate(state: object) -> Sign | None:
     return Sign("gate_failure", GATE_CONFIDENCE, "gate_wants_context", "\n".join(lines) or text)
 
 
-def _read_flag(flag: object) -> str | None:
+def _read_missing_context(flag: object) -> str | None:
     """What a flag says is missing, empty when it does not say what; None when nothing is missing."""
     if not flag:
         return None
@@ -225,23 +231,24 @@ def _read_flag(flag: object) -> str | None:
     return "" if flag is True else plain_text(flag) or None
 
 
-def _read_message_flag(message: Message) -> str | None:
+def _read_missing_context_of_message(message: Message) -> str | None:
+    """What a message says is missing; None when it says nothing of that."""
     if message.role not in ("agent", "tool"):
         return None
-    if (need := _read_flag(message.flags.get("missing_context"))) is not None:
+    if (need := _read_missing_context(message.flags.get("missing_context"))) is not None:
         return need
     if "missing" not in message.text.casefold():
         return None
     if message.text.startswith("{"):
         try:
-            return _read_flag(json.loads(message.text).get("missing_context"))
+            return _read_missing_context(json.loads(message.text).get("missing_context"))
         except ValueError:
             return None
     line = _FLAG_LINE.search(remove_quotations(message.text))
-    return None if line is None else _read_flag(line["need"])
+    return None if line is None else _read_missing_context(line["need"])
 
 
-def _agent_outputs(state: object) -> Iterator[tuple[str, object]]:
+def _named_agent_outputs(state: object) -> Iterator[tuple[str, object]]:
     """The outputs of agents: `output`, everything named `…_output`, and each of `agent_outputs`."""
     for key in state_keys(state):
         if key == "output" or key.endswith("_output"):
@@ -255,7 +262,7 @@ def _agent_outputs(state: object) -> Iterator[tuple[str, object]]:
 
 def find_open_request(messages: Sequence[Message], encode: Encode | None = None) -> Sign | None:
     """The newest request for clarification that nobody answered since."""
-    for message, later in _newest_first(messages, MAX_REQUEST_AGE):
+    for message, later in _newest_with_later_messages(messages, MAX_REQUEST_AGE):
         sign = read_request(message, encode if len(later) < MAX_ENCODED_MESSAGES else None)
         if sign is not None and not is_answered(message, later):
             return sign
@@ -298,6 +305,7 @@ def _asking_sentences(sentences: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _is_answer(request: Message, message: Message) -> bool:
+    """Whether a message answers a request, or shows that whoever asked went on without."""
     if message.role == "system" or not message.text:
         return False
     if message.role == "agent" and message.speaker == request.speaker:
@@ -312,7 +320,7 @@ def _is_answer(request: Message, message: Message) -> bool:
 # Circles --------------------------------------------------------------------------------------------------
 
 
-def find_circle(state: object, messages: Sequence[Message]) -> Sign | None:
+def find_circular_exchange(state: object, messages: Sequence[Message]) -> Sign | None:
     """Two agents that hand the same thing to and fro; a `cycle_analysis` in the state is believed.
 
     A review goes to and fro as well, but its comments differ each time; different numbers are news, too.
@@ -321,20 +329,20 @@ def find_circle(state: object, messages: Sequence[Message]) -> Sign | None:
     if analysis is not None:
         if get_value(analysis, "circular_detected") is not True:
             return None
-        topic = _first_text(analysis, _TOPIC_KEYS)
+        topic = _first_plain_text(analysis, _TOPIC_KEYS)
         return Sign("circular_logic", CIRCLE_CONFIDENCE, "cycle_analysis", topic)
     spoken = [message for message in messages if message.role == "agent" and message.text]
-    turns = _last_exchange(spoken[-MAX_CIRCLE_AGE:])
+    turns = _newest_two_agent_exchange(spoken[-MAX_CIRCLE_AGE:])
     if len(turns) < MIN_CIRCLE_MESSAGES:
         return None
-    if not (_repeats(turns[-1], turns[-3]) and _repeats(turns[-2], turns[-4])):
+    if not (_is_repetition(turns[-1], turns[-3]) and _is_repetition(turns[-2], turns[-4])):
         return None
     confidence = SHORT_CIRCLE_CONFIDENCE if len(turns) == MIN_CIRCLE_MESSAGES else CIRCLE_CONFIDENCE
     need = f"{turns[-2].text}\n{turns[-1].text}"
     return Sign("circular_logic", confidence, "agents_repeat_themselves", need)
 
 
-def _last_exchange(messages: Sequence[Message]) -> list[Message]:
+def _newest_two_agent_exchange(messages: Sequence[Message]) -> list[Message]:
     """The newest messages in which the same two agents take turns, oldest first."""
     turns: list[Message] = []
     for message in reversed(messages):
@@ -346,7 +354,8 @@ def _last_exchange(messages: Sequence[Message]) -> list[Message]:
     return turns[::-1]
 
 
-def _repeats(message: Message, earlier: Message) -> bool:
+def _is_repetition(message: Message, earlier: Message) -> bool:
+    """Whether a message says almost the same as an earlier one, in enough words to tell."""
     if len(word_prefixes(message.text)) < MIN_CIRCLE_WORDS:
         return False
     return text_similarity(message.text, earlier.text) >= MIN_CIRCLE_SIMILARITY
@@ -361,40 +370,42 @@ def find_slow_agent(state: object, agent: str, messages: Sequence[Message]) -> S
     One that has been about as slow before, or that reports progress, is not stuck.
     """
     metrics = get_value(get_value(state, "health_status"), "metrics")
-    current, history = _cycle_times(get_value(metrics, "agent_cycle_times"), agent)
+    current, history = _current_and_past_cycle_times(get_value(metrics, "agent_cycle_times"), agent)
     has_history = len(history) >= MIN_HISTORY
-    usual = median(history) if has_history else _read_seconds(get_value(metrics, "overall_cycle_time"))
+    usual = (
+        median(history) if has_history else _read_positive_seconds(get_value(metrics, "overall_cycle_time"))
+    )
     if current is None or not usual or current <= SLOW_FACTOR * usual:
         return None
-    if (has_history and current <= max(history) * (1 + 1 / 4)) or _reports_progress(agent, messages):
+    if (has_history and current <= max(history) * (1 + 1 / 4)) or _has_reported_progress(agent, messages):
         return None
     return Sign("long_cycle_time", SLOW_CONFIDENCE, f"cycle_time_{current / usual:.1f}x_baseline")
 
 
-def _cycle_times(times: object, agent: str) -> tuple[float | None, list[float]]:
+def _current_and_past_cycle_times(times: object, agent: str) -> tuple[float | None, list[float]]:
     """How long an agent's current cycle takes and how long its earlier ones took, as far as is known."""
     named = named_values(times).items()
     own = next((value for name, value in named if str(name).casefold() == agent.casefold()), None)
     if isinstance(own, Mapping):
-        return _read_seconds(own.get("current")), _read_history(own.get("history"))
+        return _read_positive_seconds(own.get("current")), _read_list_of_seconds(own.get("history"))
     if isinstance(own, list | tuple):
-        every = _read_history(own)
+        every = _read_list_of_seconds(own)
         return (every[-1], every[:-1]) if every else (None, [])
-    return _read_seconds(own), []
+    return _read_positive_seconds(own), []
 
 
-def _read_history(value: object) -> list[float]:
+def _read_list_of_seconds(value: object) -> list[float]:
     values = value if isinstance(value, list | tuple) else ()
-    return [seconds for one in values if (seconds := _read_seconds(one)) is not None]
+    return [seconds for one in values if (seconds := _read_positive_seconds(one)) is not None]
 
 
-def _read_seconds(value: object) -> float | None:
+def _read_positive_seconds(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value) if value > 0 else None
 
 
-def _reports_progress(agent: str, messages: Sequence[Message]) -> bool:
+def _has_reported_progress(agent: str, messages: Sequence[Message]) -> bool:
     """Whether the last messages of an agent report progress, and not all the same."""
     own = [m.text for m in messages if m.role == "agent" and m.speaker in (agent.casefold(), "agent")]
     recent = own[-MAX_PROGRESS_AGE:]

@@ -71,13 +71,19 @@ def state_pieces(gap: ContextGap, state: object, conversation: Conversation) -> 
     for key, value in named_values(handoff).items():
         if key not in _INJECTED_KEYS:
             values[f"handoff_context.{key}"] = value
-    split = (piece for place, value in values.items() for piece in _split_value("state", value, place))
+    split = (
+        piece for place, value in values.items() for piece in _split_value_into_pieces("state", value, place)
+    )
     return [*_message_pieces(gap, conversation), *split]
 
 
 def sprint_pieces(_gap: ContextGap, state: object, _conversation: Conversation) -> list[Piece]:
     """The plan and the progress of the sprint, story by story."""
-    return [piece for key in SPRINT_KEYS for piece in _split_value("sprint", get_value(state, key), key)]
+    return [
+        piece
+        for key in SPRINT_KEYS
+        for piece in _split_value_into_pieces("sprint", get_value(state, key), key)
+    ]
 
 
 def architecture_pieces(_gap: ContextGap, state: object, _conversation: Conversation) -> list[Piece]:
@@ -85,11 +91,12 @@ def architecture_pieces(_gap: ContextGap, state: object, _conversation: Conversa
     return [
         piece
         for key in ARCHITECTURE_KEYS
-        for piece in _split_value("architecture", get_value(state, key), key)
+        for piece in _split_value_into_pieces("architecture", get_value(state, key), key)
     ]
 
 
 def _message_pieces(gap: ContextGap, conversation: Conversation) -> Iterator[Piece]:
+    """The messages as pieces, except those of the system and those that show the gap."""
     positions = {sign.position for sign in gap.reasons}
     circles = [sign.needs for sign in gap.reasons if sign.reason == "circular_logic"]
     previous: Message | None = None
@@ -97,22 +104,22 @@ def _message_pieces(gap: ContextGap, conversation: Conversation) -> Iterator[Pie
         shows_gap = message.position in positions or any(message.text in circle for circle in circles)
         if message.text and message.role != "system" and not shows_gap:
             metadata = {"role": message.role} | ({"author": message.name} if message.name else {})
-            text = f"{_question_before(message, previous)}{message.text}"[:MAX_PIECE_CHARACTERS]
+            text = f"{_preceding_question(message, previous)}{message.text}"[:MAX_PIECE_CHARACTERS]
             yield Piece("state", text, f"messages[{message.position}]", "turn", metadata, message)
         previous = message
 
 
-def _question_before(message: Message, previous: Message | None) -> str:
+def _preceding_question(message: Message, previous: Message | None) -> str:
     """The question that a message may answer, since an answer often says nothing without it."""
     if previous is None or previous.speaker == message.speaker or not previous.text.endswith("?"):
         return ""
     return f"{split_sentences(previous.text[-MAX_QUESTION_CHARACTERS:])[-1]} "
 
 
-def _split_value(source: ContextSource, value: object, place: str) -> list[Piece]:
+def _split_value_into_pieces(source: ContextSource, value: object, place: str) -> list[Piece]:
     """A value of a state in pieces that each say one thing."""
     pieces: list[Piece] = []
-    for part_place, part in _split_parts(value, place, MAX_DEPTH):
+    for part_place, part in _iterate_parts_with_places(value, place, MAX_DEPTH):
         if len(pieces) == MAX_PIECES:
             break
         message = None if isinstance(part, str) else read_message(part, 0)
@@ -122,18 +129,19 @@ def _split_value(source: ContextSource, value: object, place: str) -> list[Piece
     return pieces
 
 
-def _split_parts(value: object, place: str, depth: int) -> Iterator[tuple[str, object]]:
+def _iterate_parts_with_places(value: object, place: str, depth: int) -> Iterator[tuple[str, object]]:
+    """The parts of a value that say one thing each, with their places in the state."""
     if depth and isinstance(value, list | tuple):
         for index, part in enumerate(value):
-            yield from _split_parts(part, f"{place}[{index}]", depth - 1)
-    elif depth and isinstance(value, Mapping) and _holds_several(value):
+            yield from _iterate_parts_with_places(part, f"{place}[{index}]", depth - 1)
+    elif depth and isinstance(value, Mapping) and _holds_several_things(value):
         for key, part in value.items():
-            yield from _split_parts(part, f"{place}.{key}", depth - 1)
+            yield from _iterate_parts_with_places(part, f"{place}.{key}", depth - 1)
     else:
         yield place, value
 
 
-def _holds_several(value: Mapping[Any, Any]) -> bool:
+def _holds_several_things(value: Mapping[Any, Any]) -> bool:
     """Whether a mapping holds several things, rather than the facts of one."""
     has_list = any(isinstance(part, list | tuple) and part for part in value.values())
     return has_list and len(plain_text(value)) > MAX_UNSPLIT_CHARACTERS

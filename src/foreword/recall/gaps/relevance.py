@@ -47,18 +47,20 @@ OTHER_WORD_CURVE = (-5.3, 7.0)
 """The same for texts whose cosine is not known: base and weight of coverage."""
 
 
-def _odds(probability: float) -> float:
+def _odds_from_probability(probability: float) -> float:
     return probability / (1 - probability)
 
 
-_ODDS_FACTOR = _odds(DEFAULT_MIN_RELEVANCE_SCORE) / _odds(MIN_SPOKEN_PROBABILITY)
+_ODDS_FACTOR = _odds_from_probability(DEFAULT_MIN_RELEVANCE_SCORE) / _odds_from_probability(
+    MIN_SPOKEN_PROBABILITY
+)
 
 
 def scale_probability(probability: float) -> float:
     """The relevance, on the scale of `InjectionConfig.min_relevance_score`, of a probability."""
     if probability >= 1.0:
         return 1.0
-    odds = _ODDS_FACTOR * _odds(max(0.0, probability))
+    odds = _ODDS_FACTOR * _odds_from_probability(max(0.0, probability))
     return odds / (1 + odds)
 
 
@@ -127,8 +129,8 @@ def _is_statement(sentence: str, *, spoken: bool) -> bool:
     return request_margin((remove_quotations(sentence),)) < CLEAR_MARGIN
 
 
-def _repeats_question(sentence: str, asked: frozenset[str]) -> bool:
+def _repeats_question(sentence: str, question_prefixes: frozenset[str]) -> bool:
     """Whether a sentence is the question once more, without its mark."""
     spelled = words(sentence)
     is_question = bool(spelled) and word_group(spelled[0]) in ("WH", "WHEN", "IF")
-    return is_question and word_prefixes(sentence) <= asked
+    return is_question and word_prefixes(sentence) <= question_prefixes

@@ -125,7 +125,7 @@ def read_messages(state: object, last: int | None = None) -> Conversation:
         )
     every = list(messages)
     first = 0 if last is None else max(0, len(every) - last)
-    read = {index: _try_to_read(every[index], index) for index in range(first, len(every))}
+    read = {index: _read_message_or_none(every[index], index) for index in range(first, len(every))}
     skipped = [str(index) for index, message in read.items() if message is None]
     notes: tuple[Note, ...] = ()
     if skipped:
@@ -137,15 +137,15 @@ def read_messages(state: object, last: int | None = None) -> Conversation:
 def read_message(value: object, position: int) -> Message | None:
     """A message of any shape; None when the value cannot be read as one."""
     if isinstance(value, str):
-        return _read_string(value, position)
+        return _read_string_message(value, position)
     if isinstance(value, list | tuple):
         is_pair = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], str)
         return _build_message(position, value[0], "", value[1]) if is_pair else None
     places = [value, *(get_value(value, extra) for extra in _EXTRAS)]
-    content, flags = _first_value(value, _TEXTS), _read_flags(value, places)
+    content, flags = _first_value_under_names(value, _TEXTS), _read_message_flags(value, places)
     if content is None and not flags:
         return None
-    role, calls = _first_value(value, ("role", "type")), get_value(value, "tool_calls")
+    role, calls = _first_value_under_names(value, ("role", "type")), get_value(value, "tool_calls")
     names = (get_value(place, name) for place in places if place is not None for name in _NAMES)
     return _build_message(
         position,
@@ -157,14 +157,16 @@ def read_message(value: object, position: int) -> Message | None:
     )
 
 
-def _try_to_read(value: object, position: int) -> Message | None:
+def _read_message_or_none(value: object, position: int) -> Message | None:
+    """A message; None also when reading it raises."""
     try:
         return read_message(value, position)
     except Exception:  # noqa: BLE001  (anybody's object may raise anything; it is noted as unreadable)
         return None
 
 
-def _read_string(text: str, position: int) -> Message | None:
+def _read_string_message(text: str, position: int) -> Message | None:
+    """A string as a message; `name: text` names its speaker."""
     match = _NAMED_STRING.fullmatch(text)
     if match is None or any(word_group(word) in _NOT_IN_NAMES for word in match["name"].casefold().split()):
         return _build_message(position, "agent", "", text)
@@ -184,7 +186,7 @@ def _build_message(
 
     A role that is not known is taken for the name of an agent: graphs often put it there.
     """
-    text = _read_content(content)
+    text = _read_content_text(content)
     if not text and not flags and not calls_tools:
         return None
     known = _ROLES.get(role.casefold())
@@ -192,7 +194,7 @@ def _build_message(
     return Message(position, known or "agent", name, text, flags or {}, calls_tools)
 
 
-def _read_content(content: object) -> str:
+def _read_content_text(content: object) -> str:
     """The text of a message's content, without anything that Foreword itself injected; long texts are cut."""
     if isinstance(content, Sequence) and not isinstance(content, str | bytes):
         parts = (part if isinstance(part, str) else get_value(part, "text") for part in content)
@@ -204,7 +206,7 @@ def _read_content(content: object) -> str:
     return text if len(text) <= MAX_MESSAGE_CHARACTERS else f"{text[:half]}\n{text[-half:]}"
 
 
-def _read_flags(value: object, places: Sequence[object]) -> dict[str, object]:
+def _read_message_flags(value: object, places: Sequence[object]) -> dict[str, object]:
     """The flags of a message: its own, and those in its metadata."""
     return {
         name: flag
@@ -215,5 +217,6 @@ def _read_flags(value: object, places: Sequence[object]) -> dict[str, object]:
     }
 
 
-def _first_value(value: object, names: Sequence[str]) -> object:
+def _first_value_under_names(value: object, names: Sequence[str]) -> object:
+    """The first of these keys or attributes that is there."""
     return next((found for name in names if (found := get_value(value, name)) is not None), None)

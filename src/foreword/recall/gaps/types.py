@@ -49,7 +49,7 @@ def new_gap_id() -> str:
     return f"gap-{secrets.token_hex(6)}"
 
 
-def _now() -> str:
+def _now_as_iso() -> str:
     """The current time, as ISO 8601 in UTC."""
     return datetime.now(UTC).isoformat()
 
@@ -70,7 +70,7 @@ class Sign:
 
     def to_dict(self) -> dict[str, Any]:
         """The sign as plain values."""
-        return _plain_values(self, "reason confidence evidence")
+        return _fields_as_json_values(self, "reason confidence evidence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,12 @@ class ContextGap:
     context_query: str
     confidence: float
     indicators: tuple[str, ...]
-    detected_at: str = field(default_factory=_now)
+    detected_at: str = field(default_factory=_now_as_iso)
     reasons: tuple[Sign, ...] = ()
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
-        _warn_unless_valid(
+        _warn_about_invalid_fields(
             self,
             reason=self.reason in VALID_GAP_REASONS,
             confidence=_is_fraction(self.confidence),
@@ -100,7 +100,7 @@ class ContextGap:
     def to_dict(self) -> dict[str, Any]:
         """The gap as plain values."""
         names = "gap_id agent reason detected_at context_query confidence indicators reasons notes"
-        return _plain_values(self, names)
+        return _fields_as_json_values(self, names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +111,10 @@ class RetrievedContext:
     content: str
     relevance_score: float
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    retrieved_at: str = field(default_factory=_now)
+    retrieved_at: str = field(default_factory=_now_as_iso)
 
     def __post_init__(self) -> None:
-        _warn_unless_valid(
+        _warn_about_invalid_fields(
             self,
             source=self.source in VALID_CONTEXT_SOURCES,
             relevance_score=_is_fraction(self.relevance_score),
@@ -123,7 +123,7 @@ class RetrievedContext:
 
     def to_dict(self) -> dict[str, Any]:
         """The context as plain values."""
-        return _plain_values(self, "source content relevance_score metadata retrieved_at")
+        return _fields_as_json_values(self, "source content relevance_score metadata retrieved_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class InjectionResult:
 
     def __post_init__(self) -> None:
         size = self.total_context_size
-        _warn_unless_valid(
+        _warn_about_invalid_fields(
             self,
             injection_target=self.injection_target in VALID_INJECTION_TARGETS,
             contexts_retrieved=bool(self.contexts_retrieved) or not self.injected,
@@ -159,7 +159,7 @@ class InjectionResult:
     def to_dict(self) -> dict[str, Any]:
         """The injection as plain values."""
         names = "gap contexts_retrieved injected injection_target total_context_size duration_ms"
-        return _plain_values(self, f"{names} notes receipt_id")
+        return _fields_as_json_values(self, f"{names} notes receipt_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,21 +177,21 @@ class InjectionConfig:
         floor = self.min_relevance_score
         if not _is_number(floor):
             raise ValidationError(f"min_relevance_score must be a number from 0 to 1, not {floor!r}")
-        _warn_unless_valid(self, min_relevance_score=_is_fraction(floor))
+        _warn_about_invalid_fields(self, min_relevance_score=_is_fraction(floor))
         for name in ("max_context_items", "max_context_size_bytes", "max_context_tokens"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool):
                 raise ValidationError(f"{name} must be a whole number, not {value!r}")
-            _warn_unless_valid(self, **{name: value > 0})
+            _warn_about_invalid_fields(self, **{name: value > 0})
         sources: object = self.enabled_sources
         if isinstance(sources, str):  # else its letters would be taken for sources
             raise ValidationError(f"enabled_sources must be a tuple, not the text {sources!r}")
         if unknown := sorted(set(self.enabled_sources) - VALID_CONTEXT_SOURCES):
-            _warn(self, "enabled_sources", unknown)
+            _warn_about_field(self, "enabled_sources", unknown)
 
     def to_dict(self) -> dict[str, Any]:
         """The limits as plain values."""
-        return _plain_values(self, " ".join(self.__slots__))
+        return _fields_as_json_values(self, " ".join(self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,28 +247,30 @@ class ArchitectureSearch(Protocol):
         ...
 
 
-def _plain_values(owner: object, names: str) -> dict[str, Any]:
+def _fields_as_json_values(owner: object, names: str) -> dict[str, Any]:
     """These fields, as values that can be written as JSON."""
-    return {name: _plain_value(getattr(owner, name)) for name in names.split()}
+    return {name: _as_json_value(getattr(owner, name)) for name in names.split()}
 
 
-def _plain_value(value: Any) -> Any:  # noqa: ANN401  (whatever a field holds)
+def _as_json_value(value: Any) -> Any:  # noqa: ANN401  (whatever a field holds)
+    """A value as JSON can hold it: notes as text, objects by their `to_dict`."""
     if isinstance(value, Note):
         return f"{value.part}: {value.message}"
     if isinstance(value, list | tuple):
-        return [_plain_value(one) for one in value]
+        return [_as_json_value(one) for one in value]
     if isinstance(value, Mapping):
         return dict(value)
     return value.to_dict() if hasattr(value, "to_dict") else value
 
 
-def _warn_unless_valid(owner: object, **valid: bool) -> None:
+def _warn_about_invalid_fields(owner: object, **valid: bool) -> None:
+    """Log a warning for each field that is marked False."""
     for name, is_valid in valid.items():
         if not is_valid:
-            _warn(owner, name, getattr(owner, name))
+            _warn_about_field(owner, name, getattr(owner, name))
 
 
-def _warn(owner: object, name: str, value: object) -> None:
+def _warn_about_field(owner: object, name: str, value: object) -> None:
     _log.warning("a value makes no sense", type=type(owner).__name__, field=name, value=repr(value)[:200])
 
 

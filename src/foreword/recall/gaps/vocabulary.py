@@ -106,33 +106,33 @@ names are part of the features in `weights.json`.
 """
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
+def _compile_alternatives(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns))
 
 
 # The first three are matched against lower case with straight apostrophes.
 
-NO_ANSWER = _any(
+NO_ANSWER = _compile_alternatives(
     r"\b(?:don't|do not|doesn't|does not) know\b|\bnot sure\b|\bunsure\b|\bno idea\b|\bcan't (?:say|help)\b",
     r"\blet me (?:see|check|ask|find)\b|\bi(?:'ll| will) (?:ask|check|find out|look)\b",
     r"\b(?:no|0|zero) (?:results?|matches|hits|entries)\b|\bnot found\b|\bnothing (?:was )?found\b",
 )
 """A reply that does not answer: "I don't know", "let me check", "no results"."""
 
-ACKNOWLEDGEMENT = _any(
+ACKNOWLEDGEMENT = _compile_alternatives(
     r"\W*(?:(?:ok(?:ay)?|thanks|thank you|sure|fine|all ?right|please|go (?:on|ahead)|continue|proceed"
     r"|carry on|wait|hold on|just|(?:a|one) (?:moment|second))\b\W*)+",
 )
 """A reply that only keeps the conversation going: "ok, thanks", "go on"."""
 
-PROGRESS_REPORT = _any(
+PROGRESS_REPORT = _compile_alternatives(
     r"\b(?:done|finished|completed?|implemented|added|adds|committed|pushed|merged|migrated|written|wrote)\b",
     r"\b(?:fixed|passed|deployed|verified|shipped|renamed|created|kept|removed|updated|approved)\b",
     r"\btests? pass(?:es)?\b|\ball (?:\d+ )?tests pass\b",
 )
 """A report that work was done."""
 
-EXPLICIT_REQUEST = _any(
+EXPLICIT_REQUEST = _compile_alternatives(
     r"(?i)^(?:\W*\w+\W+){0,3}?(?:can|could|would) (?:you|someone|anyone)(?: please)? (?:clarify|explain)\b",
     r"\bi(?: still| really| also)? (?:need|lack|(?:am|['’]m) (?:missing|lacking))"
     r"(?: some| more| further| a bit more| the)* (?:info|information|clarification|context)\b",
