@@ -6,7 +6,7 @@ DATA is a folder of labelled sets (docs/quality.md says what a set is), HOME kee
 Every question is asked of its own workspace and of one that does not hold its evidence; what comes back is
 labelled relevant or not, and for each kind of item a logistic curve is fitted by Newton's method. Prints, for
 the fast lane, `middle`, `slope`, `known` and `named` of `foreword.recall.fuse.BLENDS`; for the full lane
-`middle` and `slope` of `foreword.recall.rerank.OPINIONS`. A curve may then be shifted, so that one floor
+`middle` and `slope` of `foreword.recall.rerank.RERANK_CURVES`. A curve may then be shifted, so that one floor
 serves all kinds. The data stays where it is: the package holds the coefficients alone.
 """
 
@@ -22,8 +22,8 @@ import numpy as np
 
 from foreword import pipeline
 from foreword.options import SearchOptions
-from foreword.recall.fuse import BLENDS, OTHER, known_shares, name_space_bonus
-from foreword.recall.rerank import OPINIONS
+from foreword.recall.fuse import BLENDS, OTHER, known_question_shares, name_spaces_weight
+from foreword.recall.rerank import RERANK_CURVES
 from foreword_measure.quality import labelled, runs
 
 if TYPE_CHECKING:
@@ -107,10 +107,10 @@ def _points_of_question(
     for result in draft.results:
         holders = stocks[scope].documents_of_item.get(result.memory.id, ())
         relevant = any(gains.get(holder, 0) > 0 for holder in holders)
-        blend, opinion = BLENDS.get(result.memory.kind, OTHER), OPINIONS.get(result.memory.kind)
+        blend, opinion = BLENDS.get(result.memory.kind, OTHER), RERANK_CURVES.get(result.memory.kind)
         signs = [
-            result.scores["blend"] - name_space_bonus(draft.found, blend),
-            *known_shares(draft.found, blend),
+            result.scores["blend"] - name_spaces_weight(draft.found, blend),
+            *known_question_shares(draft.found, blend),
         ]
         if lane == "full" and opinion:
             signs = [result.scores["blend"] + opinion.weight * result.scores.get("rerank", _UNREAD_SCORE)]

@@ -29,11 +29,11 @@ from foreword.edges.cli.demo import sample_lines
 from foreword.recall.gaps.classifier import (
     UNDECIDED_SCORES,
     WEIGHTS_FILE,
-    Weights,
+    RequestWeights,
     combined_score,
     message_features,
-    own_sentences,
     sum_features,
+    unquoted_sentences,
 )
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
@@ -83,7 +83,7 @@ def read_examples(path: Path) -> list[Example]:
     rows += [
         {**line, "gap": False, "writer": _SAMPLE_WRITER} for line in sample_turns if "?" not in line["text"]
     ]
-    said = [own_sentences(row["text"]) for row in rows]
+    said = [unquoted_sentences(row["text"]) for row in rows]
     vectors = np.array(BundledEmbeddingProvider().embed_batch([" ".join(one) for one in said]))
     return [
         Example(sentences, message_features(sentences), vector, bool(row["gap"]), row["writer"])
@@ -91,7 +91,7 @@ def read_examples(path: Path) -> list[Example]:
     ]
 
 
-def fit_weights(examples: list[Example]) -> Weights:
+def fit_weights(examples: list[Example]) -> RequestWeights:
     """The weights that a set of examples teaches."""
     gaps = np.array([one.gap for one in examples])
     worth, start = _fit_traits(examples)
@@ -105,7 +105,7 @@ def fit_weights(examples: list[Example]) -> Weights:
     known = _fit_meaning(examples, unseen)
     mixed = np.where(_is_undecided(unseen), unseen_meant, unseen)
     lifelike = np.array([one.writer in _LIFELIKE_WRITERS for one in examples])
-    return Weights(
+    return RequestWeights(
         start=round(start, 3),
         features={trait: round(value, 2) for trait, value in sorted(worth.items())},
         threshold=_threshold(unseen[lifelike], gaps[lifelike]),
@@ -137,12 +137,14 @@ def _matrix(examples: list[Example], names: list[str]) -> csr_matrix:
     return csr_matrix((values, [at for row in rows for at in row], ends), shape=(len(rows), len(names)))
 
 
-def _fit_meaning(examples: list[Example], unseen: np.ndarray) -> Weights:
+def _fit_meaning(examples: list[Example], unseen: np.ndarray) -> RequestWeights:
     vectors = np.array([one.vector for one in examples]) * _MEANT_SCALE
     fitted = _fit(np.c_[unseen, vectors], examples, _MEANING_REGULARISATION)
     share, *vector = fitted.coef_[0]
     rounded = [round(float(value) * _MEANT_SCALE, 3) for value in vector]
-    return Weights(0, {}, 0, "", round(float(fitted.intercept_[0]), 3), round(float(share), 3), rounded, 0)
+    return RequestWeights(
+        0, {}, 0, "", round(float(fitted.intercept_[0]), 3), round(float(share), 3), rounded, 0
+    )
 
 
 def _fit(inputs: csr_matrix | np.ndarray, examples: list[Example], loose: float = 1.0) -> LogisticRegression:
@@ -172,7 +174,7 @@ def _is_undecided(weight: np.ndarray) -> np.ndarray:
     return (weight > UNDECIDED_SCORES[0]) & (weight < UNDECIDED_SCORES[1])
 
 
-def _print_quality(writer: str, examples: list[Example], known: Weights) -> None:
+def _print_quality(writer: str, examples: list[Example], known: RequestWeights) -> None:
     gaps = np.array([one.gap for one in examples])
     first = np.array([sum_features(known.features, known.start, one.features) for one in examples])
     both = [combined_score(known, weight, one.vector) for weight, one in zip(first, examples, strict=True)]

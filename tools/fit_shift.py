@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foreword.recall.divergence import Signs, signs
+from foreword.recall.divergence import ShiftSigns, read_shift_signs
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 from foreword_measure.quality import boundaries, shifts
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _FOLDS = 5
 _RIDGE = 1.0
-_NAMES = [field.name for field in fields(Signs)]
+_NAMES = [field.name for field in fields(ShiftSigns)]
 _MEANING, _WORDS = "MEANING", "WORDS"
 _VECTOR_SIGNS = ("near", "last", "settled")
 _CUTS = [round(0.05 + 0.01 * step, 2) for step in range(91)]
@@ -66,7 +66,7 @@ def _points(encoded: list[shifts.EncodedDialogue], curve: str) -> Points:
     rows, opens, numbers, replies = [], [], [], []
     for number, one in enumerate(encoded):
         for (prompt, past), true in zip(one.places(), one.dialogue.opens, strict=True):
-            rows.append(astuple(signs(prompt, past)))
+            rows.append(astuple(read_shift_signs(prompt, past)))
             opens.append(true)
             numbers.append(number)
             replies.append(prompt.replies)

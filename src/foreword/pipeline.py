@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from foreword.errors import ContextError, ForewordError
 from foreword.log import get_logger
 from foreword.recall.dedupe import (
-    Look,
+    FileLookup,
     put_successors_first,
     refresh_from_files,
-    split_repeats,
-    split_superseded,
+    split_off_repeats,
+    split_off_superseded,
 )
 from foreword.recall.fuse import BLENDS, UNRELATED_COSINE, Blend
 from foreword.recall.fuse import fuse as fuse_lists
@@ -78,7 +78,7 @@ class Kit:
     encoder: VectorSpace | None = None
     blends: Mapping[str, Blend] = field(default_factory=lambda: BLENDS)
     reranker: Reranker | None = None
-    look: Look | None = None
+    look: FileLookup | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +274,7 @@ def search_above(floor: float) -> tuple[Stage[Any], ...]:
 
 def drop_superseded(draft: _SearchDraft) -> _SearchDraft:
     """Drop what was replaced, and take code and documents as they stand in their files now."""
-    kept, dropped = split_superseded(draft.results)
+    kept, dropped = split_off_superseded(draft.results)
     notes: list[Note] = []
     if draft.kit.look is not None:
         kept, gone, notes = refresh_from_files(kept, draft.kit.look, draft.query.expires)
@@ -284,7 +284,7 @@ def drop_superseded(draft: _SearchDraft) -> _SearchDraft:
 
 def drop_repeats(draft: _Draft) -> _Draft:
     """Drop what says the same as a better result."""
-    kept, dropped = split_repeats(draft.results)
+    kept, dropped = split_off_repeats(draft.results)
     return draft.keep(kept, dropped)
 
 
@@ -294,7 +294,7 @@ def drop_shown(draft: _Draft) -> _Draft:
     if not known:
         return draft
     fresh = [result for result in draft.results if result.memory.id not in draft.shown]
-    _, repeats = split_repeats([*known, *fresh])
+    _, repeats = split_off_repeats([*known, *fresh])
     twins = {one.result.memory.id: one.detail for one in repeats if one.detail in draft.shown}
     dropped = [DroppedResult(result, "already in context") for result in known]
     dropped += [

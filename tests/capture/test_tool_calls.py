@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from foreword.capture.tool_calls import Call, command_of, first_host, only_reads, record_call, web_host
+from foreword.capture.tool_calls import Call, command_of, first_host, only_reads, read_call_record, web_host
 from foreword.types import Source
 
 
 def bash(command, output="", outcome=""):
-    return record_call(Call("Bash", {"command": command}, output, outcome, "/work/shop"))
+    return read_call_record(Call("Bash", {"command": command}, output, outcome, "/work/shop"))
 
 
 # Commands
@@ -23,7 +23,7 @@ def test_a_command_is_kept_with_how_it_ended_and_what_it_said():
     "tool", ["Bash", "bash", "shell", "local_shell", "exec_command", "run_shell_command"]
 )
 def test_every_agents_shell_is_a_shell(tool):
-    assert record_call(Call(tool, {"command": "make"}, "built")).text == "$ make\nbuilt"
+    assert read_call_record(Call(tool, {"command": "make"}, "built")).text == "$ make\nbuilt"
 
 
 def test_a_command_that_only_looks_leaves_nothing():
@@ -31,8 +31,8 @@ def test_a_command_that_only_looks_leaves_nothing():
 
 
 def test_a_command_without_words_leaves_nothing():
-    assert record_call(Call("Bash", {"command": 7})) is None
-    assert record_call(Call("Bash", {})) is None
+    assert read_call_record(Call("Bash", {"command": 7})) is None
+    assert read_call_record(Call("Bash", {})) is None
 
 
 def test_a_long_command_keeps_both_ends():
@@ -70,7 +70,7 @@ def test_an_edit_tells_the_file_and_the_lines_that_went_and_came():
         "",
         "/work/shop",
     )
-    told = record_call(call)
+    told = read_call_record(call)
     assert told.file == "pay/adapter.py"
     assert told.text.startswith(
         "Edited pay/adapter.py (+3 −1 lines): charge, backoff\n- MAX_RETRIES = 3\n+ MAX_RETRIES = 5"
@@ -94,7 +94,7 @@ def test_an_edit_tells_the_file_and_the_lines_that_went_and_came():
     ],
 )
 def test_a_change_is_known_whichever_way_the_tool_says_it(tool, given):
-    told = record_call(Call(tool, given))
+    told = read_call_record(Call(tool, given))
     assert told.file == "a/b.py"
     assert "\n+ x = 2" in told.text
     assert "\n- x = 1" in told.text or told.text.startswith("Wrote")
@@ -102,15 +102,15 @@ def test_a_change_is_known_whichever_way_the_tool_says_it(tool, given):
 
 def test_a_written_document_is_told_by_its_headings_and_stays_short():
     content = "# Retry policy\n\n" + "Word " * 3_000 + "\n## Limits\n"
-    told = record_call(Call("Write", {"file_path": "docs/retry.md", "content": content}))
+    told = read_call_record(Call("Write", {"file_path": "docs/retry.md", "content": content}))
     assert "Retry policy, Limits" in told.text.partition("\n")[0]
     assert len(told.text) < 900
 
 
 def test_a_change_that_failed_or_names_no_file_leaves_nothing():
     given = {"file_path": "a.py", "old_string": "a", "new_string": "b"}
-    assert record_call(Call("Edit", given, "String to replace not found", "failed")) is None
-    assert record_call(Call("Write", {"content": "x"})) is None
+    assert read_call_record(Call("Edit", given, "String to replace not found", "failed")) is None
+    assert read_call_record(Call("Write", {"content": "x"})) is None
 
 
 # The rest
@@ -140,7 +140,7 @@ def test_a_change_that_failed_or_names_no_file_leaves_nothing():
     ],
 )
 def test_what_was_only_looked_at_is_not_kept(tool):
-    assert record_call(Call(tool, {"file_path": "a.py"}, "contents of the file")) is None
+    assert read_call_record(Call(tool, {"file_path": "a.py"}, "contents of the file")) is None
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_what_was_only_looked_at_is_not_kept(tool):
     ],
 )
 def test_a_memory_does_not_feed_on_a_memory(tool):
-    assert record_call(Call(tool, {"query": "retries"}, "We cap retries at five.")) is None
+    assert read_call_record(Call(tool, {"query": "retries"}, "We cap retries at five.")) is None
 
 
 @pytest.mark.parametrize(
@@ -175,14 +175,14 @@ def test_a_memory_does_not_feed_on_a_memory(tool):
     ],
 )
 def test_an_answer_from_outside_is_the_webs(tool, given, source):
-    told = record_call(Call(tool, given, "an answer"))
+    told = read_call_record(Call(tool, given, "an answer"))
     assert told.source == source
     assert told.text.startswith(tool)
     assert told.text.endswith("an answer")
 
 
 def test_a_tool_that_answered_nothing_leaves_nothing():
-    assert record_call(Call("mcp__postgres__query", {"sql": "select 1"}, "(no output)")) is None
+    assert read_call_record(Call("mcp__postgres__query", {"sql": "select 1"}, "(no output)")) is None
 
 
 # Shell commands

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from foreword.knowledge import axes
-from foreword.knowledge.experience import Experience, Lesson, Outcome, RootCause, to_metadata
+from foreword.knowledge.experience import Experience, Lesson, Outcome, RootCause, experience_to_metadata
 from foreword.types import Item
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -32,11 +32,16 @@ FALSIFIED = replace(
 
 
 def item(experience):
-    return Item(axes.describe_whole(experience), "shop", kind="experience", metadata=to_metadata(experience))
+    return Item(
+        axes.describe_whole_experience(experience),
+        "shop",
+        kind="experience",
+        metadata=experience_to_metadata(experience),
+    )
 
 
 def test_the_whole_story():
-    assert axes.describe_whole(FALSIFIED) == (
+    assert axes.describe_whole_experience(FALSIFIED) == (
         "Goal: Fix the login.\n"
         "Hypothesis: The token expired.\n"
         "Action: Renew it.\n"
@@ -45,7 +50,7 @@ def test_the_whole_story():
         "Surprise: The clock was wrong.\n"
         "Lesson: Compare the clocks first."
     )
-    assert axes.describe_whole(OPEN).endswith("Prediction: It works.")
+    assert axes.describe_whole_experience(OPEN).endswith("Prediction: It works.")
 
 
 def test_how_a_strategy_fared():
@@ -78,14 +83,14 @@ def test_why_it_failed():
 
 
 def test_the_gist_is_one_sentence_of_it():
-    assert [axes.gist(axis, FALSIFIED) for axis in axes.AXES] == [
+    assert [axes.describe_gist(axis, FALSIFIED) for axis in axes.AXES] == [
         "Time is an input.",
         "read-the-error: Time is an input.",
         "The clock was wrong.",
         "The container had no time.",
     ]
     plain = replace(OPEN, lesson=None)
-    assert [axes.gist(axis, plain) for axis in axes.AXES] == [
+    assert [axes.describe_gist(axis, plain) for axis in axes.AXES] == [
         "Fix the login.",
         "read-the-error: Fix the login.",
         "",
@@ -95,14 +100,14 @@ def test_the_gist_is_one_sentence_of_it():
 
 @pytest.mark.parametrize("axis", [axis for axis in axes.AXES if axis != "full"])
 def test_what_is_open_is_seen_as_a_whole_only(axis):
-    assert axes.axis_text(axis, item(OPEN)) == ""
-    assert axes.axis_text("full", item(OPEN)) == axes.describe_whole(OPEN)
+    assert axes.item_text_on_axis(axis, item(OPEN)) == ""
+    assert axes.item_text_on_axis("full", item(OPEN)) == axes.describe_whole_experience(OPEN)
 
 
 def test_a_view_that_is_empty_does_not_exist():
     plain = item(replace(FALSIFIED, surprise="", root_cause=None))
-    assert [axis for axis in axes.AXES if axes.axis_text(axis, plain)] == ["full", "strategy"]
-    assert all(axes.axis_text(axis, item(FALSIFIED)) for axis in axes.AXES)
+    assert [axis for axis in axes.AXES if axes.item_text_on_axis(axis, plain)] == ["full", "strategy"]
+    assert all(axes.item_text_on_axis(axis, item(FALSIFIED)) for axis in axes.AXES)
 
 
 def test_what_is_no_experience_is_seen_on_no_axis():
@@ -110,12 +115,14 @@ def test_what_is_no_experience_is_seen_on_no_axis():
         Item("text", "shop"),
         Item("text", "shop", kind="experience", metadata={"surprise": "boo"}),
     ):
-        assert not any(axes.axis_text(axis, other) for axis in axes.AXES)
+        assert not any(axes.item_text_on_axis(axis, other) for axis in axes.AXES)
 
 
 def test_every_axis_but_the_whole_is_a_view_for_the_embedder():
     shown = {name: view(item(FALSIFIED)) for name, kinds, view in axes.VIEWS if kinds == ("experience",)}
     assert shown == {
-        axes.SPACES[axis]: axes.axis_text(axis, item(FALSIFIED)) for axis in axes.AXES if axis != "full"
+        axes.SPACES[axis]: axes.item_text_on_axis(axis, item(FALSIFIED))
+        for axis in axes.AXES
+        if axis != "full"
     }
     assert axes.SPACES["full"] == "semantic"

@@ -22,10 +22,10 @@ from foreword.knowledge.experience import (
     Outcome,
     RootCause,
     check_text,
-    is_vague,
+    experience_to_metadata,
+    is_vague_hypothesis,
     outcome_tier,
     read_experience,
-    to_metadata,
 )
 from foreword.types import Item
 
@@ -45,7 +45,7 @@ ENDED = replace(PLAIN, outcome=Outcome("confirmed", "It worked.", NOW))
 
 
 def held(experience):
-    return Item("text", "shop", kind="experience", session="s1", metadata=to_metadata(experience))
+    return Item("text", "shop", kind="experience", session="s1", metadata=experience_to_metadata(experience))
 
 
 def test_the_words_are_those_of_the_origin():
@@ -85,7 +85,7 @@ def test_an_experience_survives_its_way_through_metadata(experience):
     assert read_experience(held(experience)) == experience
 
 
-@pytest.mark.parametrize("key", sorted(to_metadata(ENDED)))
+@pytest.mark.parametrize("key", sorted(experience_to_metadata(ENDED)))
 @pytest.mark.parametrize("value", [None, 7, "nonsense", [], {"status": "gone"}])
 def test_metadata_that_was_written_over_never_breaks_a_reader(key, value):
     item = held(ENDED)
@@ -119,7 +119,7 @@ def test_a_tier_says_who_told_the_outcome():
     ],
 )
 def test_a_hypothesis_that_adds_nothing_is_a_guess(hypothesis, goal, little):
-    assert is_vague(hypothesis, goal) is little
+    assert is_vague_hypothesis(hypothesis, goal) is little
 
 
 def test_what_is_falsified_lacks_what_nobody_has_told():

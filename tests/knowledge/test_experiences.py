@@ -50,7 +50,7 @@ def test_an_experience_is_an_item_that_words_find(engine, begin):
     item = engine.search("idempotency", "shop")[0].memory
     assert (item.id, item.kind, item.session) == (begun.id, "experience", "s1")
     assert item.type == "debugging/root-cause-analysis/open"
-    assert item.text == axes.describe_whole(begun)
+    assert item.text == axes.describe_whole_experience(begun)
     assert item.source == Source("agent", "agent")
 
 
@@ -232,33 +232,33 @@ def test_a_run_may_speak_of_its_sessions_own_and_then_of_those_of_no_session(exp
     clock.advance(minutes=1)
     begin(session="s2")
     at = clock.advance(minutes=1)
-    told = [one.id for one in experiences.open_for_run("shop", "s1", at)]
+    told = [one.id for one in experiences.list_open_for_run("shop", "s1", at)]
     assert told == [mine.id, nobodys[1], nobodys[0]], "its own first, then the newest"
-    assert [one.id for one in experiences.open_for_run("shop", None, at)] == [nobodys[1], nobodys[0]]
-    assert experiences.open_for_run("elsewhere", "s1", at) == []
+    assert [one.id for one in experiences.list_open_for_run("shop", None, at)] == [nobodys[1], nobodys[0]]
+    assert experiences.list_open_for_run("elsewhere", "s1", at) == []
 
 
 def test_a_run_from_before_says_nothing_of_what_came_or_changed_after(experiences, begin, clock):
     before = clock()
     clock.advance(minutes=1)
     begun = begin(session="s1")
-    assert experiences.open_for_run("shop", "s1", before) == []
+    assert experiences.list_open_for_run("shop", "s1", before) == []
     between = clock.advance(minutes=1)
     clock.advance(minutes=1)
     experiences.update("shop", begun.id, hypothesis="The queue delivers twice.")
-    assert experiences.open_for_run("shop", "s1", between) == []
+    assert experiences.list_open_for_run("shop", "s1", between) == []
 
 
 def test_a_run_ends_one_experience_however_often_it_is_told(experiences, begin, clock):
     first, second = begin(), begin(session="s1")
     at = clock.advance(minutes=1)
     clock.advance(minutes=1)
-    assert experiences.record_run("shop", second.id, "confirmed", "pytest: 3 passed", at)
+    assert experiences.resolve_from_run("shop", second.id, "confirmed", "pytest: 3 passed", at)
     ended = experiences.get("shop", second.id)
     assert (ended.status, ended.tier, ended.outcome.captured_at) == ("confirmed", "gold", at)
-    assert not experiences.record_run("shop", first.id, "confirmed", "pytest: 3 passed", at)
+    assert not experiences.resolve_from_run("shop", first.id, "confirmed", "pytest: 3 passed", at)
     assert experiences.get("shop", first.id) == first
-    assert experiences.record_run("shop", first.id, "confirmed", "pytest: 3 passed", clock())
+    assert experiences.resolve_from_run("shop", first.id, "confirmed", "pytest: 3 passed", clock())
 
 
 def test_a_session_adopts_what_belongs_to_none_and_is_open(experiences, begin, lived, clock):
@@ -270,7 +270,7 @@ def test_a_session_adopts_what_belongs_to_none_and_is_open(experiences, begin, l
     assert experiences.active("shop", "s1") == adopted
     assert experiences.adopt("shop", others.id, "s1") == others
     assert experiences.adopt("shop", ended.id, "s1") == ended
-    assert experiences.open_for_run("shop", "s1", before) == [adopted], (
+    assert experiences.list_open_for_run("shop", "s1", before) == [adopted], (
         "that it is known now makes it no newer"
     )
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from foreword.capture.names.entities import find_entities
 from foreword.knowledge.name_book import (
-    acronym,
     can_be_same_person,
     is_address_of,
     is_short_for,
-    name_keys,
+    name_acronym,
+    name_index_keys,
     without_legal_form,
 )
 from foreword.knowledge.registry import EntityRegistry
@@ -108,9 +108,9 @@ def test_an_address_is_made_of_a_name_or_not(address, name, theirs):
 
 
 def test_an_organisation_is_shortened_by_its_letters_and_without_what_the_law_adds():
-    assert acronym("International Business Machines Corp") == "ibm"
-    assert acronym("Bank of England") == "be"
-    assert acronym("Acme Inc") == ""
+    assert name_acronym("International Business Machines Corp") == "ibm"
+    assert name_acronym("Bank of England") == "be"
+    assert name_acronym("Acme Inc") == ""
     assert without_legal_form("Acme Corp") == "Acme"
     assert without_legal_form("Inc") == "Inc"
 
@@ -119,4 +119,4 @@ def test_an_organisation_is_shortened_by_its_letters_and_without_what_the_law_ad
 def test_any_two_texts_can_be_compared(one, other, kind):
     assert can_be_same_person(one, other) == can_be_same_person(other, one)
     assert isinstance(is_address_of(one, other), bool)
-    assert "" not in name_keys(one, kind)
+    assert "" not in name_index_keys(one, kind)

@@ -34,7 +34,7 @@ def end(engine, provider):
     """Stores the summary of a session, as it stands, and supersedes the one before."""
 
     def end(session, workspace="shop"):
-        update = provider.update_summary(session, workspace)
+        update = provider.propose_summary_update(session, workspace)
         new = engine.remember_all([update.item], workspace)[0]
         engine.store.batch([Amend(workspace, old, superseded_by=new.id) for old in update.replaces] or [])
         return new
@@ -114,26 +114,26 @@ def test_a_summary_of_untrusted_parts_is_as_little_trusted(keep, clock, sources,
 
 def test_a_session_that_says_nothing_has_no_summary(provider, clock):
     assert build_summary_item([], "s1", "shop", clock()) is None
-    assert provider.update_summary("s1", "shop") is None
+    assert provider.propose_summary_update("s1", "shop") is None
 
 
 def test_a_newer_summary_replaces_the_older_and_an_equal_one_is_not_made(provider, keep, end, engine):
     keep("Cap the retries at five.", "s1")
     first = end("s1")
-    assert provider.update_summary("s1", "shop") is None
+    assert provider.propose_summary_update("s1", "shop") is None
     keep("Name the lighthouse Vigil.", "s1")
-    assert provider.update_summary("s1", "shop").replaces == (first.id,)
+    assert provider.propose_summary_update("s1", "shop").replaces == (first.id,)
     second = end("s1")
     assert engine.store.get("shop", first.id)[0].superseded_by == second.id
     keep("Paint the pier green.", "s1")
-    assert provider.update_summary("s1", "shop").replaces == (second.id,)
+    assert provider.propose_summary_update("s1", "shop").replaces == (second.id,)
 
 
 def test_turns_are_told_in_the_order_in_which_they_were_said(provider, keep):
     keep("First of all, survey the northern pier.", "s1")
     keep("I surveyed the northern pier.", "s1", Source("agent", "agent"))
     keep("Afterwards, order paint for the lighthouse.", "s1")
-    text = provider.update_summary("s1", "shop").item.text
+    text = provider.propose_summary_update("s1", "shop").item.text
     assert text.index("survey the northern pier") < text.index("order paint")
 
 
@@ -170,7 +170,7 @@ def test_when_the_model_fails_the_summary_is_extractive_and_the_log_says_so(engi
     keep("Cap the retries at five.", "s1")
     provider = SessionContextProvider(engine.store, clock, Told(ContextError("no answer from the endpoint")))
     with caplog.at_level(logging.WARNING):
-        update = provider.update_summary("s1", "shop")
+        update = provider.propose_summary_update("s1", "shop")
     assert "Cap the retries at five" in update.item.text
     assert "no answer from the endpoint" in caplog.text
 

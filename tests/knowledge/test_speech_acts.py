@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.knowledge.speech_acts import speech_act
+from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.types import SpeechAct
 
 
@@ -39,21 +39,21 @@ from foreword.types import SpeechAct
     ],
 )
 def test_a_turn_does_what_its_words_show(text, act):
-    assert speech_act(text) == act
+    assert classify_speech_act(text) == act
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "?!", "…"])
 def test_a_turn_without_words_does_nothing(text):
-    assert speech_act(text) is None
+    assert classify_speech_act(text) is None
 
 
 def test_only_after_a_question_is_there_an_answer():
-    assert speech_act("In Berlin.", after="question") == "answer"
-    assert speech_act("Yes, in Berlin.", after="question") == "answer"
-    assert speech_act("In Berlin.", after="statement") == "statement"
-    assert speech_act("Why do you ask?", after="question") == "question"
+    assert classify_speech_act("In Berlin.", after="question") == "answer"
+    assert classify_speech_act("Yes, in Berlin.", after="question") == "answer"
+    assert classify_speech_act("In Berlin.", after="statement") == "statement"
+    assert classify_speech_act("Why do you ask?", after="question") == "question"
 
 
 @given(st.text() | st.lists(st.sampled_from(["yes ", "hi ", "ok, ", "sorry "]), max_size=300).map("".join))
 def test_any_text_does_something_known_or_nothing(text):
-    assert speech_act(text) in (None, *get_args(SpeechAct))
+    assert classify_speech_act(text) in (None, *get_args(SpeechAct))

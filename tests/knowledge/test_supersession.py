@@ -254,7 +254,7 @@ class TestAtOnce:
 
 def test_memories_of_an_older_foreword_are_superseded_too(home, clock, monkeypatch):
     with monkeypatch.context() as before, ContextEngine(clock=clock) as engine:
-        before.setattr("foreword.knowledge.supersession.lookup_keys", lambda _: ())
+        before.setattr("foreword.knowledge.supersession.attribute_lookup_keys", lambda _: ())
         old = engine.remember(OLD, "shop")
         path = engine.store._database("shop", create=False).path
     db = apsw.Connection(str(path))
@@ -280,7 +280,7 @@ def test_looking_for_older_statements_costs_little(engine, clock):
     spent = []
     for _ in range(20):
         started = time.thread_time()
-        _, changes = supersession.find_superseded(engine.store, "shop", new)
+        _, changes = supersession.plan_supersessions(engine.store, "shop", new)
         spent.append(time.thread_time() - started)
     assert len(changes) == 1
     assert min(spent) < 0.002

@@ -62,7 +62,7 @@ def test_a_code_name_is_split_into_its_parts(text, parts):
     ],
 )
 def test_named_things_are_found_by_their_shape(text, names):
-    assert entities.named_things(text) == names
+    assert entities.find_named_things(text) == names
 
 
 _CODE = st.text(st.sampled_from("abZK09_.:->/() \n\u00e9\u2122"), max_size=80)
@@ -72,7 +72,7 @@ _CODE = st.text(st.sampled_from("abZK09_.:->/() \n\u00e9\u2122"), max_size=80)
 def test_the_parts_of_a_text_are_those_of_its_names_wherever_they_stand(text):
     each = (
         fold(part)
-        for name in identifiers.find_code_names(text)
+        for name in identifiers.match_code_names(text)
         for part in identifiers._PART.findall(name)
         if len(part) > 1
     )
@@ -80,7 +80,7 @@ def test_the_parts_of_a_text_are_those_of_its_names_wherever_they_stand(text):
 
 
 def test_a_name_in_code_is_told_by_how_it_is_written_or_called():
-    said = identifiers.code_names("total = Price.of(order) + load_rates(now()) - self._cache.size()")
+    said = identifiers.find_code_names("total = Price.of(order) + load_rates(now()) - self._cache.size()")
     assert said.named == ("price", "load_rates", "_cache", "size")
 
 
@@ -93,7 +93,7 @@ def test_what_is_known_of_names_is_forgotten_before_it_grows_large(monkeypatch):
 
 @given(st.text(max_size=400))
 def test_no_text_breaks_the_shapes(text):
-    assert all(name == name.lower() for name in entities.named_things(text))
+    assert all(name == name.lower() for name in entities.find_named_things(text))
     assert len(set(identifiers.code_name_parts(text))) == len(identifiers.code_name_parts(text))
 
 

@@ -17,7 +17,7 @@ from foreword.store.base import (
 )
 from foreword.store.conformance.suite import DIGEST, HERE, item, views
 from foreword.store.sqlite import SqliteStore
-from foreword.store.vectors import quantise
+from foreword.store.vectors import vector_to_code
 from foreword.types import Relation, VectorProbe
 
 
@@ -43,7 +43,7 @@ def _traces(sample, folder):
     secret = _secret("x")
     marks = {word.lower()[3:].encode() for word in (CANARY, ENTITY, *PARTS)}
     marks |= {CANARY.lower()[:9].encode(), CANARY.lower()[3:12].encode()}
-    code = quantise(sample.encoder.embed(secret.text))
+    code = vector_to_code(sample.encoder.embed(secret.text))
     found = []
     for path in sorted(folder.rglob("*")):
         if path.is_file():

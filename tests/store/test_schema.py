@@ -18,7 +18,7 @@ from foreword.store.base import (
     Put,
 )
 from foreword.store.conformance.suite import HERE, NOW, item, views
-from foreword.store.rows import filter_clause
+from foreword.store.rows import filters_to_sql
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Filters, Item, content_hash
 
@@ -61,7 +61,7 @@ class TestHeirs:
     ],
 )
 def test_an_index_answers_what_is_asked_often(tx, filters, order, index):
-    clause, values = filter_clause(filters)
+    clause, values = filters_to_sql(filters)
     plan = tx.execute(
         f"EXPLAIN QUERY PLAN SELECT i.no FROM items i WHERE {clause} {order}", *values
     ).fetchall()

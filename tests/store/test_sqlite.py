@@ -36,7 +36,7 @@ from foreword.store.base import (
 from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, item, receipt, views
 from foreword.store.database import Limits, translate_errors
 from foreword.store.sqlite import SqliteStore
-from foreword.store.vectors import quantise
+from foreword.store.vectors import vector_to_code
 from foreword.types import Filters, Relation
 
 TIMEOUT_SECONDS = 120
@@ -146,7 +146,7 @@ def test_an_error_while_erasing_neither_stops_the_writer_nor_loses_the_erasing(s
     codes.write_bytes(kept)
     assert store.check(HERE) == ()
     store.put(HERE, [item("and on")])
-    assert quantise(sample.encoder.embed(sample.text(3))) not in codes.read_bytes()
+    assert vector_to_code(sample.encoder.embed(sample.text(3))) not in codes.read_bytes()
 
 
 @pytest.mark.parametrize("damage", ["PRAGMA user_version = 1", "ROLLBACK"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from foreword.store import vectors
-from foreword.store.vectors import CodeFile, quantise, restore
+from foreword.store.vectors import CodeFile, vector_from_code, vector_to_code
 
 SIZE = 16
 
@@ -28,7 +28,7 @@ def _vector(seed, size=SIZE):
 
 def _brute_force(query, codes):
     """Cosines by numpy, best first."""
-    question = np.frombuffer(quantise(query), np.int8).astype(float)
+    question = np.frombuffer(vector_to_code(query), np.int8).astype(float)
     scores = {}
     for no, code in codes.items():
         values = np.frombuffer(code, np.int8).astype(float)
@@ -56,7 +56,7 @@ class Table:
 
     def put(self, no, seed):
         self.seq += 1
-        self.rows[no] = (self.seq, quantise(_vector(seed)))
+        self.rows[no] = (self.seq, vector_to_code(_vector(seed)))
 
     def after(self, last):
         return sorted((seq, no, code) for no, (seq, code) in self.rows.items() if seq > last)
@@ -176,7 +176,7 @@ def test_a_code_file_agrees_with_a_dictionary_whatever_is_done_to_it(tmp_path, m
 )
 def test_the_nearest_are_those_of_brute_force(tmp_path, seed, count, limit, share):
     table = Table()
-    table.rows = {no: (no, quantise(_vector([seed, no]))) for no in range(1, count + 1)}
+    table.rows = {no: (no, vector_to_code(_vector([seed, no]))) for no in range(1, count + 1)}
     allowed = {no for no in table.rows if no % (share + 1) == 0} if share else None
     file = CodeFile(tmp_path / "s.codes", SIZE)
     file.rebuild(table.after)
@@ -302,22 +302,22 @@ def test_processes_that_catch_up_at_once_never_spoil_the_file(tmp_path):
 @given(st.integers(0, 2**32), st.integers(8, 1536))
 def test_a_vector_survives_its_code(seed, size):
     vector = _vector(seed, size)
-    again = np.array(restore(quantise(vector)))
+    again = np.array(vector_from_code(vector_to_code(vector)))
     assert vector @ again / np.linalg.norm(vector) > 0.999
     assert np.linalg.norm(again) == pytest.approx(1)
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40))
 def test_a_restored_vector_has_the_same_code(values):
-    code = quantise(values)
+    code = vector_to_code(values)
     assert len(code) == len(values)
-    assert quantise(restore(code)) == code
+    assert vector_to_code(vector_from_code(code)) == code
 
 
 def test_a_vector_of_zeros_has_a_code_of_zeros():
-    assert quantise([0.0] * 8) == bytes(8)
-    assert restore(bytes(8)) == (0.0,) * 8
-    assert quantise([]) == b""
+    assert vector_to_code([0.0] * 8) == bytes(8)
+    assert vector_from_code(bytes(8)) == (0.0,) * 8
+    assert vector_to_code([]) == b""
 
 
 def test_closing_lets_go_and_the_file_can_be_used_again(tmp_path):

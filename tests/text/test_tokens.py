@@ -11,7 +11,7 @@ from foreword.text.tokens import (
     Tokenizer,
     WordTokenizer,
     cut_to_tokens,
-    encoding_for,
+    encoding_of_model,
     tokenizer_by_name,
 )
 
@@ -83,7 +83,7 @@ def test_estimates_are_those_of_the_documents():
     ],
 )
 def test_a_model_has_an_encoding(name, encoding):
-    assert encoding_for(name) == encoding
+    assert encoding_of_model(name) == encoding
 
 
 def test_tokenizers_are_found_by_name_and_others_refused():

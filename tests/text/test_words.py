@@ -4,11 +4,11 @@ import apsw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.text.words import STOPWORDS, content_words, fold, words
+from foreword.text.words import STOPWORDS, content_words, fold, split_words
 
 
 def test_case_accents_and_punctuation_do_not_make_another_word():
-    assert words("Café, CAFE_au-lait!") == ["cafe", "cafe", "au", "lait"]
+    assert split_words("Café, CAFE_au-lait!") == ["cafe", "cafe", "au", "lait"]
     assert fold("Ünïcode") == "unicode"
 
 
@@ -23,7 +23,7 @@ def test_a_question_of_nothing_but_small_words_keeps_them():
 
 
 def test_small_words_are_words():
-    assert all(words(word) == [word] for word in STOPWORDS)
+    assert all(split_words(word) == [word] for word in STOPWORDS)
 
 
 @given(st.text(st.characters(codec="ascii"), max_size=200))
@@ -33,4 +33,4 @@ def test_words_are_split_as_the_full_text_engine_splits_them(text):
     split = engine(
         text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
     )
-    assert words(text) == list(split)
+    assert split_words(text) == list(split)

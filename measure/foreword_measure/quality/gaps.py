@@ -25,8 +25,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
-from foreword.recall.gaps.detect import MAX_MESSAGES_READ, find_gap, find_open_request
-from foreword.recall.gaps.state import get_value, plain_text, read_messages
+from foreword.recall.gaps.detect import MAX_MESSAGES_READ, find_context_gap, find_unanswered_request
+from foreword.recall.gaps.state import get_value, read_messages, value_as_text
 from foreword.recall.gaps.types import VALID_GAP_REASONS
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword_measure.report import Report, Table
@@ -110,18 +110,20 @@ def measure_gaps(path: Path | None = None) -> Report:
 
 def detected_reasons(state: Mapping[str, Any], encode: Encode | None = None) -> frozenset[str]:
     """The reasons for which the detector sees a gap in a state."""
-    gap = find_gap(state)
+    gap = find_context_gap(state)
     reasons = frozenset() if gap is None else frozenset(sign.reason for sign in gap.reasons)
     if encode is None:
         return reasons
-    asks = find_open_request(read_messages(state, MAX_MESSAGES_READ).messages, encode) is not None
+    asks = find_unanswered_request(read_messages(state, MAX_MESSAGES_READ).messages, encode) is not None
     return reasons | {ASKED} if asks else reasons - {ASKED}
 
 
 def keyword_reasons(state: Mapping[str, Any]) -> frozenset[str]:
     """The reasons for which the plain rule sees a gap in a state."""
     text = " ".join(message.text for message in read_messages(state, _RECENT_MESSAGES).messages).casefold()
-    gate = plain_text(get_value(state, "gate_failure")).casefold() if get_value(state, "gate_blocked") else ""
+    gate = (
+        value_as_text(get_value(state, "gate_failure")).casefold() if get_value(state, "gate_blocked") else ""
+    )
     metrics = get_value(get_value(state, "health_status"), "metrics")
     times, overall = get_value(metrics, "agent_cycle_times"), get_value(metrics, "overall_cycle_time")
     taken = get_value(times, str(get_value(state, "current_agent")))

@@ -18,7 +18,7 @@ from foreword.capture.names.entities import find_entities
 from foreword.errors import ValidationError
 from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.resolution import EntityResolver
-from foreword.knowledge.speech_acts import speech_act
+from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.types import ENTITY_TYPES, DialogueState, Turn
 from foreword_measure.report import Report, Table
 
@@ -81,7 +81,7 @@ def measure_naming(path: Path | None = None, find: Finder = find_entities) -> Re
         elif line["kind"] == "talk":
             _count_references(line, half, find)
         else:
-            half.acts[speech_act(line["text"]) == line["act"]] += 1
+            half.acts[classify_speech_act(line["text"]) == line["act"]] += 1
     return _report((path or SET).stem, halves)
 
 

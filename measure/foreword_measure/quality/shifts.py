@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foreword.errors import ValidationError
-from foreword.recall.divergence import DivergenceDetector, read_utterance, shift_probability, signs
+from foreword.recall.divergence import DivergenceDetector, read_shift_signs, read_utterance, shift_probability
 from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.spaces.dense import DenseSpace
 from foreword.types import Item, Query
@@ -171,7 +171,9 @@ def _blind_guesses(truths: Sequence[Sequence[bool]]) -> dict[str, Guesses]:
 
 def _cosine_guesses(encoded: Sequence[EncodedDialogue], unrelated: float) -> dict[str, Guesses]:
     """The similarity of neighbours alone, below the fixed threshold, and below the one that is best here."""
-    distances = [[-signs(prompt, past, unrelated).last for prompt, past in one.places()] for one in encoded]
+    distances = [
+        [-read_shift_signs(prompt, past, unrelated).last for prompt, past in one.places()] for one in encoded
+    ]
     opens = [true for one in encoded for true in one.dialogue.opens]
     best = boundaries.best_cut([score for one in distances for score in one], opens, BETA)
     raw = (FIXED_THRESHOLD - unrelated) / (1 - unrelated)
@@ -193,7 +195,10 @@ def _detector_guesses(
         [shift_probability(prompt, past, unrelated) for prompt, past in one.places()] for one in encoded
     ]
     alarms = [
-        [judge.is_worth_an_alert(prompt, chance) for prompt, chance in zip(one.prompts[1:], scores, strict=True)]
+        [
+            judge.is_worth_an_alert(prompt, chance)
+            for prompt, chance in zip(one.prompts[1:], scores, strict=True)
+        ]
         for one, scores in zip(encoded, chances, strict=True)
     ]
     return Guesses(alarms, chances)

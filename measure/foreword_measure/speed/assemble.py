@@ -28,7 +28,7 @@ from foreword.knowledge.experience import (
     Lesson,
     Outcome,
     RootCause,
-    to_metadata,
+    experience_to_metadata,
 )
 from foreword.knowledge.experiences import Experiences
 from foreword.options import SearchOptions
@@ -214,7 +214,11 @@ def _item(at: int) -> Item:
         lived = _experience(at, item)
         label = f"{lived.domain}/{lived.strategy}/{lived.status}"
         return replace(
-            item, type=label, about="", text=axes.describe_whole(lived), metadata=to_metadata(lived)
+            item,
+            type=label,
+            about="",
+            text=axes.describe_whole_experience(lived),
+            metadata=experience_to_metadata(lived),
         )
     make_metadata = _METADATA.get(kind)
     return replace(item, metadata=make_metadata(at) if make_metadata else {})
@@ -267,7 +271,7 @@ def _vectors(space: DenseSpace, axis: axes.Axis, items: list[Item], start: int) 
     made = (
         Vector(
             item.id,
-            space.view_hash(replace(item, about="", text=axes.axis_text(axis, item) or item.text)),
+            space.view_hash(replace(item, about="", text=axes.item_text_on_axis(axis, item) or item.text)),
             tuple(one),
         )
         for item, one in zip(shown, values, strict=True)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foreword.store.base import PutVectors, Vector
-from foreword.text.words import words
+from foreword.text.words import split_words
 from foreword.types import Item, Kind, Relation
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _sample_words() -> Counter[str]:
     """The words of the shipped sample; read here, because importing the command line would cost memory."""
     file = resources.files("foreword.edges.cli").joinpath("sample_data", "lighthouse.jsonl")
     lines = file.read_text(encoding="utf-8").splitlines()
-    return Counter(word for line in lines if line for word in words(json.loads(line)["text"]))
+    return Counter(word for line in lines if line for word in split_words(json.loads(line)["text"]))
 
 
 def _invented(rng: Generator, count: int, taken: frozenset[str]) -> list[str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.config import Settings
 from foreword.edges.cli.demo import sample_lines
 from foreword.engine.context_engine import ContextEngine
-from foreword.recall.gaps.detect import find_gap
+from foreword.recall.gaps.detect import find_context_gap
 from foreword.recall.gaps.types import InjectionConfig
 from foreword.recall.gaps.vocabulary import split_sentences
 from foreword.recipes.gap.engine_memory import EngineMemory
@@ -94,7 +94,7 @@ async def _measure_states(engine: ContextEngine, size: int) -> Samples:
         asker = _Asker(engine, counted)
         history = [_message(size + turn * _MESSAGES + at) for at in range(_MESSAGES)]
         calm = {"messages": history, "current_agent": "dev"}
-        taken, computing = both_clocks(partial(find_gap, calm))
+        taken, computing = both_clocks(partial(find_context_gap, calm))
         counted["no gap"].append(taken)
         counted["no gap (cpu)"].append(computing)
         for name in ("new messages", "known messages"):

@@ -172,7 +172,7 @@ class ContextEngine:
             raise ValidationError("changes go with an item; give one, or amend the store")
         kept: list[Item] = []
         for start in range(0, len(counted), _BATCH):
-            batch, settled = supersession.find_superseded(
+            batch, settled = supersession.plan_supersessions(
                 self.store, workspace, counted[start : start + _BATCH]
             )
             last = start + _BATCH >= len(counted)

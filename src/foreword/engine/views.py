@@ -18,7 +18,9 @@ def views(item: Item) -> Views:
     Code names things by its names. The shapes of prose would find little more in it, and take five times as
     long; only what surrounds it is prose.
     """
-    found = identifiers.code_names(item.searchable)
+    found = identifiers.find_code_names(item.searchable)
     if item.kind == "code":
-        return Views(found.parts, (*entities.named_things(item.about), *found.named))
-    return Views(found.parts, (*entities.named_things(item.searchable), *supersession.lookup_keys(item)))
+        return Views(found.parts, (*entities.find_named_things(item.about), *found.named))
+    return Views(
+        found.parts, (*entities.find_named_things(item.searchable), *supersession.attribute_lookup_keys(item))
+    )

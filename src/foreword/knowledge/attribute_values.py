@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.text.sentences import sentence_spans
-from foreword.text.words import words
+from foreword.text.words import split_words
 
 if TYPE_CHECKING:
     from foreword.types import Item
@@ -59,7 +59,12 @@ def read_attribute_value(item: Item) -> AttributeValue | None:
     if item.kind != "memory":
         return None
     subject, attribute = (item.metadata.get(name) for name in ("subject", "attribute"))
-    if isinstance(subject, str) and isinstance(attribute, str) and words(subject) and words(attribute):
+    if (
+        isinstance(subject, str)
+        and isinstance(attribute, str)
+        and split_words(subject)
+        and split_words(attribute)
+    ):
         value = str(item.metadata.get("value") or item.text)
         return _attribute_value(subject, attribute, value, item.about)
     sentence, is_revoked = _plain_sentence(item.text)
@@ -67,15 +72,15 @@ def read_attribute_value(item: Item) -> AttributeValue | None:
     if parts is None:
         return None
     subject, attribute, value = parts
-    owner = item.source.name if "my" in words(subject) else ""
+    owner = item.source.name if "my" in split_words(subject) else ""
     return _attribute_value(subject, attribute, value, f"{item.about} {owner}", is_revoked=is_revoked)
 
 
 def _attribute_value(
     subject: str, attribute: str, value: str, scope: str, *, is_revoked: bool = False
 ) -> AttributeValue:
-    parts = (" ".join(part) for part in (words(scope), _subject_words(subject), words(attribute)))
-    return AttributeValue(_KEY_MARK + "|".join(parts), tuple(words(value)) or (value,), is_revoked)
+    parts = (" ".join(part) for part in (split_words(scope), _subject_words(subject), split_words(attribute)))
+    return AttributeValue(_KEY_MARK + "|".join(parts), tuple(split_words(value)) or (value,), is_revoked)
 
 
 # Sentences -----------------------------------------------------------------------------------------------
@@ -286,7 +291,7 @@ def _read_subject(text: str) -> str:
 
 def _subject_words(subject: str) -> list[str]:
     """The words that distinguish a subject from others."""
-    return [word for word in words(subject) if word not in _UNSPECIFIC_WORDS]
+    return [word for word in split_words(subject) if word not in _UNSPECIFIC_WORDS]
 
 
 def _main_noun(subject: str) -> str:

@@ -46,7 +46,7 @@ _BY_WORDS, _BY_TIME = "lexical", "recency"
 _DEPTH_GROWTH = 16
 
 
-def describe_whole(experience: Experience) -> str:
+def describe_whole_experience(experience: Experience) -> str:
     """The whole story, which is the text of the experience's item."""
     outcome = experience.outcome
     return _join_labelled_lines(
@@ -98,7 +98,7 @@ def describe_root_cause(experience: Experience) -> str:
     )
 
 
-def gist(axis: Axis, experience: Experience) -> str:
+def describe_gist(axis: Axis, experience: Experience) -> str:
     """What an experience says on an axis, in one sentence that can be compared with a value."""
     cause, learnt = experience.root_cause, experience.lesson
     lesson = (learnt.takeaway or learnt.what_worked) if learnt else ""
@@ -124,7 +124,7 @@ def _join_labelled_lines(*lines: tuple[str, str]) -> str:
 
 
 _DESCRIBE: Mapping[Axis, Callable[[Experience], str]] = {
-    "full": describe_whole,
+    "full": describe_whole_experience,
     "strategy": describe_strategy,
     "surprise": describe_surprise,
     "root_cause": describe_root_cause,
@@ -139,7 +139,7 @@ _REQUIRED_METADATA: Mapping[Axis, str] = {
 """What an item's metadata must hold for it to have a text on an axis."""
 
 
-def axis_text(axis: Axis, item: Item) -> str:
+def item_text_on_axis(axis: Axis, item: Item) -> str:
     """What the encoder sees of an item on an axis; empty when it says nothing there."""
     # Most experiences say nothing on some axis, and the metadata alone shows that.
     if not item.metadata.get(_REQUIRED_METADATA[axis]):
@@ -151,7 +151,7 @@ def axis_text(axis: Axis, item: Item) -> str:
 
 
 VIEWS: tuple[tuple[str, tuple[str, ...], Callable[[Item], str]], ...] = tuple(
-    (SPACES[axis], ("experience",), partial(axis_text, axis)) for axis in AXES if axis != "full"
+    (SPACES[axis], ("experience",), partial(item_text_on_axis, axis)) for axis in AXES if axis != "full"
 )
 """The spaces that an embedder keeps beside the semantic one, for experiences only."""
 
@@ -219,7 +219,7 @@ def _resolved_results_on_axis(found: Findings, axis: Axis) -> Iterator[SearchRes
     seen: set[str] = set()
     for item_id, score in _candidates_with_scores(found, SPACES[axis]):
         item = found.items[item_id]
-        if item.superseded_by is not None or not axis_text(axis, item):
+        if item.superseded_by is not None or not item_text_on_axis(axis, item):
             continue
         experience = read_experience(item)
         if experience and experience.outcome and experience.id not in seen:

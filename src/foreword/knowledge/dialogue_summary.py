@@ -21,7 +21,7 @@ from foreword.knowledge.sentence_weights import (
     read_turn,
 )
 from foreword.text.tokens import cut_to_tokens
-from foreword.text.words import STOPWORDS, words
+from foreword.text.words import STOPWORDS, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -207,7 +207,7 @@ _POSSESSIVE = frozenset({"my", "your", "mine", "yours"})
 
 def is_english(text: str) -> bool:
     """Whether enough of the words are those that hold English sentences together."""
-    every = words(text)
+    every = split_words(text)
     return bool(every) and sum(word in STOPWORDS for word in every) / len(every) >= _MIN_STOPWORD_SHARE
 
 

@@ -173,10 +173,10 @@ def outcome_tier(experience: Experience) -> Tier | None:
         return "abandoned"
     if experience.outcome.auto_captured:
         return "gold"
-    return "bronze" if is_vague(experience.hypothesis, experience.goal) else "silver"
+    return "bronze" if is_vague_hypothesis(experience.hypothesis, experience.goal) else "silver"
 
 
-def is_vague(hypothesis: str, goal: str) -> bool:
+def is_vague_hypothesis(hypothesis: str, goal: str) -> bool:
     """Whether a hypothesis adds nothing to the goal but words such as `maybe` and `works`."""
     return not set(content_words(hypothesis)) - set(content_words(goal)) - _VAGUE
 
@@ -227,7 +227,7 @@ def check_lesson(value: Lesson | None) -> Lesson | None:
 # In an item's metadata -----------------------------------------------------------------------------------
 
 
-def to_metadata(experience: Experience) -> dict[str, Any]:
+def experience_to_metadata(experience: Experience) -> dict[str, Any]:
     """An experience as an item's metadata."""
     outcome = experience.outcome
     return {

@@ -17,7 +17,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
-from foreword.knowledge.axes import AXES, AxisQuery, describe_whole, search_axis
+from foreword.knowledge.axes import AXES, AxisQuery, describe_whole_experience, search_axis
 from foreword.knowledge.experience import (
     DOMAINS,
     MAX_HISTORY_ENTRIES,
@@ -35,9 +35,9 @@ from foreword.knowledge.experience import (
     check_lesson,
     check_root_cause,
     check_text,
+    experience_to_metadata,
     outcome_tier,
     read_experience,
-    to_metadata,
 )
 from foreword.options import MAX_LIMIT, check_whole_number, check_workspace
 from foreword.store.base import Amend
@@ -176,7 +176,9 @@ class Experiences:
             )
         return self._store_new_version(workspace, item, old, new)
 
-    def record_run(self, workspace: str, experience_id: str, status: str, result: str, at: datetime) -> bool:
+    def resolve_from_run(
+        self, workspace: str, experience_id: str, status: str, result: str, at: datetime
+    ) -> bool:
         """End an experience as a run at that moment showed; False when that run has ended one already."""
         lately = self.list(workspace, tier="gold", limit=_FIRST_PAGE_ITEMS)
         if any(one.outcome is not None and one.outcome.captured_at == at for one in lately):
@@ -201,7 +203,7 @@ class Experiences:
         """The open experience of a session; without a session, the newest open one of the workspace."""
         return next(iter(self.list(workspace, status=OPEN, session=session, limit=1)), None)
 
-    def open_for_run(
+    def list_open_for_run(
         self, workspace: str, session: str | None, at: datetime | None = None
     ) -> builtins.list[Experience]:
         """The open experiences that a run may be about: the session's own, then those of no session.
@@ -355,7 +357,7 @@ def _build_experience_filters(
 def _build_experience_item(experience: Experience, workspace: str, at: datetime, source: Source) -> Item:
     """The item that holds a version of an experience, not yet stored."""
     return Item(
-        text=describe_whole(experience),
+        text=describe_whole_experience(experience),
         workspace=workspace,
         kind="experience",
         type=f"{experience.domain}/{experience.strategy}/{experience.status}",
@@ -363,7 +365,7 @@ def _build_experience_item(experience: Experience, workspace: str, at: datetime,
         session=experience.session,
         confidence=experience.weight,
         source=source,
-        metadata=to_metadata(experience),
+        metadata=experience_to_metadata(experience),
     )
 
 

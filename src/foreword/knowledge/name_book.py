@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from foreword.text.words import STOPWORDS, fold, words
+from foreword.text.words import STOPWORDS, fold, split_words
 from foreword.types import Entity
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from foreword.knowledge.claims import MentionLike
     from foreword.types import EntityType
 
-    Rank = Callable[["Record"], Any]
+    Rank = Callable[["EntityRecord"], Any]
 
 _NICKNAMES = (
     "abby=abigail al=albert al=alan al=alfred alex=alexander alex=alexandra andy=andrew annie=anna "
@@ -92,9 +92,9 @@ def is_address_of(email: str, name: str) -> bool:
     return spoken in ([first, last], [last, first], [first], [last], [first[0] + last], [first[0], last])
 
 
-def acronym(name: str) -> str:
+def name_acronym(name: str) -> str:
     """The first letters of a name of several words, folded; empty when there is nothing to shorten."""
-    parts = [part for part in words(name) if part.isalpha() and part not in _SMALL_WORDS | _LEGAL_FORMS]
+    parts = [part for part in split_words(name) if part.isalpha() and part not in _SMALL_WORDS | _LEGAL_FORMS]
     return "".join(part[0] for part in parts) if len(parts) > 1 else ""
 
 
@@ -106,7 +106,7 @@ def without_legal_form(name: str) -> str:
     return " ".join(parts)
 
 
-def name_keys(name: str, kind: EntityType) -> frozenset[str]:
+def name_index_keys(name: str, kind: EntityType) -> frozenset[str]:
     """The keys under which a name is filed; two names that may mean one share a key."""
     if kind == "person":
         parts = _split_name_words(name)
@@ -118,7 +118,7 @@ def name_keys(name: str, kind: EntityType) -> frozenset[str]:
             for part in _split_name_words(name)
             if kind == "thing" and is_first_or_last_name_in(part, name)
         ]
-        return frozenset({fold(name), fold(without_legal_form(name)), acronym(name), *halves}) - {""}
+        return frozenset({fold(name), fold(without_legal_form(name)), name_acronym(name), *halves}) - {""}
     return frozenset(_email_local_words(name)) if kind == "email" else frozenset()
 
 
@@ -137,7 +137,7 @@ def _split_name_words(name: str) -> list[str]:
 
 
 @dataclass(slots=True)
-class Record:
+class EntityRecord:
     """An entity as it grows; `strength` is its salience at its last mention."""
 
     id: str
@@ -162,7 +162,7 @@ class Record:
         counts = (self.first, self.last, self.mentions)
         return Entity(self.id, self.name, self.kind, tuple(self.aliases), dict(self.attributes), *counts)
 
-    def copy(self) -> Record:
+    def copy(self) -> EntityRecord:
         """The same record, with containers of its own."""
         aliases, attributes, relations = [*self.aliases], {**self.attributes}, [*self.relations]
         return replace(self, aliases=aliases, attributes=attributes, relations=relations)
@@ -183,7 +183,7 @@ class NameBook:
     """Entities by their names; `records` has them in the order of their last mention."""
 
     def __init__(self) -> None:
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, EntityRecord] = {}
         self._by_name: dict[str, list[str]] = {}
         self._by_key: dict[str, list[str]] = {}
         self._by_spelling: dict[str, str] = {}
@@ -197,18 +197,18 @@ class NameBook:
         book._by_spelling = dict(self._by_spelling)
         return book
 
-    def add(self, name: str, kind: EntityType, now: int) -> Record:
+    def add(self, name: str, kind: EntityType, now: int) -> EntityRecord:
         """A new entity with a name."""
-        record = Record(f"{kind}-{len(self.records) + 1}", name, kind, now, now)
+        record = EntityRecord(f"{kind}-{len(self.records) + 1}", name, kind, now, now)
         self.records[record.id] = record
         self.add_name(record, name)
         return record
 
-    def add_name(self, record: Record, name: str) -> None:
+    def add_name(self, record: EntityRecord, name: str) -> None:
         """One more name for an entity; the fullest becomes its own."""
         if not _add_id_to_index(self._by_name, fold(name), record.id):
             return
-        for key in name_keys(name, record.kind):
+        for key in name_index_keys(name, record.kind):
             _add_id_to_index(self._by_key, key, record.id)
         if record.kind == "person" and "@" in name:
             record.attributes["email"] = name
@@ -232,12 +232,12 @@ class NameBook:
             if record is not None:
                 yield KnownName(name, record.kind, match.start(), match.start() + len(name))
 
-    def with_name(self, name: str, kind: EntityType | None = None) -> list[Record]:
+    def with_name(self, name: str, kind: EntityType | None = None) -> list[EntityRecord]:
         """Those who are called so; a `thing` may turn out to be of any kind."""
         found = [self.records[one] for one in self._by_name.get(fold(name), ())]
         return [one for one in found if kind in (None, "thing", one.kind) or one.kind == "thing"]
 
-    def best_match(self, name: str, kind: EntityType, rank: Rank, gender: str = "") -> Record | None:
+    def best_match(self, name: str, kind: EntityType, rank: Rank, gender: str = "") -> EntityRecord | None:
         """Whom a mention means, if that is known: who is called so, else who may also be; then by rank."""
         found = self.with_name(name, kind)
         if kind == "person" or not found:
@@ -252,9 +252,9 @@ class NameBook:
             default=None,
         )
 
-    def _find_possible_records(self, name: str, kind: EntityType, gender: str) -> list[Record]:
+    def _find_possible_records(self, name: str, kind: EntityType, gender: str) -> list[EntityRecord]:
         """Those who are not called so yet, but may be."""
-        ids = {one: None for key in name_keys(name, kind) for one in self._by_key.get(key, ())}
+        ids = {one: None for key in name_index_keys(name, kind) for one in self._by_key.get(key, ())}
         return [
             record
             for record in map(self.records.__getitem__, ids)
@@ -262,7 +262,7 @@ class NameBook:
         ]
 
 
-def _can_name_mean_record(name: str, kind: EntityType, record: Record) -> bool:
+def _can_name_mean_record(name: str, kind: EntityType, record: EntityRecord) -> bool:
     """Whether a name of a kind may mean an entity that is not called so yet."""
     if record.kind == "person":
         if kind == "email":
@@ -275,14 +275,14 @@ def _can_name_mean_record(name: str, kind: EntityType, record: Record) -> bool:
     if not (kind in _FIRM and record.kind in _FIRM):
         return False
     filed = (
-        name_keys(known, "organisation")
+        name_index_keys(known, "organisation")
         for known in record.names
         if _NUMBER.findall(known) == _NUMBER.findall(name)
     )
-    return not name_keys(name, "organisation").isdisjoint(frozenset().union(*filed))
+    return not name_index_keys(name, "organisation").isdisjoint(frozenset().union(*filed))
 
 
-def _distance_from_known_names(record: Record, name: str) -> int:
+def _distance_from_known_names(record: EntityRecord, name: str) -> int:
     """How far a folded name is from those of an entity: its own, its given name or alias, a part, a form."""
     own = fold(record.name)
     if name == own:
@@ -301,7 +301,7 @@ def _add_id_to_index(index: dict[str, list[str]], key: str, entity_id: str) -> b
     return True
 
 
-def _add_fuller_name_or_alias(record: Record, name: str) -> None:
+def _add_fuller_name_or_alias(record: EntityRecord, name: str) -> None:
     """Another name: the fuller one of a person or an organisation is its own, the other an alias."""
     own, other = record.name.split(), name.split()
     fuller = record.kind in ("person", "organisation") and len(other) > len(own)

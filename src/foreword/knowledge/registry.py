@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
 from foreword.knowledge.claims import SPEAKER, read_claims
-from foreword.knowledge.name_book import NameBook, Record
+from foreword.knowledge.name_book import EntityRecord, NameBook
 from foreword.text.words import fold
 from foreword.types import EntityRelationship
 
@@ -115,7 +115,7 @@ class EntityRegistry:
         self._store_claims(claims, mentioned, speaker)
         return tuple(self._book.records[one].entity() for one in dict.fromkeys(mentioned))
 
-    def _register_mention(self, mention: MentionLike) -> Record:
+    def _register_mention(self, mention: MentionLike) -> EntityRecord:
         """The entity that a mention means, made if it is new, with one mention more."""
         gender = mention.attributes.get("gender", "")
         record = self._book.best_match(mention.text, mention.entity_type, self._salience_sort_key, gender)
@@ -131,14 +131,14 @@ class EntityRegistry:
         record.mentions += 1
         return record
 
-    def _raise_salience(self, record: Record, rise: float) -> None:
+    def _raise_salience(self, record: EntityRecord, rise: float) -> None:
         """Lift salience by a part of what it lacks to 1; the entity becomes the last mentioned."""
         salience = self._current_salience(record)
         record.strength = salience + (1.0 - salience) * rise
         record.last = self._now
         self._book.records[record.id] = self._book.records.pop(record.id)
 
-    def _register_speaker(self, turn: Turn) -> Record | None:
+    def _register_speaker(self, turn: Turn) -> EntityRecord | None:
         """Who speaks, as an entity; None when nobody has said their name."""
         if not turn.name or fold(turn.name) in _ROLES:
             return self._book.records.get(self._speakers.get(turn.role, ""))
@@ -150,7 +150,7 @@ class EntityRegistry:
         self._speakers[turn.name] = record.id
         return record
 
-    def _link_speaker_to_entity(self, turn: Turn, entity_id: str) -> Record | None:
+    def _link_speaker_to_entity(self, turn: Turn, entity_id: str) -> EntityRecord | None:
         """A speaker without a name has told it: the record is theirs from now on."""
         record = self._book.records[entity_id]
         if record.kind not in ("person", "thing"):
@@ -159,10 +159,10 @@ class EntityRegistry:
         self._speakers[turn.name or turn.role] = record.id
         return record
 
-    def _store_claims(self, claims: Claims, mentioned: Sequence[str], speaker: Record | None) -> None:
+    def _store_claims(self, claims: Claims, mentioned: Sequence[str], speaker: EntityRecord | None) -> None:
         """What was claimed is kept; what is said later replaces what was said before."""
 
-        def record_of_mention(number: int) -> Record | None:
+        def record_of_mention(number: int) -> EntityRecord | None:
             return speaker if number == SPEAKER else self._book.records[mentioned[number]]
 
         for number, name, value in claims.attributes:
@@ -250,7 +250,7 @@ class EntityRegistry:
 
     # Salience
 
-    def _iterate_active_records(self) -> Iterator[Record]:
+    def _iterate_active_records(self) -> Iterator[EntityRecord]:
         """Those above the floor; the walk ends where even full salience would have faded."""
         for record in reversed(self._book.records.values()):
             if self._decay ** (self._now - record.last) < self._floor:
@@ -258,16 +258,16 @@ class EntityRegistry:
             if self._current_salience(record) >= self._floor:
                 yield record
 
-    def _current_salience(self, record: Record) -> float:
+    def _current_salience(self, record: EntityRecord) -> float:
         """Salience at its last mention, faded since."""
         return float(record.strength * self._decay ** (self._now - record.last))
 
-    def _salience_sort_key(self, record: Record) -> tuple[float, int, str]:
+    def _salience_sort_key(self, record: EntityRecord) -> tuple[float, int, str]:
         """The more salient sort first, then the later mentioned."""
         return -self._current_salience(record), -record.last, record.id
 
 
-def _add_relation(record: Record, relation: str, target: Record) -> None:
+def _add_relation(record: EntityRecord, relation: str, target: EntityRecord) -> None:
     """One relation more; of some there is only one at a time."""
     record.relations = [
         kept

@@ -17,7 +17,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from foreword.text.sentences import split_sentences
-from foreword.text.words import STOPWORDS, words
+from foreword.text.words import STOPWORDS, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -121,7 +121,7 @@ def read_turn(text: str, turn: int, max_characters: int = MAX_TURN_CHARACTERS) -
 
 
 def _sentence(text: str, turn: int, place: int) -> Sentence:
-    every = words(text)
+    every = split_words(text)
     content = frozenset(
         word for word in every if len(word) > 1 and word not in STOPWORDS and word not in SMALL_TALK
     )

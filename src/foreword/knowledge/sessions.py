@@ -115,7 +115,7 @@ class SessionContextProvider:
                     self._portfolios.popitem(last=False)
         return PortfolioSummary(known[1], tuple(divergences)[:_MAX_DIVERGENCES])
 
-    def update_summary(
+    def propose_summary_update(
         self, session: str, workspace: str, words: int = SUMMARY_WORDS
     ) -> SummaryUpdate | None:
         """A summary of the session so far, and what it replaces; None when it would say nothing new."""

@@ -87,7 +87,7 @@ _ASKS = re.compile(
 _ASKS_FOR_ACTION = re.compile(r"\b(?:please|pls|plz)\b|\b(?:can|could|would|will)\ you\b(?!\ like)", _FLAGS)
 
 
-def speech_act(text: str, after: SpeechAct | None = None) -> SpeechAct | None:
+def classify_speech_act(text: str, after: SpeechAct | None = None) -> SpeechAct | None:
     """What a turn does; None for a turn without words.
 
     `after` is what the turn before it did: what is merely stated or affirmed after a question is an answer.

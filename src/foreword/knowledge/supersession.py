@@ -61,13 +61,13 @@ class _Statement:
         return other.states.contradicts(self.states)
 
 
-def lookup_keys(item: Item) -> tuple[str, ...]:
+def attribute_lookup_keys(item: Item) -> tuple[str, ...]:
     """The keys by which later statements about the same attribute find an item; none for most items."""
     value = read_attribute_value(item)
     return value.lookup_keys if value else ()
 
 
-def find_superseded(
+def plan_supersessions(
     store: Store, workspace: str, items: Sequence[Item]
 ) -> tuple[tuple[Item, ...], list[Amend]]:
     """The items, with ids where changes refer to them, and the changes to make once they are kept."""

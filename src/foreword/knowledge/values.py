@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from foreword.errors import EmbeddingError, MissingExtra, ValidationError
-from foreword.knowledge.axes import AXES, axis_text, gist
+from foreword.knowledge.axes import AXES, describe_gist, item_text_on_axis
 from foreword.knowledge.experience import check_choice, check_text
 from foreword.knowledge.experiences import Experiences
 from foreword.options import MAX_LIMIT, check_whole_number, check_workspace
@@ -155,7 +155,7 @@ class Values:
     ) -> float:
         """The distance of a text from the middle of the members' gists; ValidationError if it is too far."""
         typical = points[:_MAX_COMPARED_MEMBERS]
-        gists = [gist(cluster.axis, point.experience) for point in typical]
+        gists = [describe_gist(cluster.axis, point.experience) for point in typical]
         vectors = self._require_encoder().embed_items([Item(one, "") for one in (text, *gists)])
         centre = find_centre(vectors[1:], [point.experience.weight for point in typical])
         distance = cosine_distance(vectors[0], centre.vector)
@@ -215,7 +215,7 @@ class Values:
         with_text = [
             (encoder.view_hash(replace(item, about="", text=text)), item, experience)
             for item, experience in islice(self._experiences.iterate_resolved(workspace), _MAX_EXPERIENCES)
-            if (text := axis_text(axis, item))
+            if (text := item_text_on_axis(axis, item))
         ]
         op = GetVectors(workspace, encoder.digest, tuple({view_hash for view_hash, _, _ in with_text}))
         known = cast("dict[str, tuple[float, ...]]", self._engine.store.batch([op])[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from foreword.recall.news import concatenate, is_news, shaped_words
+from foreword.recall.news import concatenate_shaped_words, differ_in_meaning, split_shaped_words
 from foreword.text.sentences import split_sentences
 from foreword.text.words import fold
 
@@ -36,9 +36,10 @@ def find_twins(texts: Sequence[str]) -> dict[int, set[int]]:
     """For each place that has any, the places of the texts that are alike."""
     pairs = _pairs_in_order([_normalise(text) for text in texts])
     whole = {
-        place: shaped_words(_beginning(texts[place])) for place in {place for pair in pairs for place in pair}
+        place: split_shaped_words(_beginning(texts[place]))
+        for place in {place for pair in pairs for place in pair}
     }
-    alike = [(one, other) for one, other in pairs if not is_news(whole[one], whole[other])]
+    alike = [(one, other) for one, other in pairs if not differ_in_meaning(whole[one], whole[other])]
     found: dict[int, set[int]] = {}
     for one, other in alike + _pairs_in_another_order(texts, frozenset(pairs)):
         found.setdefault(one, set()).add(other)
@@ -57,15 +58,15 @@ def _pairs_in_another_order(texts: Sequence[str], known: frozenset[tuple[int, in
     lines = [list(map(fold, parts)) for parts in written]
     several = [place for place, parts in enumerate(lines) if len(parts) > 1]
     near = _pairs_of_the_same_words([" ".join(lines[place]) for place in several])
-    told = cache(lambda place: [shaped_words(line) for line in written[place]])
+    told = cache(lambda place: [split_shaped_words(line) for line in written[place]])
     pairs = []
     for one, other in ((several[one], several[other]) for one, other in near):
         laid = _neighbours(lines[one], lines[other]) if (one, other) not in known else []
         if not laid or _are_alike(laid, lines[one], lines[other]) < MIN_SIMILARITY:
             continue
-        ours = concatenate(told(one)[at] for at, _, _ in laid)
-        theirs = concatenate(told(other)[to] for _, to, _ in laid)
-        if not is_news(ours, theirs):
+        ours = concatenate_shaped_words(told(one)[at] for at, _, _ in laid)
+        theirs = concatenate_shaped_words(told(other)[to] for _, to, _ in laid)
+        if not differ_in_meaning(ours, theirs):
             pairs.append((one, other))
     return pairs
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Levenshtein
 
-from foreword.recall.news import is_news, shaped_words
+from foreword.recall.news import differ_in_meaning, split_shaped_words
 from foreword.text.words import fold
 from foreword.types import DroppedResult, Item, Note
 
@@ -46,7 +46,7 @@ def _successor_chain(result: SearchResult, results_by_id: Mapping[str, SearchRes
     return list(chain.values())
 
 
-def split_superseded(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[DroppedResult]]:
+def split_off_superseded(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[DroppedResult]]:
     """Leave out what has been replaced: its successor says what holds now."""
     kept, dropped = [], []
     for result in results:
@@ -57,7 +57,7 @@ def split_superseded(results: Sequence[SearchResult]) -> tuple[list[SearchResult
     return kept, dropped
 
 
-def split_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[DroppedResult]]:
+def split_off_repeats(results: Sequence[SearchResult]) -> tuple[list[SearchResult], list[DroppedResult]]:
     """Leave out what says the same as something before it; `detail` names that."""
     kept: list[tuple[str, SearchResult]] = []
     dropped = []
@@ -89,23 +89,23 @@ def _are_spelled_alike(text: str, other_text: str) -> bool:
 def _has_no_news(result: SearchResult, earlier: SearchResult) -> bool:
     """Whether what little differs between two texts is not the news."""
     told, known = (
-        shaped_words(" ".join(compared.memory.text[:_MAX_COMPARED_CHARACTERS].split()))
+        split_shaped_words(" ".join(compared.memory.text[:_MAX_COMPARED_CHARACTERS].split()))
         for compared in (result, earlier)
     )
-    return not is_news(told, known)
+    return not differ_in_meaning(told, known)
 
 
 # Files ----------------------------------------------------------------------------------------------------
 
 
-Look = Callable[[Sequence[Item], float | None], Mapping[str, tuple[Item | None, str]]]
+FileLookup = Callable[[Sequence[Item], float | None], Mapping[str, tuple[Item | None, str]]]
 """Given items and a `time.monotonic()` instant: what became of those that changed, and what to say of it."""
 
 _OF_FILES = ("code", "document")
 
 
 def refresh_from_files(
-    results: Sequence[SearchResult], look: Look, expires: float | None
+    results: Sequence[SearchResult], look: FileLookup, expires: float | None
 ) -> tuple[list[SearchResult], list[DroppedResult], list[Note]]:
     """The results as they are to be told; those that are no more; what else a reader should know."""
     seen = look([result.memory for result in results if result.memory.kind in _OF_FILES], expires)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 from foreword.errors import ValidationError
 from foreword.recall.fuse import UNRELATED_COSINE
-from foreword.text.words import STOPWORDS, words
+from foreword.text.words import STOPWORDS, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,7 +55,7 @@ _SELF = ("user", "human")
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class ShiftSigns:
     """What tells a shift. Yes is 1 and no is 0; similarities are 0 for strangers and 1 for the same."""
 
     near: float
@@ -87,19 +87,19 @@ class Signs:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class ShiftCurve:
     """A weight for each sign, and where the curve begins."""
 
-    weights: Signs
+    weights: ShiftSigns
     start: float
 
-    def chance(self, seen: Signs) -> float:
+    def chance(self, seen: ShiftSigns) -> float:
         """The probability of a shift, with these signs."""
         return 1 / (1 + math.exp(-self.start - sum(map(mul, astuple(self.weights), astuple(seen)))))
 
 
-MEANING = Curve(
-    Signs(
+MEANING = ShiftCurve(
+    ShiftSigns(
         near=-3.94,
         last=-2.36,
         settled=1.56,
@@ -114,8 +114,8 @@ MEANING = Curve(
 )
 """Fitted on two sets of dialogues, chat and errands, with equal weight."""
 
-WORDS = Curve(
-    Signs(
+WORDS = ShiftCurve(
+    ShiftSigns(
         near=0.0,
         last=0.0,
         settled=0.0,
@@ -131,7 +131,9 @@ WORDS = Curve(
 """The same where there are no vectors."""
 
 
-def signs(prompt: Utterance, recent: Sequence[Utterance], unrelated: float = UNRELATED_COSINE) -> Signs:
+def read_shift_signs(
+    prompt: Utterance, recent: Sequence[Utterance], unrelated: float = UNRELATED_COSINE
+) -> ShiftSigns:
     """What tells whether a prompt leaves the recent talk (oldest first, one turn or more)."""
     last = recent[-1]
     known = frozenset[str]().union(*(turn.roots for turn in recent[-_SHARING:]))
@@ -139,7 +141,7 @@ def signs(prompt: Utterance, recent: Sequence[Utterance], unrelated: float = UNR
     if _have_comparable_vectors(prompt, last):
         near = _vector_similarities(prompt, recent[-_NEAR:], unrelated)
         home = _vector_similarities(last, recent[-1 - _HOME : -1], unrelated) or [_UNSETTLED]
-    return Signs(
+    return ShiftSigns(
         near=max(near),
         last=near[-1],
         settled=max(home),
@@ -162,7 +164,7 @@ def shift_probability(
     if not recent:
         return 0.0
     curve = MEANING if _have_comparable_vectors(prompt, recent[-1]) else WORDS
-    return curve.chance(signs(prompt, recent, unrelated))
+    return curve.chance(read_shift_signs(prompt, recent, unrelated))
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,8 +387,8 @@ class Utterance:
 
 def read_utterance(text: str, vector: Sequence[float] = (), *, own: bool = False) -> Utterance:
     """A turn by its looks; of a long text, those of its beginning and its end."""
-    every, ends = words(_beginning_and_end(text, _READ)), _beginning_and_end(text, _HEARD)
-    heard = words(ends)
+    every, ends = split_words(_beginning_and_end(text, _READ)), _beginning_and_end(text, _HEARD)
+    heard = split_words(ends)
     plain = " ".join(heard)
     return Utterance(
         roots=frozenset(word[:_ROOT] for word in every if word not in STOPWORDS),

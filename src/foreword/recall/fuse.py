@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from foreword.text.date_meaning import FIRST_MOMENT, LAST_MOMENT, Span
 from foreword.text.dates import date_span
 from foreword.text.question import find_event
-from foreword.text.words import words
+from foreword.text.words import split_words
 from foreword.types import Findings, SearchResult
 
 if TYPE_CHECKING:
@@ -124,12 +124,12 @@ def _fuse_for_span(
     return hits
 
 
-def name_space_bonus(found: Findings, blend: Blend) -> float:
+def name_spaces_weight(found: Findings, blend: Blend) -> float:
     """The shares that the spaces of names gave to their best, whether or not that was any good."""
     return sum(float(getattr(blend, space)) for space in _NAMES if found.lists.get(space))
 
 
-def known_shares(found: Findings, blend: Blend) -> tuple[float, float]:
+def known_question_shares(found: Findings, blend: Blend) -> tuple[float, float]:
     """How much of the question is known here: of its words, and of the things it names."""
     named = _best_score_in_space(found, "entities") if "entities" in found.lists else blend.nameless
     return _best_score_in_space(found, "lexical"), named
@@ -137,8 +137,8 @@ def known_shares(found: Findings, blend: Blend) -> tuple[float, float]:
 
 def _known_question_bonus(found: Findings, blend: Blend) -> float:
     """What it adds, before the curve, that so much of the question is known here."""
-    words, names = known_shares(found, blend)
-    return blend.known * words + blend.named * names - blend.slope * name_space_bonus(found, blend)
+    words, names = known_question_shares(found, blend)
+    return blend.known * words + blend.named * names - blend.slope * name_spaces_weight(found, blend)
 
 
 def _best_score_in_space(found: Findings, space: str) -> float:
@@ -154,7 +154,7 @@ def _span_beside_event(question: str, hits: Sequence[SearchResult]) -> Span | No
         return None
     side, wanted = named
     for hit in hits[:_MAX_EVENT_RANK]:
-        if set(wanted) <= set(words(hit.memory.text)):
+        if set(wanted) <= set(split_words(hit.memory.text)):
             event = hit.memory.created_at
             return Span(FIRST_MOMENT, event) if side == "before" else Span(event, LAST_MOMENT)
     return None

@@ -56,7 +56,7 @@ class ShapedWords:
     shapes: tuple[Shape, ...]
 
 
-def shaped_words(text: str) -> ShapedWords:
+def split_shaped_words(text: str) -> ShapedWords:
     """The words of a text."""
     words: list[str] = []
     shapes: list[Shape] = []
@@ -67,7 +67,7 @@ def shaped_words(text: str) -> ShapedWords:
     return ShapedWords(tuple(words), tuple(shapes))
 
 
-def concatenate(texts: Iterable[ShapedWords]) -> ShapedWords:
+def concatenate_shaped_words(texts: Iterable[ShapedWords]) -> ShapedWords:
     """Several as one, in order."""
     every = list(texts)
     words = chain.from_iterable(one.words for one in every)
@@ -109,7 +109,7 @@ class _WordChange:
         return Levenshtein.normalized_similarity("".join(self.ours), "".join(self.theirs)) < max_similarity
 
 
-def is_news(one: ShapedWords, other: ShapedWords) -> bool:
+def differ_in_meaning(one: ShapedWords, other: ShapedWords) -> bool:
     """Whether two texts that are nearly the same speak of two things, or one of them denies the other."""
     if one.words == other.words:
         return False

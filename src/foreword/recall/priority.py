@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from foreword.errors import ValidationError
 from foreword.options import check_fraction
-from foreword.text.words import words
+from foreword.text.words import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -166,7 +166,7 @@ def _order_by_marginal_relevance(
 
 def _build_word_overlap(candidates: Sequence[_Weighed]) -> Callable[[_Weighed, _Weighed], float]:
     """How far two candidates share their words (Jaccard); each is split once."""
-    bags = {id(candidate): frozenset(words(candidate.content)) for candidate in candidates}
+    bags = {id(candidate): frozenset(split_words(candidate.content)) for candidate in candidates}
 
     def word_overlap(one: _Weighed, other: _Weighed) -> float:
         mine, theirs = bags[id(one)], bags[id(other)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
 from foreword.options import check_fraction
-from foreword.text.words import words
+from foreword.text.words import split_words
 from foreword.types import SearchResult
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class MemoryRanker:
         """Maximal marginal relevance: each next is relevant and unlike those before it."""
         rest = list(results)
         chosen: list[SearchResult] = []
-        bags = {result.memory.id: frozenset(words(result.memory.text)) for result in rest}
+        bags = {result.memory.id: frozenset(split_words(result.memory.text)) for result in rest}
 
         def marginal_relevance(result: SearchResult) -> float:
             return balance * result.score / best - (1 - balance) * _max_word_overlap(result, chosen, bags)

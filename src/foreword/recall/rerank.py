@@ -30,7 +30,7 @@ class RerankCurve:
     curve: Blend
 
 
-OPINIONS: Mapping[str, RerankCurve] = {
+RERANK_CURVES: Mapping[str, RerankCurve] = {
     "turn": RerankCurve(0.06, Blend(middle=1.25, slope=4)),
     "memory": RerankCurve(0.03, Blend(middle=0.74, slope=10)),
     "summary": RerankCurve(0.03, Blend(middle=0.74, slope=10)),
@@ -48,7 +48,7 @@ def rerank(
     hits: Sequence[SearchResult], found: Findings, query: Query, reranker: Reranker
 ) -> list[SearchResult]:
     """The hits in the order that both opinions give, most probable first."""
-    readable = [hit for hit in hits if hit.memory.kind in OPINIONS]
+    readable = [hit for hit in hits if hit.memory.kind in RERANK_CURVES]
     read = readable[:MAX_READ]
     expires = None if query.expires is None else query.expires - _SPARE_SECONDS
     logits = reranker.scores(
@@ -65,7 +65,7 @@ def rerank(
 
 def _rescore_with_logit(hit: SearchResult, logit: float | None) -> SearchResult:
     """The hit with a score that weighs the reranker's logit in; as it is, if its kind is not reranked."""
-    opinion = OPINIONS.get(hit.memory.kind)
+    opinion = RERANK_CURVES.get(hit.memory.kind)
     if opinion is None:
         return hit
     blend = hit.scores["blend"] + opinion.weight * (_UNREAD_LOGIT if logit is None else logit)

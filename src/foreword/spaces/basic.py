@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from foreword.text.words import content_words, words
+from foreword.text.words import content_words, split_words
 from foreword.types import NeighboursProbe, RecentProbe, TypoProbe, WordsProbe
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class LexicalSpace:
 
 def _quoted_phrases(text: str) -> tuple[str, ...]:
     """What a question quotes, if it is more than a word."""
-    quoted = (" ".join(words(quote)) for quote in _QUOTED.findall(text))
+    quoted = (" ".join(split_words(quote)) for quote in _QUOTED.findall(text))
     return tuple(dict.fromkeys(quote for quote in quoted if " " in quote))
 
 

@@ -31,7 +31,7 @@ _SHAPES = re.compile(
 _MAX_NAMES = 200
 
 
-def named_things(text: str) -> tuple[str, ...]:
+def find_named_things(text: str) -> tuple[str, ...]:
     """The named things in a text, folded, each once, in order; a name of several words whole and apart."""
     found: dict[str, None] = {}
     for match in _SHAPES.finditer(text):
@@ -62,5 +62,5 @@ class EntitySpace:
 
     def probe(self, query: Query) -> EntitiesProbe | None:
         """The named things in the question."""
-        names = named_things(query.text)
+        names = find_named_things(query.text)
         return EntitiesProbe(self.name, names) if names else None

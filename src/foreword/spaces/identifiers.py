@@ -33,7 +33,7 @@ _WORD = re.compile(r"[^\W\d]\w++")
 _MAX_CACHED = 20_000
 
 
-def find_code_names(text: str) -> list[str]:
+def match_code_names(text: str) -> list[str]:
     """What looks like a code name or a path in a text."""
     return _NAME.findall(text)
 
@@ -64,7 +64,9 @@ def _find_code_names_in_stretch(stretch: str) -> CodeNames:
     """The code names in one match of `_STRETCH`."""
     if stretch.isalpha() and stretch.islower():
         return _NO_NAMES
-    parts = (fold(part) for name in find_code_names(stretch) for part in _PART.findall(name) if len(part) > 1)
+    parts = (
+        fold(part) for name in match_code_names(stretch) for part in _PART.findall(name) if len(part) > 1
+    )
     words = _WORD.findall(stretch)
     # A plain word is a name where it is called; a word that only begins a sentence looks like a name as well.
     names = [word for word in words if "_" in word or not word.islower()]
@@ -74,7 +76,7 @@ def _find_code_names_in_stretch(stretch: str) -> CodeNames:
     return found if found.parts or found.named else _NO_NAMES
 
 
-def code_names(text: str) -> CodeNames:
+def find_code_names(text: str) -> CodeNames:
     """The code names in a text."""
     stretches = dict.fromkeys(map(_cache.__getitem__, _STRETCH.findall(text)))
     parts = dict.fromkeys(chain.from_iterable([each.parts for each in stretches]))
@@ -84,7 +86,7 @@ def code_names(text: str) -> CodeNames:
 
 def code_name_parts(text: str) -> tuple[str, ...]:
     """The parts of the code names in a text, folded, each once, in order."""
-    return code_names(text).parts
+    return find_code_names(text).parts
 
 
 class IdentifierSpace:

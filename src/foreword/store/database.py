@@ -20,7 +20,7 @@ import apsw
 from foreword.errors import StorageError, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
 from foreword.log import get_logger
 from foreword.store import base, schema
-from foreword.store.indexes import update_outdated_names
+from foreword.store.indexes import reindex_outdated_names
 from foreword.store.operations import run_operations
 from foreword.store.transaction import Transaction
 from foreword.store.vectors import CodeFile, update_code_file
@@ -106,7 +106,7 @@ class WorkspaceDatabase:
         owner = db.execute("SELECT value FROM facts WHERE key = 'workspace'").get
         if owner != workspace:
             raise StorageError(f"{path} belongs to the workspace {owner!r}, not {workspace!r}")
-        update_outdated_names(Transaction(self, db))
+        reindex_outdated_names(Transaction(self, db))
         self._erase_traces_of_deleted(db)
         self._writer = Writer(db, self._erase_traces_of_deleted)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from foreword.store import indexes
 from foreword.store.base import FileState, Stored, StoredFile
-from foreword.store.rows import IN_LIST, add_hash, filter_clause, metadata_to_json
+from foreword.store.rows import IN_LIST, as_stored_with_hash, filters_to_sql, metadata_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,9 +76,9 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
 
 def _clauses_with_derived_items(filters: Filters) -> list[tuple[str, list[object]]]:
     """The filters as SQL; if they name a source, also what was made from it."""
-    clauses = [filter_clause(filters)]
+    clauses = [filters_to_sql(filters)]
     if filters.source is not None:
-        rest, values = filter_clause(replace(filters, source=None))
+        rest, values = filters_to_sql(replace(filters, source=None))
         clauses.append((f"{rest} AND {_FROM_SOURCE}", [*values, filters.source]))
     return clauses
 
@@ -90,7 +90,7 @@ def _remove_matching_items(
     items = tx.numbered_items(f"WHERE {clause}", *values)
     paths: set[str] = set()
     for number, item in items:
-        indexes.remove_item(tx, number, item)
+        indexes.remove_from_indexes(tx, number, item)
         tx.execute("DELETE FROM relations WHERE from_no = ?1 OR to_no = ?1", number)
         tx.execute("DELETE FROM vectors WHERE no = ?", number)
         tx.execute("DELETE FROM told WHERE no = ?", number)
@@ -161,7 +161,7 @@ def _outdated_item_numbers(tx: Transaction, op: PutFile) -> list[int]:
         return _item_numbers_in_files(tx, paths, f"i.id {IN_LIST}", json.dumps(op.less))
     if not tx.value("SELECT 1 FROM file_items WHERE path = ?", *paths):
         return []  # a new file: its items are hashed once, when they are put
-    hashes = [add_hash(tx.workspace, item).hash for item in op.items]
+    hashes = [as_stored_with_hash(tx.workspace, item).hash for item in op.items]
     return _item_numbers_in_files(tx, paths, f"i.hash NOT {IN_LIST}", json.dumps(hashes))
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from foreword.store.base import Problem
-from foreword.store.rows import IN_LIST, malformed_is_damaged
+from foreword.store.rows import IN_LIST, raise_damaged_if_malformed
 from foreword.store.schema import DERIVED_NAMES, DERIVED_TABLES, write_transaction
-from foreword.store.vectors import CodeFile, newest_row, vector_rows
-from foreword.text.words import words
+from foreword.store.vectors import CodeFile, last_sequence_number, vector_rows_reader
+from foreword.text.words import split_words
 from foreword.types import content_hash
 
 if TYPE_CHECKING:
@@ -104,10 +104,10 @@ def _to_json(value: object) -> str:
 def _distinct_words_of_item(item: Item) -> set[str]:
     """The words of an item's text and surroundings."""
     # One by one: folding a text is ten times faster when all of it is ASCII, and surroundings rarely are.
-    return {*words(item.text), *words(item.about)}
+    return {*split_words(item.text), *split_words(item.about)}
 
 
-def remove_item(tx: Transaction, number: int, item: Item) -> None:
+def remove_from_indexes(tx: Transaction, number: int, item: Item) -> None:
     """Take an item out of every index; a word that no other item has goes with it."""
     row = (number, item.text, item.about)
     tx.execute("INSERT INTO words(words, rowid, text, about) VALUES('delete', ?, ?, ?)", *row)
@@ -121,7 +121,7 @@ def remove_item(tx: Transaction, number: int, item: Item) -> None:
             tx.execute("DELETE FROM vocabulary WHERE id = ?", unused)
 
 
-def update_outdated_names(tx: Transaction) -> None:
+def reindex_outdated_names(tx: Transaction) -> None:
     """Index names again where an older Foreword found them in another way; done once, at opening.
 
     A migration leaves a fact behind where there is something to do. The fact is removed in the transaction
@@ -141,9 +141,9 @@ def update_outdated_names(tx: Transaction) -> None:
 # Checking and repairing
 
 
-def check(tx: Transaction, _: Check | Repair) -> tuple[Problem, ...]:
+def find_problems(tx: Transaction, _: Check | Repair) -> tuple[Problem, ...]:
     """Every disagreement between the rows and what is derived from them."""
-    with malformed_is_damaged():
+    with raise_damaged_if_malformed():
         return tuple(_find_all_problems(tx))
 
 
@@ -215,8 +215,8 @@ def _find_problems_in_code_files(tx: Transaction) -> Iterator[Problem]:
         known.add(file.path.name)
         if file.is_damaged:
             yield Problem(file.path.name, "the vector file cannot be used")
-        elif file.last_row > newest_row(tx) or not _file_agrees_with_rows(
-            file, vector_rows(tx, space, digest)(0), to_erase
+        elif file.last_row > last_sequence_number(tx) or not _file_agrees_with_rows(
+            file, vector_rows_reader(tx, space, digest)(0), to_erase
         ):
             yield Problem(file.path.name, "the vector file disagrees with the rows")
     for file in CodeFile.in_folder(tx.database.path.parent):
@@ -232,7 +232,7 @@ def _file_agrees_with_rows(file: CodeFile, rows: Sequence[VectorRow], numbers_to
     return expected == {number: code for number, code in contents.items() if number not in ignored}
 
 
-def repair(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
+def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
     """Compute everything derived again from the rows; return what is still wrong afterwards."""
     for table in DERIVED_NAMES:
         _drop_even_damaged_table(tx, table)
@@ -249,8 +249,8 @@ def repair(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
     for file in CodeFile.in_folder(tx.database.path.parent):
         file.remove()
     for space, digest, dimensions in _list_encoders_with_dimensions(tx):
-        tx.database.code_file(space, digest, dimensions).rebuild(vector_rows(tx, space, digest))
-    return check(tx, op)
+        tx.database.code_file(space, digest, dimensions).rebuild(vector_rows_reader(tx, space, digest))
+    return find_problems(tx, op)
 
 
 def _drop_even_damaged_table(tx: Transaction, table: str) -> None:

@@ -14,7 +14,7 @@ from foreword.store import base, deleting, indexes, search, vectors
 from foreword.store.rows import (
     DAY_MICROSECONDS,
     IN_LIST,
-    filter_clause,
+    filters_to_sql,
     receipt_from_json,
     receipt_to_json,
     relation_from_row,
@@ -53,7 +53,7 @@ def _get_items(tx: Transaction, op: base.Get) -> tuple[Item | None, ...]:
 
 
 def _list_items_page(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
-    clause, values = filter_clause(op.filters)
+    clause, values = filters_to_sql(op.filters)
     start = 0
     if op.after is not None:
         start = tx.value("SELECT no FROM items WHERE id = ?", op.after)
@@ -65,12 +65,12 @@ def _list_items_page(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
 
 
 def _list_recent_items(tx: Transaction, op: base.ListRecent) -> tuple[Item, ...]:
-    clause, values = filter_clause(op.filters)
+    clause, values = filters_to_sql(op.filters)
     return tx.items(f"WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?", *values, op.limit)
 
 
 def _count_and_find_last(tx: Transaction, op: base.Tally) -> tuple[int, Item | None]:
-    clause, values = filter_clause(op.filters)
+    clause, values = filters_to_sql(op.filters)
     count, last = tx.value(f"SELECT count(*), max(i.no) FROM items i WHERE {clause}", *values)
     return count, next(iter(tx.items("WHERE no = ?", last)), None)
 
@@ -266,6 +266,6 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.PutFile: deleting.put_file,
     base.DropFiles: deleting.drop_files,
     base.Count: _count_contents,
-    base.Check: indexes.check,
-    base.Repair: indexes.repair,
+    base.Check: indexes.find_problems,
+    base.Repair: indexes.rebuild_derived_data,
 }

@@ -39,7 +39,7 @@ def _damaged_row_error(detail: object) -> StoreDamaged:
 
 
 @contextmanager
-def malformed_is_damaged() -> Iterator[None]:
+def raise_damaged_if_malformed() -> Iterator[None]:
     """Raise `StoreDamaged` where a value that SQLite could read cannot have been written by us."""
     try:
         yield
@@ -62,7 +62,7 @@ def metadata_to_json(metadata: Mapping[str, Any]) -> str:
     return json.dumps(dict(metadata), ensure_ascii=False, sort_keys=True) if metadata else "{}"
 
 
-def add_hash(workspace: str, item: Item) -> Item:
+def as_stored_with_hash(workspace: str, item: Item) -> Item:
     """The item as a workspace stores it, with the hash of its content.
 
     Times are stored without their zone, so it is put into UTC first: else the hash of the stored item would
@@ -126,7 +126,7 @@ def item_from_row(workspace: str, row: tuple[Any, ...]) -> Item:
 
 def relation_from_row(row: tuple[Any, ...]) -> Relation:
     """The relation in a row of from id, to id, type, confidence, created_at."""
-    with malformed_is_damaged():
+    with raise_damaged_if_malformed():
         return Relation(row[0], row[1], row[2], row[3], from_microseconds(row[4]))
 
 
@@ -151,7 +151,7 @@ def _non_default_fields(value: Receipt | StageTime | Entry | Note) -> dict[str, 
 
 def receipt_from_json(text: str) -> Receipt:
     """The receipt in such JSON; raises `StoreDamaged` if it cannot be one."""
-    with malformed_is_damaged():
+    with raise_damaged_if_malformed():
         body = cast("dict[str, Any]", json.loads(text))
         return Receipt(
             **body
@@ -164,7 +164,7 @@ def receipt_from_json(text: str) -> Receipt:
         )
 
 
-def filter_clause(filters: Filters) -> tuple[str, list[object]]:
+def filters_to_sql(filters: Filters) -> tuple[str, list[object]]:
     """The filters as a condition on `items AS i`, and the values to bind; `TRUE` when everything passes."""
     clauses: list[str] = []
     values: list[object] = []

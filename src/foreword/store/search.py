@@ -18,8 +18,8 @@ from rapidfuzz.distance import DamerauLevenshtein
 from rapidfuzz.process import extract
 
 from foreword.errors import StoreDamaged
-from foreword.store.rows import IN_LIST, filter_clause
-from foreword.store.vectors import dimensions_of, vector_rows
+from foreword.store.rows import IN_LIST, filters_to_sql
+from foreword.store.vectors import encoder_dimensions, vector_rows_reader
 from foreword.types import (
     EntitiesProbe,
     Findings,
@@ -164,7 +164,7 @@ class _SearchUnderWay:
 
     def _answer_vector_probe(self, probe: VectorProbe) -> None:
         """Rank items by cosine to a vector and, if the probe asks for it, once more by its echo."""
-        dimensions = dimensions_of(self.tx, probe.space, probe.digest)
+        dimensions = encoder_dimensions(self.tx, probe.space, probe.digest)
         if dimensions is None:
             self.lists[probe.space] = []
             return
@@ -174,7 +174,7 @@ class _SearchUnderWay:
             )
         allowed = None if self.op.filters.empty else _allowed_numbers(self.tx, self.op.filters)
         file = self.tx.database.code_file(probe.space, probe.digest, dimensions)
-        cosines = file.compare(probe.vector, vector_rows(self.tx, probe.space, probe.digest), allowed)
+        cosines = file.compare(probe.vector, vector_rows_reader(self.tx, probe.space, probe.digest), allowed)
         self._add_cosine_ranking(probe.space, cosines)
         if probe.echo is not None and len(cosines.values):
             bonuses = self._word_match_bonuses()
@@ -196,7 +196,7 @@ class _SearchUnderWay:
 
 def _allowed_numbers(tx: Transaction, filters: Filters) -> NDArray[np.int64]:
     """The numbers of the items that pass the filters."""
-    clause, values = filter_clause(filters)
+    clause, values = filters_to_sql(filters)
     # As one text: a row in Python costs more than SQLite's finding it, and there may be 50,000 of them.
     numbers = tx.value(f"SELECT group_concat(i.no) FROM items i WHERE {clause}", *values)
     return np.fromstring(numbers or "", np.int64, sep=",")
@@ -231,7 +231,7 @@ def _rank_by_similar_words(tx: Transaction, op: Search, probe: TypoProbe) -> Ran
 
 def _rank_by_entities(tx: Transaction, op: Search, probe: EntitiesProbe) -> Ranked:
     """Items that mention the same names; a rare name counts for more."""
-    clause, values = filter_clause(op.filters)
+    clause, values = filters_to_sql(op.filters)
     join = "" if op.filters.empty else "JOIN items i USING(no)"
     total = tx.value("SELECT max(no) FROM items") or 1
     scores: dict[int, float] = {}
@@ -252,7 +252,7 @@ def _rank_by_entities(tx: Transaction, op: Search, probe: EntitiesProbe) -> Rank
 
 def _rank_by_recency(tx: Transaction, op: Search, _: RecentProbe) -> Ranked:
     """The newest items; the score is 1/rank, as time alone has no other."""
-    clause, values = filter_clause(op.filters)
+    clause, values = filters_to_sql(op.filters)
     newest = f"SELECT i.no FROM items i WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?"
     return [(no, 1 / rank) for rank, (no,) in enumerate(tx.execute(newest, *values, op.limit), 1)]
 
@@ -272,7 +272,7 @@ def _search_index_by_bm25(tx: Transaction, op: Search, index: str, words: tuple[
         words = _choose_rarest_words(_count_items_with_each_word(tx, _stem_of_each_word(tx, words)))
     if not words:
         return []
-    clause, values = filter_clause(op.filters)
+    clause, values = filters_to_sql(op.filters)
     join = "" if op.filters.empty else "JOIN items i ON i.no = f.rowid"
     rows: list[Any] = tx.execute(
         f"SELECT f.rowid, -f.rank FROM {index} f {join} WHERE f.{index} MATCH ? AND {clause} "
@@ -393,7 +393,7 @@ def _find_neighbours_and_previous(
 
 def _find_related_items(tx: Transaction, seeds_json: str, filters: Filters) -> list[Any]:
     """Rows of a seed, an item that a relation ties to it, and the relation's confidence."""
-    clause, values = filter_clause(filters)
+    clause, values = filters_to_sql(filters)
     return tx.execute(
         "SELECT r.seed, i.no, r.confidence FROM ("
         "SELECT s.value AS seed, to_no AS no, confidence "
@@ -408,7 +408,7 @@ def _find_adjacent_in_session(
     tx: Transaction, seeds_json: str, filters: Filters, aggregate: str, comparison: str
 ) -> list[Any]:
     """Rows of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
-    clause, values = filter_clause(filters)
+    clause, values = filters_to_sql(filters)
     return tx.execute(
         f"SELECT b.seed, i.no FROM ("
         f"SELECT s.value AS seed, (SELECT {aggregate}(n.no) FROM items n WHERE n.session = o.session "

@@ -11,7 +11,7 @@ import apsw
 from foreword.errors import ValidationError
 from foreword.store.base import Stored
 from foreword.store.indexes import IndexQueue
-from foreword.store.rows import COLUMNS, add_hash, item_from_row, item_to_row
+from foreword.store.rows import COLUMNS, as_stored_with_hash, item_from_row, item_to_row
 
 if TYPE_CHECKING:
     from foreword.store.database import WorkspaceDatabase
@@ -51,7 +51,7 @@ class Transaction:
 
     def _put_item_if_new(self, item: Item, views: Views | None) -> Stored:
         """Store an item, unless one with the same content is there: then that one is returned."""
-        item = add_hash(self.workspace, item)
+        item = as_stored_with_hash(self.workspace, item)
         if known := self.items("WHERE hash = ?", item.hash):
             return Stored(known[0], new=False)
         item = replace(item, id=item.id or secrets.token_hex(8))

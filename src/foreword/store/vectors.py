@@ -23,7 +23,7 @@ import numpy as np
 import simsimd
 
 from foreword.errors import StoreDamaged, ValidationError
-from foreword.store.rows import IN_LIST, filter_clause
+from foreword.store.rows import IN_LIST, filters_to_sql
 from foreword.types import Filters
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ _MAX_DIMENSIONS = 1 << 20
 _MAX_ROWS = 1 << 62
 
 
-def quantise(vector: Sequence[float]) -> bytes:
+def vector_to_code(vector: Sequence[float]) -> bytes:
     """A vector as int8, scaled to its largest number; cosine does not mind the scale."""
     values = np.asarray(vector, np.float64)
     largest = float(np.abs(values).max(initial=0.0))
     return bytes(np.rint(values / (largest or 1.0) * 127).astype(np.int8).data)
 
 
-def restore(code: bytes) -> tuple[float, ...]:
+def vector_from_code(code: bytes) -> tuple[float, ...]:
     """The unit vector that a code stands for, up to rounding."""
     values = np.frombuffer(code, np.int8).astype(np.float32)
     length = float(np.linalg.norm(values)) or 1.0
@@ -71,13 +71,15 @@ def restore(code: bytes) -> tuple[float, ...]:
 def put_vectors(tx: Transaction, op: PutVectors) -> int:
     """Store vectors; those of unknown items are ignored. Returns how many belong to known items."""
     known = 0
-    dimensions = dimensions_of(tx, op.space, op.digest) or len(op.vectors[0].values if op.vectors else ())
+    dimensions = encoder_dimensions(tx, op.space, op.digest) or len(
+        op.vectors[0].values if op.vectors else ()
+    )
     for vector in op.vectors:
         if len(vector.values) != dimensions:
             raise ValidationError(
                 f"vectors of one encoder have one size: {dimensions} numbers, not {len(vector.values)}"
             )
-        values = (op.space, op.digest, vector.text_hash, quantise(vector.values))
+        values = (op.space, op.digest, vector.text_hash, vector_to_code(vector.values))
         found = tx.value(
             "SELECT i.no, v.text_hash = ?3 AND v.code = ?4 FROM items i LEFT JOIN vectors v "
             "ON v.no = i.no AND v.space = ?1 AND v.digest = ?2 WHERE i.id = ?5",
@@ -97,7 +99,7 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
 
 def list_unembedded(tx: Transaction, op: ListUnembedded) -> tuple[Item, ...]:
     """Items that have no vector of an encoder yet."""
-    clause, values = filter_clause(Filters(kinds=op.kinds))
+    clause, values = filters_to_sql(Filters(kinds=op.kinds))
     return tx.items(
         f"WHERE {clause} AND NOT EXISTS "
         "(SELECT 1 FROM vectors v WHERE v.no = i.no AND v.space = ? AND v.digest = ?) ORDER BY i.no LIMIT ?",
@@ -108,27 +110,29 @@ def list_unembedded(tx: Transaction, op: ListUnembedded) -> tuple[Item, ...]:
 def get_vectors(tx: Transaction, op: GetVectors) -> dict[str, tuple[float, ...]]:
     """Vectors by the hash of the text they were made from."""
     query = f"SELECT text_hash, code FROM vectors WHERE digest = ? AND text_hash {IN_LIST}"
-    return {found: restore(code) for found, code in tx.execute(query, op.digest, json.dumps(op.hashes))}
+    return {
+        found: vector_from_code(code) for found, code in tx.execute(query, op.digest, json.dumps(op.hashes))
+    }
 
 
 def update_code_file(tx: Transaction, space: str, digest: str) -> None:
     """Bring a code file up to the newest row; `tx` must not be inside an older snapshot."""
-    dimensions = dimensions_of(tx, space, digest)
+    dimensions = encoder_dimensions(tx, space, digest)
     if dimensions is None:
         return
-    file, rows_after = tx.database.code_file(space, digest, dimensions), vector_rows(tx, space, digest)
-    if file.last_row > newest_row(tx):
+    file, rows_after = tx.database.code_file(space, digest, dimensions), vector_rows_reader(tx, space, digest)
+    if file.last_row > last_sequence_number(tx):
         file.rebuild(rows_after)
     newest = tx.value("SELECT max(seq) FROM vectors WHERE space = ? AND digest = ?", space, digest)
     file.catch_up(newest or 0, rows_after)
 
 
-def newest_row(tx: Transaction) -> int:
+def last_sequence_number(tx: Transaction) -> int:
     """The last sequence number any row was given; a file that goes further belongs to another database."""
     return tx.value("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'") or 0
 
 
-def vector_rows(tx: Transaction, space: str, digest: str) -> RowsAfter:
+def vector_rows_reader(tx: Transaction, space: str, digest: str) -> RowsAfter:
     """A function that returns the rows of an encoder after a sequence number, in order."""
     query = "SELECT seq, no, code FROM vectors WHERE space = ? AND digest = ? AND seq > ? ORDER BY seq"
     return lambda last_sequence: cast(
@@ -136,7 +140,7 @@ def vector_rows(tx: Transaction, space: str, digest: str) -> RowsAfter:
     )
 
 
-def dimensions_of(tx: Transaction, space: str, digest: str) -> int | None:
+def encoder_dimensions(tx: Transaction, space: str, digest: str) -> int | None:
     """How many numbers the vectors of an encoder have; None when there are none."""
     query = "SELECT length(code) FROM vectors WHERE space = ? AND digest = ? LIMIT 1"
     dimensions: int | None = tx.value(query, space, digest)
@@ -150,7 +154,7 @@ def _cosines_to_codes(vector: Sequence[float], codes: NDArray[np.int8]) -> NDArr
     """The cosine of each code to a vector."""
     if not len(codes):
         return np.zeros(0)
-    query = np.frombuffer(quantise(vector), np.int8)[None]
+    query = np.frombuffer(vector_to_code(vector), np.int8)[None]
     return 1.0 - np.array(simsimd.cdist(query, codes, "cosine")).ravel()
 
 

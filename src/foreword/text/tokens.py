@@ -67,7 +67,7 @@ _PATTERNS = {
 _CL100K_MODELS = ("gpt-4-", "gpt-3.5", "text-embedding")
 
 
-def encoding_for(model: str) -> str:
+def encoding_of_model(model: str) -> str:
     """The name of the encoding that a model (or an encoding's own name) uses."""
     if model in _PATTERNS:
         return model
@@ -100,7 +100,7 @@ class TiktokenTokenizer:
     """Exact counts, as OpenAI's models make them; the ranks are loaded on first use."""
 
     def __init__(self, model: str = "o200k_base") -> None:
-        self.encoding = encoding_for(model)
+        self.encoding = encoding_of_model(model)
 
     def count(self, text: str) -> int:
         """How many tokens the text is."""

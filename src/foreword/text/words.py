@@ -21,7 +21,7 @@ def fold(text: str) -> str:
     return "".join(c for c in decomposed if not unicodedata.combining(c)).lower()
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text, folded, in order, repeats kept."""
     if text.isascii():  # most text and nearly all code, in half the time
         return text.encode().translate(_ASCII).decode().split()
@@ -43,5 +43,5 @@ STOPWORDS = frozenset(_STOPWORDS.split())
 
 def content_words(text: str) -> tuple[str, ...]:
     """The words of a text that are no stop words, each once, in order; all words if it has only those."""
-    distinct = tuple(dict.fromkeys(words(text)))
+    distinct = tuple(dict.fromkeys(split_words(text)))
     return tuple(word for word in distinct if word not in STOPWORDS) or distinct

@@ -17,10 +17,10 @@ from foreword.recall.gaps.classifier import (
     feature_score,
     load_weights,
     message_features,
-    own_sentences,
-    request_margin,
+    request_score_margin,
     split_words,
     sum_features,
+    unquoted_sentences,
     word_groups,
 )
 from foreword.spaces.bundled import BundledEmbeddingProvider
@@ -30,7 +30,7 @@ EXAMPLES = Path(__file__).parents[3] / "tools" / "gap_messages.jsonl"
 
 
 def asks(text, encode=None):
-    return request_margin(own_sentences(text), encode) >= 0
+    return request_score_margin(unquoted_sentences(text), encode) >= 0
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_the_encoder_is_asked_about_what_is_undecided_and_about_nothing_else():
         return [0.0] * len(load_weights().vector)
 
     for text in ("All 48 tests pass and the branch is merged.", "Nobody told me which plan applies."):
-        assert not UNDECIDED_SCORES[0] < feature_score(own_sentences(text)) < UNDECIDED_SCORES[1]
+        assert not UNDECIDED_SCORES[0] < feature_score(unquoted_sentences(text)) < UNDECIDED_SCORES[1]
         asks(text, encode)
     plain = "It is unclear which plan applies."
-    assert UNDECIDED_SCORES[0] < feature_score(own_sentences(plain)) < UNDECIDED_SCORES[1]
+    assert UNDECIDED_SCORES[0] < feature_score(unquoted_sentences(plain)) < UNDECIDED_SCORES[1]
     assert asks(plain, encode)
     assert shown == []
     undecided = "Which branch? `main` or the other one."
-    assert UNDECIDED_SCORES[0] < feature_score(own_sentences(undecided)) < UNDECIDED_SCORES[1]
+    assert UNDECIDED_SCORES[0] < feature_score(unquoted_sentences(undecided)) < UNDECIDED_SCORES[1]
     asks(undecided, encode)
     assert shown == ["Which branch? or the other one."]
 
@@ -106,8 +106,8 @@ def test_an_encoder_that_fails_leaves_the_decision_to_the_words():
     def encode(text):
         raise EmbeddingError("out of order")
 
-    said = own_sentences("Which branch? `main` or the other one.")
-    assert request_margin(said, encode) == request_margin(said)
+    said = unquoted_sentences("Which branch? `main` or the other one.")
+    assert request_score_margin(said, encode) == request_score_margin(said)
 
 
 def test_the_weights_are_for_the_bundled_encoder_and_small():
@@ -159,12 +159,12 @@ def test_a_question_has_features_of_its_own_and_its_place_counts():
 @settings(max_examples=2000)
 @given(st.text(max_size=120))
 def test_any_text_is_classified(text):
-    assert isinstance(request_margin(own_sentences(text)), float)
+    assert isinstance(request_score_margin(unquoted_sentences(text)), float)
 
 
 @pytest.mark.parametrize("bait", ["a", "a-", "n't ", "I'", "?", "no. ", "@a", "1,", "Ab.", "what "])
 def test_no_text_makes_classifying_slow(bait):
     text = (bait * 8000)[:8000]
     started = time.thread_time()
-    request_margin(own_sentences(text))
+    request_score_margin(unquoted_sentences(text))
     assert time.thread_time() - started < 1

@@ -18,8 +18,8 @@ from foreword.recall.gaps.detect import (
     MAX_MESSAGES_READ,
     current_agent,
     detect_context_gap,
-    find_gap,
-    find_open_request,
+    find_context_gap,
+    find_unanswered_request,
     is_answered,
     read_request,
     receiving_agent,
@@ -38,7 +38,7 @@ def user(text):
 
 
 def reasons(state):
-    gap = find_gap(state)
+    gap = find_context_gap(state)
     return [] if gap is None else [sign.reason for sign in gap.reasons]
 
 
@@ -84,7 +84,7 @@ def test_detection_can_be_awaited():
     ],
 )
 def test_each_indicator_alone_shows_a_gap(state, reason, confidence):
-    gap = find_gap(state)
+    gap = find_context_gap(state)
     assert (gap.reason, gap.confidence) == (reason, confidence)
     assert reasons(state) == [reason]
 
@@ -98,7 +98,7 @@ def test_every_reason_is_reported_and_the_surest_comes_first():
         gate_failure="context missing",
         missing_context="the agreed file format",
     )
-    gap = find_gap(state)
+    gap = find_context_gap(state)
     assert reasons(state) == [
         "explicit_flag", "clarification_requested", "gate_failure", "circular_logic", "long_cycle_time",
     ]  # fmt: skip
@@ -162,7 +162,9 @@ def test_numbers_that_change_are_news_and_no_circle():
 
 def test_a_cycle_analysis_in_the_state_is_believed():
     assert reasons(talk(*CIRCLE, cycle_analysis={"circular_detected": False})) == []
-    gap = find_gap(talk(cycle_analysis={"circular_detected": True, "topic": "refund criteria of guests"}))
+    gap = find_context_gap(
+        talk(cycle_analysis={"circular_detected": True, "topic": "refund criteria of guests"})
+    )
     assert "refund criteria" in gap.context_query
 
 
@@ -216,19 +218,21 @@ def test_a_flag_is_seen_wherever_an_agent_puts_it():
 
 
 def test_a_short_need_is_asked_for_together_with_the_task():
-    gap = find_gap({"missing_context": True, "current_agent": "dev", "current_task": "Seat holds expire"})
+    gap = find_context_gap(
+        {"missing_context": True, "current_agent": "dev", "current_task": "Seat holds expire"}
+    )
     assert "Seat holds expire" in gap.context_query
-    assert find_gap({"missing_context": True}).context_query == "unknown"
+    assert find_context_gap({"missing_context": True}).context_query == "unknown"
 
 
 def test_a_query_is_never_too_long():
-    assert len(find_gap({"missing_context": "word " * 5000}).context_query) == 500
+    assert len(find_context_gap({"missing_context": "word " * 5000}).context_query) == 500
 
 
 def test_whoever_asks_is_the_one_who_lacks():
-    assert find_gap(talk(agent("pm", "I need more information about the priority."))).agent == "pm"
+    assert find_context_gap(talk(agent("pm", "I need more information about the priority."))).agent == "pm"
     state = {"current_agent": "dev", "next_agent": "pm", "gate_blocked": True, "gate_failure": "no context"}
-    assert find_gap(state).agent == "pm"
+    assert find_context_gap(state).agent == "pm"
 
 
 def test_the_state_says_whose_turn_it_is_and_who_receives():
@@ -238,7 +242,7 @@ def test_the_state_says_whose_turn_it_is_and_who_receives():
 
 
 def test_what_could_not_be_read_is_noted_in_the_gap():
-    assert "could not be read" in find_gap(talk(None, LACK)).notes[0].message
+    assert "could not be read" in find_context_gap(talk(None, LACK)).notes[0].message
 
 
 def test_only_the_newest_messages_are_read_however_long_the_talk():
@@ -252,7 +256,7 @@ def test_only_the_newest_messages_are_read_however_long_the_talk():
             reads.append(self)
             return "A step of the import is done."
 
-    assert find_gap(talk(*[Counted() for _ in range(5000)])) is None
+    assert find_context_gap(talk(*[Counted() for _ in range(5000)])) is None
     assert len(set(reads)) == MAX_MESSAGES_READ
 
 
@@ -269,31 +273,31 @@ def test_no_text_makes_detection_slow(bait):
         *[agent("dev", text)] * 12, agent("pm", f"{text} missing"), gate_failure=text, gate_blocked=True
     )
     started = time.thread_time()
-    find_gap(state)
+    find_context_gap(state)
     assert time.thread_time() - started < 2
 
 
 def test_a_request_needs_what_its_asking_sentences_say():
     lack = "Nobody has told me which file format the partner bank expects."
-    sign = find_open_request(said(f"{DONE} {DONE} {lack}"))
+    sign = find_unanswered_request(said(f"{DONE} {DONE} {lack}"))
     assert sign.needs == lack
     assert (sign.evidence, sign.agent, sign.position) == ("lack_stated", "dev", 0)
-    assert find_open_request(said(REQUEST)).evidence == "question_to_peers"
+    assert find_unanswered_request(said(REQUEST)).evidence == "question_to_peers"
 
 
 def test_asking_sentences_with_too_few_words_are_taken_with_the_rest_of_the_message():
-    sign = find_open_request(said("The export is half done. No idea which format."))
+    sign = find_unanswered_request(said("The export is half done. No idea which format."))
     assert "export" in sign.needs
 
 
 def test_a_request_is_surer_the_clearer_it_is():
-    assert find_open_request(said(REQUEST)).confidence == CLEAR_CONFIDENCE
+    assert find_unanswered_request(said(REQUEST)).confidence == CLEAR_CONFIDENCE
     signs = filter(None, map(read_request, said(REQUEST, "Which port?")))
     assert {sign.confidence for sign in signs} <= {CLEAR_CONFIDENCE, LIKELY_CONFIDENCE}
 
 
 def test_whoever_goes_on_needs_no_answer_any_more():
-    assert find_open_request(said(REQUEST, DONE)) is None
+    assert find_unanswered_request(said(REQUEST, DONE)) is None
     asked, went_on = said(REQUEST, DONE)
     assert is_answered(asked, [went_on])
     assert not is_answered(asked, [])
@@ -316,7 +320,7 @@ def test_only_the_newest_messages_are_encoded():
         encoded.append(text)
         return [0.0] * len(load_weights().vector)
 
-    find_open_request(said(*["Which branch? `main` or the other one."] * 6), encode)
+    find_unanswered_request(said(*["Which branch? `main` or the other one."] * 6), encode)
     assert 0 < len(encoded) <= MAX_ENCODED_MESSAGES
 
 
@@ -338,7 +342,7 @@ ANYTHING = st.recursive(
 @settings(max_examples=1000)
 @given(st.dictionaries(KEYS, ANYTHING, max_size=5))
 def test_no_state_makes_detection_fail(state):
-    gap = find_gap(state)
+    gap = find_context_gap(state)
     if gap is not None:
         assert gap.reasons
         assert gap.confidence == max(sign.confidence for sign in gap.reasons)

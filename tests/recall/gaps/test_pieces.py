@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from foreword.recall.gaps.detect import find_gap
+from foreword.recall.gaps.detect import find_context_gap
 from foreword.recall.gaps.pieces import MAX_PIECE_CHARACTERS, architecture_pieces, sprint_pieces, state_pieces
 from foreword.recall.gaps.state import read_messages
 
 
 def cut(state, of=state_pieces):
     state = {"missing_context": "the ttl", **state}
-    return of(find_gap(state), state, read_messages(state))
+    return of(find_context_gap(state), state, read_messages(state))
 
 
 def places(pieces):
@@ -52,7 +52,7 @@ def test_an_answer_comes_with_its_question():
 def test_the_message_that_shows_the_gap_does_not_fill_it():
     request = {"role": "assistant", "name": "dev", "content": "missing_context: the ttl of a hold"}
     state = {"messages": [request]}
-    gap = find_gap(state)
+    gap = find_context_gap(state)
     assert state_pieces(gap, state, read_messages(state)) == []
 
 

@@ -12,10 +12,10 @@ from foreword.recall.gaps.relevance import (
     MIN_SPOKEN_PROBABILITY,
     can_answer,
     question_coverage,
-    rate_by_words,
-    rate_text,
+    rate_relevance,
+    rate_relevance_by_words,
+    relevance_from_probability,
     rescale_cosine,
-    scale_probability,
 )
 from foreword.recall.gaps.types import DEFAULT_MIN_RELEVANCE_SCORE
 
@@ -27,29 +27,29 @@ UNRELATED = "The cafeteria closes at three on Fridays."
 
 def test_the_default_floor_is_where_the_engine_falls_silent():
     assert MIN_SPOKEN_PROBABILITY == FLOOR
-    assert scale_probability(FLOOR) == pytest.approx(DEFAULT_MIN_RELEVANCE_SCORE)
-    scores = [round(scale_probability(p), 2) for p in (0.0, 0.018, 0.14, 0.5, 1.0)]
+    assert relevance_from_probability(FLOOR) == pytest.approx(DEFAULT_MIN_RELEVANCE_SCORE)
+    scores = [round(relevance_from_probability(p), 2) for p in (0.0, 0.018, 0.14, 0.5, 1.0)]
     assert scores == [0.0, 0.51, 0.9, 0.98, 1.0]
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_what_is_more_probable_is_more_relevant(one, other):
     low, high = sorted((one, other))
-    assert 0.0 <= scale_probability(low) <= scale_probability(high) <= 1.0
+    assert 0.0 <= relevance_from_probability(low) <= relevance_from_probability(high) <= 1.0
 
 
 @given(st.floats(-1, 1), st.floats(0, 1), st.sampled_from(["turn", "memory", "document", "odd"]))
 def test_a_higher_cosine_or_coverage_never_lowers_the_relevance(cosine, coverage, kind):
-    base = rate_text(cosine, coverage, kind)
+    base = rate_relevance(cosine, coverage, kind)
     assert 0.0 <= base <= 1.0
-    assert rate_text(cosine + 0.1, coverage, kind) >= base
-    assert rate_text(cosine, min(1.0, coverage + 0.1), kind) >= base
-    assert rate_text(None, min(1.0, coverage + 0.1), kind) >= rate_text(None, coverage, kind)
+    assert rate_relevance(cosine + 0.1, coverage, kind) >= base
+    assert rate_relevance(cosine, min(1.0, coverage + 0.1), kind) >= base
+    assert rate_relevance(None, min(1.0, coverage + 0.1), kind) >= rate_relevance(None, coverage, kind)
 
 
 def test_words_alone_tell_an_answer_from_an_unrelated_text():
     for kind in ("turn", "memory"):
-        good, unrelated = rate_by_words(QUESTION, [GOOD, UNRELATED], [kind, kind])
+        good, unrelated = rate_relevance_by_words(QUESTION, [GOOD, UNRELATED], [kind, kind])
         assert good > DEFAULT_MIN_RELEVANCE_SCORE
         assert unrelated < 0.35
 
@@ -57,7 +57,10 @@ def test_words_alone_tell_an_answer_from_an_unrelated_text():
 def test_seven_long_words_in_common_do_not_make_an_unrelated_text_relevant():
     question = "Which retention period applies to invoices of customers in Switzerland under contract?"
     noise = "The " + " ".join(f"unrelated{at}" for at in range(200)) + " period contract"
-    assert rate_by_words(question, [noise, UNRELATED], ["turn", "turn"])[0] < DEFAULT_MIN_RELEVANCE_SCORE
+    assert (
+        rate_relevance_by_words(question, [noise, UNRELATED], ["turn", "turn"])[0]
+        < DEFAULT_MIN_RELEVANCE_SCORE
+    )
 
 
 def test_inflections_are_the_same_word():

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.recall.gaps.state import (
+    fields_by_name,
     get_value,
-    named_values,
-    plain_text,
     read_message,
     read_messages,
     state_keys,
+    value_as_text,
 )
 from foreword.text.frame import wrap_in_frame
 
@@ -152,16 +152,16 @@ def test_a_pydantic_state_is_read_by_its_fields():
 
     assert get_value(State(), "task") == "export"
     assert state_keys(State()) == ["task", "messages"]
-    assert named_values(State())["messages"] == ["hi"]
-    assert "task: export" in plain_text(State())
+    assert fields_by_name(State())["messages"] == ["hi"]
+    assert "task: export" in value_as_text(State())
 
 
 def test_any_value_has_a_text():
-    assert plain_text({"a": "x", "b": [1, "y"], "c": None, "d": True}) == "a: x\nb: 1\ny"
-    assert plain_text(object()) == ""
+    assert value_as_text({"a": "x", "b": [1, "y"], "c": None, "d": True}) == "a: x\nb: 1\ny"
+    assert value_as_text(object()) == ""
     endless = []
     endless.append(endless)
-    assert plain_text(endless) == ""
+    assert value_as_text(endless) == ""
 
 
 ODD = st.recursive(

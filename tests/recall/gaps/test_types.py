@@ -17,10 +17,10 @@ from foreword.recall.gaps.types import (
     VALID_CONTEXT_SOURCES,
     VALID_GAP_REASONS,
     ContextGap,
+    GapSign,
     InjectionConfig,
     InjectionResult,
     RetrievedContext,
-    Sign,
     new_gap_id,
 )
 from foreword.types import Note
@@ -68,7 +68,7 @@ def test_a_gap_is_named_by_twelve_hexadecimal_digits_of_its_own():
 
 
 def test_everything_becomes_plain_json():
-    sign = Sign("explicit_flag", 0.95, "state.missing_context", "the ttl")
+    sign = GapSign("explicit_flag", 0.95, "state.missing_context", "the ttl")
     injection = an_injection(gap=a_gap(reasons=(sign,), notes=(Note("messages", "one was passed over"),)))
     plain = json.loads(json.dumps(injection.to_dict()))
     assert plain["gap"]["reasons"] == [

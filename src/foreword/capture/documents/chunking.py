@@ -20,7 +20,7 @@ from foreword.capture.documents.sections import Section, has_words, is_fenced, r
 from foreword.capture.folder.storable import bytes_hash, decode_text, display_path, file_source, storable_text
 from foreword.text.sentences import sentence_spans
 from foreword.text.tokens import CharacterTokenizer, cut_to_tokens
-from foreword.text.words import STOPWORDS, words
+from foreword.text.words import STOPWORDS, split_words
 from foreword.types import Item
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ class _Cutter:
         return start if self._count(start, coming.end) <= self._limits.size else coming.start
 
     def _content_words(self, start: int, end: int) -> set[str]:
-        return {word for word in words(self._text[start:end]) if word not in STOPWORDS}
+        return {word for word in split_words(self._text[start:end]) if word not in STOPWORDS}
 
     def _count(self, start: int, end: int) -> int:
         return self._limits.counter.count(self._text[start:end])

@@ -48,7 +48,7 @@ Encode = Callable[[str], Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class RequestWeights:
     """What was learned, as in `weights.json`.
 
     A message asks when its score, `start` plus its features, is at least `threshold`. With a vector it asks
@@ -67,18 +67,18 @@ class Weights:
 
 
 @cache
-def load_weights() -> Weights:
+def load_weights() -> RequestWeights:
     """The weights that come with Foreword; read once."""
     file = resources.files("foreword.recall.gaps").joinpath(WEIGHTS_FILE)
-    return Weights(**json.loads(file.read_text(encoding="utf-8")))
+    return RequestWeights(**json.loads(file.read_text(encoding="utf-8")))
 
 
-def own_sentences(text: str) -> tuple[str, ...]:
+def unquoted_sentences(text: str) -> tuple[str, ...]:
     """The sentences of a message, without what it quotes."""
     return tuple(split_sentences(remove_quotations(text)))
 
 
-def request_margin(sentences: tuple[str, ...], encode: Encode | None = None) -> float:
+def request_score_margin(sentences: tuple[str, ...], encode: Encode | None = None) -> float:
     """How far beyond the threshold a message lies, given its own sentences; it asks if this is 0 or more."""
     weights, score = load_weights(), feature_score(sentences)
     margin = score - weights.threshold
@@ -107,7 +107,7 @@ def sum_features(weights: Mapping[str, float], start: float, features: Iterable[
     return start + sum(known) / math.sqrt(len(known) or 1)
 
 
-def combined_score(weights: Weights, score: float, vector: Sequence[float]) -> float:
+def combined_score(weights: RequestWeights, score: float, vector: Sequence[float]) -> float:
     """The score of a message by its features and its vector together."""
     product = sum(weight * value for weight, value in zip(weights.vector, vector, strict=True))
     return weights.combined_start + weights.share * score + product

@@ -14,16 +14,16 @@ from collections.abc import Mapping
 from statistics import median
 from typing import TYPE_CHECKING
 
-from foreword.recall.gaps.classifier import CLEAR_MARGIN, own_sentences, request_margin
+from foreword.recall.gaps.classifier import CLEAR_MARGIN, request_score_margin, unquoted_sentences
 from foreword.recall.gaps.state import (
     MAX_MESSAGE_CHARACTERS,
+    fields_by_name,
     get_value,
-    named_values,
-    plain_text,
     read_messages,
     state_keys,
+    value_as_text,
 )
-from foreword.recall.gaps.types import ContextGap, Sign, new_gap_id
+from foreword.recall.gaps.types import ContextGap, GapSign, new_gap_id
 from foreword.recall.gaps.vocabulary import (
     NO_ANSWER,
     PROGRESS_REPORT,
@@ -102,16 +102,16 @@ _ABOUT_CODE = re.compile(
 
 async def detect_context_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
     """The gap that the current agent shows, with every sign found; None when there is none."""
-    return find_gap(state, encode)
+    return find_context_gap(state, encode)
 
 
-def find_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
+def find_context_gap(state: object, encode: Encode | None = None) -> ContextGap | None:
     """The same, without awaiting."""
     conversation = read_messages(state, MAX_MESSAGES_READ)
     messages = conversation.messages
     found = (
         find_missing_context_flag(state, messages),
-        find_open_request(messages, encode),
+        find_unanswered_request(messages, encode),
         find_failed_gate(state),
         find_circular_exchange(state, messages),
         find_slow_agent(state, current_agent(state), messages),
@@ -145,7 +145,7 @@ def receiving_agent(state: object) -> str:
     return "" if receiver.casefold() == current_agent(state).casefold() else receiver
 
 
-def _agent_in_need(state: object, sign: Sign) -> str:
+def _agent_in_need(state: object, sign: GapSign) -> str:
     """The agent that asked; else, after a circle or a failed gate, the one that goes on; else the current."""
     if sign.agent:
         return sign.agent
@@ -153,7 +153,7 @@ def _agent_in_need(state: object, sign: Sign) -> str:
     return goes_on or current_agent(state)
 
 
-def _build_context_query(state: object, sign: Sign, messages: tuple[Message, ...]) -> str:
+def _build_context_query(state: object, sign: GapSign, messages: tuple[Message, ...]) -> str:
     """What to search for: the need in the agent's own words, and the task where those are few."""
     need = remove_quotations(sign.needs)
     parts = [need]
@@ -173,7 +173,7 @@ def _first_nonempty_string(holder: object, keys: Sequence[str]) -> str:
 
 def _first_plain_text(holder: object, keys: Sequence[str]) -> str:
     """The text of the first value under these keys that has any; else empty."""
-    return next((text for key in keys if (text := plain_text(get_value(holder, key)))), "")
+    return next((text for key in keys if (text := value_as_text(get_value(holder, key)))), "")
 
 
 def _newest_with_later_messages(
@@ -187,29 +187,31 @@ def _newest_with_later_messages(
 # Explicit flags and gates ---------------------------------------------------------------------------------
 
 
-def find_missing_context_flag(state: object, messages: Sequence[Message]) -> Sign | None:
+def find_missing_context_flag(state: object, messages: Sequence[Message]) -> GapSign | None:
     """An explicit flag: of the state, of an agent's output, or of a message that nobody answered since."""
     declared = get_value(state, "missing_context")
     if declared is not None:
         need = _read_missing_context(declared)
-        return None if need is None else Sign("explicit_flag", FLAG_CONFIDENCE, "state.missing_context", need)
+        return (
+            None if need is None else GapSign("explicit_flag", FLAG_CONFIDENCE, "state.missing_context", need)
+        )
     for name, output in _named_agent_outputs(state):
         if (need := _read_missing_context(get_value(output, "missing_context"))) is not None:
-            return Sign("explicit_flag", FLAG_CONFIDENCE, f"{name}.missing_context", need)
+            return GapSign("explicit_flag", FLAG_CONFIDENCE, f"{name}.missing_context", need)
     for message, later in _newest_with_later_messages(messages, MAX_FLAG_AGE):
         need = _read_missing_context_of_message(message)
         if need is not None and not is_answered(message, later):
             evidence, position = "message.missing_context", message.position
-            return Sign("explicit_flag", FLAG_CONFIDENCE, evidence, need, message.name, position)
+            return GapSign("explicit_flag", FLAG_CONFIDENCE, evidence, need, message.name, position)
     return None
 
 
-def find_failed_gate(state: object) -> Sign | None:
+def find_failed_gate(state: object) -> GapSign | None:
     """A quality gate that failed because somebody did not know something; a missing semicolon is none."""
     blocked, failure = get_value(state, "gate_blocked"), get_value(state, "gate_failure")
     if blocked is False or not (blocked or failure):
         return None
-    text = "\n".join(filter(None, (plain_text(failure), plain_text(blocked))))[:MAX_MESSAGE_CHARACTERS]
+    text = "\n".join(filter(None, (value_as_text(failure), value_as_text(blocked))))[:MAX_MESSAGE_CHARACTERS]
     flagged = any(
         _read_missing_context(get_value(one, "missing_context")) is not None for one in (failure, blocked)
     )
@@ -218,7 +220,7 @@ def find_failed_gate(state: object) -> Sign | None:
     ]
     if not flagged and not lines:
         return None
-    return Sign("gate_failure", GATE_CONFIDENCE, "gate_wants_context", "\n".join(lines) or text)
+    return GapSign("gate_failure", GATE_CONFIDENCE, "gate_wants_context", "\n".join(lines) or text)
 
 
 def _read_missing_context(flag: object) -> str | None:
@@ -228,7 +230,7 @@ def _read_missing_context(flag: object) -> str | None:
     if isinstance(flag, str):
         answer = flag.strip().strip(".").casefold()
         return None if answer in _NO else "" if answer in _YES else flag.strip()
-    return "" if flag is True else plain_text(flag) or None
+    return "" if flag is True else value_as_text(flag) or None
 
 
 def _read_missing_context_of_message(message: Message) -> str | None:
@@ -253,14 +255,14 @@ def _named_agent_outputs(state: object) -> Iterator[tuple[str, object]]:
     for key in state_keys(state):
         if key == "output" or key.endswith("_output"):
             yield key, get_value(state, key)
-    for name, output in named_values(get_value(state, "agent_outputs")).items():
+    for name, output in fields_by_name(get_value(state, "agent_outputs")).items():
         yield f"agent_outputs.{name}", output
 
 
 # Requests for clarification -------------------------------------------------------------------------------
 
 
-def find_open_request(messages: Sequence[Message], encode: Encode | None = None) -> Sign | None:
+def find_unanswered_request(messages: Sequence[Message], encode: Encode | None = None) -> GapSign | None:
     """The newest request for clarification that nobody answered since."""
     for message, later in _newest_with_later_messages(messages, MAX_REQUEST_AGE):
         sign = read_request(message, encode if len(later) < MAX_ENCODED_MESSAGES else None)
@@ -269,7 +271,7 @@ def find_open_request(messages: Sequence[Message], encode: Encode | None = None)
     return None
 
 
-def read_request(message: Message, encode: Encode | None = None) -> Sign | None:
+def read_request(message: Message, encode: Encode | None = None) -> GapSign | None:
     """The request that an agent's message makes for what it lacks; None when it makes none.
 
     A question mark alone is no request: agents also offer, ask for permission, interview a user, and answer
@@ -280,17 +282,17 @@ def read_request(message: Message, encode: Encode | None = None) -> Sign | None:
     if str(message.flags.get("clarification_needed") or "no").casefold() not in ("no", "none", "false"):
         confidence, evidence, need = FLAG_CONFIDENCE, "clarification_needed_flag", message.text
     else:
-        sentences = own_sentences(message.text)
+        sentences = unquoted_sentences(message.text)
         if not sentences or message.calls_tools:  # an agent that calls a tool is looking for the answer
             return None
-        margin = request_margin(sentences, encode)
+        margin = request_score_margin(sentences, encode)
         if margin < 0:
             return None
         asking = _asking_sentences(sentences)
         evidence = "question_to_peers" if asking[-1].endswith("?") else "lack_stated"
         confidence = CLEAR_CONFIDENCE if margin >= CLEAR_MARGIN else LIKELY_CONFIDENCE
         need = " ".join(asking)
-    return Sign("clarification_requested", confidence, evidence, need, message.name, message.position)
+    return GapSign("clarification_requested", confidence, evidence, need, message.name, message.position)
 
 
 def is_answered(request: Message, later: Sequence[Message]) -> bool:
@@ -300,7 +302,7 @@ def is_answered(request: Message, later: Sequence[Message]) -> bool:
 
 def _asking_sentences(sentences: tuple[str, ...]) -> tuple[str, ...]:
     """The sentences that say what is lacking; all of them when those have too few content words."""
-    asking = tuple(sentence for sentence in sentences if request_margin((sentence,)) >= 0)
+    asking = tuple(sentence for sentence in sentences if request_score_margin((sentence,)) >= 0)
     return asking if len(word_prefixes(" ".join(asking))) > 2 else sentences
 
 
@@ -310,7 +312,7 @@ def _is_answer(request: Message, message: Message) -> bool:
         return False
     if message.role == "agent" and message.speaker == request.speaker:
         return not message.calls_tools and read_request(message) is None
-    text = " ".join(own_sentences(message.text)).casefold()
+    text = " ".join(unquoted_sentences(message.text)).casefold()
     if NO_ANSWER.search(message.text.casefold()) or text.endswith("?"):
         return False
     common = word_prefixes(request.text) & word_prefixes(message.text)
@@ -320,7 +322,7 @@ def _is_answer(request: Message, message: Message) -> bool:
 # Circles --------------------------------------------------------------------------------------------------
 
 
-def find_circular_exchange(state: object, messages: Sequence[Message]) -> Sign | None:
+def find_circular_exchange(state: object, messages: Sequence[Message]) -> GapSign | None:
     """Two agents that hand the same thing to and fro; a `cycle_analysis` in the state is believed.
 
     A review goes to and fro as well, but its comments differ each time; different numbers are news, too.
@@ -330,7 +332,7 @@ def find_circular_exchange(state: object, messages: Sequence[Message]) -> Sign |
         if get_value(analysis, "circular_detected") is not True:
             return None
         topic = _first_plain_text(analysis, _TOPIC_KEYS)
-        return Sign("circular_logic", CIRCLE_CONFIDENCE, "cycle_analysis", topic)
+        return GapSign("circular_logic", CIRCLE_CONFIDENCE, "cycle_analysis", topic)
     spoken = [message for message in messages if message.role == "agent" and message.text]
     turns = _newest_two_agent_exchange(spoken[-MAX_CIRCLE_AGE:])
     if len(turns) < MIN_CIRCLE_MESSAGES:
@@ -339,7 +341,7 @@ def find_circular_exchange(state: object, messages: Sequence[Message]) -> Sign |
         return None
     confidence = SHORT_CIRCLE_CONFIDENCE if len(turns) == MIN_CIRCLE_MESSAGES else CIRCLE_CONFIDENCE
     need = f"{turns[-2].text}\n{turns[-1].text}"
-    return Sign("circular_logic", confidence, "agents_repeat_themselves", need)
+    return GapSign("circular_logic", confidence, "agents_repeat_themselves", need)
 
 
 def _newest_two_agent_exchange(messages: Sequence[Message]) -> list[Message]:
@@ -364,7 +366,7 @@ def _is_repetition(message: Message, earlier: Message) -> bool:
 # Slow agents ----------------------------------------------------------------------------------------------
 
 
-def find_slow_agent(state: object, agent: str, messages: Sequence[Message]) -> Sign | None:
+def find_slow_agent(state: object, agent: str, messages: Sequence[Message]) -> GapSign | None:
     """An agent whose cycle takes over twice its usual time, or the time of all agents if that is not known.
 
     One that has been about as slow before, or that reports progress, is not stuck.
@@ -379,12 +381,12 @@ def find_slow_agent(state: object, agent: str, messages: Sequence[Message]) -> S
         return None
     if (has_history and current <= max(history) * (1 + 1 / 4)) or _has_reported_progress(agent, messages):
         return None
-    return Sign("long_cycle_time", SLOW_CONFIDENCE, f"cycle_time_{current / usual:.1f}x_baseline")
+    return GapSign("long_cycle_time", SLOW_CONFIDENCE, f"cycle_time_{current / usual:.1f}x_baseline")
 
 
 def _current_and_past_cycle_times(times: object, agent: str) -> tuple[float | None, list[float]]:
     """How long an agent's current cycle takes and how long its earlier ones took, as far as is known."""
-    named = named_values(times).items()
+    named = fields_by_name(times).items()
     own = next((value for name, value in named if str(name).casefold() == agent.casefold()), None)
     if isinstance(own, Mapping):
         return _read_positive_seconds(own.get("current")), _read_list_of_seconds(own.get("history"))

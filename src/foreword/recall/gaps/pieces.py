@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from foreword.recall.gaps.detect import read_request
-from foreword.recall.gaps.state import get_value, named_values, plain_text, read_message
+from foreword.recall.gaps.state import fields_by_name, get_value, read_message, value_as_text
 from foreword.recall.gaps.vocabulary import split_sentences
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _INJECTED_KEYS = frozenset({"contexts", "source_summary", "total_items", "total_
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class StatePiece:
     """A text of a state: its source, the kind of item that it would be in a memory, and its place."""
 
     source: ContextSource
@@ -62,13 +62,13 @@ class Piece:
         return self.message is not None and read_request(self.message) is not None
 
 
-def state_pieces(gap: ContextGap, state: object, conversation: Conversation) -> list[Piece]:
+def state_pieces(gap: ContextGap, state: object, conversation: Conversation) -> list[StatePiece]:
     """Messages, decisions and hand-offs; not the messages that show the gap."""
     handoff = get_value(state, "handoff_context")
     values = {"decisions": get_value(state, "decisions")}
     if isinstance(handoff, str):
         values["handoff_context"] = handoff
-    for key, value in named_values(handoff).items():
+    for key, value in fields_by_name(handoff).items():
         if key not in _INJECTED_KEYS:
             values[f"handoff_context.{key}"] = value
     split = (
@@ -77,7 +77,7 @@ def state_pieces(gap: ContextGap, state: object, conversation: Conversation) -> 
     return [*_message_pieces(gap, conversation), *split]
 
 
-def sprint_pieces(_gap: ContextGap, state: object, _conversation: Conversation) -> list[Piece]:
+def sprint_pieces(_gap: ContextGap, state: object, _conversation: Conversation) -> list[StatePiece]:
     """The plan and the progress of the sprint, story by story."""
     return [
         piece
@@ -86,7 +86,7 @@ def sprint_pieces(_gap: ContextGap, state: object, _conversation: Conversation) 
     ]
 
 
-def architecture_pieces(_gap: ContextGap, state: object, _conversation: Conversation) -> list[Piece]:
+def architecture_pieces(_gap: ContextGap, state: object, _conversation: Conversation) -> list[StatePiece]:
     """Architecture decisions and constraints, as far as the state holds them."""
     return [
         piece
@@ -95,7 +95,7 @@ def architecture_pieces(_gap: ContextGap, state: object, _conversation: Conversa
     ]
 
 
-def _message_pieces(gap: ContextGap, conversation: Conversation) -> Iterator[Piece]:
+def _message_pieces(gap: ContextGap, conversation: Conversation) -> Iterator[StatePiece]:
     """The messages as pieces, except those of the system and those that show the gap."""
     positions = {sign.position for sign in gap.reasons}
     circles = [sign.needs for sign in gap.reasons if sign.reason == "circular_logic"]
@@ -105,7 +105,7 @@ def _message_pieces(gap: ContextGap, conversation: Conversation) -> Iterator[Pie
         if message.text and message.role != "system" and not shows_gap:
             metadata = {"role": message.role} | ({"author": message.name} if message.name else {})
             text = f"{_preceding_question(message, previous)}{message.text}"[:MAX_PIECE_CHARACTERS]
-            yield Piece("state", text, f"messages[{message.position}]", "turn", metadata, message)
+            yield StatePiece("state", text, f"messages[{message.position}]", "turn", metadata, message)
         previous = message
 
 
@@ -116,16 +116,16 @@ def _preceding_question(message: Message, previous: Message | None) -> str:
     return f"{split_sentences(previous.text[-MAX_QUESTION_CHARACTERS:])[-1]} "
 
 
-def _split_value_into_pieces(source: ContextSource, value: object, place: str) -> list[Piece]:
+def _split_value_into_pieces(source: ContextSource, value: object, place: str) -> list[StatePiece]:
     """A value of a state in pieces that each say one thing."""
-    pieces: list[Piece] = []
+    pieces: list[StatePiece] = []
     for part_place, part in _iterate_parts_with_places(value, place, MAX_DEPTH):
         if len(pieces) == MAX_PIECES:
             break
         message = None if isinstance(part, str) else read_message(part, 0)
-        text = plain_text(part) if message is None else message.text
+        text = value_as_text(part) if message is None else message.text
         if text:
-            pieces.append(Piece(source, text[:MAX_PIECE_CHARACTERS], part_place))
+            pieces.append(StatePiece(source, text[:MAX_PIECE_CHARACTERS], part_place))
     return pieces
 
 
@@ -144,4 +144,4 @@ def _iterate_parts_with_places(value: object, place: str, depth: int) -> Iterato
 def _holds_several_things(value: Mapping[Any, Any]) -> bool:
     """Whether a mapping holds several things, rather than the facts of one."""
     has_list = any(isinstance(part, list | tuple) and part for part in value.values())
-    return has_list and len(plain_text(value)) > MAX_UNSPLIT_CHARACTERS
+    return has_list and len(value_as_text(value)) > MAX_UNSPLIT_CHARACTERS

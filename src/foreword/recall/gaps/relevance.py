@@ -16,7 +16,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from foreword.recall.fuse import UNRELATED_COSINE
-from foreword.recall.gaps.classifier import CLEAR_MARGIN, request_margin
+from foreword.recall.gaps.classifier import CLEAR_MARGIN, request_score_margin
 from foreword.recall.gaps.types import DEFAULT_MIN_RELEVANCE_SCORE
 from foreword.recall.gaps.vocabulary import (
     ACKNOWLEDGEMENT,
@@ -26,7 +26,7 @@ from foreword.recall.gaps.vocabulary import (
     word_group,
     word_prefixes,
 )
-from foreword.text.words import words
+from foreword.text.words import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ _ODDS_FACTOR = _odds_from_probability(DEFAULT_MIN_RELEVANCE_SCORE) / _odds_from_
 )
 
 
-def scale_probability(probability: float) -> float:
+def relevance_from_probability(probability: float) -> float:
     """The relevance, on the scale of `InjectionConfig.min_relevance_score`, of a probability."""
     if probability >= 1.0:
         return 1.0
@@ -64,7 +64,7 @@ def scale_probability(probability: float) -> float:
     return odds / (1 + odds)
 
 
-def rate_text(cosine: float | None, coverage: float, kind: str) -> float:
+def rate_relevance(cosine: float | None, coverage: float, kind: str) -> float:
     """The relevance of a text of this kind, given its cosine, if known, and its coverage of the question."""
     if cosine is None:
         base, weight = WORD_CURVES.get(kind, OTHER_WORD_CURVE)
@@ -72,13 +72,13 @@ def rate_text(cosine: float | None, coverage: float, kind: str) -> float:
     else:
         base, cosine_weight, weight = CURVES.get(kind, OTHER_CURVE)
         logit = base + cosine_weight * cosine + weight * coverage
-    return scale_probability(1 / (1 + math.exp(-logit)))
+    return relevance_from_probability(1 / (1 + math.exp(-logit)))
 
 
-def rate_by_words(question: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
+def rate_relevance_by_words(question: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
     """The relevance of each text, by its words alone."""
     coverages = question_coverage(question, texts)
-    return [rate_text(None, coverage, kind) for coverage, kind in zip(coverages, kinds, strict=True)]
+    return [rate_relevance(None, coverage, kind) for coverage, kind in zip(coverages, kinds, strict=True)]
 
 
 def rescale_cosine(cosine: float, unrelated: float) -> float:
@@ -126,11 +126,11 @@ def _is_statement(sentence: str, *, spoken: bool) -> bool:
     lower = sentence.casefold()
     if ACKNOWLEDGEMENT.fullmatch(lower) or NO_ANSWER.search(lower):
         return False
-    return request_margin((remove_quotations(sentence),)) < CLEAR_MARGIN
+    return request_score_margin((remove_quotations(sentence),)) < CLEAR_MARGIN
 
 
 def _repeats_question(sentence: str, question_prefixes: frozenset[str]) -> bool:
     """Whether a sentence is the question once more, without its mark."""
-    spelled = words(sentence)
+    spelled = split_words(sentence)
     is_question = bool(spelled) and word_group(spelled[0]) in ("WH", "WHEN", "IF")
     return is_question and word_prefixes(sentence) <= question_prefixes

@@ -84,7 +84,7 @@ def state_keys(state: object) -> list[str]:
     return list(fields) if isinstance(fields, Mapping) else list(getattr(state, "__dataclass_fields__", ()))
 
 
-def named_values(value: object) -> Mapping[str, Any]:
+def fields_by_name(value: object) -> Mapping[str, Any]:
     """The named values of a mapping, a dataclass or a model; empty for anything else."""
     if isinstance(value, Mapping):
         return value
@@ -92,7 +92,7 @@ def named_values(value: object) -> Mapping[str, Any]:
     return {key: getattr(value, key, None) for key in fields} if isinstance(fields, Mapping) else {}
 
 
-def plain_text(value: object, depth: int = MAX_DEPTH) -> str:
+def value_as_text(value: object, depth: int = MAX_DEPTH) -> str:
     """The text of any value of a state: mappings as `key: value`, lists line by line."""
     match value:
         case None | bool():
@@ -104,14 +104,14 @@ def plain_text(value: object, depth: int = MAX_DEPTH) -> str:
         case _ if depth == 0:
             return ""
         case Mapping():
-            inner = ((key, plain_text(one, depth - 1)) for key, one in value.items())
+            inner = ((key, value_as_text(one, depth - 1)) for key, one in value.items())
             return "\n".join(f"{key}: {text}" for key, text in inner if text)
         case list() | tuple() | set() | frozenset():
-            return "\n".join(filter(None, (plain_text(one, depth - 1) for one in value)))
-    if fields := named_values(value):
-        return plain_text(fields, depth)
+            return "\n".join(filter(None, (value_as_text(one, depth - 1) for one in value)))
+    if fields := fields_by_name(value):
+        return value_as_text(fields, depth)
     content = getattr(value, "content", None)
-    return plain_text(content, depth - 1) if isinstance(content, str | list) else ""
+    return value_as_text(content, depth - 1) if isinstance(content, str | list) else ""
 
 
 def read_messages(state: object, last: int | None = None) -> Conversation:

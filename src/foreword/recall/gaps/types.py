@@ -55,7 +55,7 @@ def _now_as_iso() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class GapSign:
     """One reason to believe that context is missing: its confidence, the evidence, what is needed, by whom.
 
     `position` is the index of the message that shows it, if a message does.
@@ -84,7 +84,7 @@ class ContextGap:
     confidence: float
     indicators: tuple[str, ...]
     detected_at: str = field(default_factory=_now_as_iso)
-    reasons: tuple[Sign, ...] = ()
+    reasons: tuple[GapSign, ...] = ()
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:

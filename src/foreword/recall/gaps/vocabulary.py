@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from foreword.text.words import STOPWORDS, words
+from foreword.text.words import STOPWORDS, split_words
 
 WORD_GROUPS = {
     "I": "i me my mine myself",
@@ -178,7 +178,7 @@ def split_sentences(text: str) -> list[str]:
 
 def word_prefixes(text: str) -> frozenset[str]:
     """The words of a text without stopwords, each cut to its first letters so that inflections are equal."""
-    return frozenset(word[:PREFIX_CHARACTERS] for word in words(text) if word not in STOPWORDS)
+    return frozenset(word[:PREFIX_CHARACTERS] for word in split_words(text) if word not in STOPWORDS)
 
 
 def text_similarity(one: str, other: str) -> float:

@@ -169,17 +169,19 @@ class Companion:
         run = _run_of(event)
         if run is None:
             return
-        for attempt in self.experiences.open_for_run(workspace, event.session, event.at):
+        for attempt in self.experiences.list_open_for_run(workspace, event.session, event.at):
             verdict = judge(run, attempt)
             if verdict.status is not None:
-                self.experiences.record_run(workspace, attempt.id, verdict.status, verdict.result, event.at)
+                self.experiences.resolve_from_run(
+                    workspace, attempt.id, verdict.status, verdict.result, event.at
+                )
                 return
 
     def _adopt_experience(self, event: AgentEvent, workspace: str) -> None:
         """Give an experience that an agent began without naming its session to that session."""
         if not event.session or not _starts_experience(event):
             return
-        for attempt in self.experiences.open_for_run(workspace, None):
+        for attempt in self.experiences.list_open_for_run(workspace, None):
             if attempt.id in event.tool_output:
                 self.experiences.adopt(workspace, attempt.id, event.session)
 
@@ -192,7 +194,7 @@ class Companion:
         self._failing.note(workspace, event.session, verdict.failures)
         if not verdict.premortem:
             return ""
-        attempt = next(iter(self.experiences.open_for_run(workspace, event.session, event.at)), None)
+        attempt = next(iter(self.experiences.list_open_for_run(workspace, event.session, event.at)), None)
         assembler = ContextAssembler(Searcher(self._engine, workspace, self.experiences))
         domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_DEFAULT_DOMAIN, None)
         asked = assembler.get_premortem_context(
@@ -201,7 +203,7 @@ class Companion:
         return asyncio.run(asked).markdown
 
     def _summarise(self, session: str, workspace: str) -> None:
-        update = self._sessions.update_summary(session, workspace)
+        update = self._sessions.propose_summary_update(session, workspace)
         if update is None:
             return
         new = self._engine.remember_all([update.item], workspace)[0]

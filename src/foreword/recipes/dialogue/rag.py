@@ -24,7 +24,7 @@ from foreword.options import (
     check_whole_number,
     check_workspace,
 )
-from foreword.recall.dedupe import split_repeats
+from foreword.recall.dedupe import split_off_repeats
 from foreword.recipes.dialogue.parts import RetrievedChunks
 from foreword.types import Note
 
@@ -107,7 +107,7 @@ class RAGSystem:
                 notes.append(Note("rerank", f"failed: {error}"))
         relevant = [one for one in weighed if one.score >= self.config.min_relevance]
         most = self.config.final_chunk_count
-        said_once, _ = split_repeats(relevant[: _SPARE * most])
+        said_once, _ = split_off_repeats(relevant[: _SPARE * most])
         chosen, skipped = self._chunks_within(said_once[:most], max_tokens)
         if skipped:
             notes.append(Note("budget", f"{skipped} relevant chunks did not fit into {max_tokens} tokens"))

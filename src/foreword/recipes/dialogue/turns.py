@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast, get_args
 from foreword.compose.turns import tool_calls
 from foreword.errors import StorageError, ValidationError
 from foreword.knowledge.registry import EntityRegistry
-from foreword.knowledge.speech_acts import speech_act
+from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.options import check_time_zone
 from foreword.store.base import Scan
 from foreword.types import ROLES, DialogueState, Filters, Item, Role, Source, SpeechAct, Turn
@@ -103,7 +103,11 @@ class ConversationTurns:
             complete: list[Turn] = []
             for turn in turns:
                 timed = self._assign_time(turn, holders.get(turn.turn_id), said, now)
-                act = turn.speech_act if turn.speech_act is not None else speech_act(turn.text, after=before)
+                act = (
+                    turn.speech_act
+                    if turn.speech_act is not None
+                    else classify_speech_act(turn.text, after=before)
+                )
                 complete.append(replace(timed, speech_act=act))
                 said.add(_turn_identity(timed))
                 before = act

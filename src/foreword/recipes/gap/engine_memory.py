@@ -20,7 +20,12 @@ from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_repeats, drop_superseded
 from foreword.recall.gaps.classifier import load_weights
-from foreword.recall.gaps.relevance import question_coverage, rate_text, rescale_cosine, scale_probability
+from foreword.recall.gaps.relevance import (
+    question_coverage,
+    rate_relevance,
+    relevance_from_probability,
+    rescale_cosine,
+)
 from foreword.recall.gaps.types import MemoryResult
 from foreword.types import Filters, Item, text_hash
 
@@ -179,11 +184,13 @@ class EngineMemory:
         draft = self._engine.draft(query, self.workspace, options, "gap", 0)
         draft = pipeline.run(draft, (*SEARCH, drop_superseded, drop_repeats))
         fitting = [one for one in draft.results if fits is None or fits(one.memory)]
-        return [_memory_result(one.memory, scale_probability(one.score), one) for one in fitting[:limit]]
+        return [
+            _memory_result(one.memory, relevance_from_probability(one.score), one) for one in fitting[:limit]
+        ]
 
     def _rate_texts(self, query: str, texts: Sequence[str], kinds: Sequence[str]) -> list[float]:
         shares = question_coverage(query, texts)
-        scores = [rate_text(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
+        scores = [rate_relevance(None, share, kind) for share, kind in zip(shares, kinds, strict=True)]
         undecided = (at for at, score in enumerate(scores) if UNDECIDED[0] <= score <= UNDECIDED[1])
         best = sorted(undecided, key=lambda at: (-shares[at], -at))[:MAX_ENCODED]
         try:
@@ -192,7 +199,7 @@ class EngineMemory:
             _log.warning("texts are judged by their words alone", problem=str(error))
             return scores
         for at, cosine in zip(best, near, strict=False):  # where there is no encoder, there are none
-            scores[at] = rate_text(cosine, shares[at], kinds[at])
+            scores[at] = rate_relevance(cosine, shares[at], kinds[at])
         return scores
 
     def _question_vector(self, query: str) -> list[float] | None:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from foreword.log import get_logger
 from foreword.recall.gaps.pieces import architecture_pieces, sprint_pieces, state_pieces
-from foreword.recall.gaps.relevance import rate_by_words
+from foreword.recall.gaps.relevance import rate_relevance_by_words
 from foreword.recall.gaps.types import ArchitectureSearch, RelevanceJudge, RetrievedContext
 from foreword.types import Note, text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from foreword.recall.gaps.pieces import Piece
+    from foreword.recall.gaps.pieces import StatePiece
     from foreword.recall.gaps.state import Conversation
     from foreword.recall.gaps.types import (
         ContextGap,
@@ -42,7 +42,7 @@ MIN_ANSWERS = 10
 MAX_PIECES = 20
 """At most how many more pieces of a state than may be injected are looked at."""
 
-_PIECES: Mapping[ContextSource, Callable[[ContextGap, object, Conversation], list[Piece]]] = {
+_PIECES: Mapping[ContextSource, Callable[[ContextGap, object, Conversation], list[StatePiece]]] = {
     "architecture": architecture_pieces,
     "sprint": sprint_pieces,
     "state": state_pieces,
@@ -81,8 +81,8 @@ def context_id(context: RetrievedContext) -> str:
 
 def _pieces_of_state(
     gap: ContextGap, state: object, messages: Conversation, config: InjectionConfig
-) -> tuple[list[Piece], list[Note]]:
-    pieces: list[Piece] = []
+) -> tuple[list[StatePiece], list[Note]]:
+    pieces: list[StatePiece] = []
     notes: list[Note] = []
     for source, cut in _PIECES.items():
         if source in config.enabled_sources:
@@ -131,14 +131,14 @@ async def _answers_as_contexts(
 
 
 async def _rate_pieces(
-    query: str, pieces: Sequence[Piece], memory: MemoryStore | None, most: int
+    query: str, pieces: Sequence[StatePiece], memory: MemoryStore | None, most: int
 ) -> list[RetrievedContext]:
     """The best pieces of a state: rated by meaning where the memory can do that, else by words."""
     texts, kinds = [piece.text for piece in pieces], [piece.kind for piece in pieces]
     scores = (
         await memory.judge(query, texts, kinds)
         if isinstance(memory, RelevanceJudge)
-        else rate_by_words(query, texts, kinds)
+        else rate_relevance_by_words(query, texts, kinds)
     )
     best_first = sorted(zip(scores, pieces, strict=True), key=lambda pair: -pair[0])
     statements = (pair for pair in best_first if not pair[1].asks)
