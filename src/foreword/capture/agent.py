@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.excerpt import both_ends
 from foreword.capture.junk import junk_reason, remove_wrappers
 from foreword.capture.redact import redact, redact_json
-from foreword.capture.tool_calls import Call, read_call_record
+from foreword.capture.tool_calls import Call, record_call
 from foreword.log import get_logger
 from foreword.text.frame import remove_frames
 from foreword.types import Item, Source
@@ -77,13 +77,13 @@ def read_event(payload: bytes, at: datetime, agent: str = "") -> AgentEvent | No
     except (ValueError, RecursionError) as error:
         _log.warning("an event is not JSON", agent=agent, problem=type(error).__name__)
         return None
-    name = _event_name(body) if isinstance(body, dict) else ""
+    name = _read_event_name(body) if isinstance(body, dict) else ""
     if not name:
         return None
     answer = bounded_json(
         next((body[key] for key in ("tool_response", "tool_output", "error") if key in body), None)
     )
-    said = answer_text(answer)
+    output = answer_text(answer)
     return AgentEvent(
         name=name,
         at=at if at.tzinfo else at.replace(tzinfo=UTC),
@@ -94,14 +94,14 @@ def read_event(payload: bytes, at: datetime, agent: str = "") -> AgentEvent | No
         prompt=first_text(body, "prompt", "user_prompt"),
         tool=first_label(body, "tool_name", "toolName", "tool"),
         tool_input=_read_tool_input(body),
-        tool_output=said,
-        outcome=_ending(name, answer, said),
+        tool_output=output,
+        outcome=_tool_call_outcome(name, answer, output),
         message=first_text(body, "last_assistant_message", "prompt_response", "compact_summary"),
         stop_hook_active=body.get("stop_hook_active") is True,
     )
 
 
-def _event_name(body: Mapping[str, Any]) -> str:
+def _read_event_name(body: Mapping[str, Any]) -> str:
     """The event's name as we call it; an event without one is known by what it carries."""
     said = first_label(body, "hook_event_name", "hookEventName", "event")
     return _OUR_NAMES.get(said, said) or next(
@@ -110,19 +110,20 @@ def _event_name(body: Mapping[str, Any]) -> str:
 
 
 def _read_tool_input(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = bounded_json(
+    """A tool's input as an object, whichever field it is in and however the agent wrote it."""
+    tool_input = bounded_json(
         next((body[key] for key in ("tool_input", "toolInput", "tool_args") if key in body), {})
     )
-    if isinstance(given, str):  # some agents hand over the arguments as the model wrote them
-        given = parse_object(given)
-    return given if isinstance(given, dict) else {"input": given} if given else {}
+    if isinstance(tool_input, str):  # some agents hand over the arguments as the model wrote them
+        tool_input = parse_object(tool_input)
+    return tool_input if isinstance(tool_input, dict) else {"input": tool_input} if tool_input else {}
 
 
-def _ending(name: str, answer: Any, said: str) -> str:  # noqa: ANN401  (any JSON)
+def _tool_call_outcome(event_name: str, answer: Any, output: str) -> str:  # noqa: ANN401  (any JSON)
     """How a tool's call ended; empty for other events, and when nobody said."""
-    if name not in _AFTER_TOOL:
+    if event_name not in _AFTER_TOOL:
         return ""
-    return read_outcome(answer, said) or ("failed" if name == "PostToolUseFailure" else "")
+    return read_outcome(answer, output) or ("failed" if event_name == "PostToolUseFailure" else "")
 
 
 def read_turns(event: AgentEvent, workspace: str, repeats: Repeats | None = None) -> list[Item]:
@@ -133,57 +134,60 @@ def read_turns(event: AgentEvent, workspace: str, repeats: Repeats | None = None
     """
     match event.name:
         case "UserPromptSubmit":
-            items = _spoken_turns(event, workspace, event.prompt, "user", Source("user", "user"))
+            items = _items_from_speech(event, workspace, event.prompt, "user", Source("user", "user"))
         case "Stop" | "PostCompact":
-            items = _spoken_turns(event, workspace, event.message, "assistant", Source("agent", "agent"))
+            items = _items_from_speech(event, workspace, event.message, "assistant", Source("agent", "agent"))
         case name if name in _AFTER_TOOL:
-            items = _tool_turns(event, workspace)
+            items = _items_from_tool_call(event, workspace)
         case _:
             items = []
-    return [item for item in items if repeats is None or not _is_repeat(repeats, item)]
+    return [item for item in items if repeats is None or not _is_repeated_item(repeats, item)]
 
 
-def _is_repeat(repeats: Repeats, item: Item) -> bool:
+def _is_repeated_item(repeats: Repeats, item: Item) -> bool:
+    """Whether the session had this item lately; the outputs of tools are compared loosely."""
     loosely = item.source.trust in ("tool", "web")
     return repeats.is_repeat(item.session or "", item.text, item.created_at, loosely=loosely)
 
 
-def _spoken_turns(event: AgentEvent, workspace: str, words: str, speaker: str, source: Source) -> list[Item]:
+def _items_from_speech(
+    event: AgentEvent, workspace: str, spoken_text: str, speaker: str, source: Source
+) -> list[Item]:
     """What somebody said, without what was injected or wrapped around it; nothing when that tells nothing."""
-    text = remove_wrappers(redact(remove_frames(words)))
+    text = remove_wrappers(redact(remove_frames(spoken_text)))
     if junk_reason(text):
         return []
-    return [_make_turn(event, workspace, both_ends(text, MAX_SPOKEN_CHARACTERS), speaker, source)]
+    return [_make_turn_item(event, workspace, both_ends(text, MAX_SPOKEN_CHARACTERS), speaker, source)]
 
 
-def _tool_turns(event: AgentEvent, workspace: str) -> list[Item]:
+def _items_from_tool_call(event: AgentEvent, workspace: str) -> list[Item]:
     """What a tool did, if it is worth keeping."""
-    given = redact_json(_remove_frames(event.tool_input))
+    tool_input = redact_json(_remove_frames_in_json(event.tool_input))
     output = redact(remove_frames(event.tool_output))
-    record = read_call_record(Call(event.tool, given, output, event.outcome, event.folder))
+    record = record_call(Call(event.tool, tool_input, output, event.outcome, event.folder))
     if record is None:
         return []
-    purpose = given.get("description")
+    purpose = tool_input.get("description")
     parts = [event.tool, record.file, purpose if isinstance(purpose, str) else ""]
     about = ", ".join(" ".join(part.split())[:_MAX_ABOUT_CHARACTERS] for part in parts if part)
     facts = {"tool": event.tool, "file": record.file, "outcome": event.outcome}
-    return [_make_turn(event, workspace, record.text, about, record.source, facts)]
+    return [_make_turn_item(event, workspace, record.text, about, record.source, facts)]
 
 
-def _remove_frames(value: Any) -> Any:  # noqa: ANN401  (any JSON)
+def _remove_frames_in_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
     """The value without what Foreword said, in every text of it."""
     match value:
         case str():
             return remove_frames(value)
         case list():
-            return [_remove_frames(part) for part in value]
+            return [_remove_frames_in_json(part) for part in value]
         case dict():
-            return {name: _remove_frames(part) for name, part in value.items()}
+            return {name: _remove_frames_in_json(part) for name, part in value.items()}
         case _:
             return value
 
 
-def _make_turn(
+def _make_turn_item(
     event: AgentEvent,
     workspace: str,
     text: str,
@@ -191,6 +195,7 @@ def _make_turn(
     source: Source,
     facts: Mapping[str, str] | None = None,
 ) -> Item:
+    """An item of kind `turn`, with those facts that are not empty."""
     known = {"agent": event.agent, **(facts or {})}
     return Item(
         text=text,
@@ -236,25 +241,26 @@ def bounded_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
     """The value with clean texts, and no deeper, wider or longer than anyone would read."""
     remaining = _MAX_VALUES
 
-    def cut(value: Any, depth: int) -> Any:  # noqa: ANN401
+    def cut_value(value: Any, depth: int) -> Any:  # noqa: ANN401
         nonlocal remaining
         remaining -= 1
         if remaining < 0 or depth > _MAX_DEPTH:
             return "…"
         match value:
             case str():
-                return both_ends(_clean_text(value), MAX_TEXT_CHARACTERS)
+                return both_ends(_without_nul_and_surrogates(value), MAX_TEXT_CHARACTERS)
             case list():
-                return [cut(part, depth + 1) for part in value[: max(0, remaining)]]
+                return [cut_value(part, depth + 1) for part in value[: max(0, remaining)]]
             case dict():
                 some = list(value.items())[: max(0, remaining)]
                 return {
-                    _clean_text(name[:_MAX_LABEL_CHARACTERS]): cut(part, depth + 1) for name, part in some
+                    _without_nul_and_surrogates(name[:_MAX_LABEL_CHARACTERS]): cut_value(part, depth + 1)
+                    for name, part in some
                 }
             case _:
                 return value
 
-    return cut(value, 0)
+    return cut_value(value, 0)
 
 
 def first_label(body: Mapping[str, Any], *names: str) -> str:
@@ -262,7 +268,7 @@ def first_label(body: Mapping[str, Any], *names: str) -> str:
     for name in names:
         value = body.get(name)
         if isinstance(value, str) and value.strip():
-            return " ".join(_clean_text(value[:_MAX_LABEL_CHARACTERS]).split())
+            return " ".join(_without_nul_and_surrogates(value[:_MAX_LABEL_CHARACTERS]).split())
     return ""
 
 
@@ -293,12 +299,13 @@ def answer_text(value: Any) -> str:  # noqa: ANN401  (any JSON)
         case list():
             return "\n".join(filter(None, map(answer_text, value)))
         case dict():
-            return _object_text(value)
+            return _text_of_json_object(value)
         case _:
             return json.dumps(value)
 
 
-def _object_text(value: Mapping[str, Any]) -> str:
+def _text_of_json_object(value: Mapping[str, Any]) -> str:
+    """What an object that a tool answered says: its streams, its answer, its error; else its JSON."""
     streams = [answer_text(value[name]) for name in _STREAMS if name in value]
     answer = next((said for name in _ANSWERS if (said := answer_text(value.get(name)))), "")
     error = answer_text(value.get("error"))
@@ -307,7 +314,7 @@ def _object_text(value: Mapping[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False) if value else ""
 
 
-def read_outcome(response: Any, said: str) -> str:  # noqa: ANN401  (any JSON)
+def read_outcome(response: Any, output: str) -> str:  # noqa: ANN401  (any JSON)
     """How a call ended, as far as its answer says: `exit 1`, `failed`, `interrupted`, or nothing."""
     response = parse_object(response) if isinstance(response, str) else response
     facts = dict(response) if isinstance(response, dict) else {}
@@ -316,14 +323,14 @@ def read_outcome(response: Any, said: str) -> str:  # noqa: ANN401  (any JSON)
     if facts.get("interrupted") is True or facts.get("is_interrupt") is True:
         return "interrupted"
     codes = [facts[name] for name in _CODES if type(facts.get(name)) is int]
-    codes += [int(code) for code in _EXIT_CODE.findall(f"{said[:300]}\n{said[-300:]}")]
+    codes += [int(code) for code in _EXIT_CODE.findall(f"{output[:300]}\n{output[-300:]}")]
     if codes:
         return f"exit {codes[0]}"
     wrong = facts.get("is_error") is True or facts.get("isError") is True or facts.get("success") is False
     return "failed" if wrong or facts.get("error") else ""
 
 
-def _clean_text(text: str) -> str:
+def _without_nul_and_surrogates(text: str) -> str:
     """The text without NUL, and with whole characters only."""
     text = text.replace("\0", "")
     return text if text.isascii() else text.encode(errors="replace").decode()

@@ -25,21 +25,21 @@ _WORTH = tuple(
 _WORTH_OF_NEIGHBOURS = 4
 
 
-def excerpt(output: str, most: int = MAX_OUTPUT_CHARACTERS) -> str:
+def excerpt(output: str, max_characters: int = MAX_OUTPUT_CHARACTERS) -> str:
     """The lines of an output that tell most: results, errors and what is beside them, the first, the last."""
-    lines = [line for line in _screen_lines(output) if not is_noise(line)]
-    if sum(map(len, lines)) + len(lines) <= most:
+    lines = [line for line in _clean_output_lines(output) if not is_noise(line)]
+    if sum(map(len, lines)) + len(lines) <= max_characters:
         return "\n".join(lines)
     chosen: list[int] = []
-    room = most - _GAP_CHARACTERS
-    for at in _rank_lines(lines):
-        if room > len(lines[at]):
-            room -= len(lines[at]) + 1
-            chosen.append(at)
-    return _join_with_gap(lines, sorted(chosen))
+    room = max_characters - _GAP_CHARACTERS
+    for index in _rank_line_indexes(lines):
+        if room > len(lines[index]):
+            room -= len(lines[index]) + 1
+            chosen.append(index)
+    return _join_chosen_lines(lines, sorted(chosen))
 
 
-def _screen_lines(output: str) -> list[str]:
+def _clean_output_lines(output: str) -> list[str]:
     """The lines of an output as a screen shows them: nothing overwritten, none too long, repeats once."""
     if len(output) > _MAX_READ_CHARACTERS:
         output = f"{output[: _MAX_READ_CHARACTERS // 2]}\n{output[-_MAX_READ_CHARACTERS // 2 :]}"
@@ -52,32 +52,32 @@ def _screen_lines(output: str) -> list[str]:
     return [line for at, line in enumerate(lines) if at == 0 or line != lines[at - 1]]
 
 
-def _rank_lines(lines: list[str]) -> list[int]:
+def _rank_line_indexes(lines: list[str]) -> list[int]:
     """The places of the lines that are worth keeping, most telling first; among equals, later ones first."""
     worths = [next((worth for worth, shape in _WORTH if shape.search(line)), 0) for line in lines]
 
-    def worth(at: int) -> int:
-        beside = any(worth >= _WORTH_OF_NEIGHBOURS for worth in worths[max(0, at - 2) : at + 2])
-        from_end = len(lines) - 1 - at
-        place = 3 if from_end < 4 else 2 if at < 3 else 1 if from_end < 10 else 0
-        return max(worths[at], place, int(beside))
+    def line_worth(index: int) -> int:
+        beside = any(worth >= _WORTH_OF_NEIGHBOURS for worth in worths[max(0, index - 2) : index + 2])
+        from_end = len(lines) - 1 - index
+        place = 3 if from_end < 4 else 2 if index < 3 else 1 if from_end < 10 else 0
+        return max(worths[index], place, int(beside))
 
-    order = {at: worth(at) for at in range(len(lines))}
-    return sorted((at for at in order if order[at]), key=lambda at: (-order[at], -at))
+    order = {index: line_worth(index) for index in range(len(lines))}
+    return sorted((index for index in order if order[index]), key=lambda index: (-order[index], -index))
 
 
-def _join_with_gap(lines: list[str], chosen: list[int]) -> str:
+def _join_chosen_lines(lines: list[str], chosen_indexes: list[int]) -> str:
     """The chosen lines in their order, and, where the first are missing, one that says how many are."""
-    gap = next((place for place, at in enumerate(chosen) if place != at), len(chosen))
-    shown = [lines[at] for at in chosen]
-    shown.insert(gap, f"[… {len(lines) - len(chosen):,} lines left out …]")
+    gap = next((place for place, index in enumerate(chosen_indexes) if place != index), len(chosen_indexes))
+    shown = [lines[index] for index in chosen_indexes]
+    shown.insert(gap, f"[… {len(lines) - len(chosen_indexes):,} lines left out …]")
     return "\n".join(shown)
 
 
-def both_ends(text: str, most: int) -> str:
+def both_ends(text: str, max_characters: int) -> str:
     """A text of about this many characters at most: its beginning, a note of what is missing, and its end."""
-    if len(text) <= most:
+    if len(text) <= max_characters:
         return text
-    head, tail = most * 2 // 3, most // 3
+    head, tail = max_characters * 2 // 3, max_characters // 3
     missing = f"[… {len(text) - head - tail:,} characters left out …]"
     return f"{text[:head].rstrip()} {missing} {text[-tail:].lstrip()}"

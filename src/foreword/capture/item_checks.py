@@ -21,14 +21,16 @@ MAX_CHARACTERS = 1_000_000
 _MAX_LABEL_CHARACTERS = 4096
 
 
-def check_text(name: str, text: object, most: int = MAX_CHARACTERS, *, empty: bool = False) -> str:
+def check_text(name: str, text: object, max_characters: int = MAX_CHARACTERS, *, empty: bool = False) -> str:
     """The text, if it can be kept; else raises a ValidationError that says what is wrong with it."""
     if not isinstance(text, str):
         raise ValidationError(f"{name} must be text, not {type(text).__name__}")
     if not empty and not text.strip():
         raise ValidationError(f"{name} is empty; say something")
-    if len(text) > most:
-        raise ValidationError(f"{name} has {len(text):,} characters; the most is {most:,}: split it")
+    if len(text) > max_characters:
+        raise ValidationError(
+            f"{name} has {len(text):,} characters; the most is {max_characters:,}: split it"
+        )
     if "\0" in text:
         raise ValidationError(f"{name} contains a NUL character; it is not text")
     try:

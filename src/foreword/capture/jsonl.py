@@ -28,13 +28,13 @@ def item_line(item: Item) -> str:
         value = getattr(item, field.name)
         is_default = value == {} or (value == field.default and field.name != "kind")
         if field.name not in _SET_WHEN_STORED and not is_default:
-            body[field.name] = _json_value(value)
+            body[field.name] = _value_for_json(value)
     return json.dumps(body, ensure_ascii=False)
 
 
 def relation_line(relation: Relation) -> str:
     """A relation as one line."""
-    body = {field.name: _json_value(getattr(relation, field.name)) for field in fields(Relation)}
+    body = {field.name: _value_for_json(getattr(relation, field.name)) for field in fields(Relation)}
     return json.dumps(body, ensure_ascii=False)
 
 
@@ -56,7 +56,7 @@ def read_lines(lines: Iterable[str], workspace: str, now: datetime) -> Iterator[
 
 
 def _read_item(body: dict[str, Any], workspace: str, now: datetime) -> Item:
-    _check_fields(body, Item)
+    _refuse_unknown_fields(body, Item)
     body = {name: value for name, value in body.items() if name not in _SET_WHEN_STORED}
     if "text" not in body:
         raise ValueError("an item needs a text")
@@ -67,22 +67,24 @@ def _read_item(body: dict[str, Any], workspace: str, now: datetime) -> Item:
 
 
 def _read_relation(body: dict[str, Any], now: datetime) -> Relation:
-    _check_fields(body, Relation)
+    _refuse_unknown_fields(body, Relation)
     return Relation(**_read_times(body, now))
 
 
-def _check_fields(body: dict[str, Any], kind: type[Item | Relation]) -> None:
+def _refuse_unknown_fields(body: dict[str, Any], kind: type[Item | Relation]) -> None:
+    """Raise a ValueError that names a field which the kind does not have."""
     known = {field.name for field in fields(kind)}
     if unknown := sorted(set(body) - known):
         raise ValueError(f"unknown field {unknown[0]!r}; there are: {', '.join(sorted(known))}")
 
 
 def _read_times(body: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """The fields with their times parsed; without a time, an item or relation was created now."""
     times = {name: datetime.fromisoformat(body[name]) for name in _TIMES if body.get(name) is not None}
     return {"created_at": now} | body | times
 
 
-def _json_value(value: object) -> object:
+def _value_for_json(value: object) -> object:
     if isinstance(value, Source):
         return {"name": value.name, "trust": value.trust}
     return value.isoformat() if isinstance(value, datetime) else value

@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from foreword.text.words import fold, split_words
+from foreword.text.words import fold, words
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,9 +44,9 @@ _ACKNOWLEDGEMENTS = """
     了解です | 大丈夫 | 네 | 예 | 아니요 | 감사합니다 | 고마워 | 계속 | 계속해 | 계속해줘 | 좋아 | 좋아요
     알겠습니다 | شكرا | نعم | لا | استمر | تمام | धन्यवाद | हाँ | ठीक है | תודה | כן | המשך
 """
-_PHRASES = {
-    tuple(split_words(phrase)) for line in _ACKNOWLEDGEMENTS.splitlines() for phrase in line.split("|")
-} - {()}
+_PHRASES = {tuple(words(phrase)) for line in _ACKNOWLEDGEMENTS.splitlines() for phrase in line.split("|")} - {
+    ()
+}
 _MAX_PHRASE_WORDS = max(map(len, _PHRASES))
 _MAX_WORDS = 10
 
@@ -132,11 +132,11 @@ _CHANGING = re.compile(
 def remove_wrappers(text: str) -> str:
     """The text without what an agent's own machinery put around it; a command's arguments stay."""
     if "<" in text:
-        text = _ARGUMENTS.sub(" ", _remove_blocks(text.strip()))
+        text = _ARGUMENTS.sub(" ", _remove_tagged_blocks(text.strip()))
     return _BOOT_LINE.sub("", text).strip()
 
 
-def _remove_blocks(text: str) -> str:
+def _remove_tagged_blocks(text: str) -> str:
     """The text without tagged blocks. One that never ends counts only when the text begins with it.
 
     One pass over the tags: a text of a hundred thousand opening tags costs no more than any other.
@@ -168,7 +168,7 @@ def junk_reason(text: str) -> str | None:
     said = remove_wrappers(stripped)
     if not said or _BOOT_TEXT.match(said):
         return "boot text"
-    if _is_housekeeping(said):
+    if _is_housekeeping_command(said):
         return "slash command"
     if _is_acknowledgement(said):
         return "acknowledgement"
@@ -177,7 +177,7 @@ def junk_reason(text: str) -> str | None:
     return None
 
 
-def _is_housekeeping(text: str) -> bool:
+def _is_housekeeping_command(text: str) -> bool:
     """A slash command with nothing after it, or one that only tends the agent itself."""
     match = _COMMAND.match(text)
     if match is None:
@@ -189,7 +189,7 @@ def _is_acknowledgement(text: str) -> bool:
     """Whether the whole text is made of phrases that say yes, no, thanks or go on, or of no words at all."""
     if len(text) > 120:
         return False
-    said = split_words(text)
+    said = words(text)
     if len(said) > _MAX_WORDS:
         return False
     if len(said) <= 1 and len("".join(said)) <= 1:  # a thumb, a question mark, the number of an option

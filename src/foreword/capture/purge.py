@@ -42,13 +42,13 @@ def are_clean(items: Iterable[Item], *, texts: bool = True) -> bool:
     for item in items:
         fields = [item.about, *(value for value in item.metadata.values() if isinstance(value, str))]
         if texts:
-            fields += [item.text, *_texts_in_lists(item.metadata)]
+            fields += [item.text, *_texts_in_metadata_lists(item.metadata)]
         values.update(dict.fromkeys(value for value in fields if texts or value not in item.text))
     joined = "\n\n".join(values)
     return redact(joined) == joined
 
 
-def _texts_in_lists(metadata: Mapping[str, Any]) -> Iterator[str]:
+def _texts_in_metadata_lists(metadata: Mapping[str, Any]) -> Iterator[str]:
     """Every text in the lists that the metadata of captured items hold; the keys are capture's own."""
     for value in metadata.values():
         if isinstance(value, list):

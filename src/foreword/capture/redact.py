@@ -134,7 +134,7 @@ def redact(text: str) -> str:
     """The text without its secrets and without what was marked private; a second time changes nothing."""
     if len(text) < _MIN_CHARACTERS:
         return text
-    text = _without_private(text)
+    text = _remove_private_spans(text)
     pieces, at = [], 0
     for secret in find_secrets(text):
         pieces += [text[at : secret.start], f"[redacted:{secret.kind}]"]
@@ -144,8 +144,10 @@ def redact(text: str) -> str:
 
 def find_secrets(text: str) -> list[Secret]:
     """The secrets in a text, in order and apart from each other; what is marked private is not looked at."""
-    found = [*_find_formats(text), *_find_assigned(text), *_find_random(text)]
-    found = [secret for secret in found if not _touches_mark(text, secret)] + list(_find_private_keys(text))
+    found = [*_find_known_formats(text), *_find_assigned_secrets(text), *_find_random_values(text)]
+    found = [secret for secret in found if not _overlaps_redaction_mark(text, secret)] + list(
+        _find_private_keys(text)
+    )
     found.sort(key=lambda secret: secret.start)
     merged: list[Secret] = []
     for secret in found:
@@ -172,27 +174,27 @@ def redact_json(value: Any) -> Any:  # noqa: ANN401 - JSON is whatever it is
         holder, place, name = pending.pop()
         inner = holder[place]
         if isinstance(inner, (str, int)) and not isinstance(inner, bool):
-            holder[place] = _redact_value(name, inner)
+            holder[place] = _redact_named_value(name, inner)
         elif isinstance(inner, dict):
             copy: dict[Any, Any] = {}
             holder[place] = copy
             for key, member in inner.items():
-                place_of_member = _unused_key(redact(key), copy) if isinstance(key, str) else key
+                place_of_member = _make_key_unique(redact(key), copy) if isinstance(key, str) else key
                 copy[place_of_member] = member
-                pending.append((copy, place_of_member, redact(_name_of_member(inner, key))))
+                pending.append((copy, place_of_member, redact(_name_of_json_member(inner, key))))
         elif isinstance(inner, (list, tuple)):
             holder[place] = items = list(inner)
             pending += [(items, index, name) for index in range(len(items))]
     return root[0]
 
 
-def _name_of_member(members: dict[Any, Any], key: Any) -> str:  # noqa: ANN401
+def _name_of_json_member(members: dict[Any, Any], key: Any) -> str:  # noqa: ANN401
     """The name under which a member stands, also where it is written `{"name": …, "value": …}`."""
     label = members.get("name", members.get("key")) if key in ("value", "Value") else key
     return label if isinstance(label, str) else ""
 
 
-def _unused_key(key: str, members: dict[Any, Any]) -> str:
+def _make_key_unique(key: str, members: dict[Any, Any]) -> str:
     """The key, told apart from one that reads the same now."""
     free, number = key, 2
     while free in members:
@@ -200,23 +202,23 @@ def _unused_key(key: str, members: dict[Any, Any]) -> str:
     return free
 
 
-def _redact_value(name: str, value: str | int) -> str | int:
+def _redact_named_value(name: str, value: str | int) -> str | int:
     """A value without secrets; a mark in its place if its name says that it is one and it looks like one."""
     clean = redact(value) if isinstance(value, str) else value
     text = clean if isinstance(clean, str) else str(clean) if abs(clean) < 10**40 else ""
     head = text[:_MAX_VALUE_CHARACTERS]
-    for match in _find_names(f"{name}="):
-        if _names_secret(match.string, match) and _is_like_secret(head, match, quoted=True):
-            return f"[redacted:{_kind_of(match)}]"
+    for match in _find_secret_name_matches(f"{name}="):
+        if _is_name_of_secret(match.string, match) and _is_like_secret(head, match, quoted=True):
+            return f"[redacted:{_kind_of_named_secret(match)}]"
     return clean
 
 
 @cache
-def _compile(pattern: str) -> re.Pattern[str]:
+def _compile_ascii_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
 
-def _without_private(text: str) -> str:
+def _remove_private_spans(text: str) -> str:
     """The text without private spans, nested ones included; one that is not closed ends with the text."""
     kept: list[str] = []
     at = depth = 0
@@ -236,75 +238,79 @@ def _without_private(text: str) -> str:
     return text[: remade.start()] if remade else text  # two halves of a mark have met, and not by chance
 
 
-def _find_formats(text: str) -> Iterator[Secret]:
+def _find_known_formats(text: str) -> Iterator[Secret]:
     """What looks like the keys that providers hand out."""
     dense = dict.fromkeys(_DENSE.findall(text))
     runs = " ".join([run for run in dense if not run.islower() or _DIGIT.search(run)])
     for form in _FORMATS:
         if form.beginning == _NO_BEGINNING:
-            if _compile(form.pattern).search(runs):
-                spans = (match.span() for match in _compile(form.pattern).finditer(text))
+            if _compile_ascii_pattern(form.pattern).search(runs):
+                spans = (match.span() for match in _compile_ascii_pattern(form.pattern).finditer(text))
                 yield from (
-                    Secret(form.kind, start, end) for start, end in spans if _starts_word(text, start)
+                    Secret(form.kind, start, end) for start, end in spans if _can_start_word(text, start)
                 )
         elif form.is_apart or form.beginning in runs:
-            yield from _find_format(text, form)
+            yield from _find_one_format(text, form)
 
 
-def _find_format(text: str, form: Format) -> Iterator[Secret]:
+def _find_one_format(text: str, form: Format) -> Iterator[Secret]:
+    """The secrets in a text that have one format."""
     at = text.find(form.beginning)
     while at >= 0:
         start, after = at - form.characters_before, at + len(form.beginning)
-        match = _compile(form.pattern).match(text, after) if _starts_word(text, start) else None
+        match = (
+            _compile_ascii_pattern(form.pattern).match(text, after) if _can_start_word(text, start) else None
+        )
         if match:
             start, end = match.span(1) if match.re.groups else (start, match.end())
-            if _CHECKS.get(form.kind, _is_varied)(text[start:end]):
+            if _CHECKS.get(form.kind, _has_varied_characters)(text[start:end]):
                 yield Secret(form.kind, start, end)
                 after = end
         at = text.find(form.beginning, after)
 
 
-def _touches_mark(text: str, secret: Secret) -> bool:
+def _overlaps_redaction_mark(text: str, secret: Secret) -> bool:
     """Whether a part of it has been redacted before."""
     mark = text.rfind("[redacted:", max(0, secret.start - 32), secret.end)
     return mark >= secret.start or (mark >= 0 and "]" not in text[mark : secret.start])
 
 
-def _starts_word(text: str, at: int) -> bool:
+def _can_start_word(text: str, index: int) -> bool:
     """Whether a word could begin here: it does not go on from before, unless what is before is an escape."""
-    if at <= 0 or text[at] not in _WORD or text[at - 1] not in _WORD:
-        return at >= 0
-    return bool(_ESCAPE.search(text, max(0, at - 14), at))
+    if index <= 0 or text[index] not in _WORD or text[index - 1] not in _WORD:
+        return index >= 0
+    return bool(_ESCAPE.search(text, max(0, index - 14), index))
 
 
 def _find_private_keys(text: str) -> Iterator[Secret]:
     at = text.find("-----BEGIN ")
     while at >= 0:
         head = _KEY_HEAD.match(text, at)
-        end = _end_of_key(text, head.end()) if head else at
+        end = _find_private_key_end(text, head.end()) if head else at
         if end > at and _KEY_BODY.search(text, at, end):
             yield Secret("private-key", at, end)
         at = text.find("-----BEGIN ", max(end, at + 11))
 
 
-def _end_of_key(text: str, at: int) -> int:
+def _find_private_key_end(text: str, head_end: int) -> int:
     """Where a key ends: after its foot or, if that was cut off, after the last line that looks like it."""
-    dashes = text.find("-----", at, at + 20_000)
+    dashes = text.find("-----", head_end, head_end + 20_000)
     foot = _KEY_FOOT.match(text, dashes) if dashes >= 0 else None
-    last = foot or _KEY_TORN.match(text, at)
-    return last.end() if last else at
+    last = foot or _KEY_TORN.match(text, head_end)
+    return last.end() if last else head_end
 
 
-def _find_assigned(text: str) -> Iterator[Secret]:
+def _find_assigned_secrets(text: str) -> Iterator[Secret]:
     """What is given to a name that says it is a secret."""
-    for name in _find_names(text):
-        start, end = _value_span(text, name) if _names_secret(text, name) else (0, 0)
+    for name in _find_secret_name_matches(text):
+        start, end = _find_value_span(text, name) if _is_name_of_secret(text, name) else (0, 0)
         head = text[start : min(end, start + _MAX_VALUE_CHARACTERS)]
         if head and _is_like_secret(head, name, quoted=text[start - 1] in "\"'`"):
-            yield Secret(_kind_of(name), start, end)
+            yield Secret(_kind_of_named_secret(name), start, end)
 
 
-def _find_names(text: str) -> Iterator[re.Match[str]]:
+def _find_secret_name_matches(text: str) -> Iterator[re.Match[str]]:
+    """Where words stand that may name a secret: `password`, `token`, `api_key`."""
     lower = text.replace("İ", "i").lower()  # the one letter that becomes two
     for word in _NAMES:
         at = lower.find(word)
@@ -315,52 +321,57 @@ def _find_names(text: str) -> Iterator[re.Match[str]]:
             at = lower.find(word, at + len(word))
 
 
-def _kind_of(name: re.Match[str]) -> str:
-    return "password" if name["word"].startswith(("pass", "pwd")) else "secret"
+def _kind_of_named_secret(name_match: re.Match[str]) -> str:
+    return "password" if name_match["word"].startswith(("pass", "pwd")) else "secret"
 
 
-def _names_secret(text: str, name: re.Match[str]) -> bool:
+def _is_name_of_secret(text: str, name_match: re.Match[str]) -> bool:
     """Whether the name could be a secret's and, where only a gap follows, is a flag or an element."""
-    at = name.start()
-    if name["word"] in ("pass", "passcode") and at and text[at - 1].isalpha() and not text[at].isupper():
+    at = name_match.start()
+    if (
+        name_match["word"] in ("pass", "passcode")
+        and at
+        and text[at - 1].isalpha()
+        and not text[at].isupper()
+    ):
         return False
-    if _touches_mark(text, Secret("", at, at)):
+    if _overlaps_redaction_mark(text, Secret("", at, at)):
         return False
-    if name["gap"] is None:
+    if name_match["gap"] is None:
         return True
     start = at
     while start > max(0, at - 40) and (text[start - 1] in _WORD or text[start - 1] == "-"):
         start -= 1
-    return text[start - 1 : start] == "<" if name["gap"] == ">" else text[start : start + 2] == "--"
+    return text[start - 1 : start] == "<" if name_match["gap"] == ">" else text[start : start + 2] == "--"
 
 
-def _value_span(text: str, name: re.Match[str]) -> tuple[int, int]:
+def _find_value_span(text: str, name_match: re.Match[str]) -> tuple[int, int]:
     """Where the value stands that a name is given: between quotes, or up to a blank or a sign; or nowhere."""
-    start = name.end()
+    start = name_match.end()
     opening = _OPENING.match(text, start)
     start = opening.end() if opening else start
     scheme = _SCHEME.match(text, start)
     start = scheme.end() if scheme else start
-    end = _end_of_quote(text, start, opening[1]) if opening else start
+    end = _find_quotation_end(text, start, opening[1]) if opening else start
     if end > start:
         return start, end
     bare = _BARE.match(text, start)
     if not bare or text[bare.end() : bare.end() + 1] in ("(", "[", "{"):
         return 0, 0  # a call, or something else that is computed
-    if name["gap"] == ">" and text[bare.end() : bare.end() + 2] != "</":
+    if name_match["gap"] == ">" and text[bare.end() : bare.end() + 2] != "</":
         return 0, 0
     return start, start + len(bare[0].rstrip(".:"))
 
 
-def _end_of_quote(text: str, at: int, quote: str) -> int:
+def _find_quotation_end(text: str, start: int, quote: str) -> int:
     """Where the quotation ends that holds this place; here, if it does not end."""
     if len(quote) == 1:
-        inside = _QUOTED[quote].match(text, at)
-        return inside.end() if inside else at
-    return max(at, text.find(quote, at, at + 4096))
+        inside = _QUOTED[quote].match(text, start)
+        return inside.end() if inside else start
+    return max(start, text.find(quote, start, start + 4096))
 
 
-def _find_random(text: str) -> Iterator[Secret]:
+def _find_random_values(text: str) -> Iterator[Secret]:
     """What is given to any name and looks like chance itself, sums and identifiers aside."""
     for match in _ANY_ASSIGNMENT.finditer(text):
         value = match[1]
@@ -377,32 +388,37 @@ def _randomness(value: str) -> float:
     return len(_CHANGES.findall(value)) / max(1, len(value) - 1)
 
 
-def _is_like_secret(value: str, name: re.Match[str], *, quoted: bool) -> bool:
+def _is_like_secret(value: str, name_match: re.Match[str], *, quoted: bool) -> bool:
     """Whether a value could be the secret its name speaks of, and not a stand-in, a word or an expression."""
-    if len(value) < 6 or _is_placeholder(value) or _has_blanks(value, name):
+    if len(value) < 6 or _is_placeholder(value) or _has_unexpected_blanks(value, name_match):
         return False
-    if name["word"] == "pwd" and value.startswith(("/", "~")):
+    if name_match["word"] == "pwd" and value.startswith(("/", "~")):
         return False  # the working directory
     if not quoted and _CODE_NAME.fullmatch(value) and _randomness(value) < 0.25:
         return False
-    if not _TAIL.fullmatch(name["tail"]) or not _is_enough(name):
+    if not _TAIL.fullmatch(name_match["tail"]) or not _is_specific_secret_name(name_match):
         return (
-            not name["gap"]
+            not name_match["gap"]
             and len(value) >= 20
             and _randomness(value) > 0.3
-            and not _HARMLESS.search(name["tail"])
+            and not _HARMLESS.search(name_match["tail"])
         )
-    return _is_like_password(value, quoted=quoted) if _kind_of(name) == "password" else _is_like_key(value)
+    return (
+        _is_like_password(value, quoted=quoted)
+        if _kind_of_named_secret(name_match) == "password"
+        else _is_like_key(value)
+    )
 
 
-def _has_blanks(value: str, name: re.Match[str]) -> bool:
-    return name["word"] != "passphrase" and any(map(str.isspace, value))
+def _has_unexpected_blanks(value: str, name_match: re.Match[str]) -> bool:
+    """Whether a value has blanks, which only a passphrase may have."""
+    return name_match["word"] != "passphrase" and any(map(str.isspace, value))
 
 
-def _is_enough(name: re.Match[str]) -> bool:
+def _is_specific_secret_name(name_match: re.Match[str]) -> bool:
     """Whether the word says enough by itself: a key must be a key to something."""
-    before = name.string[max(0, name.start() - 16) : name.start()]
-    if name["word"] in ("key", "auth"):
+    before = name_match.string[max(0, name_match.start() - 16) : name_match.start()]
+    if name_match["word"] in ("key", "auth"):
         return _KEY_OF_SOMETHING.search(before) is not None
     return not _PUBLIC.search(before)
 
@@ -428,11 +444,11 @@ def _is_placeholder(value: str) -> bool:
     return bool((word and _randomness(value) < 0.2) or _COMPUTED.search(value))
 
 
-def _is_varied(value: str) -> bool:
+def _has_varied_characters(value: str) -> bool:
     return len(set(value)) > 6
 
 
-def _is_encoded_login(value: str) -> bool:
+def _is_base64_login(value: str) -> bool:
     try:
         login = binascii.a2b_base64(value + "=" * (-len(value) % 4)).decode()
     except ValueError:
@@ -441,7 +457,7 @@ def _is_encoded_login(value: str) -> bool:
 
 
 _CHECKS: dict[str, Callable[[str], bool]] = {
-    "basic": _is_encoded_login,
+    "basic": _is_base64_login,
     "bearer": _is_like_key,
     "login": lambda value: _is_like_password(value, quoted=False) and not _is_placeholder(value),
     "url-token": _is_like_key,

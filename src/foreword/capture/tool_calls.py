@@ -76,20 +76,20 @@ class CallRecord:
     file: str = ""
 
 
-def read_call_record(call: Call) -> CallRecord | None:
+def record_call(call: Call) -> CallRecord | None:
     """What a call leaves worth keeping, or None."""
     name = call.tool.lower()
     last = name.rpartition("__")[2]
     if not name or _MEMORY_TOOL.fullmatch(name) or _READING_TOOL.fullmatch(last):
         return None
     if _SHELL_TOOL.fullmatch(last):
-        return _record_command(call)
+        return _build_command_record(call)
     if _CHANGING_TOOL.fullmatch(last):
-        return _record_change(call)
-    return _record_answer(call)
+        return _build_change_record(call)
+    return _build_answer_record(call)
 
 
-def _record_command(call: Call) -> CallRecord | None:
+def _build_command_record(call: Call) -> CallRecord | None:
     """The command, how it ended, and the lines of its output that tell something."""
     command = command_of(call.given)
     if not command or only_reads(command):
@@ -100,13 +100,13 @@ def _record_command(call: Call) -> CallRecord | None:
     return CallRecord("\n".join(filter(None, lines)), source)
 
 
-def _record_change(call: Call) -> CallRecord | None:
+def _build_change_record(call: Call) -> CallRecord | None:
     """Which file was changed, and a few lines of what went and came. A change that failed is no change."""
-    path = _changed_file(call)
+    path = _changed_file_path(call)
     if call.went_wrong or not path:
         return None
-    before, after = _before_and_after(call.given)
-    old, new = _lines_with_text(before), _lines_with_text(after)
+    before, after = _texts_before_and_after_change(call.given)
+    old, new = _nonblank_lines(before), _nonblank_lines(after)
     old_lines, new_lines = set(old), set(new)
     removed = [line for line in old if line not in new_lines]
     added = [line for line in new if line not in old_lines]
@@ -119,66 +119,71 @@ def _record_change(call: Call) -> CallRecord | None:
     return CallRecord(both_ends(text, _MAX_CHANGE_CHARACTERS), Source(f"tool:{call.tool}", "tool"), path)
 
 
-def _changed_file(call: Call) -> str:
+def _changed_file_path(call: Call) -> str:
     """The file that was changed, as it is named inside the session's folder."""
-    path = _first_text(call.given, "file_path", "path", "notebook_path", "filename", "filePath")
-    path = path or next((new or plain for new, plain in _PATCHED.findall(_patch(call.given))), "")
+    path = _first_text_field(call.given, "file_path", "path", "notebook_path", "filename", "filePath")
+    path = path or next(
+        (new or plain for new, plain in _PATCHED.findall(_patch_in_tool_input(call.given))), ""
+    )
     path = " ".join(path.split())[:500]
     return path.removeprefix(f"{call.folder.rstrip('/')}/") if call.folder else path
 
 
-def _before_and_after(given: Mapping[str, Any]) -> tuple[str, str]:
+def _texts_before_and_after_change(tool_input: Mapping[str, Any]) -> tuple[str, str]:
     """What a change took away and what it put there, whichever way the tool says it."""
-    patch = _patch(given)
+    patch = _patch_in_tool_input(tool_input)
     if patch:
         lines = [line for line in patch.split("\n") if not line.startswith(("+++", "---"))]
         gone = [line[1:] for line in lines if line.startswith("-")]
         return "\n".join(gone), "\n".join(line[1:] for line in lines if line.startswith("+"))
-    edits = given.get("edits")
-    changes = [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [given]
+    edits = tool_input.get("edits")
+    changes = [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [tool_input]
     new_names = ("new_string", "new_str", "new_source", "newString", "content", "file_text", "contents")
-    old = [_first_text(change, "old_string", "old_str", "old_source", "oldString") for change in changes]
-    new = [_first_text(change, *new_names) for change in changes]
+    old = [
+        _first_text_field(change, "old_string", "old_str", "old_source", "oldString") for change in changes
+    ]
+    new = [_first_text_field(change, *new_names) for change in changes]
     return "\n".join(old), "\n".join(new)
 
 
-def _patch(given: Mapping[str, Any]) -> str:
-    text = _first_text(given, "patch", "input", "diff", "command")
+def _patch_in_tool_input(tool_input: Mapping[str, Any]) -> str:
+    """The patch that a tool was given; empty when it was given none."""
+    text = _first_text_field(tool_input, "patch", "input", "diff", "command")
     return text if "*** Begin Patch" in text or "\n+++ " in f"\n{text}" else ""
 
 
-def _lines_with_text(text: str) -> list[str]:
+def _nonblank_lines(text: str) -> list[str]:
     return [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
 
 
-def _record_answer(call: Call) -> CallRecord | None:
+def _build_answer_record(call: Call) -> CallRecord | None:
     """What the tool was given, in a line, and what it answered; what comes from outside is the web's."""
     answer = excerpt(call.output)
     if not answer:
         return None
-    asked = both_ends(_input_line(call.given), _MAX_INPUT_CHARACTERS)
+    asked = both_ends(_tool_input_as_line(call.given), _MAX_INPUT_CHARACTERS)
     text = "\n".join(filter(None, [f"{call.tool} {asked}".rstrip(), call.outcome, answer]))
     host = first_host(json.dumps(dict(call.given), ensure_ascii=False)[:20_000])
     if host or _OUTSIDE_TOOL.fullmatch(call.tool.lower()):
-        return CallRecord(text, Source(host or _server(call.tool), "web"))
+        return CallRecord(text, Source(host or _tool_server_name(call.tool), "web"))
     return CallRecord(text, Source(f"tool:{call.tool}", "tool"))
 
 
-def _server(tool: str) -> str:
+def _tool_server_name(tool: str) -> str:
     """Where an answer without an address comes from: the server of a tool, or the web at large."""
     parts = tool.split("__")
     return parts[1].lower() if len(parts) > 2 and parts[1] else "web"
 
 
-def _input_line(given: Mapping[str, Any]) -> str:
+def _tool_input_as_line(tool_input: Mapping[str, Any]) -> str:
     """A tool's input as a reader would say it."""
-    plain = ((name, value) for name, value in given.items() if isinstance(value, str | int | float))
+    plain = ((name, value) for name, value in tool_input.items() if isinstance(value, str | int | float))
     return " ".join("; ".join(f"{name}: {value}" for name, value in plain if value != "").split())
 
 
-def _first_text(given: Mapping[str, Any], *names: str) -> str:
+def _first_text_field(tool_input: Mapping[str, Any], *names: str) -> str:
     """The first of these that is a text and says something."""
-    return next((text for name in names if isinstance(text := given.get(name), str) and text), "")
+    return next((text for name in names if isinstance(text := tool_input.get(name), str) and text), "")
 
 
 # Shell commands ------------------------------------------------------------------------------------------
@@ -204,9 +209,9 @@ _READING_COMMAND = re.compile(
 _ASKS_FOR_HELP = re.compile(r"(?:^|\s)(?:--help|--version)(?:\s|$)")
 
 
-def command_of(given: Mapping[str, Any]) -> str:
+def command_of(tool_input: Mapping[str, Any]) -> str:
     """The command in a tool's input; of a list its words, of `bash -c …` what follows."""
-    command = given.get("command", given.get("cmd", ""))
+    command = tool_input.get("command", tool_input.get("cmd", ""))
     if isinstance(command, list):
         words = [str(word) for word in command]
         return (words[-1] if len(words) == 3 and words[1].startswith("-") else " ".join(words)).strip()

@@ -73,13 +73,15 @@ def main(arguments: list[str]) -> None:
     try:
         hook = Hook(arguments, process_start())
         answer = ask(hook, read_event(parts, hook.seconds_left))
-        _exit_after(max(hook.deadline - time.monotonic(), 0.0) + _WRITE_GRACE_SECONDS)  # if nobody reads it
+        _exit_after_seconds(
+            max(hook.deadline - time.monotonic(), 0.0) + _WRITE_GRACE_SECONDS
+        )  # if nobody reads it
         while answer:
             answer = answer[os.write(1, answer) :]
     except BaseException as error:  # noqa: BLE001  (nothing at all may reach the agent)
         why = str(error) or type(error).__name__
         if hook is not None:
-            run_detached(lambda: _handle_unanswered(hook, parts, why))
+            run_in_detached_process(lambda: _hand_to_fallback(hook, parts, why))
     finally:
         os._exit(0)  # an interpreter that tidies up takes a millisecond more
 
@@ -119,7 +121,7 @@ def read_event(parts: list[bytes], seconds_left: Callable[[], float] | None = No
 
 def ask(hook: Hook, payload: bytes) -> bytes:
     """The service's answer to an event; NoAnswer or OSError when there is none."""
-    service = _connect_or_start(hook)
+    service = _connect_or_start_service(hook)
     try:
         if peer_user(service) not in (None, os.geteuid()):
             raise NoAnswer("somebody else's process answers on the socket")
@@ -137,7 +139,7 @@ def ask(hook: Hook, payload: bytes) -> bytes:
     return answer
 
 
-def _connect_or_start(hook: Hook) -> _socket.socket:
+def _connect_or_start_service(hook: Hook) -> _socket.socket:
     """A connection to the service; the first event of a session starts one that is missing, and waits."""
     start_at = 0.0
     while True:
@@ -148,7 +150,7 @@ def _connect_or_start(hook: Hook) -> _socket.socket:
                 raise NoAnswer("no service is there") from None
             if time.monotonic() >= start_at:
                 start_at = time.monotonic() + _START_EVERY_SECONDS
-                run_detached(lambda: _import_fallback().start_service(hook.home, hook.python))
+                run_in_detached_process(lambda: _import_fallback().start_service(hook.home, hook.python))
             time.sleep(min(_RETRY_SECONDS, hook.seconds_left()))
 
 
@@ -203,7 +205,7 @@ def _read_length(head: bytes) -> int:
 # Without an answer ---------------------------------------------------------------------------------------
 
 
-def _handle_unanswered(hook: Hook, parts: list[bytes], why: str) -> None:
+def _hand_to_fallback(hook: Hook, parts: list[bytes], why: str) -> None:
     """Read what is still to come of the event, and hand it to the fallback."""
     payload = b""
     try:
@@ -213,7 +215,7 @@ def _handle_unanswered(hook: Hook, parts: list[bytes], why: str) -> None:
     _import_fallback().handle_unanswered(hook, payload, why)
 
 
-def run_detached(work: Callable[[], object]) -> None:
+def run_in_detached_process(work: Callable[[], object]) -> None:
     """Do something in a process that nobody waits for and that ends by itself. It may read all of stdin."""
     if os.fork():
         return
@@ -223,7 +225,7 @@ def run_detached(work: Callable[[], object]) -> None:
         for stream in (1, 2):
             os.dup2(nowhere, stream)
         os.closerange(3, 1024)
-        _exit_after(_DETACHED_SECONDS)
+        _exit_after_seconds(_DETACHED_SECONDS)
         work()
     finally:
         os._exit(0)
@@ -238,7 +240,7 @@ def _import_fallback() -> ModuleType:
     return hook_fallback
 
 
-def _exit_after(seconds: float) -> None:
+def _exit_after_seconds(seconds: float) -> None:
     """Exit after so many seconds, whatever is being done then."""
     _signal.signal(_signal.SIGALRM, lambda *_: os._exit(0))
     _signal.setitimer(_signal.ITIMER_REAL, seconds)

@@ -39,11 +39,14 @@ def with_context_anthropic(
     place = find_last_question(copies)
     question = text_of(copies[place]) if place is not None else ""
     context = context_for(question, engine, workspace, budget=budget, deadline_ms=deadline_ms)
-    prompt = _add_to_system(system, context)
+    prompt = _system_with_context(system, context)
     return {"messages": copies, "system": prompt} if prompt else {"messages": copies}
 
 
-def _add_to_system(system: str | Sequence[Mapping[str, Any]], context: str) -> str | list[dict[str, Any]]:
+def _system_with_context(
+    system: str | Sequence[Mapping[str, Any]], context: str
+) -> str | list[dict[str, Any]]:
+    """The system prompt, a text or blocks, with the context at its end."""
     if isinstance(system, str):
         return "\n\n".join(part for part in (system, context) if part)
     blocks = [deepcopy(dict(block)) for block in system]

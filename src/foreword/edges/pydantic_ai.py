@@ -43,18 +43,20 @@ class ForewordContext(AbstractCapability[Any]):
         """The request with the context in it, or as it came."""
         del ctx
         messages = request_context.messages
-        last = next((message for message in reversed(messages) if _prompt_text(message)), None)
+        last = next((message for message in reversed(messages) if _user_prompt_text(message)), None)
         if not isinstance(last, ModelRequest):
             return request_context
         find = partial(context_for, budget=self.budget, deadline_ms=self.deadline_ms)
-        context = await asyncio.to_thread(find, _prompt_text(last), self.engine, self.workspace)
+        context = await asyncio.to_thread(find, _user_prompt_text(last), self.engine, self.workspace)
         if not context:
             return request_context
-        changed = [_insert_context(last, context) if message is last else message for message in messages]
+        changed = [
+            _request_with_context(last, context) if message is last else message for message in messages
+        ]
         return replace(request_context, messages=changed)
 
 
-def _prompt_text(message: ModelMessage) -> str:
+def _user_prompt_text(message: ModelMessage) -> str:
     """What the user says in a message; empty when it holds only the results of tools."""
     parts = message.parts if isinstance(message, ModelRequest) else ()
     contents = [part.content for part in parts if isinstance(part, UserPromptPart)]
@@ -62,7 +64,7 @@ def _prompt_text(message: ModelMessage) -> str:
     return "\n".join(text for several in texts for text in several if isinstance(text, str))
 
 
-def _insert_context(request: ModelRequest, context: str) -> ModelRequest:
+def _request_with_context(request: ModelRequest, context: str) -> ModelRequest:
     """A copy of the request with the context before what the user says."""
     before = next(at for at, part in enumerate(request.parts) if isinstance(part, UserPromptPart))
     return replace(request, parts=[*request.parts[:before], UserPromptPart(context), *request.parts[before:]])

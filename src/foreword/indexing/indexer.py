@@ -139,7 +139,7 @@ class Indexer:
         `commits` None means: where there is a history.
         """
         check_workspace(workspace)
-        run = _Run(self._engine, workspace, Root.of(root, workspace), progress)
+        run = _IndexingRun(self._engine, workspace, Root.of(root, workspace), progress)
         if code or documents:
             run.index_files(code=code, documents=documents)
         if commits is not False:
@@ -147,7 +147,7 @@ class Indexer:
         return run.result()
 
 
-class _Run:
+class _IndexingRun:
     """One pass over one folder."""
 
     def __init__(self, engine: ContextEngine, workspace: str, root: Root, progress: Progress) -> None:
@@ -177,38 +177,41 @@ class _Run:
         identity, home = self._root.identity(), self._engine.settings.home
         found = list(find_files(self._root.folder, skipped=cast("Skipped", self._skipped), apart=home))
         wanted = [file for file in found if (documents if file.language in DOCUMENTS else code)]
-        changed = [file for file in wanted if not self._is_unchanged(file)]
+        changed = [file for file in wanted if not self._count_if_unchanged(file)]
         with ThreadPoolExecutor(1) as writer:  # the next files are read while the last are written
             writing: Future[None] | None = None
-            for batch in _batches(self._read_and_put(changed), _FILES_PER_COMMIT, _ITEMS_PER_COMMIT):
+            for batch in _group_into_batches(
+                self._read_files_to_store(changed), _FILES_PER_COMMIT, _ITEMS_PER_COMMIT
+            ):
                 if writing is not None:
                     writing.result()
                 writing = writer.submit(self._store_files, batch)
             if writing is not None:
                 writing.result()
         if identity is not None and identity == self._root.identity():
-            self._remove_files({self._mark_path(file) for file in found})
+            self._remove_missing_files({self._mark_path(file) for file in found})
         else:
             _log.warning("a folder moved while it was read; nothing is dropped", root=str(self._root.folder))
 
-    def _read_and_put(self, files: Sequence[SourceFile]) -> Iterator[PutFile]:
+    def _read_files_to_store(self, files: Sequence[SourceFile]) -> Iterator[PutFile]:
         """What is to be stored of files, each as it is read."""
         self._progress("files", 0, len(files))
-        for done, (file, read) in enumerate(zip(files, self._read(files), strict=True), 1):
-            yield from self._put(file, read)
+        for done, (file, read) in enumerate(zip(files, self._read_files(files), strict=True), 1):
+            yield from self._puts_for_file(file, read)
             self._progress("files", done, len(files))
 
-    def _read(self, files: Sequence[SourceFile]) -> Iterator[FileRead]:
+    def _read_files(self, files: Sequence[SourceFile]) -> Iterator[FileRead]:
         """What files hold; where they are many, other processes read them."""
-        requests = [(file, mark.hash if (mark := self._mark(file)) else "") for file in files]
-        pool = self._start_readers() if len(files) >= _MIN_FILES_FOR_PROCESSES else None
+        requests = [(file, mark.hash if (mark := self._stored_mark(file)) else "") for file in files]
+        pool = self._start_reader_pool() if len(files) >= _MIN_FILES_FOR_PROCESSES else None
         if pool is None:
             yield from (self._reader.read(*request) for request in requests)
             return
         with pool:
             yield from pool.read(requests)
 
-    def _start_readers(self) -> reading.ReaderPool | None:
+    def _start_reader_pool(self) -> reading.ReaderPool | None:
+        """A pool of reader processes; None where they cannot help or cannot be started."""
         processes = reading.count_processes() if self._reader.can_be_sent() else 0
         try:
             return reading.ReaderPool(self._reader, processes) if processes else None
@@ -219,12 +222,13 @@ class _Run:
     def _mark_path(self, file: SourceFile) -> str:
         return self._root.mark_prefix + file.path
 
-    def _mark(self, file: SourceFile) -> FileState | None:
+    def _stored_mark(self, file: SourceFile) -> FileState | None:
+        """The mark that is stored of a file, if any."""
         return self._marks.get(self._mark_path(file))
 
-    def _is_unchanged(self, file: SourceFile) -> bool:
+    def _count_if_unchanged(self, file: SourceFile) -> bool:
         """Whether a file has the size and the time that it had when it was read; if so, it is counted."""
-        mark = self._mark(file)
+        mark = self._stored_mark(file)
         if mark is None or (mark.size, mark.mtime_ns) != (file.size, _wrap_to_64_bits(file.mtime_ns)):
             return False
         if mark.hash.startswith(_LEFT_OUT):
@@ -233,7 +237,7 @@ class _Run:
             self._counts["unchanged"] += 1
         return True
 
-    def _put(self, file: SourceFile, read: FileRead) -> Iterator[PutFile]:
+    def _puts_for_file(self, file: SourceFile, read: FileRead) -> Iterator[PutFile]:
         """What is to be stored of a file: its items, or only its new mark where its bytes are the same."""
         self._skipped.update(read.skipped)
         mark = FileState(self._mark_path(file), file.size, _wrap_to_64_bits(file.mtime_ns), read.hash)
@@ -253,14 +257,14 @@ class _Run:
         for refiled in cast("list[StoredFile]", self._store.batch(batch)):
             self._counts["units"] += len(refiled.stored)
 
-    def _remove_files(self, found: set[str]) -> None:
+    def _remove_missing_files(self, found_paths: set[str]) -> None:
         """Remove files below the root that are there no more, or are not to be read any more."""
         visible: dict[PurePosixPath, bool] = {}
         gone = [
             path
             for path in self._marks
             if self._root.has_mark(path)
-            and path not in found
+            and path not in found_paths
             and path.rpartition("/")[2] != _HISTORY
             and is_gone(self._root.folder, path.removeprefix(self._root.mark_prefix), visible)
         ]
@@ -287,10 +291,10 @@ class _Run:
         if known == newest:
             return
         self._progress("commits", 0, None)
-        since = self._common_commit(known, newest)
+        since = self._last_common_commit(known, newest)
         unfinished = replace(mark, hash=since)
         if since != known:
-            rewritten = self._rewritten_commits(newest)
+            rewritten = self._ids_of_rewritten_commits(newest)
             self._store.batch([PutFile(self._workspace, unfinished, (), more=True, less=rewritten)])
         commits = commit_items(folder, self._workspace, since)
         while batch := list(islice(commits, _ITEMS_PER_COMMIT)):
@@ -298,14 +302,14 @@ class _Run:
             self._store_commits(unfinished, batch)
         self._store.batch([PutFile(self._workspace, mark, (), more=True)])
 
-    def _common_commit(self, known: str, newest: str) -> str:
+    def _last_common_commit(self, known: str, newest: str) -> str:
         """The last commit that is known and still holds; "" when there is none."""
         try:
             return ask_git(self._root.folder, "merge-base", known, newest) if known else ""
         except GitFailed:
             return ""
 
-    def _rewritten_commits(self, newest: str) -> tuple[str, ...]:
+    def _ids_of_rewritten_commits(self, newest: str) -> tuple[str, ...]:
         """The ids of commits that are not behind the newest any more; of all, where there is none."""
         alive = set(ask_git(self._root.folder, "rev-list", newest).split()) if newest else set()
         stored = self._store.scan(self._workspace, Filters(kinds=("commit",)))
@@ -314,7 +318,7 @@ class _Run:
     def _store_commits(self, mark: FileState, batch: Sequence[Item]) -> None:
         put = PutFile(self._workspace, mark, self._reader.prepare(batch, self._skipped), more=True)
         refiled: StoredFile = self._store.batch([put])[0]
-        self._counts["commits"] += sum(one.new for one in refiled.stored)
+        self._counts["commits"] += sum(stored.new for stored in refiled.stored)
         self._progress("commits", self._counts["commits"], None)
 
 
@@ -331,7 +335,7 @@ def _wrap_to_64_bits(number: int) -> int:
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-def _batches(puts: Iterable[PutFile], max_files: int, max_items: int) -> Iterator[list[PutFile]]:
+def _group_into_batches(puts: Iterable[PutFile], max_files: int, max_items: int) -> Iterator[list[PutFile]]:
     """Files in batches, each full when it holds so many files, or so many items."""
     batch: list[PutFile] = []
     items = 0

@@ -99,10 +99,10 @@ class KnowledgeBase:
         ids: list[str] = []
         fresh: dict[str, Document] = {}
         for document in map(_check_document, documents):
-            ids.append(document.doc_id or _digest(document)[:_DIGEST_CHARACTERS_IN_ID])
-            if not self._is_stored(ids[-1], document, fresh):
+            ids.append(document.doc_id or _document_digest(document)[:_DIGEST_CHARACTERS_IN_ID])
+            if not self._is_already_stored(ids[-1], document, fresh):
                 fresh[ids[-1]] = document
-        puts = [self._put(doc_id, document) for doc_id, document in fresh.items()]
+        puts = [self._make_put_file(doc_id, document) for doc_id, document in fresh.items()]
         for start in range(0, len(puts), _DOCUMENTS_PER_COMMIT):
             self._engine.store.batch(puts[start : start + _DOCUMENTS_PER_COMMIT])
         return ids
@@ -114,11 +114,11 @@ class KnowledgeBase:
             raise ValidationError(f"{document.doc_id!r} is not the document {doc_id!r}; leave its id out")
         if doc_id.startswith(_FILE):
             raise ValidationError(f"{doc_id!r} changes with its file; index the folder again")
-        facts = self._require(doc_id).metadata
-        if facts.get("hash") == _digest(document):
+        facts = self._require_document(doc_id).metadata
+        if facts.get("hash") == _document_digest(document):
             return Updated(same=int(facts.get("chunks", 0)))
-        refiled: StoredFile = self._engine.store.batch([self._put(doc_id, document)])[0]
-        new = sum(one.new for one in refiled.stored)
+        refiled: StoredFile = self._engine.store.batch([self._make_put_file(doc_id, document)])[0]
+        new = sum(stored.new for stored in refiled.stored)
         return Updated(new, len(refiled.stored) - new, len(refiled.gone))
 
     def delete_document(self, doc_id: str, *, verify: bool = True) -> Forgotten:
@@ -126,7 +126,7 @@ class KnowledgeBase:
 
         A file comes back when its folder is indexed again, as long as it is there.
         """
-        self._require(doc_id)
+        self._require_document(doc_id)
         return self._engine.forget(self.workspace, source=_source_name(doc_id), verify=verify)
 
     def list_documents(self) -> list[KnownDocument]:
@@ -144,35 +144,39 @@ class KnowledgeBase:
 
     # Inside
 
-    def _first_item(self, doc_id: str) -> Item | None:
+    def _first_stored_chunk(self, doc_id: str) -> Item | None:
+        """The first stored item of a document, if any."""
         scan = Scan(self.workspace, Filters(source=_source_name(doc_id)), limit=1)
         return next(iter(cast("tuple[Item, ...]", self._engine.store.batch([scan])[0])), None)
 
-    def _require(self, doc_id: str) -> Item:
+    def _require_document(self, doc_id: str) -> Item:
         """The first item of a document. Raises ValidationError when there is no such document."""
-        item = self._first_item(doc_id)
+        item = self._first_stored_chunk(doc_id)
         if item is None:
             raise ValidationError(f"no document of {self.workspace!r} has the id {doc_id!r}")
         return item
 
-    def _is_stored(self, doc_id: str, document: Document, fresh: Mapping[str, Document]) -> bool:
+    def _is_already_stored(
+        self, doc_id: str, document: Document, new_documents: Mapping[str, Document]
+    ) -> bool:
         """Whether this very document is stored, or about to be; an error when another has its id."""
-        item = self._first_item(doc_id) if doc_id not in fresh else None
-        if item is None and doc_id not in fresh:
+        item = self._first_stored_chunk(doc_id) if doc_id not in new_documents else None
+        if item is None and doc_id not in new_documents:
             return False
-        before = item.metadata.get("hash") if item else _digest(fresh[doc_id])
-        if before != _digest(document):
+        before = item.metadata.get("hash") if item else _document_digest(new_documents[doc_id])
+        if before != _document_digest(document):
             raise ValidationError(f"another document has the id {doc_id!r}; use update_document")
         return True
 
-    def _put(self, doc_id: str, document: Document) -> PutFile:
-        items = tuple(self._items(doc_id, document))
+    def _make_put_file(self, doc_id: str, document: Document) -> PutFile:
+        """What is to be stored of a document. Raises ValidationError when nothing of it can be."""
+        items = tuple(self._make_chunk_items(doc_id, document))
         if not items:
             raise ValidationError(f"the document {document.title!r} says nothing; nothing was kept")
-        mark = FileState(f"{_MARK}{doc_id}", len(document.text), 0, _digest(document))
+        mark = FileState(f"{_MARK}{doc_id}", len(document.text), 0, _document_digest(document))
         return PutFile(self.workspace, mark, items)
 
-    def _items(self, doc_id: str, document: Document) -> Iterator[Item]:
+    def _make_chunk_items(self, doc_id: str, document: Document) -> Iterator[Item]:
         """The chunks as they may be stored, but for those of which nothing is left without secrets."""
         counter = self._engine.tokenizer
         chunks = chunk_text(redact_keys(document.text), counter, self._chunk_tokens)
@@ -181,7 +185,7 @@ class KnowledgeBase:
             "url": document.url,
             "date": document.date.isoformat() if document.date else None,
             "doc_type": document.doc_type,
-            "hash": _digest(document),
+            "hash": _document_digest(document),
             "chunks": len(chunks),
         }
         common = {name: fact for name, fact in common.items() if fact is not None}
@@ -233,7 +237,7 @@ def _check_document(document: Document) -> Document:
     return replace(document, title=" ".join(document.title.split()), text=text)
 
 
-def _digest(document: Document) -> str:
+def _document_digest(document: Document) -> str:
     """A document by its content, its id apart; the tag says by which algorithm."""
     date = document.date.isoformat() if document.date else None
     parts = (document.title, document.text, document.url, date, document.doc_type)

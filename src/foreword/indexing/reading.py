@@ -137,11 +137,11 @@ class ReaderPool:
 
     def __init__(self, reader: FileReader, processes: int) -> None:
         self._reader = reader
-        self._idle: queue.SimpleQueue[_Process] = queue.SimpleQueue()
+        self._idle: queue.SimpleQueue[_ReaderProcess] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(processes, "foreword-reader")
         try:
             for _ in range(processes):
-                self._idle.put(_Process(reader))
+                self._idle.put(_ReaderProcess(reader))
             for _ in range(processes):
                 self._idle.put(self._idle.get().wait_until_ready())
         except BaseException:
@@ -163,19 +163,20 @@ class ReaderPool:
         ahead = _REQUESTS_AHEAD * self._idle.qsize()
         files = iter(requests)
         while batch := list(islice(files, _FILES_PER_REQUEST)):
-            waiting.append(self._threads.submit(self._read_batch, batch))
+            waiting.append(self._threads.submit(self._read_batch_in_process, batch))
             if len(waiting) > ahead:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
 
-    def _read_batch(self, batch: list[Request]) -> list[FileRead]:
+    def _read_batch_in_process(self, batch: list[Request]) -> list[FileRead]:
+        """What these files hold; one that makes its reader crash is left out as unreadable."""
         process = self._idle.get()
         try:
             read = process.read(batch)
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             process.end()
-            process = _Process(self._reader).wait_until_ready()
+            process = _ReaderProcess(self._reader).wait_until_ready()
             _log.warning("a reader ended", files=[file.path for file, _ in batch], problem=str(error))
         else:
             return [self._reader.read(*request) for request in batch] if read is None else read
@@ -183,10 +184,10 @@ class ReaderPool:
             self._idle.put(process)
         if len(batch) == 1:
             return [FileRead("", skipped={"unreadable": 1})]
-        return [read for request in batch for read in self._read_batch([request])]
+        return [read for request in batch for read in self._read_batch_in_process([request])]
 
 
-class _Process:
+class _ReaderProcess:
     """One reader process, seen from outside."""
 
     def __init__(self, reader: FileReader) -> None:
@@ -202,8 +203,8 @@ class _Process:
     def wait_until_ready(self) -> Self:
         """This process, once it can read. Raises OSError when it does not start."""
         try:
-            self._send(self._reader)
-            self._receive()
+            self._send_object(self._reader)
+            self._receive_object()
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             self.end()
             raise OSError(f"a reader did not start: {error}") from error
@@ -211,8 +212,8 @@ class _Process:
 
     def read(self, batch: list[Request]) -> list[FileRead] | None:
         """What these files hold; None where that is an error, which whoever reads them will meet."""
-        self._send(batch)
-        return cast("list[FileRead] | None", self._receive())
+        self._send_object(batch)
+        return cast("list[FileRead] | None", self._receive_object())
 
     def end(self) -> None:
         """End it, whatever it is doing."""
@@ -220,12 +221,12 @@ class _Process:
         with suppress(BrokenPipeError):  # what was not sent yet need not be
             self._child.communicate()
 
-    def _send(self, value: object) -> None:
+    def _send_object(self, value: object) -> None:
         pipe = cast("BinaryIO", self._child.stdin)
         pickle.dump(value, pipe, pickle.HIGHEST_PROTOCOL)
         pipe.flush()
 
-    def _receive(self) -> object:
+    def _receive_object(self) -> object:
         return pickle.load(cast("BinaryIO", self._child.stdout))  # noqa: S301  (our own child)
 
 

@@ -94,10 +94,11 @@ def _load_reader(language: str) -> Reader:
         # The announced successor, a callback, crashes the interpreter in the versions that have both.
         warnings.simplefilter("ignore", DeprecationWarning)
         parser = Parser(grammar, timeout_micros=int(PARSE_SECONDS * 1_000_000))
-    return Reader(parser, QueryCursor(Query(grammar, _read_query(language))))
+    return Reader(parser, QueryCursor(Query(grammar, _read_query_text(language))))
 
 
-def _read_query(language: str) -> str:
+def _read_query_text(language: str) -> str:
+    """The query of a language, put together from its files."""
     folder = resources.files("foreword.capture.code").joinpath("queries")
     names = _SHARED_QUERIES.get(language, (language,))
     return "\n".join(folder.joinpath(f"{name}.scm").read_text(encoding="utf-8") for name in names)
@@ -123,31 +124,34 @@ _ANGLES_BY_LINE = re.compile(rb"(?<!<)<(?![<=-])|(?<![=-])>(?!=)|[;{}\n]")
 _STATEMENTS_END_WITH_LINES = frozenset({"python", "ruby", "bash", "go"})
 
 
-def is_parsable(source: bytes, rows: list[bytes], language: str) -> bool:
+def is_parsable(source: bytes, lines: list[bytes], language: str) -> bool:
     """Whether a source, given with its lines, looks like code that somebody wrote, without parsing it."""
     if len(source) > _SHORT_SOURCE_BYTES and (
-        len(source) > _MAX_MEAN_LINE_BYTES * len(rows) or max(map(len, rows)) > _MAX_LINE_BYTES
+        len(source) > _MAX_MEAN_LINE_BYTES * len(lines) or max(map(len, lines)) > _MAX_LINE_BYTES
     ):
         return False
-    if len(rows) > _MIN_LINES_FOR_REPEATS and len(set(rows)) * _MAX_MEAN_REPEATS < len(rows):
+    if len(lines) > _MIN_LINES_FOR_REPEATS and len(set(lines)) * _MAX_MEAN_REPEATS < len(lines):
         return False
-    return not _is_too_deep(source, language)
+    return not _has_too_deep_brackets(source, language)
 
 
-def _is_too_deep(source: bytes, language: str) -> bool:
+def _has_too_deep_brackets(source: bytes, language: str) -> bool:
     """Whether too many brackets of a kind are open at once; angles close with their statement."""
     for opener, closer in _BRACKET_PAIRS:
         if source.count(opener) > MAX_BRACKET_DEPTH:
             brackets = source.translate(None, _ALL_BYTES.translate(None, opener + closer))
-            if _max_depth(1 if bracket == opener[0] else -1 for bracket in brackets) > MAX_BRACKET_DEPTH:
+            if (
+                _max_bracket_depth(1 if bracket == opener[0] else -1 for bracket in brackets)
+                > MAX_BRACKET_DEPTH
+            ):
                 return True
     if source.count(b"<") <= MAX_BRACKET_DEPTH:
         return False
     angles = (_ANGLES_BY_LINE if language in _STATEMENTS_END_WITH_LINES else _ANGLES).finditer(source)
-    return _max_depth({b"<": 1, b">": -1}.get(found[0], 0) for found in angles) > MAX_BRACKET_DEPTH
+    return _max_bracket_depth({b"<": 1, b">": -1}.get(found[0], 0) for found in angles) > MAX_BRACKET_DEPTH
 
 
-def _max_depth(steps: Iterable[int]) -> int:
+def _max_bracket_depth(steps: Iterable[int]) -> int:
     """How many brackets are open at most: 1 opens one, -1 closes one, 0 closes all."""
     deepest = depth = 0
     for step in steps:

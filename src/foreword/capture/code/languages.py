@@ -11,11 +11,12 @@ DOCUMENTS = frozenset({"markdown", "rst", "html", "pdf", "text"})
 """What is read by headings and paragraphs (`document_items`); everything else is `code_items`."""
 
 
-def _by_word(table: dict[str, str]) -> dict[str, str]:
-    return {word: language for language, words in table.items() for word in words.split()}
+def _languages_by_word(words_by_language: dict[str, str]) -> dict[str, str]:
+    """The language of each word, out of the words of each language."""
+    return {word: language for language, words in words_by_language.items() for word in words.split()}
 
 
-_BY_SUFFIX = _by_word(
+_BY_SUFFIX = _languages_by_word(
     {
         "python": "py pyi pyw",
         "javascript": "js mjs cjs jsx",
@@ -37,14 +38,14 @@ _BY_SUFFIX = _by_word(
         "text": "txt text",
     }
 )
-_BY_NAME = _by_word(
+_BY_NAME = _languages_by_word(
     {
         "ruby": "gemfile rakefile vagrantfile",
         "bash": ".bashrc .bash_profile .profile .zshrc",
         "text": "readme changelog changes news contributing authors todo",
     }
 )
-_BY_INTERPRETER = _by_word(
+_BY_INTERPRETER = _languages_by_word(
     {
         "python": "python pypy",
         "javascript": "node bun",
@@ -75,10 +76,10 @@ def language_of(path: str, data: bytes = b"") -> str:
     language = _BY_NAME.get(name) or (_BY_SUFFIX.get(suffix, "") if dot and stem else "")
     if suffix == "h" and _CPLUSPLUS.search(data, 0, MAX_SNIFFED_BYTES):
         return "cpp"
-    return language or ("" if "." in name.lstrip(".") else _script_language(data))
+    return language or ("" if "." in name.lstrip(".") else _language_by_shebang(data))
 
 
-def _script_language(data: bytes) -> str:
+def _language_by_shebang(data: bytes) -> str:
     """The language of a script, by its first line."""
     found = _INTERPRETER.match(data[:_MAX_FIRST_LINE] + b"\n")
     if not found:

@@ -99,20 +99,20 @@ class Outline:
     reference_starts: tuple[int, ...] = ()
     reference_names: tuple[str, ...] = ()
 
-    def line_at(self, place: int) -> int:
+    def line_at(self, byte_offset: int) -> int:
         """The line, from 0, of a byte."""
-        return bisect_right(self.line_starts, place) - 1
+        return bisect_right(self.line_starts, byte_offset) - 1
 
     def references(self, start: int, end: int) -> tuple[str, ...]:
         """The names referred to between two bytes, in order."""
         places = self.reference_starts
         return self.reference_names[bisect_left(places, start) : bisect_left(places, end)]
 
-    def unit_at(self, place: int) -> Definition | None:
+    def unit_at(self, byte_offset: int) -> Definition | None:
         """The innermost unit at a byte."""
-        found = bisect_right(self.units, place, key=lambda definition: definition.start) - 1
+        found = bisect_right(self.units, byte_offset, key=lambda definition: definition.start) - 1
         unit = self.units[found] if found >= 0 else None
-        while unit is not None and (unit.end <= place or not unit.is_unit):
+        while unit is not None and (unit.end <= byte_offset or not unit.is_unit):
             unit = unit.parent
         return unit
 
@@ -133,14 +133,14 @@ def outline(source: bytes, language: str) -> Outline:
         source,
         lines,
         line_starts,
-        tuple(_Builder(source, lines, line_starts, language).units(nodes)),
+        tuple(_UnitFinder(source, lines, line_starts, language).find_units(nodes)),
         tuple((node.start_byte, node.end_byte) for node in nodes.get("import", ())),
         tuple(start for start, _ in places),
         tuple(source[start:end].decode(errors="replace").strip("<>\"'") for start, end in places),
     )
 
 
-class _Builder:
+class _UnitFinder:
     """Finds which definitions of one file stand in which."""
 
     def __init__(self, source: bytes, lines: list[bytes], line_starts: list[int], language: str) -> None:
@@ -150,15 +150,16 @@ class _Builder:
         self._comment_marks = _COMMENT_MARKS.get(language, _SLASHES)
         self._language = language
 
-    def units(self, nodes: dict[str, list[Node]]) -> list[Definition]:
+    def find_units(self, captured_nodes: dict[str, list[Node]]) -> list[Definition]:
         """The units, in the order of the file."""
         spans: list[tuple[int, int, Kind, Node]] = [
             (node.start_byte, -node.end_byte, kind, node)
             for capture, kind in _KINDS.items()
-            for node in nodes.get(capture, ())
-            if capture != "value" or self._count_lines(node.start_byte, node.end_byte) >= _MIN_VALUE_LINES
+            for node in captured_nodes.get(capture, ())
+            if capture != "value"
+            or self._count_lines_between(node.start_byte, node.end_byte) >= _MIN_VALUE_LINES
         ]
-        spans += self._open_scopes(nodes.get("rest", []))
+        spans += self._spans_of_braceless_scopes(captured_nodes.get("rest", []))
         spans.sort(key=lambda span: span[:3])
         enclosing: list[Definition] = []
         units: list[Definition] = []
@@ -167,17 +168,17 @@ class _Builder:
                 enclosing.pop()
             if len(enclosing) >= _MAX_NESTING:
                 continue
-            definition = self._define(kind, node, enclosing[-1] if enclosing else None)
+            definition = self._make_definition(kind, node, enclosing[-1] if enclosing else None)
             if definition is None:
                 continue
             definition.end = max(definition.end, -end)
             enclosing.append(definition)
             if definition.is_unit:
                 units.append(definition)
-                _add_to_parent(definition)
+                _add_to_enclosing_unit(definition)
         return units
 
-    def _open_scopes(self, nodes: list[Node]) -> Iterator[tuple[int, int, Kind, Node]]:
+    def _spans_of_braceless_scopes(self, nodes: list[Node]) -> Iterator[tuple[int, int, Kind, Node]]:
         """Namespaces without braces; each reaches to the next."""
         starts = sorted(node.start_byte for node in nodes)
         for node in nodes:
@@ -185,14 +186,14 @@ class _Builder:
             end = starts[after] if after < len(starts) else len(self._source)
             yield node.start_byte, -end, "scope", node
 
-    def _define(self, kind: Kind, node: Node, parent: Definition | None) -> Definition | None:
+    def _make_definition(self, kind: Kind, node: Node, parent: Definition | None) -> Definition | None:
         """The definition that a node is; None when it has no name."""
-        outer = _with_wrappers(node)
-        name = _definition_name(node, outer, self._source, self._language)
+        outer = _outermost_wrapper(node)
+        name = _find_definition_name(node, outer, self._source, self._language)
         if not name:
             return None
-        start, head = self._find_start(outer.start_byte)
-        owner = _owner(parent)
+        start, head = self._find_start_and_head(outer.start_byte)
+        owner = _nearest_function_or_class(parent)
         definition = Definition(
             kind=kind,
             name=name.rpartition(".")[2],
@@ -201,7 +202,7 @@ class _Builder:
             # Python's decorators are wrapped around a definition; they are no part of its signature.
             signature=(node if outer.type == "decorated_definition" else outer).start_byte,
             end=outer.end_byte,
-            body=_find_body(node) or (self._find_go_fields(node) if self._language == "go" else None),
+            body=_find_body_span(node) or (self._find_go_type_body(node) if self._language == "go" else None),
             parent=parent,
             qualified_name=f"{parent.qualified_name}.{name}"[-_MAX_QUALIFIED_NAME:] if parent else name,
             is_method=kind == "function" and ("." in name or (owner is not None and owner.kind == "class")),
@@ -210,51 +211,52 @@ class _Builder:
         return definition
 
     def _is_unit(self, definition: Definition, owner: Definition | None) -> bool:
+        """Whether a definition gets an item of its own; `owner` is the function or class around it."""
         only_declared = definition.body is None and self._source.endswith(b";", 0, definition.end)
         if definition.kind == "scope" or (definition.kind == "function" and only_declared):
             return False
         if owner is None or (owner.kind == "class" and owner.is_unit):
             return True
-        is_long = self._count_lines(definition.head, definition.end) >= MIN_NESTED_LINES
+        is_long = self._count_lines_between(definition.head, definition.end) >= MIN_NESTED_LINES
         return is_long or owner.end - owner.start > MAX_SHOWN_CHARACTERS
 
-    def _count_lines(self, start: int, end: int) -> int:
+    def _count_lines_between(self, start: int, end: int) -> int:
         return self._source.count(b"\n", start, end) + 1
 
-    def _find_go_fields(self, node: Node) -> tuple[int, int] | None:
+    def _find_go_type_body(self, node: Node) -> tuple[int, int] | None:
         """What Go writes between the braces of a type."""
-        held = node.child_by_field_name("type")
-        if held is None or held.type not in ("struct_type", "interface_type"):
+        type_node = node.child_by_field_name("type")
+        if type_node is None or type_node.type not in ("struct_type", "interface_type"):
             return None
-        brace = self._source.find(b"{", held.start_byte, held.end_byte)
-        return (brace, held.end_byte) if brace >= 0 else None
+        brace = self._source.find(b"{", type_node.start_byte, type_node.end_byte)
+        return (brace, type_node.end_byte) if brace >= 0 else None
 
-    def _find_start(self, place: int) -> tuple[int, int]:
+    def _find_start_and_head(self, byte_offset: int) -> tuple[int, int]:
         """Where a definition begins, with its comments and without; both with its indentation."""
-        row = bisect_right(self._line_starts, place) - 1
+        row = bisect_right(self._line_starts, byte_offset) - 1
         line_start = self._line_starts[row]
-        if place - line_start > _MAX_INDENT or self._source[line_start:place].strip():
-            return place, place  # something else stands before it on its line
+        if byte_offset - line_start > _MAX_INDENT or self._source[line_start:byte_offset].strip():
+            return byte_offset, byte_offset  # something else stands before it on its line
         first = row
-        lowest = max(0, row - _MAX_COMMENT_LINES)
-        while first > lowest and (above := self._comment_above(first, lowest)) is not None:
+        lowest_row = max(0, row - _MAX_COMMENT_LINES)
+        while first > lowest_row and (above := self._find_comment_start_above(first, lowest_row)) is not None:
             first = above
         return self._line_starts[first], line_start
 
-    def _comment_above(self, row: int, lowest: int) -> int | None:
+    def _find_comment_start_above(self, row: int, lowest_row: int) -> int | None:
         """The row where the comment begins that ends just above a row; None when there is none."""
         line = self._lines[row - 1].strip()
         if line.startswith(self._comment_marks) and not line.startswith(b"#!"):
             return row - 1
         if self._comment_marks == _HASH or not line.endswith(b"*/"):
             return None
-        for first in range(row - 1, lowest - 1, -1):
+        for first in range(row - 1, lowest_row - 1, -1):
             if b"/*" in self._lines[first]:
                 return first if self._lines[first].lstrip().startswith(b"/*") else None
         return None
 
 
-def _add_to_parent(unit: Definition) -> None:
+def _add_to_enclosing_unit(unit: Definition) -> None:
     """Enter a unit with the nearest unit around it."""
     parent = unit.parent
     while parent is not None and not parent.is_unit:
@@ -263,7 +265,7 @@ def _add_to_parent(unit: Definition) -> None:
         parent.units.append(unit)
 
 
-def _with_wrappers(node: Node) -> Node:
+def _outermost_wrapper(node: Node) -> Node:
     """A definition with what is written around it: its decorators, `export`, `const`, `template <…>`."""
     while (parent := node.parent) is not None and parent.type in _WRAPPERS:
         if parent.type in _SHARED_WRAPPERS and parent.named_child_count > 1:
@@ -272,16 +274,16 @@ def _with_wrappers(node: Node) -> Node:
     return node
 
 
-def _find_body(node: Node) -> tuple[int, int] | None:
+def _find_body_span(node: Node) -> tuple[int, int] | None:
     """Where the body of a definition is, or of the function that its value is."""
     body = node.child_by_field_name("body")
     for name in ("value", "right"):
-        if body is None and (held := node.child_by_field_name(name)) is not None:
-            body = held.child_by_field_name("body")
+        if body is None and (value_node := node.child_by_field_name(name)) is not None:
+            body = value_node.child_by_field_name("body")
     return (body.start_byte, body.end_byte) if body is not None else None
 
 
-def _owner(parent: Definition | None) -> Definition | None:
+def _nearest_function_or_class(parent: Definition | None) -> Definition | None:
     """The function or class around something; a scope only lends its name."""
     while parent is not None and parent.kind == "scope":
         parent = parent.parent
@@ -302,23 +304,24 @@ _ARGUMENT = re.compile(r"[A-Za-z_]\w*")
 _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 
 
-def _definition_name(node: Node, outer: Node, source: bytes, language: str) -> str:
+def _find_definition_name(node: Node, outer: Node, source: bytes, language: str) -> str:
     """The name of a definition, which may stand in what is written around it; "" when it has none."""
-    name = _node_name(node, source) or _node_name(outer, source)
+    name = _find_node_name(node, source) or _find_node_name(outer, source)
     if not name:
         return "default" if outer.type == "export_statement" else ""
     if language == "go":
-        receiver = _RECEIVER.search(_field_text(node, "receiver", source)[-_MAX_NAME:])
+        receiver = _RECEIVER.search(_node_field_text(node, "receiver", source)[-_MAX_NAME:])
         return f"{receiver[1]}.{name}" if receiver else name
     if language == "cpp" and _TEST_MACRO.fullmatch(name):
         # A macro defines the test: it is called by the names that the macro is given.
         declarator = node.child_by_field_name("declarator")
-        arguments = _field_text(declarator, "parameters", source) if declarator is not None else ""
+        arguments = _node_field_text(declarator, "parameters", source) if declarator is not None else ""
         return ".".join(_ARGUMENT.findall(arguments))[:_MAX_NAME] or name
     return name
 
 
-def _node_name(node: Node, source: bytes) -> str:
+def _find_node_name(node: Node, source: bytes) -> str:
+    """The simplified name in the first field of a node that can hold one; empty when there is none."""
     for field_name in _NAME_FIELDS:
         found = node.child_by_field_name(field_name)
         # C writes the name inside pointers, parameters and parentheses.
@@ -329,22 +332,22 @@ def _node_name(node: Node, source: bytes) -> str:
             found = inner
         if found is not None:
             text = _node_text(found, source)
-            return _plain_name(text) or (text if found.type == "operator" else "")
+            return _simplify_name(text) or (text if found.type == "operator" else "")
     return ""
 
 
-def _plain_name(text: str) -> str:
+def _simplify_name(text: str) -> str:
     """A name without its parameters and places, its parts joined by dots."""
     if text.isidentifier():
         return text[:_MAX_NAME]
     text = text[: 10 * _MAX_NAME]
     if sign := _OPERATOR.search(text):
-        return f"{_plain_name(text[: sign.start()])}.operator{sign[1]}".lstrip(".")
+        return f"{_simplify_name(text[: sign.start()])}.operator{sign[1]}".lstrip(".")
     plain = _PARAMETERS.sub("", _PARAMETERS.sub("", text))
     return _PLACES.sub("", _SEPARATORS.sub(".", plain)).strip(".")[:_MAX_NAME]
 
 
-def _field_text(node: Node, name: str, source: bytes) -> str:
+def _node_field_text(node: Node, name: str, source: bytes) -> str:
     found = node.child_by_field_name(name)
     return _node_text(found, source) if found is not None else ""
 

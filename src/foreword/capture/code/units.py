@@ -48,10 +48,14 @@ _UNFINISHED = (b"(", b"[", b"{", b",", b"=", b":")
 def code_items(path: str, text: str, language: str, workspace: str, created_at: datetime) -> list[Item]:
     """The items of a file. The path is from the workspace's folder; the language is `language_of` it."""
     text = storable_text(text)
-    return list(_File(path, text, language, workspace, created_at).items()) if text.strip() else []
+    return (
+        list(_FileCutter(path, text, language, workspace, created_at).cut_into_items())
+        if text.strip()
+        else []
+    )
 
 
-class _File:
+class _FileCutter:
     """One file while it is cut into items."""
 
     def __init__(self, path: str, text: str, language: str, workspace: str, created_at: datetime) -> None:
@@ -60,66 +64,68 @@ class _File:
         self._path = display_path(path)
         self._language = language
         self._outline = outline(source, language)
-        self._docstring = _string_at(source, 0) if language == "python" else ""
+        self._docstring = _string_literal_at(source, 0) if language == "python" else ""
         self._covered = bytearray(len(self._outline.lines))
         self._facts = {"path": storable_text(path), "language": language, "hash": bytes_hash(source)}
         self._workspace = workspace
         self._created_at = created_at
         self._source = file_source(path)
 
-    def items(self) -> Iterator[Item]:
+    def cut_into_items(self) -> Iterator[Item]:
         """The whole file when it is small; else its units, then windows over what they do not show."""
         size = len(self._outline.source)
         if size <= MAX_SMALL_FILE_CHARACTERS and len(self._covered) <= WINDOW_LINES:
-            yield self._loose_item("module", "", self._slice(0, size).rstrip(), (0, size))
+            yield self._make_item_without_unit("module", "", self._text_between(0, size).rstrip(), (0, size))
             return
         for unit in self._outline.units:
-            yield self._unit_item(unit)
-        for first, last in self._windows():
-            yield self._window_item(first, last)
+            yield self._make_unit_item(unit)
+        for first, last in self._find_uncovered_windows():
+            yield self._make_window_item(first, last)
 
-    def _slice(self, start: int, end: int) -> str:
+    def _text_between(self, start: int, end: int) -> str:
+        """The text from one byte to another."""
         if self._text is not None:
             return self._text[start:end]
         return self._outline.source[start:end].decode(errors="replace")
 
-    def _cover(self, first: int, last: int) -> None:
-        self._covered[first : last + 1] = b"\1" * (last + 1 - first)
+    def _mark_lines_covered(self, first_line: int, last_line: int) -> None:
+        """Remember that these lines are shown in an item."""
+        self._covered[first_line : last_line + 1] = b"\1" * (last_line + 1 - first_line)
 
     # Units
 
-    def _unit_item(self, unit: Definition) -> Item:
-        parts = _shown_parts(unit)
+    def _make_unit_item(self, unit: Definition) -> Item:
+        parts = _find_shown_parts(unit)
         docstring = self._unit_docstring(unit)
         facts = {
             "unit": "method" if unit.is_method else unit.kind,
             "name": unit.name,
             "qualified_name": unit.qualified_name,
-            "signature": self._signature(unit),
+            "signature": self._signature_line(unit),
             "docstring": docstring[:_MAX_DOCSTRING],
-            "references": self._references(parts, unit.name),
+            "references": self._referenced_names(parts, unit.name),
         }
         first, last = self._outline.line_at(unit.start), self._outline.line_at(unit.end - 1)
         if len(parts) == 1 and unit.end - unit.start <= MAX_SHOWN_CHARACTERS:
-            text = self._slice(unit.start, unit.end).rstrip()
-            self._cover(first, last)
+            text = self._text_between(unit.start, unit.end).rstrip()
+            self._mark_lines_covered(first, last)
         else:
-            text = self._join_parts(parts)
+            text = self._join_shown_parts(parts)
         # Its own name stands in its text; repeated here, it drowns what the docstring says.
-        return self._item(text, unit.qualified_name.rpartition(".")[0], docstring, first, last, facts)
+        return self._make_item(text, unit.qualified_name.rpartition(".")[0], docstring, first, last, facts)
 
-    def _join_parts(self, parts: list[tuple[int, int]]) -> str:
+    def _join_shown_parts(self, parts: list[tuple[int, int]]) -> str:
         """The text of a unit's parts, as far as it is shown; the lines it shows are covered."""
         texts: list[str] = []
         room = MAX_SHOWN_CHARACTERS
         for start, end in parts:
-            part = self._slice(start, end)
+            part = self._text_between(start, end)
             fits = len(part) <= room
             if not fits:
                 part = part[: part.rfind("\n", 0, room) + 1 or room]
             texts.append(part)
             room -= len(part)
-            self._cover(
+            self._mark_lines_covered(
                 self._outline.line_at(start),
                 self._outline.line_at(max(start, start + len(part.encode()) - 1)),
             )
@@ -130,22 +136,27 @@ class _File:
             return text
         return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
 
-    def _signature(self, unit: Definition) -> str:
+    def _signature_line(self, unit: Definition) -> str:
         """How a unit is written, without its body, on one line."""
         end = unit.body[0] if unit.body else unit.end
-        head = self._slice(unit.signature, min(end, unit.signature + 2 * _MAX_SIGNATURE))
+        head = self._text_between(unit.signature, min(end, unit.signature + 2 * _MAX_SIGNATURE))
         line = " ".join(_remove_comments(head, self._language).split())
         return _SIGNATURE_END.sub("", line)[:_MAX_SIGNATURE]
 
     def _unit_docstring(self, unit: Definition) -> str:
         """Python's docstring, or the comment above a unit, without its marks."""
         if self._language == "python" and unit.body:
-            docstring = _string_at(self._outline.source, unit.body[0])
+            docstring = _string_literal_at(self._outline.source, unit.body[0])
             if docstring:
                 return docstring
-        return _comment_text(self._slice(unit.start, unit.head)) if unit.start != unit.head else ""
+        return (
+            _remove_comment_marks(self._text_between(unit.start, unit.head))
+            if unit.start != unit.head
+            else ""
+        )
 
-    def _references(self, parts: list[tuple[int, int]], own_name: str = "") -> list[str]:
+    def _referenced_names(self, parts: list[tuple[int, int]], own_name: str = "") -> list[str]:
+        """The names referred to in these spans, sorted, without the unit's own."""
         references = self._outline.references
         names = dict.fromkeys(chain.from_iterable(references(start, end) for start, end in parts))
         names.pop(own_name, None)
@@ -153,7 +164,7 @@ class _File:
 
     # Windows
 
-    def _windows(self) -> Iterator[tuple[int, int]]:
+    def _find_uncovered_windows(self) -> Iterator[tuple[int, int]]:
         """The lines, first and last, that no unit shows, in windows that overlap."""
         line_at = self._outline.line_at
         imported = {
@@ -164,7 +175,7 @@ class _File:
         for gap in _UNCOVERED.finditer(self._covered):
             first, end = gap.span()
             classes = [
-                _NOTHING if line in imported else _line_class(self._outline.lines[line])
+                _NOTHING if line in imported else _classify_line(self._outline.lines[line])
                 for line in range(first, end)
             ]
             while classes and not classes[-1]:
@@ -173,43 +184,53 @@ class _File:
             last_start = max(skipped + 1, len(classes) - WINDOW_OVERLAP_LINES)
             for start in range(skipped, last_start, WINDOW_LINES - WINDOW_OVERLAP_LINES):
                 window = classes[start : start + WINDOW_LINES]
-                if self._is_worth_an_item(window, first + start):
+                if self._is_window_worth_an_item(window, first + start):
                     yield first + start, first + start + len(window) - 1
 
-    def _is_worth_an_item(self, window: list[int], first: int) -> bool:
+    def _is_window_worth_an_item(self, line_classes: list[int], first_line: int) -> bool:
         """Whether lines hold some code, a longer comment, or a single value with a name."""
-        code = window.count(_CODE)
+        code = line_classes.count(_CODE)
         if code == 1:
-            return _is_value(self._outline.lines[first + window.index(_CODE)])
-        return code > 1 or window.count(_COMMENT) >= _MIN_COMMENT_LINES
+            return _is_assignment_or_string(self._outline.lines[first_line + line_classes.index(_CODE)])
+        return code > 1 or line_classes.count(_COMMENT) >= _MIN_COMMENT_LINES
 
-    def _window_item(self, first: int, last: int) -> Item:
+    def _make_window_item(self, first_line: int, last_line: int) -> Item:
         starts = self._outline.line_starts
-        start = starts[first]
-        end = starts[last + 1] - 1 if last + 1 < len(starts) else len(self._outline.source)
+        start = starts[first_line]
+        end = starts[last_line + 1] - 1 if last_line + 1 < len(starts) else len(self._outline.source)
         unit = self._outline.unit_at(start)
         name = unit.qualified_name if unit else ""
-        return self._loose_item("window", name, self._slice(start, end)[:MAX_SHOWN_CHARACTERS], (start, end))
+        return self._make_item_without_unit(
+            "window", name, self._text_between(start, end)[:MAX_SHOWN_CHARACTERS], (start, end)
+        )
 
-    def _loose_item(self, unit: str, name: str, text: str, span: tuple[int, int]) -> Item:
-        """An item of lines that are no definition; `name` is that of the unit around them."""
-        docstring = "" if name else self._docstring
+    def _make_item_without_unit(
+        self, unit_kind: str, enclosing_name: str, text: str, span: tuple[int, int]
+    ) -> Item:
+        """An item of lines that are no definition; `enclosing_name` is that of the unit around them."""
+        docstring = "" if enclosing_name else self._docstring
         facts = {
-            "unit": unit,
-            "name": name.rpartition(".")[2],
-            "qualified_name": name,
+            "unit": unit_kind,
+            "name": enclosing_name.rpartition(".")[2],
+            "qualified_name": enclosing_name,
             "signature": "",
             "docstring": docstring[:_MAX_DOCSTRING],
-            "references": self._references([span]),
+            "references": self._referenced_names([span]),
         }
         first, last = self._outline.line_at(span[0]), self._outline.line_at(max(span[0], span[1] - 1))
-        return self._item(text, name, docstring, first, last, facts)
+        return self._make_item(text, enclosing_name, docstring, first, last, facts)
 
-    def _item(
-        self, text: str, around: str, docstring: str, first: int, last: int, facts: dict[str, Any]
+    def _make_item(
+        self,
+        text: str,
+        enclosing_name: str,
+        docstring: str,
+        first_line: int,
+        last_line: int,
+        facts: dict[str, Any],
     ) -> Item:
-        about = f"{self._path} › {around}" if around else self._path
-        summary = _first_line(docstring)
+        about = f"{self._path} › {enclosing_name}" if enclosing_name else self._path
+        summary = _first_line_with_words(docstring)
         return Item(
             text=text,
             workspace=self._workspace,
@@ -217,17 +238,18 @@ class _File:
             about=f"{about} — {summary}"[:_MAX_ABOUT] if summary else about,
             created_at=self._created_at,
             source=self._source,
-            metadata={**self._facts, **facts, "start_line": first + 1, "end_line": last + 1},
+            metadata={**self._facts, **facts, "start_line": first_line + 1, "end_line": last_line + 1},
         )
 
 
-def _line_class(line: bytes) -> int:
+def _classify_line(line: bytes) -> int:
+    """Whether a line is code, comment, or nothing worth showing."""
     if not _WORD.search(line) or _EMPTY_CODE.match(line):
         return _NOTHING
     return _COMMENT if line.lstrip().startswith(_COMMENT_STARTS) else _CODE
 
 
-def _is_value(line: bytes) -> bool:
+def _is_assignment_or_string(line: bytes) -> bool:
     """Whether a single line gives something a name, or says something in quotes."""
     line = line.strip()
     if line.endswith((b'"', b"'")):
@@ -235,18 +257,18 @@ def _is_value(line: bytes) -> bool:
     return not line.endswith(_UNFINISHED) and bool(_ASSIGNMENT.search(line[:200]))
 
 
-def _shown_parts(unit: Definition) -> list[tuple[int, int]]:
+def _find_shown_parts(unit: Definition) -> list[tuple[int, int]]:
     """What is shown of a unit: all but the bodies and comments of the units in it."""
     parts = []
-    at = unit.start
+    position = unit.start
     for inner in unit.units:
         for start, end in ((inner.start, inner.head), inner.body or (inner.head, inner.head)):
-            if at < start < end:
-                parts.append((at, start))
-                at = end
+            if position < start < end:
+                parts.append((position, start))
+                position = end
             elif start < end:
-                at = max(at, end)
-    parts.append((at, unit.end))
+                position = max(position, end)
+    parts.append((position, unit.end))
     return parts
 
 
@@ -264,21 +286,21 @@ _STRING_OR_HASH_COMMENT = re.compile(rf"{_STRING}|#[^\n]*")
 _STRING_OR_SLASH_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
-def _string_at(source: bytes, place: int) -> str:
+def _string_literal_at(source: bytes, offset: int) -> str:
     """The string that stands at a place, without quotes and indentation; "" when something else does."""
-    opening = _STRING_START.match(source, place)
+    opening = _STRING_START.match(source, offset)
     if not opening:
         return ""
     quote = opening[1]
     end = source.find(quote, opening.end())
     if end < 0 or (len(quote) == 1 and b"\n" in source[opening.end() : end]):
         return ""
-    return _strip_lines(source[opening.end() : end].decode(errors="replace"))
+    return _strip_each_line(source[opening.end() : end].decode(errors="replace"))
 
 
-def _comment_text(comment: str) -> str:
+def _remove_comment_marks(comment: str) -> str:
     """A comment without its marks, its tags and the attributes that stand among its lines."""
-    return _strip_lines(_TAGS.sub("", _COMMENT_MARKS.sub("", _ATTRIBUTES.sub("", comment))))
+    return _strip_each_line(_TAGS.sub("", _COMMENT_MARKS.sub("", _ATTRIBUTES.sub("", comment))))
 
 
 def _remove_comments(head: str, language: str) -> str:
@@ -292,11 +314,11 @@ def _remove_comments(head: str, language: str) -> str:
     return pattern.sub(lambda found: found[1] or " ", head)
 
 
-def _first_line(docstring: str) -> str:
+def _first_line_with_words(docstring: str) -> str:
     """The first line of a docstring that is more than punctuation."""
     lines = (line for line in docstring.split("\n") if not _RULE.match(line))
     return next(lines, "")[:_MAX_SUMMARY]
 
 
-def _strip_lines(text: str) -> str:
+def _strip_each_line(text: str) -> str:
     return "\n".join(line.strip() for line in text.split("\n")).strip()

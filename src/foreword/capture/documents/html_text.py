@@ -41,7 +41,7 @@ _LOWER_CASE = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 def read_page(text: str) -> tuple[str, list[Section]]:
     """The title of a page, and its sections."""
-    page = _Page(text)
+    page = _PageReader(text)
     place = 0
     while place < len(text):
         tag = text.find("<", place)
@@ -54,7 +54,7 @@ def read_page(text: str) -> tuple[str, list[Section]]:
     return page.title, page.sections
 
 
-class _Page:
+class _PageReader:
     """A page while it is read."""
 
     def __init__(self, text: str) -> None:
@@ -75,27 +75,28 @@ class _Page:
             plain = html.unescape(text)
             self._words.append(plain if self._inside == "pre" else _SPACES.sub(" ", plain))
 
-    def read_tag(self, place: int) -> int:
+    def read_tag(self, tag_start: int) -> int:
         """Take one tag, comment or hidden element; returns where reading goes on."""
         text = self._text
-        if text.startswith("<!--", place):
-            return _after(text, "-->", place + 4)
-        name = _TAG_NAME.match(self._lower, place)
+        if text.startswith("<!--", tag_start):
+            return _position_after(text, "-->", tag_start + 4)
+        name = _TAG_NAME.match(self._lower, tag_start)
         if not name:
-            if text[place + 1 : place + 2] in ("!", "?"):
-                return _after(text, ">", place)
+            if text[tag_start + 1 : tag_start + 2] in ("!", "?"):
+                return _position_after(text, ">", tag_start)
             self.add_text("<")
-            return place + 1
-        end = _tag_end(text, place)
-        if text[place + 1] == "/":
-            self._close(name[1])
-        elif name[1] in _UNSEEN or (name[1] not in _VOID and _HIDDEN.search(text, place, end)):
-            return end if text[end - 2 : end] == "/>" else _element_end(self._lower, name[1], end)
+            return tag_start + 1
+        end = _find_tag_end(text, tag_start)
+        if text[tag_start + 1] == "/":
+            self._handle_closing_tag(name[1])
+        elif name[1] in _UNSEEN or (name[1] not in _VOID and _HIDDEN.search(text, tag_start, end)):
+            return end if text[end - 2 : end] == "/>" else _find_element_end(self._lower, name[1], end)
         else:
-            self._open(name[1])
+            self._handle_opening_tag(name[1])
         return end
 
-    def _open(self, name: str) -> None:
+    def _handle_opening_tag(self, name: str) -> None:
+        """Begin a block, a heading or a list's element; other tags are passed over."""
         if name not in _BLOCKS:
             return
         if self._heading_level or name in _WITHIN_LINE:
@@ -107,7 +108,8 @@ class _Page:
         if name == "li":
             self._words.append("- ")
 
-    def _close(self, name: str) -> None:
+    def _handle_closing_tag(self, name: str) -> None:
+        """End the block that a tag closes; other tags are passed over."""
         inside_heading = self._heading_level and name not in _HEADING_LEVELS
         if name not in _BLOCKS or inside_heading or name in _WITHIN_LINE:
             return
@@ -126,9 +128,9 @@ class _Page:
         text = "".join(self._words)
         self._words.clear()
         if self._inside == "title":
-            self.title = self.title or _title_text(text)
+            self.title = self.title or _clean_title(text)
         elif self._heading_level:
-            self._begin_section(_title_text(text))
+            self._begin_section(_clean_title(text))
         elif self._inside == "pre" and text.strip():
             self._lines += ["", "```", *text.strip("\n").split("\n"), "```", ""]
         elif text.strip():
@@ -149,20 +151,21 @@ class _Page:
         self._lines = []
 
 
-def _title_text(text: str) -> str:
+def _clean_title(text: str) -> str:
     return " ".join(text.split())[:_MAX_TITLE]
 
 
-def _after(text: str, mark: str, place: int) -> int:
-    found = text.find(mark, place)
+def _position_after(text: str, mark: str, start: int) -> int:
+    """The place after the next mark, or the end of the text."""
+    found = text.find(mark, start)
     return len(text) if found < 0 else found + len(mark)
 
 
-def _tag_end(text: str, place: int) -> int:
+def _find_tag_end(text: str, tag_start: int) -> int:
     """Where a tag ends; a `>` between quotes does not end it, within bounds."""
-    limit = place + _MAX_TAG
-    end = text.find(">", place, limit)
-    while end >= 0 and _is_inside_quotes(text[place:end]):
+    limit = tag_start + _MAX_TAG
+    end = text.find(">", tag_start, limit)
+    while end >= 0 and _ends_inside_quotes(text[tag_start:end]):
         further = text.find(">", end + 1, min(limit, end + _MAX_QUOTED))
         if further < 0:
             break
@@ -170,17 +173,17 @@ def _tag_end(text: str, place: int) -> int:
     return end + 1 if end >= 0 else min(limit, len(text))
 
 
-def _is_inside_quotes(tag: str) -> bool:
-    return any(f"={quote}" in tag and tag.count(quote) % 2 == 1 for quote in "\"'")
+def _ends_inside_quotes(tag_so_far: str) -> bool:
+    return any(f"={quote}" in tag_so_far and tag_so_far.count(quote) % 2 == 1 for quote in "\"'")
 
 
-def _element_end(lower: str, name: str, place: int) -> int:
+def _find_element_end(lower: str, name: str, start: int) -> int:
     """Where an element ends that nobody sees: after as many closing tags as there are opening ones."""
     depth = 1
     while depth:
-        close = lower.find(f"</{name}", place)
+        close = lower.find(f"</{name}", start)
         if close < 0:
             return len(lower)
-        depth += lower.count(f"<{name}", place, close) - 1
-        place = _after(lower, ">", close)
-    return place
+        depth += lower.count(f"<{name}", start, close) - 1
+        start = _position_after(lower, ">", close)
+    return start

@@ -45,23 +45,24 @@ def read_pages(path: str, data: bytes) -> list[str]:
         reader = pypdf.PdfReader(io.BytesIO(data), strict=False)
         if reader.is_encrypted and not reader.decrypt(""):
             raise UnreadablePdf("encrypted")  # noqa: TRY301  (logged like the rest)
-        return list(_page_texts(path, reader))
+        return list(_extract_page_texts(path, reader))
     except Exception as error:
         problem = str(error) if isinstance(error, UnreadablePdf) else "broken"
         _log.warning("a PDF cannot be read", path=path, problem=f"{type(error).__name__}: {error}"[:200])
         raise UnreadablePdf(problem) from error  # a damaged file can make the reader raise anything
 
 
-def _page_texts(path: str, reader: PdfReader) -> Iterator[str]:
+def _extract_page_texts(path: str, reader: PdfReader) -> Iterator[str]:
     for number in range(min(len(reader.pages), _MAX_PAGES)):
         try:
-            yield _page_text(reader.pages[number])
+            yield _extract_page_text(reader.pages[number])
         except Exception as error:  # noqa: BLE001  (one page; the others may be readable)
             _log.warning("a page cannot be read", path=path, page=number + 1, problem=type(error).__name__)
             yield ""
 
 
-def _page_text(page: PageObject) -> str:
+def _extract_page_text(page: PageObject) -> str:
+    """The text of a page; empty when it is a picture."""
     content = page.get_contents()
     if content is None or len(content.get_data()) > _MAX_PAGE_BYTES:
         return ""

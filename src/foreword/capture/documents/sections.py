@@ -72,33 +72,35 @@ def read_sections(lines: list[str], language: str, *, under_title: bool) -> tupl
 
 
 def _cut_at_headings(
-    lines: list[str], headings: Iterator[Heading], skip: int, root: str
+    lines: list[str], headings: Iterator[Heading], skipped_lines: int, document_title: str
 ) -> Iterator[Section]:
-    """The sections after the first `skip` lines; what stands before the first heading has none above it.
+    """The sections after the first `skipped_lines`; what stands before the first heading has none above it.
 
     A heading with nothing under it that makes a statement is a section of its own: it is said nowhere else.
     """
-    above: list[tuple[int, str]] = [(0, root)] if root else []
-    found = [heading for heading in headings if heading[0] >= skip]
+    above: list[tuple[int, str]] = [(0, document_title)] if document_title else []
+    found = [heading for heading in headings if heading[0] >= skipped_lines]
     following = [*found[1:], (len(lines), len(lines), 0, "")]
-    yield Section(_names(above), skip, lines[skip : found[0][0] if found else len(lines)])
+    yield Section(
+        _heading_texts(above), skipped_lines, lines[skipped_lines : found[0][0] if found else len(lines)]
+    )
     for (start, begins, level, title), (end, _, next_level, _) in zip(found, following, strict=False):
         while above and above[-1][0] >= level:
             above.pop()
         is_bare = next_level <= level and not any(map(has_words, lines[begins:end]))
-        if is_bare and _is_statement(title):
-            yield Section(_names(above), start, lines[start:begins])
+        if is_bare and _is_statement_heading(title):
+            yield Section(_heading_texts(above), start, lines[start:begins])
             continue
         if title and not (above and above[-1][1] == title):
             above.append((level, title))
-        yield Section(_names(above), begins, lines[begins:end])
+        yield Section(_heading_texts(above), begins, lines[begins:end])
 
 
-def _names(above: list[tuple[int, str]]) -> tuple[str, ...]:
-    return tuple(name for _, name in above)
+def _heading_texts(levels_and_texts: list[tuple[int, str]]) -> tuple[str, ...]:
+    return tuple(text for _, text in levels_and_texts)
 
 
-def _is_statement(title: str) -> bool:
+def _is_statement_heading(title: str) -> bool:
     """Whether a heading is more than a question or the name of a part: `Usage`, `Getting started`."""
     return len(_WORD.findall(title)) >= _MIN_STATEMENT_WORDS and not title.endswith(("?", "？"))
 
@@ -123,19 +125,19 @@ def markdown_headings(lines: list[str]) -> Iterator[Heading]:
     """The headings of Markdown: with hashes, underlined, or as HTML on a line of its own."""
     fenced = list(is_fenced(lines))
     for row, line in enumerate(lines):
-        if fenced[row] or not line.strip() or _indent(line) > 3:
+        if fenced[row] or not line.strip() or _indent_width(line) > 3:
             continue
         if line.lstrip().startswith("#"):
-            level, title = _read_hashes(line.strip())
+            level, title = _read_hash_heading(line.strip())
             if level:
-                yield row, row + 1, level, _plain_heading(title)
+                yield row, row + 1, level, _remove_heading_markup(title)
         elif found := _HTML_HEADING.match(line):
-            yield row, row + 1, int(found[1]), _plain_heading(found[2])
-        elif row and not fenced[row - 1] and (level := _underlined_level(lines, row)):
-            yield row - 1, row + 1, level, _plain_heading(lines[row - 1].strip())
+            yield row, row + 1, int(found[1]), _remove_heading_markup(found[2])
+        elif row and not fenced[row - 1] and (level := _level_of_underlined_heading(lines, row)):
+            yield row - 1, row + 1, level, _remove_heading_markup(lines[row - 1].strip())
 
 
-def _read_hashes(line: str) -> tuple[int, str]:
+def _read_hash_heading(line: str) -> tuple[int, str]:
     """The level and the title of a line that begins with hashes; level 0 when it is no heading."""
     rest = line.lstrip("#")
     level = len(line) - len(rest)
@@ -146,13 +148,13 @@ def _read_hashes(line: str) -> tuple[int, str]:
     return level, without.rstrip() if not without or without[-1].isspace() else title
 
 
-def _underlined_level(lines: list[str], row: int) -> int:
+def _level_of_underlined_heading(lines: list[str], row: int) -> int:
     """The level of the heading that a line underlines, a paragraph of one line; 0 when there is none."""
     marks = set(lines[row].strip())
     if marks not in ({"="}, {"-"}) or (row > 1 and lines[row - 2].strip()):
         return 0
     above = lines[row - 1]
-    if not above.strip() or _indent(above) > 3 or above.lstrip().startswith(_NOT_PROSE):
+    if not above.strip() or _indent_width(above) > 3 or above.lstrip().startswith(_NOT_PROSE):
         return 0
     if marks == {"="}:
         return 1
@@ -166,10 +168,10 @@ def rst_headings(lines: list[str]) -> Iterator[Heading]:
     styles: list[tuple[str, bool]] = []
     row = 1
     while row < len(lines):
-        mark = _rule_mark(lines[row])
+        mark = _underline_character(lines[row])
         title = lines[row - 1].strip()
         if mark and title and _can_be_title(lines, row, mark) and len(lines[row].strip()) >= len(title):
-            has_overline = row > 1 and _rule_mark(lines[row - 2]) == mark
+            has_overline = row > 1 and _underline_character(lines[row - 2]) == mark
             style = (mark, has_overline)
             if style not in styles:
                 styles.append(style)
@@ -178,7 +180,7 @@ def rst_headings(lines: list[str]) -> Iterator[Heading]:
         row += 1
 
 
-def _rule_mark(line: str) -> str:
+def _underline_character(line: str) -> str:
     """The character that a whole line repeats, if it is one that underlines."""
     text = line.rstrip()
     return text[0] if len(text) > 1 and text[0] in _UNDERLINES and text == text[0] * len(text) else ""
@@ -187,9 +189,9 @@ def _rule_mark(line: str) -> str:
 def _can_be_title(lines: list[str], row: int, mark: str) -> bool:
     """Whether the line above an underline can be a title: only one with a line over it may be indented."""
     title = lines[row - 1]
-    if _rule_mark(title):
+    if _underline_character(title):
         return False
-    if row > 1 and _rule_mark(lines[row - 2]) == mark:
+    if row > 1 and _underline_character(lines[row - 2]) == mark:
         return True
     return not title[0].isspace() and (row < 2 or not lines[row - 2].strip())
 
@@ -202,21 +204,21 @@ def _read_front_matter(lines: list[str]) -> tuple[int, dict[str, str]]:
     for row, line in enumerate(lines[1:_MAX_FRONT_MATTER_LINES], 1):
         if line.rstrip() in ends:
             fields = filter(None, (_FIELD.match(inner) for inner in lines[1:row]))
-            return row + 1, {field[1].lower(): _unquote(field[2]) for field in fields}
+            return row + 1, {field[1].lower(): _strip_quotes(field[2]) for field in fields}
     return 0, {}
 
 
-def _unquote(value: str) -> str:
+def _strip_quotes(value: str) -> str:
     text = value.strip()
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-def _indent(line: str) -> int:
+def _indent_width(line: str) -> int:
     wide = line.expandtabs(4)
     return len(wide) - len(wide.lstrip(" "))
 
 
-def _plain_heading(title: str) -> str:
+def _remove_heading_markup(title: str) -> str:
     """A heading as it is read, without its marks."""
     plain = _EMPHASIS.sub("", _LINK.sub(r"\1", title[: 2 * _MAX_HEADING]))
     return " ".join(plain.split())[:_MAX_HEADING]

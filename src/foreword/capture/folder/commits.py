@@ -74,11 +74,13 @@ def commit_items(root: Path, workspace: str, since_sha: str = "") -> Iterator[It
     newest = newest_commit(root)
     if not newest:
         return
-    commits = f"{since_sha}..{newest}" if since_sha and _is_behind(root, since_sha, newest) else newest
-    with_files = () if _is_partial(root) else _WITH_FILES
-    without_parents = _commits_without_parents(root)
+    commits = (
+        f"{since_sha}..{newest}" if since_sha and _is_ancestor_commit(root, since_sha, newest) else newest
+    )
+    with_files = () if _is_partial_clone(root) else _WITH_FILES
+    without_parents = _shas_without_fetched_parents(root)
     for commit in _parse_commits(git_fields(root, *_LOG, *with_files, commits, "--")):
-        yield _commit_item(
+        yield _make_commit_item(
             commit, workspace, with_files=bool(with_files) and commit.sha not in without_parents
         )
 
@@ -87,13 +89,13 @@ def commit_text(message: str, files: Sequence[str]) -> str:
     """The text of a commit: its message, then the files it changed, on one line; of many the most telling."""
     if not files:
         return message
-    named = set(sorted(files, key=_file_order)[:MAX_FILES_IN_TEXT])
+    named = set(sorted(files, key=_file_sort_key)[:MAX_FILES_IN_TEXT])
     names = ", ".join(" ".join(name.split()) for name in files if name in named)[:_MAX_NAMES]
     more = f" and {len(files) - MAX_FILES_IN_TEXT} more" if len(files) > MAX_FILES_IN_TEXT else ""
     return f"{message}\n\nfiles: {names}{more}"
 
 
-def _file_order(path: str) -> int:
+def _file_sort_key(path: str) -> int:
     """0 for code, 1 for what tests it, 2 for the rest."""
     language = language_of(path)
     if not language or language in DOCUMENTS:
@@ -101,7 +103,8 @@ def _file_order(path: str) -> int:
     return 1 if _TEST.search(path) else 0
 
 
-def _is_behind(root: Path, sha: str, newest: str) -> bool:
+def _is_ancestor_commit(root: Path, sha: str, newest: str) -> bool:
+    """Whether a commit is behind the newest."""
     if not re.fullmatch(r"[0-9a-fA-F]{4,64}", sha):
         raise ValidationError(f"since_sha must be a commit's name in hexadecimal, not {sha[:80]!r}")
     try:
@@ -111,7 +114,7 @@ def _is_behind(root: Path, sha: str, newest: str) -> bool:
     return True
 
 
-def _is_partial(root: Path) -> bool:
+def _is_partial_clone(root: Path) -> bool:
     """Whether files were left out when the repository was cloned: counting lines would fetch each of them."""
     try:
         return bool(ask_git(root, "config", "--get-regexp", r"^remote\..*\.promisor$"))
@@ -119,7 +122,7 @@ def _is_partial(root: Path) -> bool:
         return False
 
 
-def _commits_without_parents(root: Path) -> frozenset[str]:
+def _shas_without_fetched_parents(root: Path) -> frozenset[str]:
     """The commits whose parents were not fetched."""
     if ask_git(root, "rev-parse", "--is-shallow-repository") != "true":
         return frozenset()
@@ -133,40 +136,42 @@ def _parse_commits(fields: Iterator[bytes]) -> Iterator[_Commit]:
     for field_ in fields:
         counts = _LINE_COUNTS.fullmatch(field_)
         if counts and commit:
-            _add_file(commit, counts, fields)
+            _add_changed_file(commit, counts, fields)
         elif field_.strip():
             if commit:
                 yield commit
-            commit = _parse_header(field_, fields)
+            commit = _parse_commit_header(field_, fields)
     if commit:
         yield commit
 
 
-def _parse_header(sha: bytes, fields: Iterator[bytes]) -> _Commit:
-    parents, author, email, seconds, message = (_decode(next(fields, b"")) for _ in _HEADER[1:])
+def _parse_commit_header(sha: bytes, fields: Iterator[bytes]) -> _Commit:
+    parents, author, email, seconds, message = (_decode_field(next(fields, b"")) for _ in _HEADER[1:])
     try:
         committed_at = storable_time(int(seconds))
     except ValueError:
         committed_at = storable_time(0)
-    return _Commit(_decode(sha).strip(), len(parents.split()), author, email, committed_at, message.strip())
+    return _Commit(
+        _decode_field(sha).strip(), len(parents.split()), author, email, committed_at, message.strip()
+    )
 
 
-def _add_file(commit: _Commit, counts: re.Match[bytes], fields: Iterator[bytes]) -> None:
+def _add_changed_file(commit: _Commit, counts: re.Match[bytes], fields: Iterator[bytes]) -> None:
     added, deleted, path = counts.groups()
-    name = _decode(path)
+    name = _decode_field(path)
     if not path:
-        old, name = _decode(next(fields, b"")), _decode(next(fields, b""))
+        old, name = _decode_field(next(fields, b"")), _decode_field(next(fields, b""))
         commit.renames.append([old, name])
     commit.files.append(name)
     commit.insertions += int(added) if added != b"-" else 0
     commit.deletions += int(deleted) if deleted != b"-" else 0
 
 
-def _decode(field_: bytes) -> str:
+def _decode_field(field_: bytes) -> str:
     return storable_text(field_.decode(errors="replace"))
 
 
-def _commit_item(commit: _Commit, workspace: str, *, with_files: bool) -> Item:
+def _make_commit_item(commit: _Commit, workspace: str, *, with_files: bool) -> Item:
     author = " ".join(commit.author.split())[:_MAX_NAME] or "unknown"
     message = both_ends(commit.message, MAX_MESSAGE_CHARACTERS)
     facts: dict[str, object] = {

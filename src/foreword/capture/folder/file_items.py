@@ -84,10 +84,11 @@ def file_stamp(file: SourceFile, digest: str, root: str = "") -> dict[str, str]:
     name = str(file.absolute)
     if storable_path(name) != name:
         return {}
-    return {STAMP: f"{_size_and_time(file)}{digest}"} | ({ROOT: root} if root else {})
+    return {STAMP: f"{_stamp_beginning(file)}{digest}"} | ({ROOT: root} if root else {})
 
 
-def _size_and_time(file: SourceFile) -> str:
+def _stamp_beginning(file: SourceFile) -> str:
+    """The part of a stamp before the hash: the size and the time."""
     return f"{file.size}-{file.mtime_ns}-"
 
 
@@ -99,10 +100,11 @@ def find_changes(items: Sequence[Item], expires: float | None = None) -> Changes
     """
     changes: Changes = {}
     cut_until = time.monotonic() + _CUT_SECONDS
-    budget = _Budget(cut_until if expires is None else min(expires, cut_until))
-    by_file = _group_by_file(items)
-    present = {folder for folder in {folder for folder, _ in by_file} if folder.is_there()}
-    for (folder, path), held in [one for one in by_file.items() if one[0][0] in present][:_MAX_FILES]:
+    budget = _CuttingBudget(cut_until if expires is None else min(expires, cut_until))
+    by_file = _group_items_by_file(items)
+    present = {folder for folder in {folder for folder, _ in by_file} if folder.exists()}
+    groups = [group for group in by_file.items() if group[0][0] in present]
+    for (folder, path), items_of_file in groups[:_MAX_FILES]:
         if expires is not None and time.monotonic() > expires:
             break
         try:
@@ -111,33 +113,33 @@ def find_changes(items: Sequence[Item], expires: float | None = None) -> Changes
             _log.warning("a file cannot be looked at", path=path, problem=error.strerror or str(error))
             continue
         if file is None:
-            changes |= {item.id: (None, NO_FILE) for item in held}
+            changes |= {item.id: (None, NO_FILE) for item in items_of_file}
         else:
-            changes |= _changes_in_file(file, folder, held, budget)
+            changes |= _find_changes_in_file(file, folder, items_of_file, budget)
     return changes
 
 
 @dataclass(slots=True)
-class _Budget:
+class _CuttingBudget:
     """Until when, and how often, files may be cut again."""
 
     until: float
     files_left: int = _MAX_FILES_CUT
 
-    def take(self) -> bool:
+    def take_one_file(self) -> bool:
         """Whether one more file may be cut; if so, it is counted."""
         self.files_left -= 1
         return self.files_left >= 0 and time.monotonic() < self.until
 
 
 @dataclass(frozen=True, slots=True)
-class _Folder:
+class _SourceFolder:
     """Where the files of a workspace are: in the folder it is named after, or in one that items name."""
 
     workspace: str
     from_items: str = ""
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Whether there is such a folder here; if not, nobody can say what became of its files."""
         folder = Path(self.from_items or self.workspace)
         is_there = folder.is_absolute() and folder.is_dir()
@@ -147,7 +149,7 @@ class _Folder:
 
     def find_file(self, path: str) -> SourceFile | None:
         """A file as it is now; None when there is none. Raises OSError for a path that leads elsewhere."""
-        root, parts = self._base(path), PurePosixPath(path)
+        root, parts = self._find_base_folder(path), PurePosixPath(path)
         if parts.is_absolute() or ".." in parts.parts:
             raise OSError(f"{path!r} is not a path below a workspace's folder")
         absolute = Path(root, *parts.parts)
@@ -161,7 +163,7 @@ class _Folder:
             raise OSError("it is a file no more")
         return SourceFile(path, absolute, found.st_size, found.st_mtime_ns, language_of(path))
 
-    def _base(self, path: str) -> str:
+    def _find_base_folder(self, path: str) -> str:
         """The folder that a path begins in. A path in another folder begins with that folder's name."""
         folder = Path(self.from_items or self.workspace)
         if not self.from_items or not folder.name:
@@ -171,31 +173,37 @@ class _Folder:
         return str(folder.parent)
 
 
-def _group_by_file(items: Iterable[Item]) -> dict[tuple[_Folder, str], list[Item]]:
+def _group_items_by_file(items: Iterable[Item]) -> dict[tuple[_SourceFolder, str], list[Item]]:
     """Stamped items by folder and path."""
-    files: dict[tuple[_Folder, str], list[Item]] = {}
+    files: dict[tuple[_SourceFolder, str], list[Item]] = {}
     for item in items:
         path, root = item.metadata.get("path"), item.metadata.get(ROOT, "")
         if isinstance(path, str) and isinstance(root, str) and isinstance(item.metadata.get(STAMP), str):
-            files.setdefault((_Folder(item.workspace, root), path), []).append(item)
+            files.setdefault((_SourceFolder(item.workspace, root), path), []).append(item)
     return files
 
 
-def _changes_in_file(file: SourceFile, folder: _Folder, held: Sequence[Item], budget: _Budget) -> Changes:
+def _find_changes_in_file(
+    file: SourceFile, folder: _SourceFolder, items_of_file: Sequence[Item], budget: _CuttingBudget
+) -> Changes:
     """What became of the items of a file that is there."""
-    size_and_time = _size_and_time(file)
-    if all(item.metadata[STAMP].startswith(size_and_time) for item in held):
+    size_and_time = _stamp_beginning(file)
+    if all(item.metadata[STAMP].startswith(size_and_time) for item in items_of_file):
         return {}
     content = read_file(file) if file.size <= _MAX_BYTES_CUT else None
-    changed = [item for item in held if content is None or not item.metadata[STAMP].endswith(content.hash)]
-    now = None
+    changed = [
+        item for item in items_of_file if content is None or not item.metadata[STAMP].endswith(content.hash)
+    ]
+    current_items = None
     may_be_cut = not folder.from_items and file.language != "pdf"
-    if changed and content is not None and may_be_cut and budget.take():
-        now = _cut_again(file, content, folder.workspace)
-    return {item.id: change for item in changed if (change := _change(item, now)) is not None}
+    if changed and content is not None and may_be_cut and budget.take_one_file():
+        current_items = _cut_file_again(file, content, folder.workspace)
+    return {
+        item.id: change for item in changed if (change := _find_item_change(item, current_items)) is not None
+    }
 
 
-def _cut_again(file: SourceFile, content: Content, workspace: str) -> list[Item] | None:
+def _cut_file_again(file: SourceFile, content: Content, workspace: str) -> list[Item] | None:
     """The items of a file as it is now; None when a part of it may not be shown."""
     cut = cut_file(file, content.data, file.path, workspace)
     stamp = file_stamp(file, content.hash)
@@ -207,31 +215,36 @@ def _cut_again(file: SourceFile, content: Content, workspace: str) -> list[Item]
     return [replace(item, metadata={**item.metadata, **stamp}) for item in items]
 
 
-def _change(item: Item, now: list[Item] | None) -> tuple[Item | None, str] | None:
+def _find_item_change(item: Item, current_items: list[Item] | None) -> tuple[Item | None, str] | None:
     """What an item of a file that changed is now; None when it is the same, wherever it stands."""
-    if now is None:
-        return _mark_changed(item), CHANGED
-    same = next((one for one in now if (one.text, one.about) == (item.text, item.about)), None)
+    if current_items is None:
+        return _item_marked_changed(item), CHANGED
+    same = next(
+        (current for current in current_items if (current.text, current.about) == (item.text, item.about)),
+        None,
+    )
     if same is not None:
         return (replace(item, metadata=same.metadata), "") if same.metadata != item.metadata else None
-    successors = [one for one in now if _identity(one) == _identity(item)]
+    successors = [
+        current for current in current_items if _identity_in_file(current) == _identity_in_file(item)
+    ]
     is_window = item.metadata.get("unit") == "window"
     if not successors and item.metadata.get("qualified_name") and not is_window:
         return None, GONE
     if len(successors) != 1 or is_window:
-        return _mark_changed(item), CHANGED
+        return _item_marked_changed(item), CHANGED
     new = successors[0]
     renewed = replace(item, text=new.text, about=new.about, metadata=new.metadata, created_at=new.created_at)
     return renewed, RENEWED
 
 
-def _identity(item: Item) -> tuple[object, ...]:
+def _identity_in_file(item: Item) -> tuple[object, ...]:
     """By what a part of a file is known: its name, or the headings above it."""
     facts = item.metadata
     return item.kind, facts.get("unit"), facts.get("qualified_name"), tuple(facts.get("headings") or ())
 
 
-def _mark_changed(item: Item) -> Item:
+def _item_marked_changed(item: Item) -> Item:
     """The item with a mark that it may not be true any more, in whichever form it is shown."""
     metadata = dict(item.metadata)
     if metadata.get("signature"):

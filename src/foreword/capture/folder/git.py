@@ -45,22 +45,22 @@ class GitFailed(ValidationError):
 
 def ask_git(root: Path, *arguments: str) -> str:
     """What git prints about a folder, where that is short. Raises GitFailed."""
-    return b"".join(_run_git(root, arguments)).decode(errors="replace").strip()
+    return b"".join(_stream_git_output(root, arguments)).decode(errors="replace").strip()
 
 
 def git_fields(root: Path, *arguments: str) -> Iterator[bytes]:
     """What git prints with NUL after each field, as it comes. Raises GitFailed."""
     rest = b""
-    for chunk in _run_git(root, arguments):
+    for chunk in _stream_git_output(root, arguments):
         *fields, rest = (rest + chunk).split(b"\0")
         yield from fields
     if rest:
         yield rest
 
 
-def _run_git(root: Path, arguments: tuple[str, ...]) -> Iterator[bytes]:
+def _stream_git_output(root: Path, arguments: tuple[str, ...]) -> Iterator[bytes]:
     """What git prints; the process ends when the caller stops reading."""
-    with tempfile.TemporaryFile() as errors, _start_git(root, arguments, errors.fileno()) as process:
+    with tempfile.TemporaryFile() as errors, _start_git_process(root, arguments, errors.fileno()) as process:
         assert process.stdout is not None  # noqa: S101  (it was asked for)
         try:
             while chunk := os.read(process.stdout.fileno(), _BUFFER_BYTES):
@@ -75,7 +75,7 @@ def _run_git(root: Path, arguments: tuple[str, ...]) -> Iterator[bytes]:
             raise GitFailed(root, reason[:_MAX_REASON_CHARACTERS])
 
 
-def _start_git(root: Path, arguments: tuple[str, ...], errors: int) -> subprocess.Popen[bytes]:
+def _start_git_process(root: Path, arguments: tuple[str, ...], errors: int) -> subprocess.Popen[bytes]:
     environment = {name: value for name, value in os.environ.items() if name not in _VARIABLES_REMOVED}
     try:
         return subprocess.Popen(  # noqa: S603  (a fixed program; the folder is one argument)

@@ -85,14 +85,14 @@ def find_files(root: Path, skipped: Skipped | None = None, apart: Path | None = 
     is_inside = other != real and other.is_relative_to(real)
     left_out = f"{other.relative_to(real).as_posix()}/" if is_inside else ""
     real_folders: dict[str, bool] = {}
-    for name in sorted(_list_names(real, counted)):
-        reason = reason_by_name(name) or _link_reason(real, name, real_folders)
+    for name in sorted(_list_unignored_paths(real, counted)):
+        reason = reason_by_name(name) or _reason_if_link(real, name, real_folders)
         if reason is None and left_out and name.startswith(left_out):
             reason = "ignored"
         if reason:
             counted[reason] += 1
             continue
-        file = _stat_file(real, name, counted)
+        file = _stat_source_file(real, name, counted)
         if file:
             yield file
 
@@ -105,21 +105,21 @@ def is_gone(root: Path, path: str, visible: dict[PurePosixPath, bool]) -> bool:
     here = PurePosixPath(path)
     for place in (*reversed(here.parents), here):
         if place not in visible:
-            visible[place] = _can_look_at(root / place)
+            visible[place] = _can_look_at_path(root / place)
         if not visible[place]:
             return False
     return True
 
 
-def _can_look_at(place: Path) -> bool:
+def _can_look_at_path(path: Path) -> bool:
     """Whether one can look at a place, and into it if it is a folder; also where nothing is."""
     try:
-        if stat.S_ISDIR(place.lstat().st_mode):
-            os.scandir(place).close()
+        if stat.S_ISDIR(path.lstat().st_mode):
+            os.scandir(path).close()
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError as error:
-        _log.warning("a place cannot be looked at", path=place.name, problem=error.strerror or str(error))
+        _log.warning("a place cannot be looked at", path=path.name, problem=error.strerror or str(error))
         return False
     return True
 
@@ -127,13 +127,13 @@ def _can_look_at(place: Path) -> bool:
 def read_file(file: SourceFile, skipped: Skipped | None = None) -> Content | None:
     """What a file holds; None, and counted, when it cannot be read or is not worth reading."""
     counted = Counter() if skipped is None else skipped
-    max_bytes = _max_bytes(file.language)
+    max_bytes = _max_file_bytes(file.language)
     try:
         # It was no link when its name was read; if it has become one, opening fails.
         with open(os.open(file.absolute, _OPEN_FLAGS), "rb") as opened:  # noqa: PTH123  (flags)
             data = opened.read(max_bytes + 1)
     except OSError as error:
-        _count_unreadable(file.path, error, counted)
+        _log_and_count_unreadable(file.path, error, counted)
         return None
     reason = "huge" if len(data) > max_bytes else reason_by_content(data, file.language)
     if reason:
@@ -142,16 +142,16 @@ def read_file(file: SourceFile, skipped: Skipped | None = None) -> Content | Non
     return Content(data, bytes_hash(data))
 
 
-def _max_bytes(language: str) -> int:
+def _max_file_bytes(language: str) -> int:
     return _MAX_PDF_BYTES if language == "pdf" else _MAX_BYTES
 
 
-def _count_unreadable(path: str, error: OSError, counted: Skipped) -> None:
+def _log_and_count_unreadable(path: str, error: OSError, counted: Skipped) -> None:
     _log.warning("a file cannot be read", path=path, problem=error.strerror or str(error))
     counted["unreadable"] += 1
 
 
-def _list_names(root: Path, counted: Skipped) -> Iterator[str]:
+def _list_unignored_paths(root: Path, counted: Skipped) -> Iterator[str]:
     """The paths in a folder that git would see, or that its ignore files leave over."""
     try:
         known = set(git_fields(root, *_LIST_FILES))
@@ -170,7 +170,7 @@ def _list_names(root: Path, counted: Skipped) -> Iterator[str]:
     yield from (os.fsdecode(name) for name in known)
 
 
-def _link_reason(root: Path, name: str, real_folders: dict[str, bool]) -> Reason | None:
+def _reason_if_link(root: Path, name: str, real_folders: dict[str, bool]) -> Reason | None:
     """Why a path is left out because it, or a folder above it, is a link; folders are looked at once."""
     folder = os.path.dirname(name)  # noqa: PTH120  (a path with odd bytes stays as it is)
     if folder not in real_folders:
@@ -183,19 +183,20 @@ def _link_reason(root: Path, name: str, real_folders: dict[str, bool]) -> Reason
     return "link" if is_inside else "link out"
 
 
-def _stat_file(root: Path, name: str, counted: Skipped) -> SourceFile | None:
+def _stat_source_file(root: Path, name: str, counted: Skipped) -> SourceFile | None:
+    """The file with its size and time; None, and counted, when it is not to be read."""
     absolute = root / name
     try:
         found = absolute.lstat()
     except FileNotFoundError:
         return None  # git still knows it, but it was deleted
     except OSError as error:
-        _count_unreadable(storable_path(name), error, counted)
+        _log_and_count_unreadable(storable_path(name), error, counted)
         return None
     language = language_of(name)
     if not stat.S_ISREG(found.st_mode):
         counted["repository" if stat.S_ISDIR(found.st_mode) else "binary"] += 1
-    elif found.st_size > _max_bytes(language):
+    elif found.st_size > _max_file_bytes(language):
         counted["huge"] += 1
     else:
         return SourceFile(storable_path(name), absolute, found.st_size, found.st_mtime_ns, language)
@@ -219,8 +220,8 @@ def walk_folder(root: Path, counted: Skipped) -> Iterator[str]:
     waiting: list[tuple[str, IgnoreFiles]] = [("", ())]
     while waiting:
         folder, above = waiting.pop()
-        ignore_files = _with_own_ignore_file(root, folder, above)
-        entries = list(_list_entries(root, folder, counted))
+        ignore_files = _ignore_files_for_folder(root, folder, above)
+        entries = list(_list_folder_entries(root, folder, counted))
         if _BARE_REPOSITORY.issubset((name.removeprefix(folder), is_folder) for name, is_folder in entries):
             counted["repository"] += 1
             continue
@@ -235,7 +236,7 @@ def walk_folder(root: Path, counted: Skipped) -> Iterator[str]:
                 yield name
 
 
-def _list_entries(root: Path, folder: str, counted: Skipped) -> Iterator[tuple[str, bool]]:
+def _list_folder_entries(root: Path, folder: str, counted: Skipped) -> Iterator[tuple[str, bool]]:
     """The paths in one folder, and whether each is a folder."""
     try:
         with os.scandir(root / folder) as entries:
@@ -249,7 +250,8 @@ def _list_entries(root: Path, folder: str, counted: Skipped) -> Iterator[tuple[s
         counted["unreadable"] += 1
 
 
-def _with_own_ignore_file(root: Path, folder: str, above: IgnoreFiles) -> IgnoreFiles:
+def _ignore_files_for_folder(root: Path, folder: str, above: IgnoreFiles) -> IgnoreFiles:
+    """The ignore files that hold for a folder: its own, if it has one, and those above."""
     own = root / folder / ".gitignore"
     try:
         if own.is_symlink() or not own.is_file():
@@ -259,10 +261,10 @@ def _with_own_ignore_file(root: Path, folder: str, above: IgnoreFiles) -> Ignore
     except OSError as error:
         _log.warning("an ignore file cannot be read", path=storable_path(folder), problem=str(error.strerror))
         return above
-    return ((folder, _parse_ignore_file(lines, folder)), *above)
+    return ((folder, _parse_ignore_patterns(lines, folder)), *above)
 
 
-def _parse_ignore_file(lines: list[str], folder: str) -> GitIgnoreSpec:
+def _parse_ignore_patterns(lines: list[str], folder: str) -> GitIgnoreSpec:
     try:
         from pathspec import GitIgnoreSpec
     except ImportError as error:

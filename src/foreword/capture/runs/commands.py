@@ -62,7 +62,7 @@ _SHARED_PIPE = re.compile(r"\(|\{ |\bdone\b|--?w(?:ork)?s(?:paces)?\b|-r\b")
 
 def find_runs(command: str) -> tuple[Step, ...]:
     """The steps of a command line that are runs, in order."""
-    command = _QUOTED_WORD.sub(r"\2", _unwrap_shell(command[:_MAX_COMMAND_CHARACTERS]))
+    command = _QUOTED_WORD.sub(r"\2", _unwrap_shell_command(command[:_MAX_COMMAND_CHARACTERS]))
     parts = _SEPARATOR.split(_REDIRECT.sub(" ", _QUOTED.sub("_", command)))
     steps, separators = [" ".join(part.strip(" \t(){}").split()) for part in parts[::2]], parts[1::2]
     while steps and not steps[-1]:  # what ends with a separator ends with an empty step
@@ -70,30 +70,30 @@ def find_runs(command: str) -> tuple[Step, ...]:
         if separators and separators[-1] in (";", "\n"):
             separators.pop()
     places = range(min(len(steps), _MAX_STEPS))
-    return tuple(run for at in places if (run := _read_step(steps, separators, at, command)))
+    return tuple(run for index in places if (run := _read_run_step(steps, separators, index, command)))
 
 
-def _read_step(steps: list[str], separators: list[str], at: int, command: str) -> Step | None:
+def _read_run_step(steps: list[str], separators: list[str], index: int, command: str) -> Step | None:
     """The step at a place, with what its place means for its exit code and its output; None for no run."""
-    run = find_runner(steps[at]) if len(steps[at]) <= _MAX_STEP_CHARACTERS else None
-    after = separators[at:]
+    run = find_runner_step(steps[index]) if len(steps[index]) <= _MAX_STEP_CHARACTERS else None
+    after = separators[index:]
     if run is None or next((separator for separator in after if separator not in _PIPES), "") == "&":
         return None
     pass_on = {"&&"} | (_PIPES if "pipefail" in command else set())
     if re.search(r"\bset -\w*e", command):
         pass_on |= {";", "\n"}
-    covered = pass_on.issuperset(after) and not _NEGATES.match(steps[at])
+    covered = pass_on.issuperset(after) and not _NEGATES.match(steps[index])
     return replace(
         run,
         owns_exit=covered and _PIPES.issuperset(after),
         covered_by_exit=covered,
-        is_first=all(not step or _CANNOT_FAIL.match(step) for step in steps[:at]),
-        runs_once=not any(map(_LOOPS.match, steps[: at + 1])),
-        is_filtered=_is_filtered(steps[at + 1 :], after, shared=bool(_SHARED_PIPE.search(command))),
+        is_first=all(not step or _CANNOT_FAIL.match(step) for step in steps[:index]),
+        runs_once=not any(map(_LOOPS.match, steps[: index + 1])),
+        is_filtered=_is_output_filtered(steps[index + 1 :], after, shared=bool(_SHARED_PIPE.search(command))),
     )
 
 
-def _is_filtered(steps: list[str], separators: list[str], *, shared: bool) -> bool:
+def _is_output_filtered(steps: list[str], separators: list[str], *, shared: bool) -> bool:
     """Whether a step's pipe shows a part only; `tail` shows the end, which is enough for one run."""
     for step, separator in zip(steps, separators, strict=False):
         if separator not in _PIPES and not shared:
@@ -103,7 +103,7 @@ def _is_filtered(steps: list[str], separators: list[str], *, shared: bool) -> bo
     return False
 
 
-def _unwrap_shell(command: str) -> str:
+def _unwrap_shell_command(command: str) -> str:
     """The command inside `bash -c`, without the texts that it hands on."""
     for _ in range(2):
         command = _HEREDOC.sub(r"\1", command.replace("\\\n", " "))
@@ -148,7 +148,7 @@ _CALLS = tuple(
 )
 
 
-def find_runner(step: str) -> Step | None:
+def find_runner_step(step: str) -> Step | None:
     """The runner that a step calls, what for, what proves it, and its arguments; None where it is no run."""
     for _ in range(_MAX_WRAPPERS):
         program, space, rest = step.partition(" ")
@@ -160,14 +160,14 @@ def find_runner(step: str) -> Step | None:
     if not words or re.search(ONLY_ASKS, step):
         return None
     if words[0] in _BY_PROGRAM:
-        return _read_goals(_BY_PROGRAM[words[0]], words)
+        return _find_step_by_goals(_BY_PROGRAM[words[0]], words)
     for runner, purpose, proof, shape in _CALLS:
         if called := shape.match(step):
             return Step(runner, purpose, proof, tuple(step[called.end() :].split()))
     return None
 
 
-def _read_goals(runner: Runner, words: list[str]) -> Step | None:
+def _find_step_by_goals(runner: Runner, words: list[str]) -> Step | None:
     """What a tool is asked to do by the words that are neither options nor their values."""
     known, command = runner.goals, " ".join(words)
     if known is None:
@@ -179,13 +179,15 @@ def _read_goals(runner: Runner, words: list[str]) -> Step | None:
     if runner.name == "npm":
         goals = [goal for goal in goals if goal not in _BEFORE_SCRIPT][:1]
         if goals and goals[0] in SCRIPT_BINARIES and words[0] != "npm":
-            return find_runner(" ".join(words[words.index(goals[0]) :]))
-    given = tuple(word for word in words[1:] if word not in goals or re.fullmatch(LIKE_TESTS, word))
+            return find_runner_step(" ".join(words[words.index(goals[0]) :]))
+    arguments = tuple(word for word in words[1:] if word not in goals or re.fullmatch(LIKE_TESTS, word))
     if not re.search(known.skips_tests, command):
         if any(re.fullmatch(known.tests, goal) for goal in goals) and "--if-present" not in words:
-            return Step(runner, "test", "exit" if "-q" in words or "--quiet" in words else known.proof, given)
+            return Step(
+                runner, "test", "exit" if "-q" in words or "--quiet" in words else known.proof, arguments
+            )
         if any(re.fullmatch(known.maybe_tests, goal) for goal in goals):
-            return Step(runner, "test", "report", given)
+            return Step(runner, "test", "report", arguments)
     builds = [bool(re.fullmatch(known.builds, goal)) for goal in goals]
     decided = all(builds) if runner.name == "make" else any(builds)
-    return Step(runner, "build", "exit", given) if decided else None
+    return Step(runner, "build", "exit", arguments) if decided else None

@@ -53,7 +53,7 @@ def judge(run: Run, attempt: Attempt | None, seen: Collection[str] = ()) -> Judg
     A passing run confirms and a failing one falsifies, where it bears on what was expected.
     """
     status: Literal["confirmed", "falsified"] | None = None
-    if attempt is not None and bears_on(run, attempt):
+    if attempt is not None and can_decide_attempt(run, attempt):
         status = "confirmed" if run.passed else "falsified"
     failures = run.failure_names
     return Judgement(status, run.summary, bool(failures - set(seen)), failures)
@@ -108,39 +108,45 @@ _BEYOND_TESTS = re.compile(
 )
 
 
-def bears_on(run: Run, attempt: Attempt) -> bool:
+def can_decide_attempt(run: Run, attempt: Attempt) -> bool:
     """Whether a run decides on an attempt: it is of its kind, covered what is named, and could show it."""
     parts = (attempt.prediction, attempt.action, attempt.hypothesis)
     predicted, done, believed = (_TOO_LONG.sub(" ", part) for part in parts)
     clauses = [clause for clause in _CLAUSE.split(predicted) if clause.strip()]
-    if not _is_of_its_kind(run, predicted.lower()):
+    if not _is_run_of_predicted_kind(run, predicted.lower()):
         return False
     if any(map(_expects_failure, _SENTENCE.split(predicted.lower()))):
         return False
-    if any(map(_is_beyond_tests, clauses)) and (run.passed or not any(map(_speaks_of_tests, clauses))):
+    if any(map(_is_beyond_what_tests_show, clauses)) and (
+        run.passed or not any(map(_mentions_tests, clauses))
+    ):
         return False
-    if not _was_called(run, predicted, done):
+    if not _is_run_of_named_command(run, predicted, done):
         return False
-    return _covers_prediction(run, _named_keys(predicted), _named_keys(done) | _named_keys(believed))
+    return _covers_prediction(
+        run,
+        _keys_of_named_tests_and_files(predicted),
+        _keys_of_named_tests_and_files(done) | _keys_of_named_tests_and_files(believed),
+    )
 
 
-def _is_of_its_kind(run: Run, predicted: str) -> bool:
+def _is_run_of_predicted_kind(run: Run, prediction: str) -> bool:
     """Whether builds are judged by a build and tests by tests; that it builds shows nothing of tests."""
-    about_tests = bool(_SPEAKS_OF_TESTS.search(predicted))
-    about_builds = bool(_SPEAKS_OF_BUILDS.search(predicted))
+    about_tests = bool(_SPEAKS_OF_TESTS.search(prediction))
+    about_builds = bool(_SPEAKS_OF_BUILDS.search(prediction))
     if run.purpose == "build":
         return about_builds and not (run.passed and about_tests)
     return run.tool not in _BUILDS_NOTHING or about_tests or not about_builds
 
 
-def _speaks_of_tests(clause: str) -> bool:
+def _mentions_tests(clause: str) -> bool:
     return bool(_SPEAKS_OF_TESTS.search(clause.lower()))
 
 
-def _is_beyond_tests(clause: str) -> bool:
+def _is_beyond_what_tests_show(clause: str) -> bool:
     """Whether a clause speaks of what no test shows: `latency drops`, but not `the latency tests pass`."""
     rest = _NAME.sub(" ", clause)
-    return bool(_BEYOND_TESTS.search(rest)) and not (_speaks_of_tests(rest) and _PASSES.search(rest.lower()))
+    return bool(_BEYOND_TESTS.search(rest)) and not (_mentions_tests(rest) and _PASSES.search(rest.lower()))
 
 
 def _expects_failure(sentence: str) -> bool:
@@ -184,27 +190,27 @@ _COMMAND = re.compile(
 _IN_BACKTICKS = re.compile(r"`([^`\n]{1,80})`")
 
 
-def _named_keys(text: str) -> set[str]:
+def _keys_of_named_tests_and_files(text: str) -> set[str]:
     """The keys of the tests, files and modules that are named."""
     names = [name.rstrip(".,:;)`'\"").rpartition("::")[2] for name in _NAME.findall(text)]
     names += _NAME_BEFORE_TESTS.findall(_NAME.sub(" ", text))
     return {key_of(name) for name in names if not _NO_NAME.fullmatch(name)} - {""}
 
 
-def _covers_prediction(run: Run, predicted: set[str], otherwise: set[str]) -> bool:
+def _covers_prediction(run: Run, predicted_keys: set[str], other_keys: set[str]) -> bool:
     """Whether the run covered what the prediction names, or, where it names nothing, what else was named."""
-    if not predicted:
-        return not otherwise or any(map(run.scope.covers, otherwise))
+    if not predicted_keys:
+        return not other_keys or any(map(run.scope.covers, other_keys))
     if run.passed:
-        return all(map(run.scope.covers, predicted))
+        return all(map(run.scope.covers, predicted_keys))
     if failed := run.scope.failed | keys_in(run.failing):
-        return bool(predicted & failed)
-    return any(map(run.scope.covers, predicted))
+        return bool(predicted_keys & failed)
+    return any(map(run.scope.covers, predicted_keys))
 
 
-def _was_called(run: Run, predicted: str, done: str) -> bool:
+def _is_run_of_named_command(run: Run, prediction: str, action: str) -> bool:
     """Whether the run is of a command that was named, if one was."""
-    words = "\n".join([predicted, *_IN_BACKTICKS.findall(done)]).lower()
+    words = "\n".join([prediction, *_IN_BACKTICKS.findall(action)]).lower()
     called = f"{run.scope.command} {run.tool} {'go test go build go vet' if run.tool == 'go' else ''}"
     commands = _COMMAND.findall(words)
     return not commands or any(command in called for command in commands)

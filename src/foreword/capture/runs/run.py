@@ -70,28 +70,28 @@ def read_run(command: str, output: str, exit: str | int | None = None) -> Run | 
 
     `exit` is a code, or what a hook calls `outcome`: `exit 1`, `failed`, `interrupted`, or nothing.
     """
-    steps, code = find_runs(command), _exit_code(exit)
+    steps, code = find_runs(command), _parse_exit_code(exit)
     if not steps or code in _KILLED_OR_ABSENT or (code or 0) < 0:
         return None
-    text = _readable(output)
-    reports = _read_reports(steps, text, code)
+    text = _clean_output(output)
+    reports = _read_runner_reports(steps, text, code)
     if not reports and isinstance(exit, str) and exit.strip().lower() in _FAILURE_WORDS:
         return None  # what failed may be the agent's own tool
-    verdict = _decide(steps, code, text, reports)
+    verdict = _decide_outcome(steps, code, text, reports)
     if verdict is None:
         return None
     tool, purpose, passed, report = verdict
-    names = () if passed else tuple(map(_shorten, report.failing[:MAX_NAMES]))
-    error = "" if passed else _shorten(report.error or _any_error(text))
+    names = () if passed else tuple(map(_redact_and_shorten, report.failing[:MAX_NAMES]))
+    error = "" if passed else _redact_and_shorten(report.error or _find_error_line(text))
     scope = read_scope(command, steps, text, () if passed else report.failing)
     return Run(tool, purpose, passed, report.failed, report.passed, names, error, scope)
 
 
-def _exit_code(given: str | int | None) -> int | None:
+def _parse_exit_code(exit_value: str | int | None) -> int | None:
     """The exit code, 1 for a failure without one, and None when nobody said."""
-    if isinstance(given, int):
-        return int(given)
-    word = given.strip().lower() if given else ""
+    if isinstance(exit_value, int):
+        return int(exit_value)
+    word = exit_value.strip().lower() if exit_value else ""
     if word in ("interrupted", "cancelled", "timeout"):
         return 130
     if found := _EXIT.fullmatch(word):
@@ -99,7 +99,7 @@ def _exit_code(given: str | int | None) -> int | None:
     return 1 if word in _FAILURE_WORDS else None
 
 
-def _readable(output: str) -> str:
+def _clean_output(output: str) -> str:
     """An output as a screen shows it, no line too long; of a long output, both ends."""
     if len(output) > _HEAD_CHARACTERS + _TAIL_CHARACTERS:
         output = f"{output[:_HEAD_CHARACTERS]}\n[… truncated …]\n{output[-_TAIL_CHARACTERS:]}"
@@ -123,7 +123,7 @@ _PACKAGE_PREFIX = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Report:
+class _RunnerReport:
     """What one runner said: how many failed and passed, the names of what failed, the first error."""
 
     failed: int = 0
@@ -136,11 +136,11 @@ class _Report:
 
 
 @cache
-def _compile_patterns(pattern: str) -> re.Pattern[str]:
+def _compile_multiline_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.MULTILINE)
 
 
-def _read_reports(steps: tuple[Step, ...], text: str, code: int | None) -> dict[str, _Report]:
+def _read_runner_reports(steps: tuple[Step, ...], text: str, code: int | None) -> dict[str, _RunnerReport]:
     """What each of the runners, or one that they called, has reported, by its name."""
     names = {step.runner.name for step in steps}
     calls_others = any(step.runner.calls_others for step in steps)
@@ -150,7 +150,9 @@ def _read_reports(steps: tuple[Step, ...], text: str, code: int | None) -> dict[
     # Where the exit code speaks for a compiler, lines that look like its errors are somebody else's.
     vouched = all(code == 0 and step.covered_by_exit for step in steps if step.runner.name == "compiler")
     reports = {
-        runner.name: _read_report(runner, text, last_only=once and runner.one_summary and not calls_others)
+        runner.name: _read_runner_report(
+            runner, text, last_only=once and runner.one_summary and not calls_others
+        )
         for runner in RUNNERS
         if (runner.name in names or (calls_others and runner.name != "compiler"))
         and not (runner.name == "compiler" and vouched)
@@ -158,33 +160,35 @@ def _read_reports(steps: tuple[Step, ...], text: str, code: int | None) -> dict[
     return {name: report for name, report in reports.items() if report is not None}
 
 
-def _read_report(runner: Runner, text: str, *, last_only: bool) -> _Report | None:
+def _read_runner_report(runner: Runner, text: str, *, last_only: bool) -> _RunnerReport | None:
     """What a runner says in a text, or None where it does not speak; its tests may print older summaries."""
     counts: dict[str, int] = {}
     summaries = 0
     for pattern in runner.counts:
-        found = [*_compile_patterns(pattern).finditer(text)]
+        found = [*_compile_multiline_pattern(pattern).finditer(text)]
         summaries += len(found)
         for match in found[-1:] if last_only else found:
-            _add_counts(counts, match)
-    failing = next(filter(None, (_names(pattern, text) for pattern in runner.failing)), ())
-    broken, built = _search(runner.broken, text), _search(runner.built, text) is not None
+            _add_counts_from_match(counts, match)
+    failing = next(filter(None, (_find_names_by_pattern(pattern, text) for pattern in runner.failing)), ())
+    broken, built = _search_pattern(runner.broken, text), _search_pattern(runner.built, text) is not None
     failed = counts.get("failed") or counts.get("failed_units") or 0
     if not failed and not (counts and runner.one_summary):
         failed = len(failing)
     if not (counts or failed or broken or built):
         return None
     if failed or broken:
-        error = _first_group(_search(runner.error, text)) or _first_group(broken)
-        return _Report(failed, _count_passed(counts), failing, error, bool(broken))
-    begun = len(_compile_patterns(runner.begins).findall(text))
-    if begun > summaries or not _search(runner.complete, text):
-        return _Report(built=built)
-    return _Report(passed=_count_passed(counts), tested=_search(runner.tested, text) is not None, built=built)
+        error = _first_nonempty_group(_search_pattern(runner.error, text)) or _first_nonempty_group(broken)
+        return _RunnerReport(failed, _count_passed(counts), failing, error, bool(broken))
+    begun = len(_compile_multiline_pattern(runner.begins).findall(text))
+    if begun > summaries or not _search_pattern(runner.complete, text):
+        return _RunnerReport(built=built)
+    return _RunnerReport(
+        passed=_count_passed(counts), tested=_search_pattern(runner.tested, text) is not None, built=built
+    )
 
 
-def _search(pattern: str, text: str) -> re.Match[str] | None:
-    return None if pattern == NEVER else _compile_patterns(pattern).search(text)
+def _search_pattern(pattern: str, text: str) -> re.Match[str] | None:
+    return None if pattern == NEVER else _compile_multiline_pattern(pattern).search(text)
 
 
 def _count_passed(counts: dict[str, int]) -> int:
@@ -193,7 +197,7 @@ def _count_passed(counts: dict[str, int]) -> int:
     return counts.get("passed", 0) or counts.get("passed_units", 0) or max(0, remaining)
 
 
-def _add_counts(counts: dict[str, int], match: re.Match[str]) -> None:
+def _add_counts_from_match(counts: dict[str, int], match: re.Match[str]) -> None:
     """Add what a line counts: a named group with a number or a word that stands for one, or several."""
     for name, value in match.groupdict().items():
         if name != "counts" and value is not None:
@@ -205,17 +209,20 @@ def _add_counts(counts: dict[str, int], match: re.Match[str]) -> None:
             counts[name] = counts.get(name, 0) + int((before or after)[:9])
 
 
-def _names(pattern: str, text: str) -> tuple[str, ...]:
+def _find_names_by_pattern(pattern: str, text: str) -> tuple[str, ...]:
     """Each name that a pattern finds once, in order, on one line."""
     found = (
-        match.groupdict() or {"name": _first_group(match)}
-        for match in _compile_patterns(pattern).finditer(text)
+        match.groupdict() or {"name": _first_nonempty_group(match)}
+        for match in _compile_multiline_pattern(pattern).finditer(text)
     )
-    names = (f"{one['within']}.{one['name']}" if one.get("within") else one["name"] for one in found)
+    names = (
+        f"{groups['within']}.{groups['name']}" if groups.get("within") else groups["name"] for groups in found
+    )
     return tuple(dict.fromkeys(" ".join(name.split()) for name in names if name))
 
 
-def _first_group(match: re.Match[str] | None) -> str:
+def _first_nonempty_group(match: re.Match[str] | None) -> str:
+    """The first group of a match that holds something; empty when there is none."""
     return next((group.strip() for group in match.groups() if group and group.strip()), "") if match else ""
 
 
@@ -231,11 +238,11 @@ _PYTEST_TESTS_FAILED = 1
 """The other codes of pytest say that it was interrupted, called wrongly, or found nothing."""
 
 _ERROR_LINE = r"^(.*(?:Error|Exception|\b(?:error|fatal|panic|failed|FAIL(?:ED|URE)?))\b.*)"
-_Outcome = tuple[str, Purpose, bool, _Report]
+_Outcome = tuple[str, Purpose, bool, _RunnerReport]
 
 
-def _decide(
-    steps: tuple[Step, ...], code: int | None, text: str, reports: dict[str, _Report]
+def _decide_outcome(
+    steps: tuple[Step, ...], code: int | None, text: str, reports: dict[str, _RunnerReport]
 ) -> _Outcome | None:
     """A failure that was counted; None where nothing could be learnt; a failure; or a pass."""
     last = steps[-1]
@@ -244,75 +251,91 @@ def _decide(
         stopped = (
             last.runner.name == "pytest" and last.owns_exit and code not in (None, 0, _PYTEST_TESTS_FAILED)
         )
-        if stopped or _compile_patterns(COULD_NOT_RUN).search(text):
+        if stopped or _compile_multiline_pattern(COULD_NOT_RUN).search(text):
             return None
         failed = next((name for name, report in reports.items() if report.broken), None)
     if failed is not None:
         tool = last.runner.name if failed == "make" else failed
-        return tool, _purpose(steps, failed), False, reports[failed]
-    silent = not reports and not _compile_patterns(FOUND_NOTHING).search(text)
-    speaking = {
+        return tool, _find_runner_purpose(steps, failed), False, reports[failed]
+    silent = not reports and not _compile_multiline_pattern(FOUND_NOTHING).search(text)
+    positive_reports = {
         name: report for name, report in reports.items() if report.passed or report.tested or report.built
     }
     if code and last.owns_exit:
-        return _failed_by_exit(last, speaking, silent=silent and not _says_more(last, text))
-    passed = _reports_pass(steps, code, speaking)
+        return _failure_by_exit_code(
+            last, positive_reports, silent=silent and not _has_output_without_report(last, text)
+        )
+    passed = _find_reported_pass(steps, code, positive_reports)
     if passed is None and silent and code == 0:
         needed = [step for step in steps if step is last or step.purpose == "test"]
         if all(step.proof == "exit" and step.covered_by_exit for step in needed):
-            return last.runner.name, last.purpose, True, _Report()
+            return last.runner.name, last.purpose, True, _RunnerReport()
     return passed
 
 
-def _purpose(steps: tuple[Step, ...], name: str) -> Purpose:
+def _find_runner_purpose(steps: tuple[Step, ...], name: str) -> Purpose:
     """What a runner was run for: its own step says so, or the step that called it."""
     own = [step.purpose for step in steps if step.runner.name == name]
     return "test" if name in _TESTS_ONLY else (own or [steps[-1].purpose])[-1]
 
 
-def _says_more(step: Step, text: str) -> bool:
+def _has_output_without_report(step: Step, text: str) -> bool:
     """Whether a runner that sums up whatever it has tested has said something else: it was called wrongly."""
     always_reports = step.purpose == "test" and (not step.runner.calls_others or step.proof == "counts")
     return always_reports and bool(text.strip())
 
 
-def _failed_by_exit(step: Step, speaking: dict[str, _Report], *, silent: bool) -> _Outcome | None:
+def _failure_by_exit_code(
+    step: Step, positive_reports: dict[str, _RunnerReport], *, silent: bool
+) -> _Outcome | None:
     """A failure that only the exit code tells; what others reported before does not explain it."""
     runner = step.runner
-    name = next((name for name in speaking if name == runner.name or runner.calls_others), None)
+    name = next((name for name in positive_reports if name == runner.name or runner.calls_others), None)
     if name is not None:
-        return name, _purpose((step,), name), False, _Report(passed=speaking[name].passed)
-    explained = silent and not speaking and step.is_first and step.proof != "report"
-    return (runner.name, step.purpose, False, _Report()) if explained else None
+        return (
+            name,
+            _find_runner_purpose((step,), name),
+            False,
+            _RunnerReport(passed=positive_reports[name].passed),
+        )
+    explained = silent and not positive_reports and step.is_first and step.proof != "report"
+    return (runner.name, step.purpose, False, _RunnerReport()) if explained else None
 
 
-def _reports_pass(steps: tuple[Step, ...], code: int | None, speaking: dict[str, _Report]) -> _Outcome | None:
+def _find_reported_pass(
+    steps: tuple[Step, ...], code: int | None, positive_reports: dict[str, _RunnerReport]
+) -> _Outcome | None:
     """A pass that was reported: of tests where there were any to run, else of a build."""
     tests = [step for step in steps if step.purpose == "test"]
     vouched = code == 0 and all(step.covered_by_exit for step in tests or steps[-1:])
     is_filtered = any(step.is_filtered for step in steps)
     for step in tests:
-        spoke = step.runner.name in speaking or (step.runner.calls_others and bool(speaking))
+        spoke = step.runner.name in positive_reports or (step.runner.calls_others and bool(positive_reports))
         if not spoke and not (vouched and step.proof == "exit"):
             return None
         # Without an exit code, a failure may stand where nobody can see it: only a summary of all will do.
         sums_up = len(steps) == 1 and step.runner.name in _ONE_LINE_SUMMARY
         if not vouched and (len(tests) > 1 or not step.runs_once or (is_filtered and not sums_up)):
             return None
-    tested = next((name for name, report in speaking.items() if report.passed or report.tested), None)
+    tested = next((name for name, report in positive_reports.items() if report.passed or report.tested), None)
     if tested is not None and (tests or tested in _TESTS_ONLY):
-        return tested, "test", True, _Report(passed=sum(report.passed for report in speaking.values()))
-    built = next((name for name, report in speaking.items() if report.built), None)
+        return (
+            tested,
+            "test",
+            True,
+            _RunnerReport(passed=sum(report.passed for report in positive_reports.values())),
+        )
+    built = next((name for name, report in positive_reports.items() if report.built), None)
     hidden = tests or (is_filtered and not vouched)
-    return (built, "build", True, _Report()) if built is not None and not hidden else None
+    return (built, "build", True, _RunnerReport()) if built is not None and not hidden else None
 
 
-def _any_error(text: str) -> str:
+def _find_error_line(text: str) -> str:
     """The first line that looks like an error, else the last that says something."""
-    found = _compile_patterns(_ERROR_LINE).search(text)
+    found = _compile_multiline_pattern(_ERROR_LINE).search(text)
     return found[1] if found else text.rstrip().rpartition("\n")[2]
 
 
-def _shorten(text: str) -> str:
+def _redact_and_shorten(text: str) -> str:
     """A line as it may be kept: on one line, not too long, and without secrets, which go before the cut."""
     return redact(" ".join(text.split()))[:_MAX_ERROR_CHARACTERS]

@@ -50,24 +50,24 @@ class Runner:
     calls_others: bool = False
 
 
-def _expand(value: Any, fragments: dict[str, str]) -> Any:  # noqa: ANN401  (any TOML)
+def _expand_fragments(value: Any, fragments: dict[str, str]) -> Any:  # noqa: ANN401  (any TOML)
     """The value with every `<name>` of a fragment replaced by the fragment, and lists as tuples."""
     if isinstance(value, str):
         for name, fragment in fragments.items():
             value = value.replace(f"<{name}>", fragment)
     elif isinstance(value, list):
-        return tuple(_expand(part, fragments) for part in value)
+        return tuple(_expand_fragments(part, fragments) for part in value)
     elif isinstance(value, dict):
-        return {key: _expand(part, fragments) for key, part in value.items()}
+        return {key: _expand_fragments(part, fragments) for key, part in value.items()}
     return value
 
 
-def _read_runner(name: str, row: dict[str, Any]) -> Runner:
+def _runner_from_row(name: str, row: dict[str, Any]) -> Runner:
     goals = row.pop("goals", None)
     return Runner(name, goals=Goals(**goals) if goals else None, **row)
 
 
-def _join(patterns: tuple[str, ...]) -> str:
+def _join_patterns(patterns: tuple[str, ...]) -> str:
     """A pattern for any of these; those that begin a line share one anchor, which is five times as fast."""
     anchored = "|".join(pattern[1:] for pattern in patterns if pattern.startswith("^"))
     loose = [pattern for pattern in patterns if not pattern.startswith("^")]
@@ -76,11 +76,11 @@ def _join(patterns: tuple[str, ...]) -> str:
 
 _FILE = tomllib.loads(Path(__file__).with_name("runners.toml").read_text(encoding="utf-8"))
 _FRAGMENTS = dict(reversed(_FILE["fragments"].items()))  # a fragment may hold those before it
-_TABLE = _expand(_FILE, _FRAGMENTS)
+_TABLE = _expand_fragments(_FILE, _FRAGMENTS)
 
-RUNNERS = tuple(_read_runner(name, row) for name, row in _TABLE["runners"].items())
+RUNNERS = tuple(_runner_from_row(name, row) for name, row in _TABLE["runners"].items())
 LIKE_TESTS: str = _TABLE["fragments"]["like_tests"]
-COULD_NOT_RUN = _join(_TABLE["lines"]["could_not_run"])
-FOUND_NOTHING = _join(_TABLE["lines"]["found_nothing"])
+COULD_NOT_RUN = _join_patterns(_TABLE["lines"]["could_not_run"])
+FOUND_NOTHING = _join_patterns(_TABLE["lines"]["found_nothing"])
 ONLY_ASKS = "|".join(_TABLE["words"]["only_ask"])
 SCRIPT_BINARIES = frozenset(_TABLE["words"]["script_binaries"].split())

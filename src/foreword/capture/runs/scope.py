@@ -92,10 +92,10 @@ def keys_in(texts: Iterable[str]) -> set[str]:
 
 def read_scope(command: str, steps: Sequence[Step], text: str, failing: Iterable[str]) -> Scope:
     """What the steps of a command line have run, and what of it failed."""
-    read = [_read_arguments(step.arguments) for step in steps if step.purpose == "test"]
+    read = [_sort_runner_arguments(step.arguments) for step in steps if step.purpose == "test"]
     left_out = {key_of(match[match.lastindex or 0]) for match in _SKIPPED.finditer(text)}
     left_out.update(key_of(path.rpartition("::")[2]) for _, _, without in read for path in without)
-    chosen = [_chosen_keys(paths, filters) for paths, filters, _ in read]
+    chosen = [_keys_of_chosen_tests(paths, filters) for paths, filters, _ in read]
     failed = keys_in(failing)
     keys = failed.union(*(some for some in chosen if some is not None))
     if not any(filters for _, filters, _ in read):
@@ -106,7 +106,7 @@ def read_scope(command: str, steps: Sequence[Step], text: str, failing: Iterable
     )
 
 
-def _chosen_keys(paths: list[str], filters: list[str]) -> set[str] | None:
+def _keys_of_chosen_tests(paths: list[str], filters: list[str]) -> set[str] | None:
     """The keys of what a step was told to run; None when it was not told, and runs all."""
     if filters:
         return keys_in(_NOT_CHOSEN.sub(" ", text) for text in filters)
@@ -114,7 +114,7 @@ def _chosen_keys(paths: list[str], filters: list[str]) -> set[str] | None:
     return {key_of(path.removesuffix("/...").rpartition("::")[2]) for path in wanted} if wanted else None
 
 
-def _read_arguments(words: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
+def _sort_runner_arguments(words: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
     """The paths that a step was given, what it filters by, and what it leaves out."""
     paths: list[str] = []
     filters: list[str] = []

@@ -93,10 +93,10 @@ def command(name: str, example: str) -> Callable[[Callable[..., int | None]], cl
 
     def decorate(function: Callable[..., int | None]) -> click.Command:
         @functools.wraps(function)
-        def run(workspace_option: str | None, as_json: bool, **options: OptionValue) -> int | None:
+        def run_command(workspace_option: str | None, as_json: bool, **options: OptionValue) -> int | None:
             return function(Call(workspace_option, as_json), **options)
 
-        made = click.command(name, epilog=_epilog(example))(run)
+        made = click.command(name, epilog=_format_example_epilog(example))(run_command)
         made.params += [
             click.Option(
                 ["-w", "--workspace", "workspace_option"],
@@ -115,10 +115,10 @@ def family(name: str, text: str, example: str, members: Sequence[click.Command])
     """Put commands under one name, with one help text for all."""
     commands = {str(member.name): member for member in members}
     text = f"{text}\n\nEach of them takes --workspace and --json."
-    return OrderedGroup(name, commands, help=text, epilog=_epilog(example))
+    return OrderedGroup(name, commands, help=text, epilog=_format_example_epilog(example))
 
 
-def _epilog(example: str) -> str:
+def _format_example_epilog(example: str) -> str:
     """The end of a help text; the backspace keeps click from wrapping it."""
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.splitlines())
 
@@ -149,22 +149,23 @@ def read_date(
     Local time unless the value says otherwise. A date alone means its beginning; with `end`, its end.
     """
 
-    def read(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
+    def read_date_option(_ctx: click.Context, _param: click.Parameter, value: str | None) -> datetime | None:
         try:
-            return None if value is None else _parse_date(value, end=end)
+            return None if value is None else _parse_date_or_age(value, end_of_day=end)
         except (ValueError, OverflowError):
             raise click.BadParameter(
                 f"{value!r} is not a date (2026-01-31, 2026-01-31T12:00) nor an age (12h, 3d, 2w)"
             ) from None
 
-    return read
+    return read_date_option
 
 
-def _parse_date(value: str, *, end: bool) -> datetime:
+def _parse_date_or_age(value: str, *, end_of_day: bool) -> datetime:
+    """A date, a moment, or an age such as 3d; with `end_of_day` a date alone means its last moment."""
     if age := re.fullmatch(r"(\d+)([hdw])", value, re.ASCII):
         return datetime.now().astimezone() - timedelta(**{_UNITS[age[2]]: int(age[1])})
     moment = datetime.fromisoformat(value)
-    if end and re.fullmatch(r"[\dW-]+", value):
+    if end_of_day and re.fullmatch(r"[\dW-]+", value):
         moment = datetime.combine(moment, time.max)
     return moment if moment.tzinfo else moment.astimezone()
 
@@ -220,7 +221,7 @@ def _send_logs_to_stderr(level: str) -> None:
     if level.upper() not in levels:
         raise ValidationError(f"no log_level named {level!r}; there are: debug, info, warning, error")
 
-    class Line(logging.Formatter):
+    class OneLineFormatter(logging.Formatter):
         """A log event as one short line."""
 
         def format(self, record: logging.LogRecord) -> str:
@@ -230,7 +231,7 @@ def _send_logs_to_stderr(level: str) -> None:
             )
 
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Line())
+    handler.setFormatter(OneLineFormatter())
     logger = logging.getLogger("foreword")
     logger.setLevel(levels[level.upper()])
     logger.handlers = [handler]  # not one more each time, where one process runs several commands

@@ -60,56 +60,56 @@ _MAX_DROPPED_SHOWN = 10
 @deadline_option
 @lane_option
 @click.option("--floor", type=float, metavar="F", help="Leave out what is less probable than this, 0 to 1.")
-def context(call: Call, query: str, recipe: str | None, dry_run: bool, **given: OptionValue) -> int:
+def context(call: Call, query: str, recipe: str | None, dry_run: bool, **option_values: OptionValue) -> int:
     """Print the text an agent would get.
 
     Exactly that goes to stdout, and nothing when nothing is relevant to QUERY; a summary goes to stderr.
     """
-    _refuse_unused_options(recipe, given)
+    _refuse_unused_options(recipe, option_values)
     default_limit = _LIMIT_A_SOURCE if recipe == "assembled" else _LIMIT
     options = ContextOptions(
-        limit=default_limit if given["limit"] is None else given["limit"],
+        limit=default_limit if option_values["limit"] is None else option_values["limit"],
         template=recipe,
-        token_budget=given["budget"],
-        ranker=given["ranker"],
-        include_metadata=given["metadata"],
-        asked_in=given["session"],
-        deadline_ms=given["deadline_ms"],
-        lane=given["lane"],
-        floor=given["floor"],
+        token_budget=option_values["budget"],
+        ranker=option_values["ranker"],
+        include_metadata=option_values["metadata"],
+        asked_in=option_values["session"],
+        deadline_ms=option_values["deadline_ms"],
+        lane=option_values["lane"],
+        floor=option_values["floor"],
     )
     with open_engine() as engine:
-        result = _build(engine, query, call.workspace, options, record=not dry_run)
-    return _answer(call, result, recorded=not dry_run)
+        result = _build_with_recipe(engine, query, call.workspace, options, record=not dry_run)
+    return _print_context(call, result, recorded=not dry_run)
 
 
-def _refuse_unused_options(recipe: str | None, given: Mapping[str, object]) -> None:
+def _refuse_unused_options(recipe: str | None, option_values: Mapping[str, object]) -> None:
     """Raise a usage error for an option that the recipe would ignore."""
-    takes = _OPTIONS.get(recipe or "", tuple(name.removesuffix("_ms") for name in given))
+    takes = _OPTIONS.get(recipe or "", tuple(name.removesuffix("_ms") for name in option_values))
     for field in ("ranker", "limit", "metadata", "deadline_ms", "lane", "floor"):
         name = field.removesuffix("_ms")
-        if given[field] is not None and given[field] is not False and name not in takes:
+        if option_values[field] is not None and option_values[field] is not False and name not in takes:
             others = ", ".join(f"--{one}" for one in takes)
             raise click.UsageError(
                 f"--{name} means nothing to the recipe {recipe}, which takes {others} and --dry-run"
             )
 
 
-def _build(
+def _build_with_recipe(
     engine: ContextEngine, query: str, workspace: str, options: ContextOptions, *, record: bool
 ) -> ContextResult:
     """The context that a recipe makes for a query."""
     if options.template in ("coding", "brief"):
-        return _build_for_agent(engine, query, workspace, options, record=record)
+        return _build_hook_context(engine, query, workspace, options, record=record)
     if options.template == "assembled":
-        return _assemble(engine, query, workspace, options, record=record)
+        return _build_assembled_context(engine, query, workspace, options, record=record)
     if options.template == "dialogue":
-        return _build_prompt(engine, query, workspace, options, record=record)
+        return _build_dialogue_prompt(engine, query, workspace, options, record=record)
     build = engine.build_context if record else engine.preview_context
     return build(query, workspace, options)
 
 
-def _build_for_agent(
+def _build_hook_context(
     engine: ContextEngine, query: str, workspace: str, options: ContextOptions, *, record: bool
 ) -> ContextResult:
     """What a hook would say to a prompt, or before a tool is used."""
@@ -127,15 +127,17 @@ def _build_for_agent(
         made = pipeline.generate_brief(
             query, session, most, workspace=workspace, deadline_ms=options.deadline_ms, record=record
         )
-    return _result(made.formatted_context, made.tokens_used, made.receipt, options.template or "")
+    return _make_context_result(
+        made.formatted_context, made.tokens_used, made.receipt, options.template or ""
+    )
 
 
-def _assemble(
+def _build_assembled_context(
     engine: ContextEngine, query: str, workspace: str, options: ContextOptions, *, record: bool
 ) -> ContextResult:
     """What memories, code, experiences, values and commits say, each in its section."""
     budget = engine.settings.token_budget if options.token_budget is None else options.token_budget
-    work = _assembler(engine, workspace, options).assemble_context(
+    work = _make_assembler(engine, workspace, options).assemble_context(
         query,
         ["memories", "code", "experiences", "values", "commits"],
         limit=options.limit,
@@ -144,10 +146,10 @@ def _assemble(
         record=record,
     )
     made = asyncio.run(work)
-    return _result(made.markdown, made.token_count, made.receipt, "assembled")
+    return _make_context_result(made.markdown, made.token_count, made.receipt, "assembled")
 
 
-def _build_prompt(
+def _build_dialogue_prompt(
     engine: ContextEngine, query: str, workspace: str, options: ContextOptions, *, record: bool
 ) -> ContextResult:
     """The whole prompt of a session's next turn."""
@@ -156,10 +158,10 @@ def _build_prompt(
 
     session = Session(engine, workspace, options.asked_in or "default", lane=options.lane or "fast")
     made = inject_context(query, session, options.token_budget or DEFAULT_MAX_TOKENS, keep=record)
-    return _result(made.formatted, made.token_count, made.receipt, "dialogue")
+    return _make_context_result(made.formatted, made.token_count, made.receipt, "dialogue")
 
 
-def _assembler(
+def _make_assembler(
     engine: ContextEngine, workspace: str, options: ContextOptions | None = None
 ) -> ContextAssembler:
     from foreword.knowledge.experiences import Experiences
@@ -176,7 +178,8 @@ def _assembler(
     return ContextAssembler(searcher, floor=options.floor if options else None)
 
 
-def _result(text: str, tokens: int, receipt: Receipt | None, recipe: str) -> ContextResult:
+def _make_context_result(text: str, tokens: int, receipt: Receipt | None, recipe: str) -> ContextResult:
+    """A recipe's answer in the form that every recipe is printed in."""
     from foreword.recipes.chat import ContextResult
 
     receipt = cast("Receipt", receipt)  # only a context that nobody recorded has none
@@ -196,12 +199,14 @@ def premortem(call: Call, domain: str, strategy: str | None, budget: int, limit:
     security and integration. Prints what an agent gets when something fails; nothing when nothing is known.
     """
     with open_engine() as engine:
-        assembler = _assembler(engine, call.workspace)
+        assembler = _make_assembler(engine, call.workspace)
         made = asyncio.run(assembler.get_premortem_context(domain, strategy, limit, budget))
-    return _answer(call, _result(made.markdown, made.token_count, made.receipt, "premortem"), recorded=True)
+    return _print_context(
+        call, _make_context_result(made.markdown, made.token_count, made.receipt, "premortem"), recorded=True
+    )
 
 
-def _answer(call: Call, result: ContextResult, *, recorded: bool) -> int:
+def _print_context(call: Call, result: ContextResult, *, recorded: bool) -> int:
     """Print a context, exactly as an agent would get it, and return the exit code."""
     text, receipt = result.context, result.receipt
     excess = max(0, receipt.tokens - receipt.budget)
@@ -223,11 +228,12 @@ def _answer(call: Call, result: ContextResult, *, recorded: bool) -> int:
         if text and not text.endswith("\n") and sys.stdout.isatty():
             click.echo(err=True)  # so that a terminal's prompt gets a line to itself
         what = show.plural(len(receipt.injected), "item") if text else "nothing to inject"
-        show.note(f"{what}, {_describe_cost(call, receipt, excess, recorded=recorded)}")
+        show.note(f"{what}, {_describe_cost_and_receipt(call, receipt, excess, recorded=recorded)}")
     return 0 if text else 1
 
 
-def _describe_cost(call: Call, receipt: Receipt, excess: int, *, recorded: bool) -> str:
+def _describe_cost_and_receipt(call: Call, receipt: Receipt, excess: int, *, recorded: bool) -> str:
+    """The tokens spent of the budget, and how to ask for the receipt."""
     spent = f"{receipt.tokens:,} of {receipt.budget:,} tokens"
     if excess:
         spent += f" ({excess:,} over: a shorter one would say nothing)"
@@ -255,19 +261,20 @@ def why(call: Call, receipt_id: str, everything: bool, pathmap: bool) -> int:
         ids = () if receipt is None else tuple(entry.item_id for entry in receipt.entries)
         texts = {item.id: item.text for item in engine.store.get(workspace, *ids) if item is not None}
     if receipt is None:
-        return _no_receipt(call, receipt_id)
+        return _report_missing_receipt(call, receipt_id)
     if pathmap:
-        return _show_view(call, receipt)
+        return _show_path_map(call, receipt)
     if call.as_json:
         entries = [{**asdict(entry), "text": texts.get(entry.item_id)} for entry in receipt.entries]
-        facts = asdict(receipt) | {"entries": entries, "milliseconds": _milliseconds(receipt)}
+        facts = asdict(receipt) | {"entries": entries, "milliseconds": _total_milliseconds(receipt)}
         show.json({name: value for name, value in facts.items() if name != "view"})
     else:
         _show_receipt(receipt, texts, everything=everything)
     return 0
 
 
-def _no_receipt(call: Call, receipt_id: str) -> int:
+def _report_missing_receipt(call: Call, receipt_id: str) -> int:
+    """Say that there is no such receipt; gives the exit code."""
     note = f"no receipt begins with {receipt_id!r} in this workspace; old ones are let go"
     if not receipt_id:
         first = f"ask for a context first: foreword context QUERY{call.workspace_flag}"
@@ -276,7 +283,7 @@ def _no_receipt(call: Call, receipt_id: str) -> int:
     return 1
 
 
-def _show_view(call: Call, receipt: Receipt) -> int:
+def _show_path_map(call: Call, receipt: Receipt) -> int:
     """Print the map from paths to values of a conversation's prompt, if the receipt has one."""
     if receipt.view is None:
         show.note(
@@ -289,16 +296,16 @@ def _show_view(call: Call, receipt: Receipt) -> int:
     return 0
 
 
-def _milliseconds(receipt: Receipt) -> float:
+def _total_milliseconds(receipt: Receipt) -> float:
     return sum(stage.milliseconds for stage in receipt.stages)
 
 
 def _show_receipt(receipt: Receipt, texts: dict[str, str], *, everything: bool) -> None:
     dropped = [entry for entry in receipt.entries if entry.decision != "injected"]
     shown = dropped if everything else dropped[:_MAX_DROPPED_SHOWN]
-    _show_header(receipt, len(dropped))
+    _show_receipt_header(receipt, len(dropped))
     if receipt.entries:
-        _show_entries([*receipt.injected, *shown], texts)
+        _show_receipt_entries([*receipt.injected, *shown], texts)
     else:
         show.text("\nNothing was found that could have been injected.")
     if len(shown) < len(dropped):
@@ -307,7 +314,7 @@ def _show_receipt(receipt: Receipt, texts: dict[str, str], *, everything: bool) 
         show.text(f"note: {note.part}: {note.message}")
 
 
-def _show_header(receipt: Receipt, dropped: int) -> None:
+def _show_receipt_header(receipt: Receipt, dropped_count: int) -> None:
     stages = " · ".join(f"{stage.stage} {stage.milliseconds:.1f}" for stage in receipt.stages)
     time = receipt.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     session = f", session {receipt.session}" if receipt.session else ""
@@ -316,13 +323,14 @@ def _show_header(receipt: Receipt, dropped: int) -> None:
         "query": show.shorten(receipt.query, 500),
         "recipe": receipt.recipe,
         "tokens": f"{receipt.tokens:,} of {receipt.budget:,}",
-        "items": f"{len(receipt.injected)} injected, {dropped} left out",
-        "time": f"{_milliseconds(receipt):.1f} ms: {stages}",
+        "items": f"{len(receipt.injected)} injected, {dropped_count} left out",
+        "time": f"{_total_milliseconds(receipt):.1f} ms: {stages}",
     }
     show.grid((name, show.rich_text(value)) for name, value in facts.items())
 
 
-def _show_entries(entries: list[Entry], texts: dict[str, str]) -> None:
+def _show_receipt_entries(entries: list[Entry], texts: dict[str, str]) -> None:
+    """Print a table of what was decided about each item, with the texts by item id."""
     screen, table = show.console(), show.table(expand=True)
     table.add_column("decision", min_width=11, max_width=20)
     for name in ("score", "rank", "agree", "tokens"):

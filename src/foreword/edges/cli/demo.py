@@ -43,7 +43,7 @@ def demo(call: Call, keep: Path | None) -> None:
     with temporary as folder, open_engine(replace(load_settings(), home=Path(folder).absolute())) as engine:
         facts = _store_sample(engine, workspace)
         if call.as_json:
-            answers = [_answer_json(*answer) for answer in _ask_questions(engine, workspace)]
+            answers = [_context_as_json(*answer) for answer in _build_sample_contexts(engine, workspace)]
             show.json({"workspace": workspace, **facts, "answers": answers})
             return
         show.text(
@@ -51,17 +51,17 @@ def demo(call: Call, keep: Path | None) -> None:
             "three months of a small team that sells museum tickets.\n"
             f"Stored in {facts['storing_seconds']:.1f} s, understood in {facts['embedding_seconds']:.1f} s."
         )
-        for number, answer in enumerate(_ask_questions(engine, workspace), 1):
-            _show_answer(number, *answer)
-    show.text(_next_steps(keep, workspace))
+        for number, answer in enumerate(_build_sample_contexts(engine, workspace), 1):
+            _show_context_for_question(number, *answer)
+    show.text(_describe_next_steps(keep, workspace))
 
 
 def sample_lines() -> list[str]:
     """The sample as lines that can be imported: items, then the relations between them."""
-    return [*_read_lines("lighthouse.jsonl"), *_read_lines("relations.jsonl")]
+    return [*_read_sample_lines("lighthouse.jsonl"), *_read_sample_lines("relations.jsonl")]
 
 
-def _read_lines(name: str) -> list[str]:
+def _read_sample_lines(name: str) -> list[str]:
     text = resources.files("foreword.edges.cli").joinpath("sample_data", name).read_text(encoding="utf-8")
     return text.rstrip("\n").split("\n")
 
@@ -82,21 +82,25 @@ def _store_sample(engine: ContextEngine, workspace: str) -> dict[str, Any]:
     }
 
 
-def _ask_questions(engine: ContextEngine, workspace: str) -> Iterator[tuple[str, ContextResult, float]]:
+def _build_sample_contexts(
+    engine: ContextEngine, workspace: str
+) -> Iterator[tuple[str, ContextResult, float]]:
     """The first questions of the sample, the context built for each, and how many milliseconds that took."""
-    for line in _read_lines("questions.jsonl")[:_QUESTIONS]:
+    for line in _read_sample_lines("questions.jsonl")[:_QUESTIONS]:
         question = json.loads(line)["question"]
         started = time.perf_counter()
         result = engine.build_context(question, workspace, token_budget=_TOKEN_BUDGET)
         yield question, result, (time.perf_counter() - started) * 1000
 
 
-def _answer_json(question: str, result: ContextResult, milliseconds: float) -> dict[str, Any]:
+def _context_as_json(question: str, result: ContextResult, milliseconds: float) -> dict[str, Any]:
     answer = {"question": question, "milliseconds": milliseconds, "context": result.context}
     return {**answer, "receipt": asdict(result.receipt)}
 
 
-def _show_answer(number: int, question: str, result: ContextResult, milliseconds: float) -> None:
+def _show_context_for_question(
+    number: int, question: str, result: ContextResult, milliseconds: float
+) -> None:
     from rich.panel import Panel
 
     screen, receipt = show.console(), result.receipt
@@ -120,7 +124,8 @@ def _show_answer(number: int, question: str, result: ContextResult, milliseconds
     show.grid(([first, *map(show.rich_text, rest)] for first, *rest in rows), style="dim")
 
 
-def _next_steps(keep: Path | None, workspace: str) -> str:
+def _describe_next_steps(keep: Path | None, workspace: str) -> str:
+    """The commands to try next, on the sample that was kept or on the user's own memory."""
     if keep is None:
         return (
             "\nKeep the sample and ask it yourself:\n  foreword demo --keep ./lighthouse\n\n"

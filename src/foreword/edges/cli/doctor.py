@@ -68,10 +68,10 @@ def doctor(call: Call, repair: bool, everywhere: bool) -> int:
     settings = load_settings()
     findings = [
         *_check_versions(),
-        _check_model(settings),
-        _check_home(settings),
-        _check_disk(settings),
-        *_check_agents(settings),
+        _check_embedding_model(settings),
+        _check_home_folder(settings),
+        _check_free_disk_space(settings),
+        *_check_installed_agents(settings),
     ]
     with open_engine(settings, embedding=False) as engine:
         if everywhere:
@@ -79,13 +79,13 @@ def doctor(call: Call, repair: bool, everywhere: bool) -> int:
         else:
             path = cast("SqliteStore", engine.store).path_of(call.workspace)
             databases = [Database(path, call.workspace)]
-        diagnoses = [_diagnose(engine, database, repair=repair) for database in databases]
+        diagnoses = [_diagnose_database(engine, database, repair=repair) for database in databases]
     ok = all(finding.ok for finding in findings) and not any(one.problems for one in diagnoses)
     if call.as_json:
         environment, workspaces = list(map(asdict, findings)), list(map(asdict, diagnoses))
         show.json({"ok": ok, "environment": environment, "workspaces": workspaces})
     else:
-        show.grid(row for finding in findings for row in _finding_rows(finding))
+        show.grid(row for finding in findings for row in _format_finding_rows(finding))
         for diagnosis in diagnoses:
             _show_diagnosis(diagnosis, call)
     return 0 if ok else 1
@@ -103,7 +103,7 @@ def _check_versions() -> list[Finding]:
     ]
 
 
-def _check_model(settings: Settings) -> Finding:
+def _check_embedding_model(settings: Settings) -> Finding:
     if settings.embedding == "none":
         return Finding("model", "none: what is remembered is found by words alone")
     if settings.embedding != "bundled":
@@ -118,27 +118,27 @@ def _check_model(settings: Settings) -> Finding:
     return Finding("model", f"{provider.model}, {provider.dimensions} dimensions, whole")
 
 
-def _existing_folder(path: Path) -> Path:
+def _nearest_existing_folder(path: Path) -> Path:
     """The folder itself, or the nearest one above it that exists."""
     return next((folder for folder in (path, *path.parents) if folder.exists()), path)
 
 
-def _check_home(settings: Settings) -> Finding:
+def _check_home_folder(settings: Settings) -> Finding:
     folder = settings.home.absolute()
-    existing = _existing_folder(folder)
+    existing = _nearest_existing_folder(folder)
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         advice = f"{existing} is not a folder we may write to; change its permissions or set FOREWORD_HOME"
         return Finding("home", str(folder), ok=False, advice=advice)
     return Finding("home", f"{folder} (writable{'' if existing == folder else ', will be made'})")
 
 
-def _check_disk(settings: Settings) -> Finding:
-    free = shutil.disk_usage(_existing_folder(settings.home.absolute())).free
+def _check_free_disk_space(settings: Settings) -> Finding:
+    free = shutil.disk_usage(_nearest_existing_folder(settings.home.absolute())).free
     enough = free > _MIN_FREE_BYTES
     return Finding("disk", f"{_size(free)} free", ok=enough, advice="" if enough else "free some")
 
 
-def _check_agents(settings: Settings) -> list[Finding]:
+def _check_installed_agents(settings: Settings) -> list[Finding]:
     """The agents that Foreword was installed in, and the service behind them."""
     agents = examine(settings.home, Path(default_workspace()))
     if not agents:
@@ -147,6 +147,7 @@ def _check_agents(settings: Settings) -> list[Finding]:
 
 
 def _find_databases(settings: Settings) -> list[Database]:
+    """Every database in the data folder; one that cannot be read comes with its error."""
     from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
 
     databases = []
@@ -160,11 +161,13 @@ def _find_databases(settings: Settings) -> list[Database]:
     return databases
 
 
-def _diagnose(engine: ContextEngine, database: Database, *, repair: bool) -> Diagnosis:
+def _diagnose_database(engine: ContextEngine, database: Database, *, repair: bool) -> Diagnosis:
     """Compare what is derived in a database with its rows, and make it again if asked to."""
     path, workspace = str(database.path), database.workspace
     if database.error:
-        return Diagnosis("(unknown)", path, problems=(_storage_finding(database.path, database.error),))
+        return Diagnosis(
+            "(unknown)", path, problems=(_finding_for_storage_error(database.path, database.error),)
+        )
     try:
         items = engine.count(workspace).items
         problems = engine.store.check(workspace)
@@ -172,14 +175,14 @@ def _diagnose(engine: ContextEngine, database: Database, *, repair: bool) -> Dia
         if repairing:
             problems = cast("tuple[Problem, ...]", engine.store.batch([Repair(workspace)])[0])
     except StorageError as error:
-        return Diagnosis(workspace, path, problems=(_storage_finding(database.path, error),))
+        return Diagnosis(workspace, path, problems=(_finding_for_storage_error(database.path, error),))
     findings = tuple(
         Finding(one.part, one.message, ok=False, advice="run: foreword doctor --repair") for one in problems
     )
     return Diagnosis(workspace, path, items, findings, repaired=repairing)
 
 
-def _storage_finding(path: Path, error: StorageError) -> Finding:
+def _finding_for_storage_error(path: Path, error: StorageError) -> Finding:
     """What to do about a database that cannot be read: derived data can be made again, rows cannot."""
     message = str(error).partition("; run: ")[0]  # which would send the reader here again
     if not isinstance(error, StoreDamaged):
@@ -190,7 +193,8 @@ def _storage_finding(path: Path, error: StorageError) -> Finding:
     return Finding("database", message, ok=False, advice=advice)
 
 
-def _finding_rows(finding: Finding) -> list[tuple[str, str, Text]]:
+def _format_finding_rows(finding: Finding) -> list[tuple[str, str, Text]]:
+    """The finding as a row of a table, and a second row with its advice, if it has any."""
     rows = [("ok " if finding.ok else "BAD", finding.name, show.rich_text(finding.value))]
     return [*rows, ("", "", show.rich_text(finding.advice, "dim"))] if finding.advice else rows
 
@@ -233,7 +237,7 @@ def stats(call: Call, everywhere: bool) -> int:
         facts = [{"workspace": workspace, **asdict(count)} for workspace, count in counts.items()]
         show.json(facts if everywhere else facts[0])
     elif counts:
-        _show_counts(counts)
+        _show_counts_table(counts)
     for database in damaged:
         show.note(f"left out: {database.error}")
     if not counts and not damaged:
@@ -241,7 +245,7 @@ def stats(call: Call, everywhere: bool) -> int:
     return 1 if damaged else 0
 
 
-def _show_counts(counts: dict[str, Counts]) -> None:
+def _show_counts_table(counts: dict[str, Counts]) -> None:
     table = show.table()
     table.add_column("workspace", overflow="fold")
     table.add_column("items", justify="right")

@@ -74,8 +74,8 @@ def start(call: Call, session: str | None, **fields: OptionValue) -> None:
     with open_engine(embedding=False) as engine:
         experiences = Experiences(engine)
         started = experiences.start(call.workspace, session=session, source=_USER, **fields)
-        open_without_session = len(experiences.list_open_for_run(call.workspace, None))
-    _answer(call, started)
+        open_without_session = len(experiences.open_for_run(call.workspace, None))
+    _print_experience(call, started)
     if session is None and open_without_session > 1:
         see = f"see: foreword experience list --status {OPEN}{call.workspace_flag}"
         show.note(f"{show.plural(open_without_session, 'experience')} without a session are open; {see}")
@@ -93,7 +93,7 @@ def update(call: Call, experience: str, **changes: OptionValue) -> None:
     from foreword.knowledge.experiences import Experiences
 
     with open_engine(embedding=False) as engine:
-        _answer(call, Experiences(engine).update(call.workspace, experience, **changes))
+        _print_experience(call, Experiences(engine).update(call.workspace, experience, **changes))
 
 
 @command(
@@ -141,7 +141,7 @@ def resolve(
             lesson=Lesson(lesson, takeaway) if lesson else None,
             **outcome,
         )
-        _answer(call, ended)
+        _print_experience(call, ended)
         make_vectors(engine, call.workspace, later="a later command will make its vectors")
 
 
@@ -158,16 +158,17 @@ def list_experiences(call: Call, **filters: OptionValue) -> int:
 
     with open_engine(embedding=False) as engine:
         matching = Experiences(engine).list(call.workspace, **filters)
-    values = list(map(_experience_json, matching))
-    return call.answer_list(values, lambda: _show_experiences(matching), "no experience fits")
+    values = list(map(_experience_as_json, matching))
+    return call.answer_list(values, lambda: _show_experiences_table(matching), "no experience fits")
 
 
-def _experience_json(experience: Experience) -> dict[str, object]:
+def _experience_as_json(experience: Experience) -> dict[str, object]:
     return {**asdict(experience), "status": experience.status, "lacks": experience.lacks}
 
 
-def _answer(call: Call, experience: Experience) -> None:
-    call.answer(_experience_json(experience), experience.id)
+def _print_experience(call: Call, experience: Experience) -> None:
+    """Print the id of an experience, and on stderr how it stands."""
+    call.answer(_experience_as_json(experience), experience.id)
     if call.as_json:
         return
     if experience.outcome is not None:
@@ -176,7 +177,7 @@ def _answer(call: Call, experience: Experience) -> None:
         show.note(f"iteration {experience.iteration_count}")
 
 
-def _show_experiences(experiences: Sequence[Experience]) -> None:
+def _show_experiences_table(experiences: Sequence[Experience]) -> None:
     screen, table = show.console(), show.table(expand=True)
     table.add_column("status", no_wrap=True)
     table.add_column("about", max_width=24, overflow="fold")
@@ -219,14 +220,16 @@ def list_values(call: Call, axis: str | None, limit: int) -> int:
 
     with open_engine(embedding=False) as engine:
         values = Values(engine).list(call.workspace, axis, limit)
-    lines = (f"{item.id}  {_describe_origin(item)}\n  {show.shorten(item.text, 500)}" for item in values)
+    lines = (
+        f"{item.id}  {_describe_value_origin(item)}\n  {show.shorten(item.text, 500)}" for item in values
+    )
     see = f"see what experiences have in common: foreword values clusters{call.workspace_flag}"
     return call.answer_list(
         list(map(asdict, values)), lambda: show.text("\n".join(lines)), f"no value yet; {see}"
     )
 
 
-def _describe_origin(item: Item) -> str:
+def _describe_value_origin(item: Item) -> str:
     """Where a value comes from, in a line."""
     metadata, date = item.metadata, show.date(item.created_at)
     if "axis" not in metadata:
@@ -248,7 +251,7 @@ def clusters(call: Call, axis: str) -> int:
         members = {one.id: values.members(workspace, one.id) for one in clustering.clusters}
     count = show.plural(clustering.experiences, "experience")
     if call.as_json:
-        show.json(_clusters_json(clustering))
+        show.json(_clustering_as_json(clustering))
     elif not clustering.enough:
         show.note(f"{count} on the axis {axis}; clusters need {MIN_EXPERIENCES}")
     elif not clustering.clusters:
@@ -260,7 +263,7 @@ def clusters(call: Call, axis: str) -> int:
     return 0 if clustering.clusters else 1
 
 
-def _clusters_json(clustering: Clustering) -> dict[str, object]:
+def _clustering_as_json(clustering: Clustering) -> dict[str, object]:
     clusters = [
         {
             "id": one.id,

@@ -27,7 +27,7 @@ _REST = 10
 """Watching waits at least this many times as long as looking for changes takes."""
 
 
-def _folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def _add_folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The folder to read, and what of it."""
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
     for option in (
@@ -42,7 +42,7 @@ def _folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @command("index", "foreword index\nforeword index ~/shop --code --docs")
-@_folder_options
+@_add_folder_options
 def index(call: Call, path: Path, no_embed: bool, **parts: bool) -> None:
     """Read a folder into memory: its code, its documents and its history.
 
@@ -50,17 +50,17 @@ def index(call: Call, path: Path, no_embed: bool, **parts: bool) -> None:
     what changed since the last time is read. The workspace is that of the folder. --code, --commits and
     --docs may be combined; without any, all three are read.
     """
-    workspace = _workspace(call, path)
+    workspace = _choose_workspace(call, path)
     with open_engine(embedding=not no_embed) as engine:
         started = time.monotonic()
         try:
             with show.bars(counts=True) as progress:
-                indexed = _index(engine, path, workspace, parts, progress)
+                indexed = _index_folder(engine, path, workspace, parts, progress)
             try:
                 vectors = make_vectors(engine, workspace, later="vectors will be made by a later command")
             except EmbeddingError:
                 if not call.as_json:
-                    show.text(_summary(indexed))
+                    show.text(_describe_indexed(indexed))
                 raise
         except KeyboardInterrupt:
             if not call.as_json:
@@ -68,11 +68,13 @@ def index(call: Call, path: Path, no_embed: bool, **parts: bool) -> None:
             raise
     facts = {"workspace": workspace, "root": str(path.absolute()), **asdict(indexed), "vectors": vectors}
     seconds = time.monotonic() - started
-    call.answer(facts, f"{_summary(indexed)}; {show.plural(vectors, 'vector')} made, in {seconds:.1f} s")
+    call.answer(
+        facts, f"{_describe_indexed(indexed)}; {show.plural(vectors, 'vector')} made, in {seconds:.1f} s"
+    )
 
 
 @command("watch", "foreword watch\nforeword watch ~/shop --every 5")
-@_folder_options
+@_add_folder_options
 @click.option(
     "--every",
     type=click.FloatRange(0.1),
@@ -86,26 +88,26 @@ def watch(call: Call, path: Path, no_embed: bool, every: float, **parts: bool) -
 
     The same as `foreword index` every few seconds; what did not change is not read.
     """
-    workspace = _workspace(call, path)
+    workspace = _choose_workspace(call, path)
     with open_engine(embedding=not no_embed) as engine:
         try:
             while True:
                 started = time.monotonic()
-                indexed = _index(engine, path, workspace, parts, lambda _label, _done, _total: None)
+                indexed = _index_folder(engine, path, workspace, parts, lambda _label, _done, _total: None)
                 seconds = time.monotonic() - started
                 if indexed.changed:
-                    _print_change(call, indexed, make_vectors(engine, workspace))
+                    _print_indexed_change(call, indexed, make_vectors(engine, workspace))
                 time.sleep(max(every, 0 if indexed.changed else seconds * _REST))
         except KeyboardInterrupt:  # the way to end it
             show.note("no longer watching; what was read is kept")
 
 
-def _workspace(call: Call, path: Path) -> str:
+def _choose_workspace(call: Call, path: Path) -> str:
     """The workspace that the user named, or else that of the folder."""
     return call.workspace if call.workspace_option is not None else workspace_of(path)
 
 
-def _index(
+def _index_folder(
     engine: ContextEngine, path: Path, workspace: str, parts: dict[str, bool], progress: show.Progress
 ) -> Indexed:
     """Read the parts that the user named, or all of them when none was named."""
@@ -117,7 +119,8 @@ def _index(
     return Indexer(engine).index(path, workspace, **chosen, progress=progress)
 
 
-def _summary(indexed: Indexed) -> str:
+def _describe_indexed(indexed: Indexed) -> str:
+    """What was read, unchanged, gone and left out, in one line."""
     parts = [f"{show.plural(indexed.files, 'file')} read: {show.plural(indexed.units, 'unit')}"]
     parts.append(show.plural(indexed.commits, "commit"))
     if indexed.unchanged:
@@ -130,11 +133,11 @@ def _summary(indexed: Indexed) -> str:
     return "; ".join(parts)
 
 
-def _print_change(call: Call, indexed: Indexed, vectors: int) -> None:
+def _print_indexed_change(call: Call, indexed: Indexed, vectors: int) -> None:
     """Print one line for each change, so that a program can read them as they come."""
     now = datetime.now().astimezone()
     if call.as_json:
         click.echo(json.dumps({"at": now.isoformat(), **asdict(indexed), "vectors": vectors}))
     else:
-        show.text(f"{now:%H:%M:%S}  {_summary(indexed)}; {show.plural(vectors, 'vector')} made")
+        show.text(f"{now:%H:%M:%S}  {_describe_indexed(indexed)}; {show.plural(vectors, 'vector')} made")
     sys.stdout.flush()

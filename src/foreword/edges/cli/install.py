@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from foreword.edges.install.targets import Target
 
 
-def _target_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def _add_target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Which agent, and whose settings."""
     for option in (
         click.option(
@@ -53,7 +53,7 @@ _dry_run_option = click.option("--dry-run", is_flag=True, help="Show the changes
 
 
 @command("install", "foreword install claude-code --dry-run\nforeword install codex --scope project")
-@_target_options
+@_add_target_options
 @click.option("--no-mcp", is_flag=True, help="Hooks alone, without the memory tools.")
 @_dry_run_option
 def install(call: Call, agent: str, scope: str, plugin_dir: Path | None, no_mcp: bool, dry_run: bool) -> int:
@@ -63,7 +63,9 @@ def install(call: Call, agent: str, scope: str, plugin_dir: Path | None, no_mcp:
     else is in the settings stays as it is, and a copy is kept beside each file before its first change.
     """
     lacks_server = not no_mcp and find_spec("mcp") is None
-    place, targets, advice = _find_targets(agent, scope, plugin_dir, mcp=not (no_mcp or lacks_server))
+    place, targets, advice = _find_place_and_targets(
+        agent, scope, plugin_dir, mcp=not (no_mcp or lacks_server)
+    )
     planned = [changes.plan_installation(target) for target in targets]
     _refuse_second_installation(agent, plugin_dir, place)
     notes = (
@@ -78,14 +80,14 @@ def install(call: Call, agent: str, scope: str, plugin_dir: Path | None, no_mcp:
 
 
 @command("uninstall", "foreword uninstall claude-code\nforeword uninstall codex --dry-run")
-@_target_options
+@_add_target_options
 @_dry_run_option
 def uninstall(call: Call, agent: str, scope: str, plugin_dir: Path | None, dry_run: bool) -> int:
     """Take Foreword out of an agent's settings.
 
     Removes what `install` added and nothing else. What is remembered stays; `foreword forget` removes that.
     """
-    _, targets, _ = _find_targets(agent, scope, plugin_dir)
+    _, targets, _ = _find_place_and_targets(agent, scope, plugin_dir)
     planned = [changes.plan_removal(target) for target in targets]
     if not dry_run:
         for change in planned:
@@ -96,7 +98,7 @@ def uninstall(call: Call, agent: str, scope: str, plugin_dir: Path | None, dry_r
     return 0
 
 
-def _find_targets(
+def _find_place_and_targets(
     agent: str, scope: str, plugin_dir: Path | None, *, mcp: bool = True
 ) -> tuple[Place, list[Target], list[str]]:
     """Where to install, the files concerned, and what the user will still have to do."""
@@ -125,9 +127,10 @@ def _refuse_second_installation(agent: str, plugin_dir: Path | None, place: Plac
 
 
 def _report_changes(call: Call, planned: list[Change], advice: list[str], *, dry_run: bool) -> None:
+    """Print what was changed and what the user still has to do; in a dry run, the diffs."""
     changed = [change for change in planned if change.action != "unchanged"]
     if call.as_json:
-        files = [_change_json(change, dry_run=dry_run) for change in planned]
+        files = [_change_as_json(change, dry_run=dry_run) for change in planned]
         show.json({"changed": bool(changed), "dry_run": dry_run, "files": files, "next": advice})
         return
     for change in changed:
@@ -139,7 +142,7 @@ def _report_changes(call: Call, planned: list[Change], advice: list[str], *, dry
         show.note(line)
 
 
-def _change_json(change: Change, *, dry_run: bool) -> dict[str, Any]:
+def _change_as_json(change: Change, *, dry_run: bool) -> dict[str, Any]:
     return {
         "path": str(change.path),
         "action": change.action,

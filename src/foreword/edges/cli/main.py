@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _USER_ERRORS = (ForewordError, click.ClickException, click.Abort, KeyboardInterrupt, OSError, UnicodeError)
 
 
-class Foreword(OrderedGroup):
+class ForewordGroup(OrderedGroup):
     """The commands in the order in which one meets them; errors become lines and exit codes."""
 
     def main(self, args: Sequence[str] | None = None, *_: object, **__: object) -> NoReturn:
@@ -39,7 +39,7 @@ class Foreword(OrderedGroup):
 
 
 @click.group(
-    cls=Foreword,
+    cls=ForewordGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
     Exit codes:
@@ -82,7 +82,7 @@ def run(arguments: list[str]) -> int:
     """Run one command; whatever a user can cause becomes a line on stderr and an exit code."""
     wants_json = "--json" in arguments[: arguments.index("--") if "--" in arguments else None]
     try:
-        code = _invoke(arguments)
+        code = _run_click_command(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_stdout()
@@ -91,11 +91,11 @@ def run(arguments: list[str]) -> int:
         click.echo(error.format_message(), err=True)
         return 2
     except _USER_ERRORS as error:
-        return _report(error, wants_json=wants_json)
+        return _report_error(error, wants_json=wants_json)
     return code
 
 
-def _invoke(arguments: list[str]) -> int:
+def _run_click_command(arguments: list[str]) -> int:
     """Run a command and return its exit code."""
     for argument in arguments:
         try:
@@ -111,7 +111,7 @@ def _invoke(arguments: list[str]) -> int:
         return done.exit_code
 
 
-def _report(error: BaseException, *, wants_json: bool) -> int:
+def _report_error(error: BaseException, *, wants_json: bool) -> int:
     """Print an error as one line on stderr and return its exit code."""
     kind, code, message = _describe_error(error)
     message = join_lines(remove_invisible(message))
@@ -128,7 +128,7 @@ def _describe_error(error: BaseException) -> tuple[str, int, str]:
     """The tag, the exit code and the message of an error."""
     match error:
         case ForewordError():
-            return getattr(error, "type", "missing_extra"), _exit_code(error), str(error)
+            return getattr(error, "type", "missing_extra"), _exit_code_of_error(error), str(error)
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else "foreword"
             return "usage_error", 2, f"{error.format_message().rstrip('.')}; see: {path} --help"
@@ -145,7 +145,7 @@ def _describe_error(error: BaseException) -> tuple[str, int, str]:
             return "interrupted", 130, "interrupted"
 
 
-def _exit_code(error: ForewordError) -> int:
+def _exit_code_of_error(error: ForewordError) -> int:
     """The code of the first class that fits; every storage and validation error is a ContextError, too."""
     codes = {MissingExtra: 5, StorageError: 3, ValidationError: 2, ContextError: 4}
     return next((code for kind, code in codes.items() if isinstance(error, kind)), 1)

@@ -61,24 +61,24 @@ def evaluate(call: Call, folders: tuple[Path, ...], everything: bool, **options:
     DIR holds corpus.jsonl, queries.jsonl and qrels.tsv; or dialogues.jsonl, whose changes of subject or
     summaries count.
     """
-    _check_clone("eval")
+    _require_measure_package("eval")
     from foreword_measure.quality import measure_sets
 
     if not (folders or options["entities"] or options["gaps"]):
         raise click.UsageError("name a DIR, or ask for --entities or --gaps")
-    sets = [one for folder in folders for one in (_find_sets(folder) if everything else [folder])]
+    sets = [one for folder in folders for one in (_find_labelled_sets(folder) if everything else [folder])]
     if options["run_file"] is not None and len(sets) != 1:
         raise click.UsageError("--run takes one ranking: name one DIR")
     reports = []
     for report in measure_sets(sets, summarize=everything, open_progress=show.bars, **options):
         reports.append(report)
         if not call.as_json:
-            _show_report(report)
+            _show_report_tables(report)
     if call.as_json:
         show.json([report.as_json() for report in reports] if len(reports) > 1 else reports[0].as_json())
 
 
-def _check_clone(name: str) -> None:
+def _require_measure_package(name: str) -> None:
     """Raise an error that says how to get a clone, if the package that measures is not installed."""
     if find_spec("foreword_measure") is None:
         raise ValidationError(
@@ -87,14 +87,15 @@ def _check_clone(name: str) -> None:
         )
 
 
-def _find_sets(folder: Path) -> list[Path]:
+def _find_labelled_sets(folder: Path) -> list[Path]:
+    """The folders in a folder that hold the files of a labelled set; a usage error without any."""
     found = sorted(one for one in folder.iterdir() if all((one / name).is_file() for name in _FILES_OF_A_SET))
     if not found:
         raise click.UsageError(f"no folder in {folder} holds {', '.join(_FILES_OF_A_SET)}")
     return found
 
 
-def _read_sizes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:
+def _parse_sizes_option(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, ...]:
     try:
         sizes = tuple(int(part.replace("_", "")) for part in value.split(","))
     except ValueError:
@@ -110,7 +111,7 @@ def _read_sizes(_ctx: click.Context, _param: click.Parameter, value: str) -> tup
     "--sizes",
     default="1000,10000,100000",
     show_default=True,
-    callback=_read_sizes,
+    callback=_parse_sizes_option,
     metavar="N,N…",
     help="How many items to measure with.",
 )
@@ -119,7 +120,7 @@ def bench(call: Call, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
 
     PART is import, write, search, index, assemble, dialogue, gap or hooks; without one, all are measured.
     """
-    _check_clone("bench")
+    _require_measure_package("bench")
     from foreword_measure.speed import bench as measure
 
     with show.bars() as progress:
@@ -127,10 +128,10 @@ def bench(call: Call, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
     if call.as_json:
         show.json(report.as_json())
     else:
-        _show_report(report)
+        _show_report_tables(report)
 
 
-def _show_report(report: Report) -> None:
+def _show_report_tables(report: Report) -> None:
     for table in report.tables:
         _show_table(table)
 
@@ -141,13 +142,13 @@ def _show_table(table: Table) -> None:
         numbers = all(not isinstance(row[place], str) for row in table.rows)
         shown.add_column(show.rich_text(name), justify="right" if numbers else "left", overflow="fold")
     for row in table.rows:
-        shown.add_row(*(show.rich_text(_cell_text(cell)) for cell in row))
+        shown.add_row(*(show.rich_text(_format_cell(cell)) for cell in row))
     show.console().print(shown)
     for note in table.notes:
         show.text(note)
 
 
-def _cell_text(cell: Cell) -> str:
+def _format_cell(cell: Cell) -> str:
     match cell:
         case None:
             return "-"

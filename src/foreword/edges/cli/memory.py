@@ -72,7 +72,7 @@ def remember(
     """
     if text == "-":  # the line break that `echo` and editors put at the end is not part of the text
         text = sys.stdin.buffer.read().decode().rstrip("\r\n")
-    metadata, workspace = dict(map(_key_and_value, meta)), call.workspace
+    metadata, workspace = dict(map(_split_key_and_value, meta)), call.workspace
     with open_engine(embedding=not no_embed) as engine:
         item = without_encoder(engine).remember(
             text, workspace, source=Source(source, trust), metadata=metadata, **fields
@@ -81,7 +81,8 @@ def remember(
         make_vectors(engine, workspace, later="its vector will be made by a later command")
 
 
-def _key_and_value(text: str) -> tuple[str, str]:
+def _split_key_and_value(text: str) -> tuple[str, str]:
+    """The two sides of `key=value`."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ValidationError(f"--meta takes key=value, not {text!r}")
@@ -124,10 +125,12 @@ def search(call: Call, query: str, related: int | None, **filters: OptionValue) 
         filters |= {"include_relationships": True, "relationship_depth": related}
     with open_engine() as engine:
         results = engine.search(query, call.workspace, SearchOptions(**filters))
-    return call.answer_list(list(map(_result_json, results)), lambda: _show_results(results), "nothing found")
+    return call.answer_list(
+        list(map(_search_result_as_json, results)), lambda: _show_search_results(results), "nothing found"
+    )
 
 
-def _result_json(result: SearchResult) -> dict[str, Any]:
+def _search_result_as_json(result: SearchResult) -> dict[str, Any]:
     related = [
         {"depth": one.depth, "relation": asdict(one.relationship), "item": asdict(one.memory)}
         for one in result.relationships
@@ -142,7 +145,7 @@ def _result_json(result: SearchResult) -> dict[str, Any]:
     }
 
 
-def _show_results(results: list[SearchResult]) -> None:
+def _show_search_results(results: list[SearchResult]) -> None:
     screen, table = show.console(), show.table(expand=True)
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("kind", max_width=14, overflow="fold")
@@ -153,7 +156,7 @@ def _show_results(results: list[SearchResult]) -> None:
     for result in results:
         item = result.memory
         text = show.rich_text(show.shorten(item.text, width))
-        for line in _remarks(result):
+        for line in _list_result_remarks(result):
             text.append(f"\n{show.shorten(line, width)}", style="dim")
         kind = f"{item.kind}\n{item.type}" if item.type and item.type != item.kind else item.kind
         date = show.date(item.created_at)
@@ -161,7 +164,7 @@ def _show_results(results: list[SearchResult]) -> None:
     screen.print(table)
 
 
-def _remarks(result: SearchResult) -> Iterator[str]:
+def _list_result_remarks(result: SearchResult) -> Iterator[str]:
     """The lines beneath a result: what superseded it, and what it is related to."""
     if successor := result.memory.superseded_by:
         yield f"superseded by {successor}"
@@ -200,7 +203,7 @@ def forget(
             nothing = {"forgotten": [], "checked": False, "problems": []}
             call.answer(nothing, note="nothing matched; nothing was forgotten")
             return 1
-        if not (yes or _confirm(len(matching), session)):
+        if not (yes or _confirm_forgetting(len(matching), session)):
             show.note("nothing was forgotten")
             return 1
         gone = engine.forget(workspace, *ids, session=session, source=source, verify=not no_verify)
@@ -208,31 +211,35 @@ def forget(
     return _report_forgotten(call, gone, left, checked=not no_verify)
 
 
-def _confirm(items: int, session: str | None) -> bool:
+def _confirm_forgetting(item_count: int, session: str | None) -> bool:
     """Ask the user, if stdin is a terminal; else there is nobody to ask, and that means yes."""
     if not sys.stdin.isatty():
         return True
     receipts = "" if session is None else f" and the receipts of session {session!r}"
-    return click.confirm(f"Forget {show.plural(items, 'item')}{receipts} for good?", err=True)
+    return click.confirm(f"Forget {show.plural(item_count, 'item')}{receipts} for good?", err=True)
 
 
-def _report_forgotten(call: Call, gone: Forgotten, left: tuple[str, ...], *, checked: bool) -> int:
-    problems = [asdict(problem) for problem in gone.problems]
-    problems += [{"part": "items", "message": f"{one} is still there"} for one in left]
-    answer = {"forgotten": gone.ids, "checked": checked, "problems": problems}
-    if gone.ids and not call.as_json:
-        more = len(gone.ids) - _MAX_LISTED_IDS
-        lines = [*gone.ids[:_MAX_LISTED_IDS], *([f"and {more:,} more"] if more > 0 else [])]
+def _report_forgotten(
+    call: Call, forgotten: Forgotten, remaining_ids: tuple[str, ...], *, checked: bool
+) -> int:
+    """Print what was forgotten and what a check found; gives the exit code."""
+    problems = [asdict(problem) for problem in forgotten.problems]
+    problems += [{"part": "items", "message": f"{one} is still there"} for one in remaining_ids]
+    answer = {"forgotten": forgotten.ids, "checked": checked, "problems": problems}
+    if forgotten.ids and not call.as_json:
+        more = len(forgotten.ids) - _MAX_LISTED_IDS
+        lines = [*forgotten.ids[:_MAX_LISTED_IDS], *([f"and {more:,} more"] if more > 0 else [])]
         show.text(
-            f"forgotten: {show.plural(len(gone.ids), 'item')}\n" + "\n".join(f"  {line}" for line in lines)
+            f"forgotten: {show.plural(len(forgotten.ids), 'item')}\n"
+            + "\n".join(f"  {line}" for line in lines)
         )
-        show.text(_describe_check(problems, checked=checked))
+        show.text(_describe_forget_check(problems, checked=checked))
     else:
         call.answer(answer, note="no item matched; the session's receipts, if it had any, are gone")
-    return 0 if gone.ids and not problems else 1
+    return 0 if forgotten.ids and not problems else 1
 
 
-def _describe_check(problems: list[dict[str, Any]], *, checked: bool) -> str:
+def _describe_forget_check(problems: list[dict[str, Any]], *, checked: bool) -> str:
     if not checked:
         return "not checked"
     if problems:
@@ -261,15 +268,16 @@ def export(call: Call, file: str) -> int:
             return 1
         lines = engine.export(workspace)
         if file == "-":
-            _write_stdout(lines, as_json=call.as_json)
+            _export_to_stdout(lines, as_json=call.as_json)
             return 0
-        written = _write_file(Path(file), lines)
+        written = _export_to_file(Path(file), lines)
     facts = {"file": str(Path(file).absolute()), "lines": written}
     call.answer(facts, f"{show.plural(written, 'line')} written to {file}")
     return 0
 
 
-def _write_stdout(lines: Iterable[str], *, as_json: bool) -> None:
+def _export_to_stdout(lines: Iterable[str], *, as_json: bool) -> None:
+    """Write lines to stdout as they are, or as one JSON list."""
     if as_json:
         show.json([json.loads(line) for line in lines])
         return
@@ -280,11 +288,11 @@ def _write_stdout(lines: Iterable[str], *, as_json: bool) -> None:
     out.flush()
 
 
-def _write_file(path: Path, lines: Iterable[str]) -> int:
+def _export_to_file(path: Path, lines: Iterable[str]) -> int:
     """Write a temporary file and rename it, so that half an export never replaces a whole one."""
     if path.exists() and not path.is_file():  # a pipe or a device must not be replaced by a file
         with path.open("w", encoding="utf-8", newline="\n") as out:
-            return _write_lines(out, lines)
+            return _write_lines_with_progress(out, lines)
     path = path.resolve()
     if not path.parent.is_dir():
         raise click.FileError(str(path), "there is no such folder")
@@ -292,7 +300,7 @@ def _write_file(path: Path, lines: Iterable[str]) -> int:
     try:
         temporary.touch(mode=0o600)  # memory is private, wherever it is written
         with temporary.open("w", encoding="utf-8", newline="\n") as out:
-            written = _write_lines(out, lines)
+            written = _write_lines_with_progress(out, lines)
             os.fsync(out.fileno())
         temporary.replace(path)
     finally:
@@ -300,7 +308,7 @@ def _write_file(path: Path, lines: Iterable[str]) -> int:
     return written
 
 
-def _write_lines(out: IO[str], lines: Iterable[str]) -> int:
+def _write_lines_with_progress(out: IO[str], lines: Iterable[str]) -> int:
     written = 0
     with show.bar("exporting") as count:
         for written, line in enumerate(lines, 1):
@@ -326,7 +334,7 @@ def import_(call: Call, file: str, no_embed: bool) -> None:
     with open_engine(embedding=not no_embed) as engine:
         before = engine.count(workspace)
         with show.bar("importing") as count:
-            read = without_encoder(engine).import_lines(_read_lines(file, count), workspace)
+            read = without_encoder(engine).import_lines(_read_import_lines(file, count), workspace)
         after = engine.count(workspace)
         vectors = make_vectors(engine, workspace)
     items, relations = after.items - before.items, after.relations - before.relations
@@ -335,7 +343,7 @@ def import_(call: Call, file: str, no_embed: bool) -> None:
     call.answer(facts, f"{show.plural(read, 'line')} read: {new}, {show.plural(vectors, 'vector')} made")
 
 
-def _read_lines(file: str, count: Callable[[int], None]) -> Iterator[str]:
+def _read_import_lines(file: str, count: Callable[[int], None]) -> Iterator[str]:
     """The lines of a file or of stdin, without the byte order mark that some editors put first."""
     with click.open_file(file, "rb") as stream:
         for number, line in enumerate(stream, 1):

@@ -72,26 +72,26 @@ def serve(call: Call, foreground: bool, port: int, idle_minutes: float) -> int:
         if code == 1:
             show.note("another process serves this data folder already; see: foreword status")
         return code
-    start = _running_pid(settings) is None
+    start = _find_service_pid(settings) is None
     if start:
         (settings.home / "run" / hook_fallback.STARTING_NAME).unlink(
             missing_ok=True
         )  # the user's wish is no retry
         options = ("--port", str(port), "--idle-minutes", f"{idle_minutes:g}")
         hook_fallback.start_service(str(settings.home.absolute()), sys.executable, *options)
-    status = _wait_for_status(settings)
+    status = _wait_for_service_status(settings)
     verb = "serving" if start else "serving already"
     text = f"{verb} {settings.home} as process {status['pid']}; stop it with: foreword stop"
     call.answer({"started": start, **status}, text)
     return 0
 
 
-def _wait_for_status(settings: Settings) -> dict[str, Any]:
+def _wait_for_service_status(settings: Settings) -> dict[str, Any]:
     """The status of a service that may still be starting."""
     until = time.monotonic() + _START_SECONDS
     while True:
         try:
-            return _ask_status(settings)
+            return _ask_service_status(settings)
         except (OSError, NoAnswer) as error:
             if time.monotonic() > until:
                 log = settings.home / "run" / "service.log"
@@ -106,12 +106,12 @@ def _wait_for_status(settings: Settings) -> dict[str, Any]:
 def stop(call: Call) -> int:
     """Stop the service, once it has finished what it was asked."""
     settings = load_settings()
-    pid = _running_pid(settings)
+    pid = _find_service_pid(settings)
     if pid:
         with contextlib.suppress(ProcessLookupError):  # it ended by itself
             os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + _STOP_SECONDS
-    while (still := _running_pid(settings)) is not None and time.monotonic() < until:
+    while (still := _find_service_pid(settings)) is not None and time.monotonic() < until:
         time.sleep(_POLL_SECONDS)
     if still is not None:
         raise ForewordError(f"process {still} does not stop; end it with: kill -9 {still}")
@@ -131,17 +131,17 @@ def status(call: Call) -> int:
     """
     settings = load_settings()
     facts: dict[str, Any] = {"running": False, "home": str(settings.home)}
-    pid = _running_pid(settings)
+    pid = _find_service_pid(settings)
     if pid is not None:
         try:
-            facts |= {"running": True, **_ask_status(settings)}
+            facts |= {"running": True, **_ask_service_status(settings)}
         except (OSError, NoAnswer) as error:
             facts |= {"pid": pid, "error": f"process {pid} does not answer: {error}"}
     facts["pending_vectors"] = _count_pending_vectors(settings)
     if call.as_json:
         show.json(facts)
     else:
-        _show_status(facts)
+        _show_service_status(facts)
     return 0 if facts["running"] else 1
 
 
@@ -153,7 +153,7 @@ def _count_pending_vectors(settings: Settings) -> dict[str, int]:
     return {name: number for name, number in pending.items() if number > 0}
 
 
-def _show_status(facts: dict[str, Any]) -> None:
+def _show_service_status(facts: dict[str, Any]) -> None:
     if facts["running"]:
         spool, port, megabytes = facts["spool"], facts["http_port"], facts["resident_bytes"] / 1e6
         show.text(f"process {facts['pid']}, version {facts['version']}, serving {facts['home']}")
@@ -190,33 +190,35 @@ def hook(call: Call, event: str, agent: str, deadline_ms: float, direct: bool) -
     """
     payload = sys.stdin.buffer.read()
     settings = load_settings()
-    name = event or str(_parse_event(payload).get("hook_event_name", ""))
+    name = event or str(_parse_event_json(payload).get("hook_event_name", ""))
     began = time.monotonic()
     if direct:
-        with _answer_directly(settings, payload, began + deadline_ms / 1000) as answer:
-            _print_answer(call, name, answer, "in this process", began)
+        with _answer_in_this_process(settings, payload, began + deadline_ms / 1000) as answer:
+            _print_hook_answer(call, name, answer, "in this process", began)
         return 0
     try:
         answer = _ask_service(settings, payload, name, agent, deadline_ms)
     except (OSError, NoAnswer) as error:
         advice = "see: foreword status, or try: foreword hook --direct"
         raise ForewordError(f"the service gave no answer ({error}); {advice}") from error
-    _print_answer(call, name, answer, "by the service", began)
+    _print_hook_answer(call, name, answer, "by the service", began)
     return 0
 
 
-def _print_answer(call: Call, name: str, answer: bytes, way: str, began: float) -> None:
+def _print_hook_answer(call: Call, event: str, answer: bytes, answered_by: str, began: float) -> None:
+    """Print the answer on stdout, and on stderr who gave it and how long that took."""
     taken = (time.monotonic() - began) * 1000
     if call.as_json:
         content = json.loads(answer) if answer else None
-        show.json({"event": name, "answer": content, "milliseconds": round(taken, 1)})
+        show.json({"event": event, "answer": content, "milliseconds": round(taken, 1)})
     elif answer:
         click.echo(answer.decode())
     length = show.plural(len(answer.decode()), "character") if answer else "nothing to say"
-    show.note(f"{name or 'an event'} was answered {way} in {taken:.0f} ms: {length}")
+    show.note(f"{event or 'an event'} was answered {answered_by} in {taken:.0f} ms: {length}")
 
 
-def _parse_event(payload: bytes) -> dict[str, Any]:
+def _parse_event_json(payload: bytes) -> dict[str, Any]:
+    """The event as a JSON object; a usage error when it is none."""
     try:
         event = json.loads(payload)
     except ValueError as error:
@@ -227,12 +229,12 @@ def _parse_event(payload: bytes) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _answer_directly(settings: Settings, payload: bytes, ends: float) -> Iterator[bytes]:
+def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float) -> Iterator[bytes]:
     """The answer, in time to be printed; what is still being stored is finished before this is left."""
     from foreword.edges.service.responder import Responder
 
     with open_engine(settings) as engine, contextlib.closing(Responder(engine)) as responder:
-        remaining_ms = (ends - time.monotonic()) * 1000
+        remaining_ms = (deadline - time.monotonic()) * 1000
         yield responder.respond(payload, datetime.now(UTC), max(1.0, remaining_ms))
 
 
@@ -253,17 +255,17 @@ def check_service(settings: Settings) -> Finding:
     return Finding("service", f"answers an event in {(time.monotonic() - began) * 1000:.0f} ms")
 
 
-def _running_pid(settings: Settings) -> int | None:
+def _find_service_pid(settings: Settings) -> int | None:
     return RunFolder(settings.home).running()
 
 
-def _ask_status(settings: Settings) -> dict[str, Any]:
+def _ask_service_status(settings: Settings) -> dict[str, Any]:
     status: dict[str, Any] = json.loads(_ask_service(settings, b"", "", "status", _STATUS_DEADLINE_MS))
     return status
 
 
 def _ask_service(settings: Settings, payload: bytes, event: str, agent: str, deadline_ms: float) -> bytes:
-    """The service's answer to one event; OSError or Trouble when there is none."""
+    """The service's answer to one event; OSError or NoAnswer when there is none."""
     options = ["--home", str(settings.home), "--agent", agent, "--event", event]
     options += ["--deadline-ms", str(deadline_ms), "--python", sys.executable]
     with contextlib.chdir(os.curdir):  # connecting changes to the folder of the socket; this changes back
@@ -304,21 +306,21 @@ def _serve_mcp_on_stdio(settings: Settings, workspace: str) -> None:
     if sys.stdin.isatty():
         show.note("an agent is expected on stdin, not a person; see: foreword mcp --help (Ctrl-D ends this)")
     with contextlib.ExitStack() as stack:
-        server(_open_when_asked(settings, stack), workspace).run("stdio")
+        server(_open_engine_lazily(settings, stack), workspace).run("stdio")
 
 
-def _open_when_asked(settings: Settings, stack: contextlib.ExitStack) -> Callable[[], ContextEngine]:
+def _open_engine_lazily(settings: Settings, stack: contextlib.ExitStack) -> Callable[[], ContextEngine]:
     """A function that opens the engine at its first call: an agent that asks for nothing need not wait."""
     lock = threading.Lock()
     opened: list[ContextEngine] = []
 
-    def engine() -> ContextEngine:
+    def get_engine() -> ContextEngine:
         with lock:
             if not opened:
                 opened.append(stack.enter_context(open_engine(settings)))
             return opened[0]
 
-    return engine
+    return get_engine
 
 
 def _serve_mcp_on_http(call: Call, settings: Settings, workspace: str, port: int) -> None:

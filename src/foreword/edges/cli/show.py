@@ -111,12 +111,12 @@ def bars(*, counts: bool = False) -> Iterator[Progress]:
         *(columns if counts else ()), console=console(stderr=True), transient=True
     ) as progress:
 
-        def show(label: str, done: int, total: int | None) -> None:
+        def update_bar(label: str, done: int, total: int | None) -> None:
             if label not in tasks:
                 tasks[label] = progress.add_task(label, total=total)
             progress.update(tasks[label], completed=done, total=total)
 
-        yield show
+        yield update_bar
 
 
 @contextmanager

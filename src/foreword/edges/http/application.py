@@ -56,7 +56,9 @@ def build_api(
     paths: dict[str, dict[str, Endpoint]] = {}
     for endpoint in list_endpoints(engine, port, status, metrics):
         paths.setdefault(endpoint.path, {})[endpoint.method] = endpoint
-    routes = [Route(path, Door(_Page(methods, threads), *methods)) for path, methods in paths.items()]
+    routes = [
+        Route(path, Door(_PathEndpoints(methods, threads), *methods)) for path, methods in paths.items()
+    ]
     if mcp is not None:
         routes.append(Route("/mcp", Door(mcp, "POST")))  # it keeps no session to listen to or to end
 
@@ -69,9 +71,9 @@ def build_api(
         routes=routes,
         middleware=[Middleware(Guard, token=token, port=port)],
         exception_handlers={
-            ForewordError: _foreword_error,
-            HTTPException: _http_error,
-            Exception: _unforeseen_error,
+            ForewordError: _respond_to_foreword_error,
+            HTTPException: _respond_to_http_error,
+            Exception: _respond_to_unforeseen_error,
         },
         lifespan=lifespan,
     )
@@ -79,7 +81,7 @@ def build_api(
     return app
 
 
-class _Page:
+class _PathEndpoints:
     """The endpoints of one path."""
 
     def __init__(self, methods: Mapping[str, Endpoint], threads: anyio.CapacityLimiter) -> None:
@@ -89,7 +91,7 @@ class _Page:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         endpoint = self._methods[scope["method"]]
         call = await _read_call(endpoint, Request(scope, receive))
-        content = await anyio.to_thread.run_sync(_answer, endpoint, call, limiter=self._threads)
+        content = await anyio.to_thread.run_sync(_call_endpoint, endpoint, call, limiter=self._threads)
         media_type = "application/json" if endpoint.answer else _METRICS
         await Response(content, media_type=media_type)(scope, receive, send)
 
@@ -109,7 +111,8 @@ async def _read_call(endpoint: Endpoint, request: Request) -> Call:
     return Call(workspace, request.path_params.get("id", ""), body)
 
 
-def _answer(endpoint: Endpoint, call: Call) -> str:
+def _call_endpoint(endpoint: Endpoint, call: Call) -> str:
+    """The body of the answer: JSON that was checked against the endpoint's model, or plain text."""
     value = endpoint.handle(call)
     return endpoint.answer.model_validate(value).model_dump_json() if endpoint.answer else str(value)
 
@@ -117,11 +120,11 @@ def _answer(endpoint: Endpoint, call: Call) -> str:
 # Errors --------------------------------------------------------------------------------------------------
 
 
-async def _foreword_error(_: Request, error: Exception) -> Response:
-    return _failure(_status(error), getattr(error, "type", "missing_extra"), str(error))
+async def _respond_to_foreword_error(_: Request, error: Exception) -> Response:
+    return _error_response(_http_status_for_error(error), getattr(error, "type", "missing_extra"), str(error))
 
 
-def _status(error: Exception) -> int:
+def _http_status_for_error(error: Exception) -> int:
     match error:
         case UnknownId() | TemplateNotFound():
             return 404
@@ -133,18 +136,21 @@ def _status(error: Exception) -> int:
             return 502
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
+async def _respond_to_http_error(_: Request, error: Exception) -> Response:
     status, headers = getattr(error, "status_code", 500), getattr(error, "headers", None)
     kind = "no_such_address" if status == 404 else "http_error"
-    return _failure(status, kind, getattr(error, "detail", ""), headers)
+    return _error_response(status, kind, getattr(error, "detail", ""), headers)
 
 
-async def _unforeseen_error(_: Request, error: Exception) -> Response:
+async def _respond_to_unforeseen_error(_: Request, error: Exception) -> Response:
     """A bug: the client is told so, and Starlette raises it again, for the log; then the connection ends."""
     _log.warning("a request failed unexpectedly", error=type(error).__name__)
     message = "Foreword failed in a way nobody foresaw; its log has the details"
-    return _failure(500, "bug", message, {"Connection": "close"})
+    return _error_response(500, "bug", message, {"Connection": "close"})
 
 
-def _failure(status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
+def _error_response(
+    status: int, kind: str, message: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """An error as the API answers it: its tag and its message, as JSON."""
     return JSONResponse({"error": {"type": kind, "message": message}}, status, headers)

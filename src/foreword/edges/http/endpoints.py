@@ -86,7 +86,7 @@ def list_endpoints(
 ) -> tuple[Endpoint, ...]:
     """Everything that is served, apart from MCP."""
     table = [
-        *_engine_endpoints(_EngineCalls(engine)),
+        *_list_engine_endpoints(_EngineHandlers(engine)),
         Endpoint(
             "status", "GET", "/v1/status", "Say how the service is.",
             lambda _: dict(status()), wire.ObjectAnswer, fails=(503,),
@@ -106,50 +106,50 @@ def list_endpoints(
     return tuple(table)
 
 
-def _engine_endpoints(desk: _EngineCalls) -> list[Endpoint]:
+def _list_engine_endpoints(handlers: _EngineHandlers) -> list[Endpoint]:
     """The endpoints that ask the engine."""
     stored, sought = (503,), (502, 503)
     return [
         Endpoint(
             "remember", "POST", "/v1/remember", "Keep a statement; once answered, it survives a power cut.",
-            desk.remember, wire.ItemAnswer, wire.RememberQuestion, fails=(404, *stored),
+            handlers.remember, wire.ItemAnswer, wire.RememberQuestion, fails=(404, *stored),
         ),
         Endpoint(
             "search", "POST", "/v1/search", "List what answers a question, best first.",
-            desk.search, wire.SearchAnswer, wire.SearchQuestion, fails=sought,
+            handlers.search, wire.SearchAnswer, wire.SearchQuestion, fails=sought,
         ),
         Endpoint(
             "context", "POST", "/v1/context", "Build the text to put before a prompt, and say why.",
-            desk.context, wire.ContextAnswer, wire.ContextQuestion, fails=(404, *sought),
+            handlers.build_context, wire.ContextAnswer, wire.ContextQuestion, fails=(404, *sought),
         ),
         Endpoint(
             "forget", "POST", "/v1/forget", "Remove items and everything made from them, for good.",
-            desk.forget, wire.ForgetAnswer, wire.ForgetQuestion, fails=stored,
+            handlers.forget, wire.ForgetAnswer, wire.ForgetQuestion, fails=stored,
         ),
         Endpoint(
             "item", "GET", "/v1/items/{id}", "Give one item.",
-            desk.item, wire.ItemAnswer, scoped=True, fails=(404, *stored),
+            handlers.get_item, wire.ItemAnswer, scoped=True, fails=(404, *stored),
         ),
         Endpoint(
             "amend", "PATCH", "/v1/items/{id}", "Change what is known about an item, never its text.",
-            desk.amend, wire.ItemAnswer, wire.AmendQuestion, scoped=True, fails=(404, *stored),
+            handlers.amend_item, wire.ItemAnswer, wire.AmendQuestion, scoped=True, fails=(404, *stored),
         ),
         Endpoint(
             "receipt", "GET", "/v1/receipts/{id}", "Say why a context is as it is; `latest` is the newest.",
-            desk.receipt, wire.ReceiptAnswer, scoped=True, fails=(404, *stored),
+            handlers.get_receipt, wire.ReceiptAnswer, scoped=True, fails=(404, *stored),
         ),
         Endpoint(
             "stats", "GET", "/v1/stats", "Count what a workspace holds.",
-            desk.stats, wire.StatsAnswer, scoped=True, fails=stored,
+            handlers.count_items, wire.StatsAnswer, scoped=True, fails=stored,
         ),
         Endpoint(
             "workspaces", "GET", "/v1/workspaces", "List the workspaces that hold anything.",
-            desk.workspaces, wire.WorkspacesAnswer, fails=stored,
+            handlers.list_workspaces, wire.WorkspacesAnswer, fails=stored,
         ),
     ]  # fmt: skip
 
 
-class _EngineCalls:
+class _EngineHandlers:
     """The calls of the engine behind the endpoints, a method each."""
 
     def __init__(self, engine: ContextEngine) -> None:
@@ -169,7 +169,7 @@ class _EngineCalls:
         options = SearchOptions(**body.model_dump(exclude={"workspace", "query"}))
         return {"results": self._engine.search(body.query, body.workspace, options)}
 
-    def context(self, call: Call) -> object:
+    def build_context(self, call: Call) -> object:
         body: wire.ContextQuestion = call.body
         options = ContextOptions(**body.model_dump(exclude={"workspace", "query", "preview"}))
         build = self._engine.preview_context if body.preview else self._engine.build_context
@@ -181,20 +181,20 @@ class _EngineCalls:
             body.workspace, *(body.ids or ()), session=body.session, source=body.source, verify=body.verify
         )
 
-    def item(self, call: Call) -> object:
+    def get_item(self, call: Call) -> object:
         return calls.get_item(self._engine, call.workspace, call.id)
 
-    def amend(self, call: Call) -> object:
+    def amend_item(self, call: Call) -> object:
         body: wire.AmendQuestion = call.body
         return calls.amend_item(self._engine, call.workspace, call.id, **body.model_dump(exclude_unset=True))
 
-    def receipt(self, call: Call) -> object:
+    def get_receipt(self, call: Call) -> object:
         return calls.get_receipt(self._engine, call.workspace, "" if call.id == _LATEST else call.id)
 
-    def stats(self, call: Call) -> object:
+    def count_items(self, call: Call) -> object:
         return self._engine.count(call.workspace)
 
-    def workspaces(self, _: Call) -> object:
+    def list_workspaces(self, _: Call) -> object:
         return {"workspaces": self._engine.store.workspaces()}
 
 
@@ -203,10 +203,10 @@ class _EngineCalls:
 
 def openapi_document(endpoints: Sequence[Endpoint], port: int) -> dict[str, Any]:
     """The whole API, as OpenAPI 3.1."""
-    schemas, definitions = models_json_schema(_models(endpoints), ref_template=_REFS)
+    schemas, definitions = models_json_schema(_list_schema_models(endpoints), ref_template=_REFS)
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _describe_operation(endpoint, schemas)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -226,7 +226,8 @@ def openapi_document(endpoints: Sequence[Endpoint], port: int) -> dict[str, Any]
     }
 
 
-def _models(endpoints: Sequence[Endpoint]) -> list[tuple[type[BaseModel], JsonSchemaMode]]:
+def _list_schema_models(endpoints: Sequence[Endpoint]) -> list[tuple[type[BaseModel], JsonSchemaMode]]:
+    """Each model that is asked or answered once, and which of the two it is."""
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
         *((endpoint.body, "validation") for endpoint in endpoints if endpoint.body),
         *((endpoint.answer, "serialization") for endpoint in endpoints if endpoint.answer),
@@ -235,12 +236,13 @@ def _models(endpoints: Sequence[Endpoint]) -> list[tuple[type[BaseModel], JsonSc
     return list(dict.fromkeys(models))
 
 
-def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
+def _describe_operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
+    """One endpoint as OpenAPI describes it."""
     operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
-        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint)],
-        "responses": _responses(endpoint, schemas),
+        "parameters": [*_describe_path_parameters(endpoint), *_describe_query_parameters(endpoint)],
+        "responses": _describe_responses(endpoint, schemas),
     }
     if endpoint.body:
         content = {"application/json": {"schema": schemas[endpoint.body, "validation"]}}
@@ -250,14 +252,14 @@ def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
     return operation
 
 
-def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+def _describe_path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     if "{id}" not in endpoint.path:
         return []
     schema = {"type": "string", "minLength": 1, "maxLength": 200}
     return [{"name": "id", "in": "path", "required": True, "schema": schema}]
 
 
-def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+def _describe_query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     if not endpoint.scoped:
         return []
     schema = TypeAdapter(wire.Workspace).json_schema()
@@ -265,7 +267,7 @@ def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     return [{"name": "workspace", "in": "query", "required": True, **described}]
 
 
-def _responses(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
+def _describe_responses(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
     if endpoint.answer:
         answer = {"application/json": {"schema": schemas[endpoint.answer, "serialization"]}}

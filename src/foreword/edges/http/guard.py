@@ -99,11 +99,12 @@ class Guard:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await (self._refusal(scope) or self._app)(scope, receive, _with_headers(send))
+            await (self._find_refusal(scope) or self._app)(scope, receive, _add_headers_to_answers(send))
 
-    def _refusal(self, scope: Scope) -> Refusal | None:
+    def _find_refusal(self, scope: Scope) -> Refusal | None:
+        """Why a request is not let in, or None when it is."""
         headers = _Headers(scope)
-        if headers.single(b"host") not in self._hosts:
+        if headers.single_value(b"host") not in self._hosts:
             return _WRONG_HOST
         if not self._is_own_page(headers):
             return _WRONG_ORIGIN
@@ -115,10 +116,10 @@ class Guard:
         """Whether no page of another site can have sent this; browsers say so in one of two headers."""
         if headers.join_values(b"sec-fetch-site") not in (b"", b"same-origin", b"none"):
             return False
-        return not headers.has(b"origin") or headers.single(b"origin") in self._origins
+        return not headers.has_header(b"origin") or headers.single_value(b"origin") in self._origins
 
     def _has_token(self, headers: _Headers) -> bool:
-        scheme, _, sent = (headers.single(b"authorization", lower=False) or b"").partition(b" ")
+        scheme, _, sent = (headers.single_value(b"authorization", lower=False) or b"").partition(b" ")
         return hmac.compare_digest(sent.strip(), self._token) and scheme.lower() == b"bearer"
 
 
@@ -137,12 +138,12 @@ class Door:
         """Let a request pass, its body read, or answer with a refusal."""
         refusal = None if scope["method"] in self._methods else self._wrong_method
         if scope["method"] in _WITH_BODY and refusal is None:
-            refusal = _refuse_body(_Headers(scope))
+            refusal = _find_body_refusal(_Headers(scope))
         if scope["method"] in _WITH_BODY and refusal is None:
             body = await _read_body(receive)
             if body is None:
                 return  # the client has left
-            receive = _replay(body, receive)
+            receive = _replay_body(body, receive)
             refusal = _TOO_LARGE if len(body) > MAX_BODY_BYTES else None
         await (refusal or self._app)(scope, receive, send)
 
@@ -153,15 +154,15 @@ class _Headers:
     def __init__(self, scope: Scope) -> None:
         self._pairs: list[tuple[bytes, bytes]] = list(scope["headers"])
 
-    def _all(self, name: bytes) -> list[bytes]:
+    def _all_values(self, name: bytes) -> list[bytes]:
         return [value for key, value in self._pairs if key.lower() == name]
 
-    def has(self, name: bytes) -> bool:
-        return bool(self._all(name))
+    def has_header(self, name: bytes) -> bool:
+        return bool(self._all_values(name))
 
-    def single(self, name: bytes, *, lower: bool = True) -> bytes | None:
+    def single_value(self, name: bytes, *, lower: bool = True) -> bytes | None:
         """The value, if there is exactly one."""
-        match self._all(name):
+        match self._all_values(name):
             case [value]:
                 return value.lower() if lower else value
             case _:
@@ -169,11 +170,12 @@ class _Headers:
 
     def join_values(self, name: bytes) -> bytes:
         """All values as one."""
-        return b", ".join(self._all(name)).lower()
+        return b", ".join(self._all_values(name)).lower()
 
 
-def _refuse_body(headers: _Headers) -> Refusal | None:
-    kind, _, parameters = (headers.single(b"content-type") or b"").partition(b";")
+def _find_body_refusal(headers: _Headers) -> Refusal | None:
+    """Why a body of this type and length is not read, or None when it is."""
+    kind, _, parameters = (headers.single_value(b"content-type") or b"").partition(b";")
     if kind.strip() != b"application/json" or parameters.strip().replace(b'"', b"") not in _CHARSETS:
         return _NOT_JSON
     length = headers.join_values(b"content-length") or b"0"
@@ -194,7 +196,7 @@ async def _read_body(receive: Receive) -> bytes | None:
     return bytes(body)
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """A `receive` that gives the body that was read, then whatever follows."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -204,7 +206,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-def _with_headers(send: Send) -> Send:
+def _add_headers_to_answers(send: Send) -> Send:
     """A `send` that adds the headers of every answer."""
 
     async def send_with_headers(message: Message) -> None:

@@ -37,7 +37,7 @@ _NOT_BLANK = r"^[^\x00]*[^\s\x00-\x1f\x85\ufeff][^\x00]*$"  # (Python, too, does
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
 
 
-def _read_instant(value: object) -> object:
+def _parse_instant(value: object) -> object:
     """An RFC 3339 date and time, in UTC; anything else is left for pydantic to refuse."""
     if not isinstance(value, str):
         return value
@@ -49,18 +49,18 @@ def _read_instant(value: object) -> object:
         raise ValueError("that moment is outside the years 1 to 9999 in UTC") from None
 
 
-def _read_whole_number(value: object) -> object:
+def _whole_float_to_int(value: object) -> object:
     """4.0 as 4: JSON has one kind of number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _without_default(schema: dict[str, Any]) -> None:
+def _drop_schema_default(schema: dict[str, Any]) -> None:
     schema.pop("default", None)
 
 
-def _optional_not_null() -> Any:  # noqa: ANN401  (a field's default has no type of its own)
+def _optional_not_null_field() -> Any:  # noqa: ANN401  (a field's default has no type of its own)
     """The default of a field that may be left out, but may not be null."""
-    return Field(default=None, json_schema_extra=_without_default)
+    return Field(default=None, json_schema_extra=_drop_schema_default)
 
 
 Workspace = Annotated[
@@ -73,10 +73,10 @@ QueryText = Annotated[str, StringConstraints(max_length=MAX_CHARACTERS, pattern=
 Label = Annotated[str, StringConstraints(max_length=_MAX_LABEL, pattern=_TEXT)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=_MAX_LABEL, pattern=_NOT_BLANK)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Instant = Annotated[AwareDatetime, BeforeValidator(_read_instant)]
-Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_read_whole_number)]
-Depth = Annotated[int, Field(ge=1, le=MAX_RELATIONSHIP_DEPTH), BeforeValidator(_read_whole_number)]
-Budget = Annotated[int, Field(ge=1, le=_MAX_BUDGET), BeforeValidator(_read_whole_number)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_parse_instant)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_whole_float_to_int)]
+Depth = Annotated[int, Field(ge=1, le=MAX_RELATIONSHIP_DEPTH), BeforeValidator(_whole_float_to_int)]
+Budget = Annotated[int, Field(ge=1, le=_MAX_BUDGET), BeforeValidator(_whole_float_to_int)]
 Ranker = Literal["default", "similarity", "recency", "confidence", "mmr"]
 
 
@@ -157,16 +157,16 @@ class ForgetQuestion(Question):
     """What to forget: ids, and whatever fits the session and the source."""
 
     workspace: Workspace
-    ids: Annotated[list[Name], Field(min_length=1, max_length=_MAX_IDS)] = _optional_not_null()
-    session: Name = _optional_not_null()
-    source: Name = _optional_not_null()
+    ids: Annotated[list[Name], Field(min_length=1, max_length=_MAX_IDS)] = _optional_not_null_field()
+    session: Name = _optional_not_null_field()
+    source: Name = _optional_not_null_field()
     verify: bool = Field(default=True, description="Check the whole workspace afterwards.")
 
     _choices: ClassVar[tuple[str, ...]] = ("ids", "session", "source")
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": [name]} for name in _choices]})
 
     @model_validator(mode="after")
-    def _check_choice(self) -> Self:
+    def _require_something_to_forget(self) -> Self:
         if not self.model_fields_set.intersection(self._choices):
             raise ValueError("say what to forget: ids, a session or a source")
         return self
@@ -177,13 +177,13 @@ class AmendQuestion(Question):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    confidence: Share = _optional_not_null()
-    importance: Share = _optional_not_null()
-    metadata: dict[str, JsonValue] = _optional_not_null()
-    superseded_by: Name = _optional_not_null()
+    confidence: Share = _optional_not_null_field()
+    importance: Share = _optional_not_null_field()
+    metadata: dict[str, JsonValue] = _optional_not_null_field()
+    superseded_by: Name = _optional_not_null_field()
 
     @model_validator(mode="after")
-    def _check_not_empty(self) -> Self:
+    def _require_a_change(self) -> Self:
         if not self.model_fields_set:
             raise ValueError("say what to change: confidence, importance, metadata or superseded_by")
         return self
@@ -192,15 +192,15 @@ class AmendQuestion(Question):
 def describe_mistakes(error: ValidationError) -> str:
     """What is wrong with a request, field by field, without repeating what was sent."""
     return "; ".join(
-        ": ".join([*filter(None, [".".join(map(str, one["loc"]))]), _describe_mistake(one)])
-        for one in error.errors(include_url=False, include_input=False)
+        ": ".join([*filter(None, [".".join(map(str, mistake["loc"]))]), _describe_mistake(mistake)])
+        for mistake in error.errors(include_url=False, include_input=False)
     )
 
 
-def _describe_mistake(one: ErrorDetails) -> str:
-    if one["type"] == "string_pattern_mismatch":
+def _describe_mistake(mistake: ErrorDetails) -> str:
+    if mistake["type"] == "string_pattern_mismatch":
         return "must not be blank, and must not hold a NUL character"
-    return one["msg"].removeprefix("Value error, ")
+    return mistake["msg"].removeprefix("Value error, ")
 
 
 # Answers -------------------------------------------------------------------------------------------------

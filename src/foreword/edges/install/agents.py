@@ -79,12 +79,13 @@ def hook_groups(place: Place, agent: str = CLAUDE_CODE) -> Parts:
     return groups
 
 
-def claude_server(place: Place) -> dict[str, Any]:
+def claude_mcp_server_entry(place: Place) -> dict[str, Any]:
     """The MCP server, as Claude Code names it."""
-    return {"type": "stdio", **_server(place)}
+    return {"type": "stdio", **_mcp_server_entry(place)}
 
 
-def _server(place: Place) -> dict[str, Any]:
+def _mcp_server_entry(place: Place) -> dict[str, Any]:
+    """The MCP server as most agents' settings name it."""
     command, *arguments = place.foreword("mcp")
     return {"command": command, "args": arguments, "env": place.variables}
 
@@ -100,7 +101,7 @@ def _claude_code_targets(place: Place) -> list[Target]:
         servers = place.project / ".mcp.json"
     return [
         JsonFile(settings, hook_groups(place)),
-        JsonFile(servers, {_MCP_SERVER: claude_server(place)} if place.mcp else {}, (_MCP_SERVER,)),
+        JsonFile(servers, {_MCP_SERVER: claude_mcp_server_entry(place)} if place.mcp else {}, (_MCP_SERVER,)),
     ]
 
 
@@ -108,7 +109,7 @@ def _codex_targets(place: Place) -> list[Target]:
     folder, table = place.folder("CODEX_HOME", ".codex"), ("mcp_servers", "foreword")
     return [
         JsonFile(folder / "hooks.json", hook_groups(place, CODEX)),
-        TomlFile(folder / "config.toml", {table: _server(place)} if place.mcp else {}, table),
+        TomlFile(folder / "config.toml", {table: _mcp_server_entry(place)} if place.mcp else {}, table),
     ]
 
 
@@ -119,7 +120,7 @@ def _gemini_targets(place: Place) -> list[Target]:
         hook = {"name": "foreword", "type": "command", "command": place.hook(GEMINI, event)}
         wanted["hooks", event] = {"hooks": [{**hook, "timeout": milliseconds}]}
     if place.mcp:
-        wanted[_MCP_SERVER] = _server(place)
+        wanted[_MCP_SERVER] = _mcp_server_entry(place)
     settings = place.folder("", ".gemini") / "settings.json"
     return [JsonFile(settings, wanted, (_MCP_SERVER,), comments=True)]
 
@@ -142,7 +143,7 @@ def _opencode_targets(place: Place) -> list[Target]:
     }
     commands = {event: place.hook_words(OPENCODE, event) for event in _OPENCODE_EVENTS}
     words = f"const COMMANDS = {json.dumps(commands, indent=2)}"
-    plugin = _template("opencode.js").replace("const COMMANDS = {}", words)
+    plugin = _read_template("opencode.js").replace("const COMMANDS = {}", words)
     member, mark = ("mcp", "foreword"), "foreword install opencode"
     return [
         WholeFile(plugins / "plugin" / "foreword.js", {("",): plugin}, mark),
@@ -204,15 +205,19 @@ def plugin_targets(place: Place, folder: Path) -> list[Target]:
     }
     hooks = {path[1]: [group] for path, group in hook_groups(place).items()}
     texts = {
-        ".claude-plugin/marketplace.json": _json(marketplace),
-        "foreword/.claude-plugin/plugin.json": _json({**manifest, "author": author, "license": "Apache-2.0"}),
-        "foreword/hooks/hooks.json": _json({"description": _ABOUT, "hooks": hooks}),
-        "foreword/README.md": _template("README.md"),
-        "foreword/skills/recall/SKILL.md": _template("recall.md").format(search=f"{command} search"),
-        "foreword/commands/status.md": _template("status.md").format(foreword=command),
+        ".claude-plugin/marketplace.json": _to_json_text(marketplace),
+        "foreword/.claude-plugin/plugin.json": _to_json_text(
+            {**manifest, "author": author, "license": "Apache-2.0"}
+        ),
+        "foreword/hooks/hooks.json": _to_json_text({"description": _ABOUT, "hooks": hooks}),
+        "foreword/README.md": _read_template("README.md"),
+        "foreword/skills/recall/SKILL.md": _read_template("recall.md").format(search=f"{command} search"),
+        "foreword/commands/status.md": _read_template("status.md").format(foreword=command),
     }
     if place.mcp:
-        texts["foreword/.mcp.json"] = _json({"mcpServers": {"foreword": claude_server(place)}})
+        texts["foreword/.mcp.json"] = _to_json_text(
+            {"mcpServers": {"foreword": claude_mcp_server_entry(place)}}
+        )
     return [WholeFile(folder / name, {("",): text}, "foreword") for name, text in texts.items()]
 
 
@@ -232,9 +237,9 @@ def plugin_advice(folder: Path) -> list[str]:
     ]
 
 
-def _json(value: dict[str, Any]) -> str:
+def _to_json_text(value: dict[str, Any]) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def _template(name: str) -> str:
+def _read_template(name: str) -> str:
     return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")

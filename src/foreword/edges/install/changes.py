@@ -116,47 +116,49 @@ def plan_installation(target: Target) -> Change:
     """The change that makes a file hold what is wanted of it, and no other part of ours."""
     if not target.wanted:
         return plan_removal(target)
-    with _naming(target, "was left alone"):
+    with _name_file_in_errors(target, "was left alone"):
         before = read_bytes(target.path)
         old = EncodedText.decode(before or b"")
         parts = target.ours(old.text)
-        wanted = {path: _merge(path, parts.get(path), new) for path, new in target.wanted.items()}
+        wanted = {path: _merge_part(path, parts.get(path), new) for path, new in target.wanted.items()}
         if parts == wanted:
             return Change(target.path, before, before)
-        without_ours, _ = _without_parts(target, old, parts)
+        without_ours, _ = _text_before_installation(target, old, parts)
         after = old.encode(target.add(without_ours or "", wanted))
-    backup = _new_backup(target.path) if before is not None and not parts else None
+    backup = _new_backup_path(target.path) if before is not None and not parts else None
     return Change(target.path, before, after, backup=backup)
 
 
 def plan_removal(target: Target) -> Change:
     """The change that takes everything of ours out of a file."""
-    with _naming(target, "was left alone"):
+    with _name_file_in_errors(target, "was left alone"):
         before = read_bytes(target.path)
         old = EncodedText.decode(before or b"")
         parts = target.ours(old.text)
         if not parts:
             return Change(target.path, before, before)
-        rest, restored = _without_parts(target, old, parts)
+        rest, restored = _text_before_installation(target, old, parts)
     return Change(target.path, before, None if rest is None else old.encode(rest), restored=restored)
 
 
 def installed_parts(target: Target) -> Parts:
     """The parts of ours that a file holds now."""
-    with _naming(target, "cannot be read"):
+    with _name_file_in_errors(target, "cannot be read"):
         return target.ours(read_text(target.path).text)
 
 
 @contextlib.contextmanager
-def _naming(target: Target, problem: str) -> Iterator[None]:
-    """Errors name the file."""
+def _name_file_in_errors(target: Target, problem: str) -> Iterator[None]:
+    """Put the path of the file and the problem before the message of a ValidationError."""
     try:
         yield
     except ValidationError as error:
         raise ValidationError(f"{target.path} {problem}: {error}") from error
 
 
-def _without_parts(target: Target, old: EncodedText, parts: Parts) -> tuple[str | None, Path | None]:
+def _text_before_installation(
+    target: Target, old: EncodedText, parts: Parts
+) -> tuple[str | None, Path | None]:
     """The text as it was before us, and the backup that it comes from; no text when the file is all ours."""
     if not parts:
         return old.text, None
@@ -169,10 +171,10 @@ def _without_parts(target: Target, old: EncodedText, parts: Parts) -> tuple[str 
     return target.remove(old.text), None
 
 
-def _merge(path: tuple[str, ...], old: Json, new: Json) -> Json:
+def _merge_part(path: tuple[str, ...], old: Json, new: Json) -> Json:
     """What a part should be: keys that others gave a member of ours stay; groups of hooks are ours alone."""
     if path[0] != "hooks" and isinstance(old, dict) and isinstance(new, dict):
-        return {**old, **{key: _merge(path, old.get(key), value) for key, value in new.items()}}
+        return {**old, **{key: _merge_part(path, old.get(key), value) for key, value in new.items()}}
     return new
 
 
@@ -184,7 +186,7 @@ def backups(path: Path) -> list[Path]:
     return [path.with_name(name) for name in sorted(names, reverse=True)]
 
 
-def _new_backup(path: Path) -> Path:
+def _new_backup_path(path: Path) -> Path:
     """Where the next copy of a file goes: beside it, with the time in its name."""
     time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     return path.with_name(f"{path.name}{_BACKUP_MARK}{time}{_BACKUP_SUFFIX}")
@@ -202,7 +204,7 @@ def apply(change: Change) -> None:
             f"{change.path} has just been changed by another program; run the command again"
         )
     if change.backup is not None:
-        _replace_file(change.backup, change.before or b"", like=change.path)
+        _replace_file(change.backup, change.before or b"", mode_of=change.path)
     if change.after is None:
         change.path.unlink()
     else:
@@ -211,8 +213,8 @@ def apply(change: Change) -> None:
         change.restored.unlink(missing_ok=True)
 
 
-def _replace_file(path: Path, data: bytes, *, like: Path | None = None) -> None:
-    """Replace a file in one step; a new file gets the mode of the file it is `like`."""
+def _replace_file(path: Path, data: bytes, *, mode_of: Path | None = None) -> None:
+    """Replace a file in one step; a new file gets the mode and owner of `mode_of`."""
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -220,7 +222,7 @@ def _replace_file(path: Path, data: bytes, *, like: Path | None = None) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-            _copy_mode(file.fileno(), target if target.exists() else like)
+            _copy_mode_and_owner(file.fileno(), target if target.exists() else mode_of)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
@@ -234,7 +236,7 @@ def _replace_file(path: Path, data: bytes, *, like: Path | None = None) -> None:
         os.close(folder)
 
 
-def _copy_mode(handle: int, model: Path | None) -> None:
+def _copy_mode_and_owner(handle: int, model: Path | None) -> None:
     """Give an open file the mode and owner of another, or those that any new file here would have."""
     if model is None:
         mask = os.umask(0)

@@ -50,7 +50,9 @@ def _examine_agent(agent: Agent, user: Place, project: Path | None) -> list[Find
     places = [user, replace(user, project=project)]
     files = {agent.targets(place)[0].path: place for place in reversed(places)}
     findings = [
-        one for place in reversed(files.values()) if (one := _examine_place(agent, place)) is not None
+        one
+        for place in reversed(files.values())
+        if (one := _examine_agent_at_place(agent, place)) is not None
     ]
     if len(findings) > 1:
         advice = f"run: foreword uninstall {agent.name} --scope project"
@@ -60,7 +62,7 @@ def _examine_agent(agent: Agent, user: Place, project: Path | None) -> list[Find
     return findings
 
 
-def _examine_place(agent: Agent, place: Place) -> Finding | None:
+def _examine_agent_at_place(agent: Agent, place: Place) -> Finding | None:
     """What was found in one agent's settings, if anything of ours was."""
     name = agent.name if place.project is None else f"{agent.name}, this project"
     install = f"foreword install {agent.name}" + ("" if place.project is None else " --scope project")
@@ -74,11 +76,11 @@ def _examine_place(agent: Agent, place: Place) -> Finding | None:
     problems = [
         problem
         for target in targets
-        for problem in _problems(target, parts[target.path], place, agent.timeout_unit)
+        for problem in _find_file_problems(target, parts[target.path], place, agent.timeout_unit)
     ]
     if problems:
         return Finding(name, "; ".join(dict.fromkeys(problems)), ok=False, advice=f"run: {install}")
-    return Finding(name, _describe(targets, parts))
+    return Finding(name, _describe_installed_parts(targets, parts))
 
 
 def _examine_plugin(place: Place) -> Finding | None:
@@ -89,7 +91,9 @@ def _examine_plugin(place: Place) -> Finding | None:
         if folder is None:
             return None
         file = JsonFile(folder / "foreword" / "hooks" / "hooks.json", hook_groups(place))
-        problems = list(_problems(file, installed_parts(file), place, AGENTS[CLAUDE_CODE].timeout_unit))
+        problems = list(
+            _find_file_problems(file, installed_parts(file), place, AGENTS[CLAUDE_CODE].timeout_unit)
+        )
     except (ValidationError, OSError):
         return None  # said already, of the same file
     if problems:
@@ -98,7 +102,7 @@ def _examine_plugin(place: Place) -> Finding | None:
     return Finding(name, f"{len(file.wanted)} hooks in {folder}")
 
 
-def _describe(targets: list[Target], parts: dict[Path, Parts]) -> str:
+def _describe_installed_parts(targets: list[Target], parts: dict[Path, Parts]) -> str:
     """What is installed, in a few words."""
     hooks = sum(path[0] == "hooks" for ours in parts.values() for path in ours)
     plugin = any(isinstance(target, WholeFile) and parts[target.path] for target in targets)
@@ -107,22 +111,23 @@ def _describe(targets: list[Target], parts: dict[Path, Parts]) -> str:
     return ", ".join([*words, "memory tools" if tools else "no memory tools"])
 
 
-def _problems(target: Target, parts: Parts, place: Place, timeout_unit: float) -> Iterator[str]:
+def _find_file_problems(target: Target, parts: Parts, place: Place, timeout_unit: float) -> Iterator[str]:
     """What is wrong with our parts of one file."""
     missing = sorted(path[1] for path in target.wanted if path[0] == "hooks" and path not in parts)
     if missing:
         yield f"no hook for {', '.join(missing)} in {target.path}"
     for path, part in parts.items():
         if path[0] == "hooks":
-            yield from _hook_problems(path[1], part, place, timeout_unit)
+            yield from _find_hook_problems(path[1], part, place, timeout_unit)
         elif path == ("",):
             if part != target.wanted[path]:
                 yield f"{target.path} is not the plugin of this Foreword"
         elif isinstance(part, dict):
-            yield from _server_problems(part)
+            yield from _find_server_problems(part)
 
 
-def _hook_problems(event: str, group: Json, place: Place, timeout_unit: float) -> Iterator[str]:
+def _find_hook_problems(event: str, group: Json, place: Place, timeout_unit: float) -> Iterator[str]:
+    """What is wrong with our hook for one event."""
     if not isinstance(group, dict):
         yield f"{event} has more than one hook of ours"
         return
@@ -145,7 +150,8 @@ def _hook_problems(event: str, group: Json, place: Place, timeout_unit: float) -
             yield f"the timeout of {event}, {timeout:g} {unit}, does not fit its deadline, {deadline:g} ms"
 
 
-def _server_problems(server: dict[str, Json]) -> Iterator[str]:
+def _find_server_problems(server: dict[str, Json]) -> Iterator[str]:
+    """What is wrong with the entry of our MCP server."""
     command = server.get("command")
     program = command[0] if isinstance(command, list) and command else command
     if not isinstance(program, str) or (Path(program).is_absolute() and not os.access(program, os.X_OK)):

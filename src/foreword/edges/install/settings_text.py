@@ -28,14 +28,14 @@ _INDENT = re.compile(r'^([ \t]+)["\]}]', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _JsonNode:
     """Where a value stands; `start` is where its key begins, if it has one."""
 
     key: str | int | None
     start: int
     opens: int
     end: int
-    children: tuple[_Node, ...] = ()
+    children: tuple[_JsonNode, ...] = ()
 
 
 # Reading JSON --------------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ def read_json(text: str, *, comments: bool = False) -> Json:
     if not text.strip():
         return {}
     try:
-        return json.loads(_strict(text, comments=comments))
+        return json.loads(_to_strict_json(text, comments=comments))
     except json.JSONDecodeError as error:
         raise ValidationError(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
     except RecursionError:
@@ -66,53 +66,54 @@ def at(value: Json, path: Path) -> Json:
     return value
 
 
-def _strict(text: str, *, comments: bool) -> str:
+def _to_strict_json(text: str, *, comments: bool) -> str:
     """The text as strict JSON of the same length, each comment and trailing comma turned into blanks."""
-    return _blank(_TRAILING_COMMA, _blank(_COMMENT, text)) if comments else text
+    return _blank_out_matches(_TRAILING_COMMA, _blank_out_matches(_COMMENT, text)) if comments else text
 
 
-def _blank(pattern: re.Pattern[str], text: str) -> str:
+def _blank_out_matches(pattern: re.Pattern[str], text: str) -> str:
     """The text with every match outside a string turned into blanks; line breaks stay."""
     return pattern.sub(lambda m: m[0] if m[0][0] == '"' else re.sub(r"[^\n]", " ", m[0]), text)
 
 
-def _tree(strict: str) -> _Node:
+def _parse_tree(strict: str) -> _JsonNode:
     """Where everything stands in a text that is known to be JSON."""
     try:
-        return _node(strict, 0, None, None)
+        return _parse_node(strict, 0, None, None)
     except RecursionError:
         raise ValidationError("it is nested too deeply to be edited") from None
 
 
-def _node(strict: str, position: int, key: str | int | None, start: int | None) -> _Node:
+def _parse_node(strict: str, position: int, key: str | int | None, start: int | None) -> _JsonNode:
     """The value that begins at a position; `start` is where its key begins, if it has one."""
-    first = _token(strict, position)
+    first = _match_token(strict, position)
     start = first.start(1) if start is None else start
     if first[1] not in ("{", "["):
-        return _Node(key, start, first.start(1), first.end())
-    children: list[_Node] = []
+        return _JsonNode(key, start, first.start(1), first.end())
+    children: list[_JsonNode] = []
     position = first.end()
-    while (token := _token(strict, position))[1] not in ("}", "]"):
+    while (token := _match_token(strict, position))[1] not in ("}", "]"):
         if token[1] == ",":
             position = token.end()
         elif first[1] == "[":
-            children.append(_node(strict, position, len(children), None))
+            children.append(_parse_node(strict, position, len(children), None))
             position = children[-1].end
         else:
-            colon = _token(strict, token.end())
-            children.append(_node(strict, colon.end(), json.loads(token[1]), token.start(1)))
+            colon = _match_token(strict, token.end())
+            children.append(_parse_node(strict, colon.end(), json.loads(token[1]), token.start(1)))
             position = children[-1].end
-    return _Node(key, start, first.start(1), token.end(), tuple(children))
+    return _JsonNode(key, start, first.start(1), token.end(), tuple(children))
 
 
-def _token(strict: str, position: int) -> re.Match[str]:
+def _match_token(strict: str, position: int) -> re.Match[str]:
+    """The token of JSON at a position; an error when none is there."""
     found = _TOKEN.match(strict, position)
     if found is None:
         raise ValidationError("it cannot be edited safely; change it by hand")
     return found
 
 
-def _child(node: _Node, key: str | int) -> _Node | None:
+def _find_child(node: _JsonNode, key: str | int) -> _JsonNode | None:
     """The child of that name: of two with one name the last, which is the one that readers see."""
     return next((child for child in reversed(node.children) if child.key == key), None)
 
@@ -123,14 +124,14 @@ def _child(node: _Node, key: str | int) -> _Node | None:
 def put_json(text: str, path: Path, new: Json, *, comments: bool = False) -> str:
     """The text with a new value at a path that has none; missing objects on the way are made."""
     text = text if text.strip() else "{}\n"
-    strict = _strict(text, comments=comments)
-    node = _tree(strict)
+    strict = _to_strict_json(text, comments=comments)
+    node = _parse_tree(strict)
     for depth, key in enumerate(path):
-        child = _child(node, key)
+        child = _find_child(node, key)
         if child is None:
             for missing in reversed(path[depth + 1 :]):
                 new = {missing: new}
-            return _add_child(text, strict, node, key, new)
+            return _text_with_added_child(text, strict, node, key, new)
         node = child
     raise ValidationError(f"{'.'.join(map(str, path))} is there already")
 
@@ -139,79 +140,89 @@ def append_json(text: str, path: Path, new: Json, *, comments: bool = False) -> 
     """The text with a new last element in the list at a path, which is made if it is missing."""
     if at(read_json(text, comments=comments), path) is None:
         return put_json(text, path, [new], comments=comments)
-    strict = _strict(text, comments=comments)
-    return _add_child(text, strict, _descend(_tree(strict), path), None, new)
+    strict = _to_strict_json(text, comments=comments)
+    return _text_with_added_child(text, strict, _find_node_at_path(_parse_tree(strict), path), None, new)
 
 
 def delete_json(text: str, path: Path, *, comments: bool = False) -> str:
     """The text without what lies at a path, and without the objects and lists that this leaves empty."""
-    strict = _strict(text, comments=comments)
-    parent = _descend(_tree(strict), path[:-1])
+    strict = _to_strict_json(text, comments=comments)
+    parent = _find_node_at_path(_parse_tree(strict), path[:-1])
     if len(parent.children) == 1:
         if len(path) > 1:
             return delete_json(text, path[:-1], comments=comments)
         return text[: parent.opens + 1] + text[parent.end - 1 :]
-    child = _descend(parent, path[-1:])
+    child = _find_node_at_path(parent, path[-1:])
     before = len(text[: child.start].rstrip())
     siblings = parent.children
     place = siblings.index(child)
     next_start = siblings[place + 1].start if place + 1 < len(siblings) else parent.end
     comma = strict.find(",", child.end, next_start)
     if comma < 0 and text is not strict:
-        comma = _trailing_comma(text, strict, child.end, parent.end)
+        comma = _find_trailing_comma(text, strict, child.end, parent.end)
     if comma >= 0:
         return text[:before] + text[child.end : comma] + text[comma + 1 :]
     comma = strict.index(",", siblings[place - 1].end)
     return text[:comma] + text[comma + 1 : before] + text[child.end :]
 
 
-def _descend(node: _Node, path: Path) -> _Node:
+def _find_node_at_path(node: _JsonNode, path: Path) -> _JsonNode:
     """The node at a path; an error if there is none."""
     for key in path:
-        child = _child(node, key)
+        child = _find_child(node, key)
         if child is None:
             raise ValidationError(f"there is no {key!r} in it")
         node = child
     return node
 
 
-def _trailing_comma(text: str, strict: str, start: int, end: int) -> int:
+def _find_trailing_comma(text: str, strict: str, start: int, end: int) -> int:
     """Where a trailing comma stands that the strict text blanks out; -1 if there is none."""
-    return _blank(_COMMENT, text).find(",", start, end) if strict[start:end].strip() in ("}", "]") else -1
+    return (
+        _blank_out_matches(_COMMENT, text).find(",", start, end)
+        if strict[start:end].strip() in ("}", "]")
+        else -1
+    )
 
 
-def _add_child(text: str, strict: str, parent: _Node, key: str | int | None, new: Json) -> str:
+def _text_with_added_child(
+    text: str, strict: str, parent: _JsonNode, key: str | int | None, new: Json
+) -> str:
     """The text with one more child at the end of an object or a list."""
     if strict[parent.opens] != ("[" if key is None else "{"):
         kind = "a list" if key is None else "an object"
         raise ValidationError(f"{json.dumps(parent.key)} is not {kind}; put that right first")
     inside = text[parent.opens + 1 : parent.end - 1]
     if parent.children and "\n" not in inside:
-        return _append_member(text, strict, parent, " " + _member(key, new, None, ""))
+        return _text_with_appended_member(text, strict, parent, " " + _format_member(key, new, None, ""))
     unit = (_INDENT.search(text) or ("", "  "))[1]
-    base = _line_indent(text, parent.opens)
+    base = _find_line_indent(text, parent.opens)
     indent = base + unit
     if parent.children:
-        indent = _line_indent(text, parent.children[-1].start)
-        return _append_member(text, strict, parent, f"\n{indent}" + _member(key, new, unit, indent))
-    member = f"{inside.rstrip()}\n{indent}" + _member(key, new, unit, indent) + f"\n{base}"
+        indent = _find_line_indent(text, parent.children[-1].start)
+        return _text_with_appended_member(
+            text, strict, parent, f"\n{indent}" + _format_member(key, new, unit, indent)
+        )
+    member = f"{inside.rstrip()}\n{indent}" + _format_member(key, new, unit, indent) + f"\n{base}"
     return text[: parent.opens + 1] + member + text[parent.end - 1 :]
 
 
-def _append_member(text: str, strict: str, parent: _Node, member: str) -> str:
+def _text_with_appended_member(text: str, strict: str, parent: _JsonNode, member: str) -> str:
+    """The text with a formatted member after the last child, and a comma between them."""
     last = parent.children[-1]
     tail = len(text[: parent.end - 1].rstrip())
-    trailing = text is not strict and _trailing_comma(text, strict, last.end, parent.end) >= 0
+    trailing = text is not strict and _find_trailing_comma(text, strict, last.end, parent.end) >= 0
     comma = "" if trailing else ","
     return text[: last.end] + comma + text[last.end : tail] + member + text[tail:]
 
 
-def _member(key: str | int | None, new: Json, unit: str | None, indent: str) -> str:
+def _format_member(key: str | int | None, new: Json, unit: str | None, indent: str) -> str:
+    """A value as JSON, after its key if it has one, each line but the first indented."""
     body = json.dumps(new, indent=unit, ensure_ascii=False).replace("\n", f"\n{indent}")
     return body if key is None else f"{json.dumps(key, ensure_ascii=False)}: {body}"
 
 
-def _line_indent(text: str, position: int) -> str:
+def _find_line_indent(text: str, position: int) -> str:
     """The blanks at the beginning of the line in which a position lies."""
     line = text[text.rfind("\n", 0, position) + 1 :]
     return line[: len(line) - len(line.lstrip(" \t"))]
@@ -230,13 +241,13 @@ def read_toml(text: str) -> dict[str, Any]:
 
 def put_table(text: str, table: Table, new: dict[str, Any]) -> str:
     """The text with a new table at its end."""
-    lines = (f"{_toml_key(key)} = {_toml_value(value)}\n" for key, value in new.items())
+    lines = (f"{_format_toml_key(key)} = {_format_toml_value(value)}\n" for key, value in new.items())
     block = f"[{'.'.join(table)}]\n" + "".join(lines)
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     changed = text + gap + block
     parent, name = table
     old = read_toml(text)
-    if not _reads_as(changed, {**old, parent: {**old.get(parent, {}), name: new}}):
+    if not _is_toml_of(changed, {**old, parent: {**old.get(parent, {}), name: new}}):
         raise ValidationError(f"a table cannot be added safely; add it by hand:\n{block}")
     return changed
 
@@ -247,21 +258,22 @@ def delete_table(text: str, table: Table) -> str:
     old = read_toml(text)
     others = {key: value for key, value in old[parent].items() if key != name}
     without_parent = {key: value for key, value in old.items() if key != parent}
-    changed = "".join(_other_lines(text, table))
+    changed = "".join(_lines_outside_table(text, table))
     expected = [{**old, parent: others}, *([] if others else [without_parent])]
-    if not any(_reads_as(changed, one) for one in expected):
+    if not any(_is_toml_of(changed, one) for one in expected):
         raise ValidationError(f"[{parent}.{name}] cannot be taken out safely; remove it by hand")
     return changed
 
 
-def _reads_as(text: str, wanted: dict[str, Any]) -> bool:
+def _is_toml_of(text: str, wanted: dict[str, Any]) -> bool:
+    """Whether a text is TOML that reads as the wanted value."""
     try:
         return tomllib.loads(text) == wanted
     except tomllib.TOMLDecodeError:
         return False
 
 
-def _other_lines(text: str, table: Table) -> list[str]:
+def _lines_outside_table(text: str, table: Table) -> list[str]:
     """The lines that are not the table's; blanks and comments after its last line are somebody else's."""
     names = r"\s*\.\s*".join(f"""(?:{name}|"{name}"|'{name}')""" for name in map(re.escape, table))
     header = re.compile(rf"\s*\[\s*{names}\s*(?:\..*)?\]")
@@ -284,23 +296,27 @@ def _other_lines(text: str, table: Table) -> list[str]:
     return kept + pending
 
 
-def _toml_key(key: str) -> str:
-    return key if re.fullmatch(r"[\w-]+", key, re.ASCII) else _toml_string(key)
+def _format_toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[\w-]+", key, re.ASCII) else _format_toml_string(key)
 
 
-def _toml_string(text: str) -> str:
+def _format_toml_string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _toml_value(value: object) -> str:
+def _format_toml_value(value: object) -> str:
     match value:
         case bool():
             return str(value).lower()
         case str():
-            return _toml_string(value)
+            return _format_toml_string(value)
         case dict():
-            return "{ " + ", ".join(f"{_toml_key(k)} = {_toml_value(one)}" for k, one in value.items()) + " }"
+            return (
+                "{ "
+                + ", ".join(f"{_format_toml_key(k)} = {_format_toml_value(one)}" for k, one in value.items())
+                + " }"
+            )
         case list() | tuple():
-            return "[" + ", ".join(map(_toml_value, value)) + "]"
+            return "[" + ", ".join(map(_format_toml_value, value)) + "]"
         case _:
             return str(value)

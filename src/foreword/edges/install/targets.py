@@ -32,9 +32,9 @@ class JsonFile:
 
     def ours(self, text: str) -> Parts:
         """Each group that runs our client, a list where there are several, and each member of our name."""
-        settings = self._read(text)
+        settings = self._read_settings(text)
         groups: dict[str, list[Any]] = {}
-        for event, place, _ in _our_hooks(settings):
+        for event, place, _ in _locate_our_hooks(settings):
             groups.setdefault(event, []).append(settings["hooks"][event][place])
         parts: Parts = {
             ("hooks", event): ours[0] if len(ours) == 1 else ours for event, ours in groups.items()
@@ -54,23 +54,24 @@ class JsonFile:
 
     def remove(self, text: str) -> str:
         """Our hooks go, one by one, then our members; what this leaves empty goes with them."""
-        while hooks := list(_our_hooks(self._read(text))):
+        while hooks := list(_locate_our_hooks(self._read_settings(text))):
             event, group, hook = hooks[-1]
             path = ("hooks", event, group, "hooks", hook)
             text = settings_text.delete_json(text, path, comments=self.comments)
         for member in self.members:
-            if settings_text.at(self._read(text), member) is not None:
+            if settings_text.at(self._read_settings(text), member) is not None:
                 text = settings_text.delete_json(text, member, comments=self.comments)
         return text
 
-    def _read(self, text: str) -> dict[str, Any]:
+    def _read_settings(self, text: str) -> dict[str, Any]:
+        """The settings as a JSON object; an error when they are anything else."""
         settings = settings_text.read_json(text, comments=self.comments)
         if not isinstance(settings, dict):
             raise ValidationError("it is not a JSON object")
         return settings
 
 
-def _our_hooks(settings: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
+def _locate_our_hooks(settings: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
     """Where our hooks stand: the event, the number of the group, the number of the hook in it."""
     events = settings.get("hooks")
     for event, groups in events.items() if isinstance(events, dict) else ():

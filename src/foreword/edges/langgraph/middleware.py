@@ -46,7 +46,7 @@ _DEADLINES_WAITED = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Context:
+class _MessageContext:
     """What was put before one message of the user: the text, the ids of its items, and the receipt's.
 
     `captured` says that the message itself is remembered already.
@@ -55,7 +55,7 @@ class _Context:
     text: str = ""
     ids: tuple[str, ...] = ()
     receipt_id: str = ""
-    resolve_from_run: bool = False
+    captured: bool = False
 
 
 class ContextMiddleware(AgentMiddleware):
@@ -77,21 +77,21 @@ class ContextMiddleware(AgentMiddleware):
         self._budget = TokenBudget.with_total(budget)
         self._deadline_ms = deadline_ms
         self._capture = capture
-        self._threads: OrderedDict[str, dict[str, _Context]] = OrderedDict()
+        self._threads: OrderedDict[str, dict[str, _MessageContext]] = OrderedDict()
         self._lock = threading.Lock()
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Call the model with the context, then remember what was said."""
-        session = _session_id(request.messages)
-        standing: dict[str, _Context] = {}
+        session = _find_session_id(request.messages)
+        standing: dict[str, _MessageContext] = {}
         try:
-            found = _run_in_thread(self._find_contexts, request.messages, session, standing)
-            contexts = found.result(self._patience)
+            found = _start_in_thread(self._find_contexts, request.messages, session, standing)
+            contexts = found.result(self._max_wait_seconds)
         except Exception as error:  # noqa: BLE001  (an agent must not fail for want of context)
-            contexts = self._keep_earlier(standing, error)
-        response = handler(_add_contexts(request, contexts))
+            contexts = self._contexts_after_failure(standing, error)
+        response = handler(_request_with_contexts(request, contexts))
         self._capture_turns(request.messages, response, session)
         return response
 
@@ -101,14 +101,14 @@ class ContextMiddleware(AgentMiddleware):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """The same, without keeping the event loop waiting."""
-        session = _session_id(request.messages)
-        standing: dict[str, _Context] = {}
+        session = _find_session_id(request.messages)
+        standing: dict[str, _MessageContext] = {}
         try:
-            found = _run_in_thread(self._find_contexts, request.messages, session, standing)
-            contexts = await asyncio.wait_for(asyncio.wrap_future(found), self._patience)
+            found = _start_in_thread(self._find_contexts, request.messages, session, standing)
+            contexts = await asyncio.wait_for(asyncio.wrap_future(found), self._max_wait_seconds)
         except Exception as error:  # noqa: BLE001  (as above)
-            contexts = self._keep_earlier(standing, error)
-        response = await handler(_add_contexts(request, contexts))
+            contexts = self._contexts_after_failure(standing, error)
+        response = await handler(_request_with_contexts(request, contexts))
         await asyncio.to_thread(self._capture_turns, request.messages, response, session)
         return response
 
@@ -119,18 +119,21 @@ class ContextMiddleware(AgentMiddleware):
         return contexts[-1].receipt_id if contexts else ""
 
     @property
-    def _patience(self) -> float:
+    def _max_wait_seconds(self) -> float:
+        """How long an agent waits for a context."""
         return self._deadline_ms / 1000 * _DEADLINES_WAITED
 
-    def _keep_earlier(self, standing: Mapping[str, _Context], error: Exception) -> Mapping[str, _Context]:
+    def _contexts_after_failure(
+        self, standing: Mapping[str, _MessageContext], error: Exception
+    ) -> Mapping[str, _MessageContext]:
         """The contexts of earlier messages, as far as they are known to hold; for the last there is none."""
         problem = str(error) or type(error).__name__
         _log.warning("no context for a message", workspace=self.workspace, problem=problem)
         return dict(standing)
 
     def _find_contexts(
-        self, messages: Sequence[AnyMessage], session: str, standing: dict[str, _Context]
-    ) -> Mapping[str, _Context]:
+        self, messages: Sequence[AnyMessage], session: str, standing: dict[str, _MessageContext]
+    ) -> Mapping[str, _MessageContext]:
         """The context of each message of the user, by the message's key; memory is asked about the last one.
 
         `standing` gets those that still hold, as soon as that is known: the rest may come too late.
@@ -140,40 +143,46 @@ class ContextMiddleware(AgentMiddleware):
         }
         with self._lock:
             known = {key: one for key, one in self._threads.get(session, {}).items() if key in prompts}
-        standing.update(self._drop_forgotten(known))
+        standing.update(self._without_forgotten_contexts(known))
         contexts = dict(standing)
         for key, message in prompts.items():
             if key not in contexts and (key in known or key == next(reversed(prompts))):
-                contexts[key] = self._find_context(message.text, session, contexts)
+                contexts[key] = self._find_context_for_text(message.text, session, contexts)
         contexts = {key: contexts[key] for key in prompts if key in contexts}
-        self._remember_contexts(session, contexts)
+        self._cache_thread_contexts(session, contexts)
         return contexts
 
-    def _drop_forgotten(self, known: Mapping[str, _Context]) -> dict[str, _Context]:
+    def _without_forgotten_contexts(self, known: Mapping[str, _MessageContext]) -> dict[str, _MessageContext]:
         """Those contexts of which every item is still remembered."""
         ids = list(dict.fromkeys(item for one in known.values() for item in one.ids))
         items = self._engine.store.get(self.workspace, *ids) if ids else ()
         forgotten = {item_id for item_id, item in zip(ids, items, strict=True) if item is None}
         return {key: one for key, one in known.items() if forgotten.isdisjoint(one.ids)}
 
-    def _find_context(self, text: str, session: str, earlier: Mapping[str, _Context]) -> _Context:
+    def _find_context_for_text(
+        self, text: str, session: str, earlier: Mapping[str, _MessageContext]
+    ) -> _MessageContext:
+        """What memory holds on a message, beside what earlier messages were given."""
         question = question_in(text)
         if not question:
-            return _Context()
-        self._mark_only(session, [item for one in earlier.values() for item in one.ids])
+            return _MessageContext()
+        self._mark_only_these_as_shown(session, [item for one in earlier.values() for item in one.ids])
         result = self._pipeline.generate_context(
             question, session, self._budget, workspace=self.workspace, deadline_ms=self._deadline_ms
         )
-        return _Context(wrap_in_frame(result.formatted_context), result.included_memories, result.receipt.id)
+        return _MessageContext(
+            wrap_in_frame(result.formatted_context), result.included_memories, result.receipt.id
+        )
 
-    def _mark_only(self, session: str, ids: Sequence[str]) -> None:
+    def _mark_only_these_as_shown(self, session: str, ids: Sequence[str]) -> None:
         """Mark these, and no others, as shown to the session: what has left its messages may come again."""
         store = self._engine.store
         if session and store.shown(self.workspace, session) - set(ids):
             mark = MarkShown(self.workspace, session, tuple(ids), self._engine.clock())
             store.batch([ClearShown(self.workspace, session), mark])
 
-    def _remember_contexts(self, session: str, contexts: dict[str, _Context]) -> None:
+    def _cache_thread_contexts(self, session: str, contexts: dict[str, _MessageContext]) -> None:
+        """Keep the contexts of a thread; those of the threads used least recently go."""
         with self._lock:
             self._threads[session] = contexts
             self._threads.move_to_end(session)
@@ -190,15 +199,15 @@ class ContextMiddleware(AgentMiddleware):
         with self._lock:
             contexts = self._threads.get(session, {})
         key = _message_key(prompts[-1])
-        before = contexts.get(key, _Context())
-        prompt = "" if before.resolve_from_run else prompts[-1].text
+        before = contexts.get(key, _MessageContext())
+        prompt = "" if before.captured else prompts[-1].text
         try:
-            ids = self._store_turns(prompt, _answer_text(response), session)
+            ids = self._store_turns(prompt, _final_answer_text(response), session)
         except Exception as error:  # noqa: BLE001  (what the model said must reach the user)
             _log.warning("a turn was not remembered", workspace=self.workspace, problem=str(error))
             return
-        self._remember_contexts(
-            session, {**contexts, key: replace(before, ids=(*before.ids, *ids), resolve_from_run=True)}
+        self._cache_thread_contexts(
+            session, {**contexts, key: replace(before, ids=(*before.ids, *ids), captured=True)}
         )
 
     def _store_turns(self, prompt: str, answer: str, session: str) -> list[str]:
@@ -215,7 +224,7 @@ class ContextMiddleware(AgentMiddleware):
         return ids
 
 
-def _session_id(messages: Sequence[AnyMessage]) -> str:
+def _find_session_id(messages: Sequence[AnyMessage]) -> str:
     """The thread; a conversation without one is known by its first message, if that has a name."""
     try:
         thread = get_config().get("configurable", {}).get("thread_id")
@@ -228,14 +237,18 @@ def _message_key(message: HumanMessage) -> str:
     return message.id or message.text
 
 
-def _add_contexts(request: ModelRequest[Any], contexts: Mapping[str, _Context]) -> ModelRequest[Any]:
+def _request_with_contexts(
+    request: ModelRequest[Any], contexts: Mapping[str, _MessageContext]
+) -> ModelRequest[Any]:
     """The request with each context before its message, in a copy of it: models may insist on turns."""
     if not any(one.text for one in contexts.values()):
         return request
-    return request.override(messages=[_add_context(message, contexts) for message in request.messages])
+    return request.override(
+        messages=[_message_with_context(message, contexts) for message in request.messages]
+    )
 
 
-def _add_context(message: AnyMessage, contexts: Mapping[str, _Context]) -> AnyMessage:
+def _message_with_context(message: AnyMessage, contexts: Mapping[str, _MessageContext]) -> AnyMessage:
     one = contexts.get(_message_key(message)) if isinstance(message, HumanMessage) else None
     if one is None or not one.text:
         return message
@@ -248,13 +261,13 @@ def _add_context(message: AnyMessage, contexts: Mapping[str, _Context]) -> AnyMe
     return message.model_copy(update={"content": both})
 
 
-def _answer_text(response: ModelResponse[Any]) -> str:
+def _final_answer_text(response: ModelResponse[Any]) -> str:
     """What the agent said to the user; a message that calls tools is not its last word."""
     last = response.result[-1] if response.result else None
     return last.text if isinstance(last, AIMessage) and not last.tool_calls else ""
 
 
-def _run_in_thread(work: Callable[..., Any], *arguments: object) -> Future[Any]:
+def _start_in_thread(work: Callable[..., Any], *arguments: object) -> Future[Any]:
     """Work in a thread that nobody has to wait for, with the caller's context variables."""
     done: Future[Any] = Future()
     done.set_running_or_notify_cancel()  # who stops waiting does not stop it

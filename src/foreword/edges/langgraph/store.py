@@ -92,8 +92,8 @@ class ForewordStore(BaseStore):
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Do the operations: all reads, then all writes together; the last put of a name counts."""
         operations = list(ops)
-        results = [self._answer(op) for op in operations]
-        self._write({(op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}.values())
+        results = [self._answer_operation(op) for op in operations]
+        self._write_puts({(op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}.values())
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -106,39 +106,40 @@ class ForewordStore(BaseStore):
         gone = self._engine.store.batch([Delete(self.workspace, filters=filters) for filters in expired])
         return len({item for ids in gone[::2] for item in ids})
 
-    def _answer(self, op: Op) -> Result:
+    def _answer_operation(self, op: Op) -> Result:
+        """The result of an operation that reads; nothing for one that writes."""
         match op:
             case GetOp():
-                return self._get(op)
+                return self._get_value(op)
             case SearchOp():
-                return self._search(op)
+                return self._search_values(op)
             case ListNamespacesOp():
-                return self._namespaces(op)
+                return self._list_namespaces(op)
             case PutOp():
                 return None
         raise ValidationError(f"no operation of a store: {type(op).__name__}")
 
     # Reading
 
-    def _get(self, op: GetOp) -> GraphItem | None:
+    def _get_value(self, op: GetOp) -> GraphItem | None:
         identity = value_id(op.namespace, op.key)
         item, lease = self._engine.store.get(self.workspace, identity, lease_id(identity))
         if item is None or (entry := Entry.of(item, lease)).is_expired(self._engine.clock()):
             return None
         self._renew_leases([entry], refresh=op.refresh_ttl)
-        return GraphItem(**_fields(entry))
+        return GraphItem(**_entry_fields(entry))
 
-    def _search(self, op: SearchOp) -> list[SearchItem]:
+    def _search_values(self, op: SearchOp) -> list[SearchItem]:
         entries = self._entries(op.namespace_prefix)
         entries = [entry for entry in entries if matches_filter(entry.value, op.filter)]
-        scores = self._scores(op.query, op.namespace_prefix, entries) if op.query and entries else {}
+        scores = self._score_entries(op.query, op.namespace_prefix, entries) if op.query and entries else {}
         # The sort is stable: equal scores, and what has none, stay in the order in which they were put.
         entries.sort(key=lambda entry: -scores.get(entry.item.id, -math.inf))
         page = entries[op.offset : op.offset + op.limit]
         self._renew_leases(page, refresh=op.refresh_ttl)
-        return [SearchItem(**_fields(entry), score=scores.get(entry.item.id)) for entry in page]
+        return [SearchItem(**_entry_fields(entry), score=scores.get(entry.item.id)) for entry in page]
 
-    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         names = {entry.namespace for entry in self._entries(())}
         conditions = op.match_conditions or ()
         matching = (name for name in names if all(_matches_condition(name, one) for one in conditions))
@@ -156,12 +157,14 @@ class ForewordStore(BaseStore):
             if entry.namespace[: len(prefix)] == prefix and entry.is_expired(now) == expired
         ]
 
-    def _scores(self, query: str, prefix: tuple[str, ...], entries: Sequence[Entry]) -> dict[str, float]:
+    def _score_entries(
+        self, query: str, prefix: tuple[str, ...], entries: Sequence[Entry]
+    ) -> dict[str, float]:
         """The score of each that was found, by id; what is not indexed has none."""
-        self._embed()
+        self._embed_pending_values()
         known = [entry.item for entry in entries if entry.indexed]
         if self._score == "cosine":
-            return self._cosines(query, known)
+            return self._cosines_to_query(query, known)
         found = self._engine.search(
             query, self.workspace, limit=MAX_LIMIT, memory_types=(VALUE,),
             conversation_id=prefix_filters(prefix).conversation,
@@ -169,35 +172,42 @@ class ForewordStore(BaseStore):
         scores = {result.memory.id: result.score for result in found}
         return {item.id: scores[item.id] for item in known if item.id in scores}
 
-    def _cosines(self, query: str, items: Sequence[Item]) -> dict[str, float]:
+    def _cosines_to_query(self, query: str, items: Sequence[Item]) -> dict[str, float]:
+        """The cosine of each item's vector to the query's, by id; none without an encoder."""
         question = self._engine.embed_question(query)
         vectors = self._engine.vectors(self.workspace, items)
-        return {item: _cosine(question, vector) for item, vector in vectors.items()} if question else {}
+        return (
+            {item: _cosine_similarity(question, vector) for item, vector in vectors.items()}
+            if question
+            else {}
+        )
 
     # Writing
 
-    def _write(self, puts: Iterable[PutOp]) -> None:
+    def _write_puts(self, puts: Iterable[PutOp]) -> None:
         """Store the values in place of what has their names; a put without a value only removes."""
         ops = list(puts)
         if not ops:
             return
         ids = [value_id(op.namespace, op.key) for op in ops]
         now = self._engine.clock()
-        created = self._creation_times(ids, now)
-        items = [item for op, at in zip(ops, created, strict=True) for item in self._make_items(op, at, now)]
+        created = self._find_creation_times(ids, now)
+        items = [
+            item for op, at in zip(ops, created, strict=True) for item in self._make_items_of_put(op, at, now)
+        ]
         count = self._engine.tokenizer.count
-        self._replace(ids, [replace(item, tokens=count(item.text)) for item in items])
+        self._replace_values(ids, [replace(item, tokens=count(item.text)) for item in items])
         if self._shared and items:
-            self._embed()
-        self._sweep_when_due(now)
+            self._embed_pending_values()
+        self._sweep_expired_when_due(now)
 
-    def _creation_times(self, ids: Sequence[str], now: datetime) -> list[datetime]:
+    def _find_creation_times(self, ids: Sequence[str], now: datetime) -> list[datetime]:
         """When each of these was first put: now, if there is nothing, or nothing that has not expired."""
         found = self._engine.store.get(self.workspace, *ids, *map(lease_id, ids))
         entries = [Entry.of(item, lease) if item else None for item, lease in _pair_with_leases(found)]
         return [entry.created_at if entry and not entry.is_expired(now) else now for entry in entries]
 
-    def _make_items(self, op: PutOp, created_at: datetime, now: datetime) -> list[Item]:
+    def _make_items_of_put(self, op: PutOp, created_at: datetime, now: datetime) -> list[Item]:
         if op.value is None:
             return []
         value = check_value(op.value)
@@ -212,7 +222,7 @@ class ForewordStore(BaseStore):
             raise ValidationError(f"index must be a list of paths, False or None, not {op.index!r}")
         return op.index
 
-    def _replace(self, ids: Sequence[str], items: Sequence[Item]) -> None:
+    def _replace_values(self, ids: Sequence[str], items: Sequence[Item]) -> None:
         """Remove values and their leases, and store these items instead, in one transaction."""
         gone = Delete(self.workspace, (*ids, *map(lease_id, ids)))
         self._engine.store.batch([gone, Put(self.workspace, tuple(items))] if items else [gone])
@@ -228,13 +238,13 @@ class ForewordStore(BaseStore):
                 [Amend(self.workspace, lease_id(of), metadata=lease.metadata) for of, lease in renewed]
             )
 
-    def _sweep_when_due(self, now: datetime) -> None:
+    def _sweep_expired_when_due(self, now: datetime) -> None:
         minutes = (self.ttl_config or {}).get("sweep_interval_minutes")
         if minutes is not None and now - self._swept_at >= timedelta(minutes=minutes):
             self._swept_at = now
             self.sweep_ttl()
 
-    def _embed(self) -> None:
+    def _embed_pending_values(self) -> None:
         """Make the vectors that are missing; without an encoder that works, words still find."""
         try:
             self._engine.embed_pending(self.workspace)
@@ -248,7 +258,7 @@ def _pair_with_leases(found: Sequence[Item | None]) -> Iterator[tuple[Item | Non
     return zip(found[:half], found[half:], strict=True)
 
 
-def _fields(entry: Entry) -> dict[str, Any]:
+def _entry_fields(entry: Entry) -> dict[str, Any]:
     return {
         "namespace": entry.namespace,
         "key": entry.key,
@@ -268,6 +278,6 @@ def _matches_condition(namespace: tuple[str, ...], condition: MatchCondition) ->
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
 
 
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    lengths = math.hypot(*one) * math.hypot(*other)
-    return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
+def _cosine_similarity(first: Sequence[float], second: Sequence[float]) -> float:
+    lengths = math.hypot(*first) * math.hypot(*second)
+    return sum(a * b for a, b in zip(first, second, strict=True)) / lengths if lengths else 0.0

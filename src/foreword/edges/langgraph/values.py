@@ -121,7 +121,9 @@ def unchanged_since(entry: Entry) -> tuple[Filters, Filters]:
 
 def prefix_filters(prefix: tuple[str, ...], *types: str) -> Filters:
     """Filters that everything under a prefix passes, and little else."""
-    return Filters(types=types, conversation=_root_name(prefix) if len(prefix) >= _ROOT_LABELS else None)
+    return Filters(
+        types=types, conversation=_namespace_root_name(prefix) if len(prefix) >= _ROOT_LABELS else None
+    )
 
 
 def check_value(value: object) -> dict[str, Any]:
@@ -146,19 +148,19 @@ def make_items(op: PutOp, texts: Sequence[str], now: datetime, created_at: datet
         raise ValidationError("a namespace or a key holds a secret; name the value otherwise")
     facts = {"created_at": created_at.isoformat(), "indexed": bool(text)}
     metadata = {**named, **facts, "value": redact_json(op.value)}
-    items = [_item(identity, VALUE, namespace, now, metadata, text)]
+    items = [_make_item(identity, VALUE, namespace, now, metadata, text)]
     if op.ttl is not None:
         lease = Lease.starting(op.ttl, now)
-        items.append(_item(lease_id(identity), LEASE, namespace, now, lease.metadata))
+        items.append(_make_item(lease_id(identity), LEASE, namespace, now, lease.metadata))
     return items
 
 
 def matches_filter(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:
     """Whether every condition holds for the field it names; a field that is missing is None."""
-    return all(_matches(value.get(field), wanted) for field, wanted in (conditions or {}).items())
+    return all(_matches_wanted(value.get(field), wanted) for field, wanted in (conditions or {}).items())
 
 
-def _item(
+def _make_item(
     identity: str,
     label: str,
     namespace: tuple[str, ...],
@@ -166,13 +168,14 @@ def _item(
     metadata: dict[str, Any],
     text: str = "",
 ) -> Item:
+    """A checked item of a namespace; without a text, words do not find it."""
     return check_item(
         Item(
             text=text or _NOT_FOUND_BY_WORDS,
             workspace="",
             id=identity,
             type=label,
-            conversation=_root_name(namespace),
+            conversation=_namespace_root_name(namespace),
             created_at=now,
             source=item_source(identity),
             metadata=metadata,
@@ -186,28 +189,38 @@ def _check_minutes(minutes: float) -> float:
     return minutes
 
 
-def _root_name(namespace: tuple[str, ...]) -> str:
+def _namespace_root_name(namespace: tuple[str, ...]) -> str:
+    """The first labels of a namespace as one name."""
     return json.dumps(namespace[:_ROOT_LABELS])
 
 
-def _matches(held: object, wanted: object) -> bool:
+def _matches_wanted(field_value: object, wanted: object) -> bool:
     """Whether a field holds what is wanted: a plain value, the same inside lists and dicts, or operators."""
     match wanted:
         case dict() if any(str(name).startswith("$") for name in wanted):
-            return all(_compares(held, operator, bound) for operator, bound in wanted.items())
+            return all(
+                _satisfies_operator(field_value, operator, bound) for operator, bound in wanted.items()
+            )
         case dict():
-            return isinstance(held, dict) and all(_matches(held.get(k), w) for k, w in wanted.items())
+            return isinstance(field_value, dict) and all(
+                _matches_wanted(field_value.get(k), w) for k, w in wanted.items()
+            )
         case list() | tuple():
-            return isinstance(held, list) and len(held) == len(wanted) and all(map(_matches, held, wanted))
+            return (
+                isinstance(field_value, list)
+                and len(field_value) == len(wanted)
+                and all(map(_matches_wanted, field_value, wanted))
+            )
         case _:
-            return held == wanted
+            return field_value == wanted
 
 
-def _compares(held: object, operator: str, bound: object) -> bool:
+def _satisfies_operator(field_value: object, operator: str, bound: object) -> bool:
+    """Whether a field is equal, unequal, above or below a bound, as an operator such as `$gt` says."""
     if operator in ("$eq", "$ne"):
-        return (held == bound) == (operator == "$eq")
+        return (field_value == bound) == (operator == "$eq")
     try:
-        number, limit = float(cast("Any", held)), float(cast("Any", bound))
+        number, limit = float(cast("Any", field_value)), float(cast("Any", bound))
     except (TypeError, ValueError):  # what is no number is neither above nor below one
         number = limit = float("nan")
     match operator:

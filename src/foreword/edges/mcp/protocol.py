@@ -78,7 +78,7 @@ def server(engine: "ContextEngine | Callable[[], ContextEngine]", default_worksp
     Without a default workspace every call must name its own.
     """
     tools = Tools(engine if callable(engine) else lambda: engine, default_workspace)
-    with _unchanged_root_logger():
+    with _keep_root_logger_unchanged():
         protocol: MCPServer = MCPServer(
             "foreword",
             title="Foreword",
@@ -130,7 +130,7 @@ def _add_tools(protocol: MCPServer, tools: Tools, threads: anyio.CapacityLimiter
     )
     for tool, title, hints in table:
         protocol.add_tool(
-            _run_in_thread(tool, threads, _tool_error),
+            _make_async_in_thread(tool, threads, _raise_tool_error),
             title=title,
             description=inspect.cleandoc(tool.__doc__ or ""),
             annotations=hints,
@@ -173,7 +173,7 @@ def _add_resources(
             ("foreword://receipts/latest", "latest-receipt", "Why the newest context is as it is", latest),
         ]
     for uri, name, title, function in table:
-        read = _run_in_thread(function, threads, _resource_error)
+        read = _make_async_in_thread(function, threads, _raise_resource_error)
         protocol.resource(uri, name=name, title=title, mime_type=_JSON)(read)
 
 
@@ -204,13 +204,13 @@ def _add_prompts(protocol: MCPServer, tools: Tools, threads: anyio.CapacityLimit
         )
 
     for prompt, title in ((recall, "Recall a topic"), (remember_this, "Remember this")):
-        protocol.prompt(title=title)(_run_in_thread(prompt, threads, _prompt_error))
+        protocol.prompt(title=title)(_make_async_in_thread(prompt, threads, _raise_prompt_error))
 
 
 # Errors and threads --------------------------------------------------------------------------------------
 
 
-def _run_in_thread(
+def _make_async_in_thread(
     function: Callable[..., Any],
     threads: anyio.CapacityLimiter,
     raise_error: Callable[[ForewordError], NoReturn],
@@ -227,21 +227,21 @@ def _run_in_thread(
     return run
 
 
-def _tool_error(error: ForewordError) -> NoReturn:
+def _raise_tool_error(error: ForewordError) -> NoReturn:
     raise ToolError(str(error)) from error
 
 
-def _resource_error(error: ForewordError) -> NoReturn:
+def _raise_resource_error(error: ForewordError) -> NoReturn:
     kind = ResourceNotFoundError if isinstance(error, UnknownId) else ResourceError
     raise kind(str(error)) from error
 
 
-def _prompt_error(error: ForewordError) -> NoReturn:
+def _raise_prompt_error(error: ForewordError) -> NoReturn:
     raise MCPError(INVALID_PARAMS, str(error)) from error
 
 
 @contextmanager
-def _unchanged_root_logger() -> Iterator[None]:
+def _keep_root_logger_unchanged() -> Iterator[None]:
     """Keep the library from setting up the root logger, as it does unless there is a handler."""
     root, ours = logging.getLogger(), logging.NullHandler()
     root.addHandler(ours)

@@ -84,8 +84,8 @@ class Tools:
             limit=limit,
             kinds=kinds,
             memory_types=types,
-            date_from=_read_day("since", since, time.min),
-            date_to=_read_day("until", until, time.max),
+            date_from=_parse_date_bound("since", since, time.min),
+            date_to=_parse_date_bound("until", until, time.max),
             session=session or None,
             lane="full",
             deadline_ms=_DEADLINE_MS,
@@ -117,7 +117,7 @@ class Tools:
         """
         where, engine = self.workspace(workspace), self.engine()
         budget = token_budget or engine.settings.token_budget
-        result, text = self._build_within(task, where, budget, session)
+        result, text = self._build_context_within_budget(task, where, budget, session)
         receipt = result.receipt
         return wire.Built(
             workspace=where,
@@ -130,7 +130,9 @@ class Tools:
             notes=wire.describe_notes(receipt),
         )
 
-    def _build_within(self, task: str, where: str, budget: int, session: str) -> "tuple[ContextResult, str]":
+    def _build_context_within_budget(
+        self, task: str, where: str, budget: int, session: str
+    ) -> "tuple[ContextResult, str]":
         """A context, contained and framed, that is still within the budget."""
         engine = self.engine()
         allowed = max(1, budget - engine.tokenizer.count(_EMPTY_FRAME))
@@ -247,7 +249,7 @@ class Tools:
         if not (ids or session or source):
             raise ValidationError("say what to forget: ids, a session or a source")
         if dry_run:
-            gone = self._list_matching(where, ids, session, source)
+            gone = self._list_matching_ids(where, ids, session, source)
         else:
             gone = engine.forget(
                 where, *ids, session=session or None, source=source or None, verify=False
@@ -261,7 +263,10 @@ class Tools:
             left=[] if dry_run else left,
         )
 
-    def _list_matching(self, where: str, ids: tuple[str, ...], session: str, source: str) -> tuple[str, ...]:
+    def _list_matching_ids(
+        self, where: str, ids: tuple[str, ...], session: str, source: str
+    ) -> tuple[str, ...]:
+        """The ids that `memory_forget` would remove."""
         store = self.engine().store
         found = {item.id: None for item in store.get(where, *ids) if item is not None}
         if session or source:
@@ -283,14 +288,14 @@ def _clean_statement(text: str) -> tuple[str, str]:
     return clean, "; ".join(notes)
 
 
-def _read_day(name: str, text: str, of_day: time) -> datetime | None:
+def _parse_date_bound(name: str, text: str, time_of_day: time) -> datetime | None:
     """A date or a moment, local unless it says otherwise; a date alone means its beginning or its end."""
     if not text:
         return None
     try:
         read = datetime.fromisoformat(text)
         if len(text) <= len("2026-01-31"):
-            read = datetime.combine(read, of_day)
+            read = datetime.combine(read, time_of_day)
         return read if read.tzinfo else read.astimezone()
     except (ValueError, OverflowError):
         raise ValidationError(

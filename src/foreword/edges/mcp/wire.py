@@ -231,7 +231,7 @@ def describe_memory(item: Item, characters: int = _MAX_TEXT_CHARACTERS) -> Memor
     text = escape_entry(item.text)
     rest = len(text) - characters
     more = f"{rest:,} characters more: memory_get with id {item.id!r}" if rest > 0 else ""
-    return Memory(text=text[:characters], more=more, **_facts(item))
+    return Memory(text=text[:characters], more=more, **_common_item_fields(item))
 
 
 def describe_matches(workspace: str, results: list[SearchResult], note: str = "") -> Matches:
@@ -257,20 +257,20 @@ def describe_page(item: Item, offset: int, related: tuple[RelatedMemory, ...]) -
         characters=len(text),
         next_offset=after if rest > 0 else None,
         conversation=item.conversation,
-        metadata=_metadata(item),
+        metadata=_escape_item_metadata(item),
         related=[
             Related(
                 id=one.memory.id, relation=escape_entry(one.relationship.type), text=shorten(one.memory.text)
             )
             for one in related[:_MAX_RELATED]
         ],
-        **_facts(item),
+        **_common_item_fields(item),
     )
 
 
-def _describe_related(one: RelatedMemory) -> Related:
-    relation = escape_entry(one.relationship.type)
-    return Related(id=one.memory.id, relation=relation, text=shorten(one.memory.text))
+def _describe_related(related: RelatedMemory) -> Related:
+    relation = escape_entry(related.relationship.type)
+    return Related(id=related.memory.id, relation=relation, text=shorten(related.memory.text))
 
 
 def describe_receipt(receipt: Receipt, texts: dict[str, str]) -> Why:
@@ -316,7 +316,7 @@ def shorten(text: str, characters: int = _GLANCE_CHARACTERS) -> str:
 
 def contain_lines(text: str) -> str:
     """The text line by line, each contained but for its indentation."""
-    return "\n".join(map(_contain_line, text.splitlines()))
+    return "\n".join(map(_escape_line_keeping_indent, text.splitlines()))
 
 
 def describe_attempt(experience: Experience) -> Attempt:
@@ -329,26 +329,27 @@ def describe_attempt(experience: Experience) -> Attempt:
         tier=experience.tier or "",
         domain=experience.domain,
         strategy=experience.strategy,
-        goal=_attempt_text(experience.goal),
-        hypothesis=_attempt_text(experience.hypothesis),
-        action=_attempt_text(experience.action),
-        prediction=_attempt_text(experience.prediction),
+        goal=_shorten_attempt_text(experience.goal),
+        hypothesis=_shorten_attempt_text(experience.hypothesis),
+        action=_shorten_attempt_text(experience.action),
+        prediction=_shorten_attempt_text(experience.prediction),
         iterations=experience.iteration_count,
-        result=_attempt_text(outcome.result if outcome else ""),
-        surprise=_attempt_text(experience.surprise),
-        root_cause=_attempt_text(f"{root.category}: {root.description}" if root else ""),
-        lesson=_attempt_text(lesson),
+        result=_shorten_attempt_text(outcome.result if outcome else ""),
+        surprise=_shorten_attempt_text(experience.surprise),
+        root_cause=_shorten_attempt_text(f"{root.category}: {root.description}" if root else ""),
+        lesson=_shorten_attempt_text(lesson),
         session=experience.session,
         created_at=experience.created_at,
         lacks=list(experience.lacks),
     )
 
 
-def _attempt_text(text: str) -> str:
+def _shorten_attempt_text(text: str) -> str:
     return shorten(text, _ATTEMPT_CHARACTERS)
 
 
-def _facts(item: Item) -> dict[str, Any]:
+def _common_item_fields(item: Item) -> dict[str, Any]:
+    """What every answer about a memory says of it, contained."""
     return {
         "id": item.id,
         "kind": item.kind,
@@ -364,20 +365,22 @@ def _facts(item: Item) -> dict[str, Any]:
     }
 
 
-def _contain_line(line: str) -> str:
+def _escape_line_keeping_indent(line: str) -> str:
     """A line that keeps its indentation and nothing else that could mean anything but its words."""
     return line[: len(line) - len(line.lstrip(" \t"))] + escape_entry(line)
 
 
-def _metadata(item: Item) -> dict[str, Any]:
-    metadata = {escape_entry(name): _contain_value(value) for name, value in item.metadata.items()}
+def _escape_item_metadata(item: Item) -> dict[str, Any]:
+    """A JSON value in which every text is contained."""
+    """The metadata, contained; a note instead when it is too long."""
+    metadata = {escape_entry(name): _escape_json_value(value) for name, value in item.metadata.items()}
     too_long = len(str(metadata)) > _MAX_METADATA_CHARACTERS
     return {"note": "too long to show here; ask over HTTP or the command line"} if too_long else metadata
 
 
-def _contain_value(value: Any) -> Any:  # noqa: ANN401  (whatever JSON holds)
+def _escape_json_value(value: Any) -> Any:  # noqa: ANN401  (whatever JSON holds)
     if isinstance(value, str):
         return escape_entry(value)
     if isinstance(value, dict):
-        return {escape_entry(str(name)): _contain_value(one) for name, one in value.items()}
-    return [_contain_value(one) for one in value] if isinstance(value, list) else value
+        return {escape_entry(str(name)): _escape_json_value(one) for name, one in value.items()}
+    return [_escape_json_value(one) for one in value] if isinstance(value, list) else value

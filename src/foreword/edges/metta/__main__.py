@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a MeTTa program on a conversation and print what it gives; 1 when any of that is an error."""
-    options = _read_options(arguments)
+    options = _parse_options(arguments)
     try:
         hyperon, program = import_hyperon(), options.script.read_text(encoding="utf-8")
         with _open_conversation(options) as (engine, session):
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if any(line.startswith("(Error ") for line in lines) else 0
 
 
-def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m foreword.edges.metta",
         description="Run a MeTTa program on a conversation: one that is kept, or a small sample.",
@@ -60,11 +60,11 @@ def _open_conversation(options: argparse.Namespace) -> Iterator[tuple[ContextEng
         with ContextEngine(settings=settings) as engine:
             session = Session(engine, options.workspace, options.session)
             if options.home is None:
-                _add_sample(engine, session)
+                _add_sample_conversation(engine, session)
             yield engine, session
 
 
-def _add_sample(engine: ContextEngine, session: Session) -> None:
+def _add_sample_conversation(engine: ContextEngine, session: Session) -> None:
     """Four turns about a cake, and what the bakery has written down."""
     session.add_all(
         [

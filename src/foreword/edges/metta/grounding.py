@@ -51,7 +51,7 @@ def register(
     for name, declared in _DECLARATION.findall(DECLARED):
         kind = metta.parse_single(_NUMBER.sub("Number", _UNCHECKED.sub("%Undefined%", declared)))
         work = getattr(conversation, name.replace("-", "_"))
-        run = partial(_execute, name, declared, work)
+        run = partial(_execute_predicate, name, declared, work)
         metta.register_atom(name, hyperon.OperationAtom(name, run, kind, unwrap=False))
     system = session.wording.system
     for name, value in {
@@ -60,14 +60,14 @@ def register(
         "&preferences": lambda: system.user_preferences or UserPreferences(),
         "&personality": lambda: system.agent_personality,
     }.items():
-        metta.register_token(name, partial(_read_token, value))
+        metta.register_token(name, partial(_ground_token_value, value))
     metta.run(_LEVELS)
 
 
 # Atoms and values ----------------------------------------------------------------------------------------
 
 
-def _execute(name: str, declared: str, work: Callable[..., Any], *atoms: Atom) -> list[Atom]:
+def _execute_predicate(name: str, declared: str, work: Callable[..., Any], *atoms: Atom) -> list[Atom]:
     """One call: the atoms as values, the answer as an atom; what we refuse is an error of MeTTa's own."""
     try:
         answer = work(*map(_to_python, atoms))
@@ -76,16 +76,16 @@ def _execute(name: str, declared: str, work: Callable[..., Any], *atoms: Atom) -
     except (AttributeError, TypeError, ValueError) as error:
         problem = f"{name} is {declared}; give it such values ({error})"
     else:
-        return [_to_grounded(answer) if name in _ONE_VALUE else _to_atom(answer)]
+        return [_to_grounded_atom(answer) if name in _ONE_VALUE else _to_atom(answer)]
     hyperon = import_hyperon()
     call = hyperon.E(hyperon.S(name), *atoms)
     return [hyperon.E(hyperon.S("Error"), call, hyperon.ValueAtom(problem))]
 
 
-def _read_token(value: Callable[[], object], token: str) -> Atom:
+def _ground_token_value(value: Callable[[], object], token: str) -> Atom:
     """A value by its token, as it is when a program is read."""
     del token
-    return _to_grounded(value())
+    return _to_grounded_atom(value())
 
 
 def _to_python(atom: Atom) -> Any:  # noqa: ANN401  (whatever the program hands over)
@@ -111,15 +111,15 @@ def _to_atom(value: object) -> Atom:
         return hyperon.E(*map(_to_atom, value))
     if isinstance(value, CompressionLevel):
         return hyperon.S(value.name.capitalize())
-    return _to_grounded(value)
+    return _to_grounded_atom(value)
 
 
-def _to_grounded(value: object) -> Atom:
+def _to_grounded_atom(value: object) -> Atom:
     """The value as it is, under the name of its type."""
-    return import_hyperon().ValueAtom(value, _type_name(value))
+    return import_hyperon().ValueAtom(value, _metta_type_name(value))
 
 
-def _type_name(value: object) -> str | None:
+def _metta_type_name(value: object) -> str | None:
     """What MeTTa calls the type of an object; nothing for what it knows itself."""
     if isinstance(value, str | bool | int | float | list | tuple):
         return None

@@ -100,7 +100,7 @@ class Conversation:
         self, query: str, state: DialogueState, knowledge: RAGSystem, max_tokens: int
     ) -> InjectedContext:
         """A whole prompt, from a conversation as it stood and from the documents that are given."""
-        return inject_context(query, _SessionAt(self.session, state, knowledge), max_tokens)
+        return inject_context(query, _SessionAtState(self.session, state, knowledge), max_tokens)
 
     def allocate_token_budget(self, query: str, state: DialogueState, total: int) -> TokenBudget:
         """The tokens of each part."""
@@ -132,7 +132,7 @@ class Conversation:
 
     def resolve_entities(self, query: str, state: DialogueState) -> Sequence[ResolvedEntity]:
         """Who and what a query means."""
-        return _SessionAt(self.session, state, self.knowledge).resolve(query)
+        return _SessionAtState(self.session, state, self.knowledge).resolve(query)
 
     # Budgets
 
@@ -173,7 +173,7 @@ class Conversation:
 
     def select_entity_attributes(self, entity: Entity, limit: int) -> Sequence[tuple[str, str]]:
         """The attributes that help most, at most `limit`."""
-        return self._entity(entity, 1.0, limit).attributes
+        return self._format_single_entity(entity, 1.0, limit).attributes
 
     def get_entity_relationships(self, entity: Entity, state: DialogueState) -> Sequence[EntityRelationship]:
         """What it has to do with others."""
@@ -184,9 +184,10 @@ class Conversation:
     ) -> EntityContext:
         """An entity in words, with these attributes."""
         chosen = dict(attributes)
-        return self._entity(replace(entity, attributes=chosen), relevance, len(chosen))
+        return self._format_single_entity(replace(entity, attributes=chosen), relevance, len(chosen))
 
-    def _entity(self, entity: Entity, relevance: float, attributes: int) -> EntityContext:
+    def _format_single_entity(self, entity: Entity, relevance: float, attributes: int) -> EntityContext:
+        """An entity in words, with at most so many attributes."""
         formatter = self.session.wording.entities
         config = replace(
             formatter.config, max_entities=1, min_relevance=0.0, attributes_per_entity=attributes
@@ -213,11 +214,13 @@ class Conversation:
         self, results: Sequence[SearchResult], entities: Sequence[ResolvedEntity]
     ) -> Sequence[SearchResult]:
         """More for what is new, and for what speaks of these entities."""
-        return apply_boosts(replace(self._draft(""), results=tuple(results)), entities, self.knowledge.config)
+        return apply_boosts(
+            replace(self._draft_full_search(""), results=tuple(results)), entities, self.knowledge.config
+        )
 
     def rerank_chunks(self, query: str, results: Sequence[SearchResult]) -> Sequence[SearchResult]:
         """In the order of the cross-encoder; as they are where there is none."""
-        draft = self._draft(query)
+        draft = self._draft_full_search(query)
         reranker = draft.kit.reranker
         return results if reranker is None else rerank_chunks(draft, results, reranker)
 
@@ -225,7 +228,8 @@ class Conversation:
         """A piece of a document in words."""
         return format_chunk(chunk.content, source)
 
-    def _draft(self, query: str) -> SearchDraft:
+    def _draft_full_search(self, query: str) -> SearchDraft:
+        """A search for documents in the full lane, not yet carried out."""
         return self.engine.draft(query, self.session.workspace, SearchOptions(lane="full"), "rag", 0)
 
     # The system prompt
@@ -247,12 +251,12 @@ class Conversation:
 
     def simplify_formatting(self, history: FormattedHistory) -> FormattedHistory:
         """Without empty space."""
-        return tidy_turns(ContextContent("", history=history), self._means())[0].history
+        return tidy_turns(ContextContent("", history=history), self._compression_means())[0].history
 
     def aggressive_summarize(self, history: FormattedHistory) -> FormattedHistory:
         """The last turn, and a summary of the others."""
         step = summarise_older(_SUMMARY_TURNS, _SUMMARY_TOKENS)
-        return step(ContextContent("", history=history), self._means())[0].history
+        return step(ContextContent("", history=history), self._compression_means())[0].history
 
     def reduce_entity_detail(self, entities: Sequence[EntityContext]) -> Sequence[EntityContext]:
         """Names and types alone."""
@@ -261,14 +265,15 @@ class Conversation:
     def select_top_chunks(self, chunks: Sequence[KnowledgeChunk], limit: int) -> Sequence[KnowledgeChunk]:
         """The best chunks, at most `limit`."""
         content = ContextContent("", rag_chunks=tuple(chunks))
-        return keep_top_chunks(limit)(content, self._means())[0].rag_chunks
+        return keep_top_chunks(limit)(content, self._compression_means())[0].rag_chunks
 
-    def _means(self) -> Means:
+    def _compression_means(self) -> Means:
+        """The tools that steps of compression work with."""
         compressor = self.session.wording.compressor
         return Means(compressor.summarizer, compressor.tokenizer, MAX_TOKENS)
 
 
-class _SessionAt:
+class _SessionAtState:
     """A session as it stood in `state`, answering from `knowledge`.
 
     MeTTa passes values: a state that was taken earlier holds the turns of that moment, and no later ones.

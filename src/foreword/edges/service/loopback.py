@@ -56,7 +56,7 @@ class Loopback:
         if stopping.is_set():
             return
         try:
-            server, listening = await asyncio.to_thread(self._prepare, engine)
+            server, listening = await asyncio.to_thread(self._build_server_and_socket, engine)
         except ImportError as error:
             _log.info("no HTTP (%s); for it, run: pip install 'foreword[server]'", error)
             return
@@ -79,23 +79,26 @@ class Loopback:
         if not stopping.is_set():
             _log.warning("HTTP has ended before its time: %s", serving.exception() or "its log says why")
 
-    def _prepare(self, engine: ContextEngine) -> tuple[uvicorn.Server, socket.socket]:
+    def _build_server_and_socket(self, engine: ContextEngine) -> tuple[uvicorn.Server, socket.socket]:
+        """The server of the application, and the socket that it is to listen on."""
         listening = listen(self._wanted_port)
         port = listening.getsockname()[1]
         says = {"status": self._status, "metrics": self._metrics}
         try:
             application = self._build_application(engine, token=self._run.token(), port=port, **says)
-            server = make_server(self._count_requests(application))
+            server = make_server(self._wrap_to_count_requests(application))
         except BaseException:
             listening.close()
             raise
         cast("Any", server).capture_signals = contextlib.nullcontext  # the service has its own
         return server, listening
 
-    def _count_requests(self, application: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    def _wrap_to_count_requests(
+        self, application: Callable[..., Awaitable[None]]
+    ) -> Callable[..., Awaitable[None]]:
         """The application, with its requests counted and the last one's time noted."""
 
-        async def count_connection(scope: dict[str, Any], receive: object, send: object) -> None:
+        async def count_and_answer(scope: dict[str, Any], receive: object, send: object) -> None:
             if scope["type"] != "http":
                 await application(scope, receive, send)
                 return
@@ -106,7 +109,7 @@ class Loopback:
                 self.requests -= 1
                 self.last_request = time.monotonic()
 
-        return count_connection
+        return count_and_answer
 
 
 def listen(port: int = 0) -> socket.socket:

@@ -68,14 +68,15 @@ class Measures:
         """Everything counted, as plain values."""
         with self._lock:
             events = {
-                name: {"count": self._requests[name], **_quantiles(times)}
+                name: {"count": self._requests[name], **_time_quantiles(times)}
                 for name, times in sorted(self._times.items())
             }
             troubles = {trouble: self._troubles[trouble] for trouble in TROUBLES}
         return {"uptime_seconds": round(time.monotonic() - self._began, 1), "events": events, **troubles}
 
 
-def _quantiles(times: Sequence[float]) -> dict[str, float]:
+def _time_quantiles(times: Sequence[float]) -> dict[str, float]:
+    """The median and the 99th percentile of some times."""
     ordered = sorted(times)
     places = {"p50_ms": len(ordered) // 2, "p99_ms": min(len(ordered) - 1, int(0.99 * len(ordered)))}
     return {name: round(ordered[place], 2) for name, place in places.items()}
@@ -84,20 +85,24 @@ def _quantiles(times: Sequence[float]) -> dict[str, float]:
 def prometheus_text(status: Mapping[str, Any]) -> str:
     """A service's status as Prometheus reads it."""
     lines = [
-        *_metric("uptime_seconds", "gauge", "How long the service has run.", status["uptime_seconds"]),
-        *_metric("resident_bytes", "gauge", "Memory of the service in RAM.", status["resident_bytes"]),
-        *_metric("in_flight", "gauge", "Requests being worked on.", status["in_flight"]),
-        *_metric("spool_files", "gauge", "Events that wait in the spool.", status["spool"]["files"]),
-        *_metric("spool_bytes", "gauge", "Bytes that wait in the spool.", status["spool"]["bytes"]),
+        *_format_metric("uptime_seconds", "gauge", "How long the service has run.", status["uptime_seconds"]),
+        *_format_metric("resident_bytes", "gauge", "Memory of the service in RAM.", status["resident_bytes"]),
+        *_format_metric("in_flight", "gauge", "Requests being worked on.", status["in_flight"]),
+        *_format_metric("spool_files", "gauge", "Events that wait in the spool.", status["spool"]["files"]),
+        *_format_metric("spool_bytes", "gauge", "Bytes that wait in the spool.", status["spool"]["bytes"]),
     ]
     for trouble in TROUBLES:
-        lines += _metric(f"{trouble}_total", "counter", f"Requests that were {trouble}.", status[trouble])
-    lines += _metric_head("requests_total", "counter", "Requests answered, by event.")
+        lines += _format_metric(
+            f"{trouble}_total", "counter", f"Requests that were {trouble}.", status[trouble]
+        )
+    lines += _format_metric_head("requests_total", "counter", "Requests answered, by event.")
     lines += [
         f'foreword_requests_total{{event="{event}"}} {facts["count"]}'
         for event, facts in status["events"].items()
     ]
-    lines += _metric_head("request_seconds", "summary", "Time to an answer, over the last few hundred.")
+    lines += _format_metric_head(
+        "request_seconds", "summary", "Time to an answer, over the last few hundred."
+    )
     for event, facts in status["events"].items():
         for quantile, key in (("0.5", "p50_ms"), ("0.99", "p99_ms")):
             label = f'{{event="{event}",quantile="{quantile}"}}'
@@ -105,9 +110,9 @@ def prometheus_text(status: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _metric_head(name: str, kind: str, text: str) -> list[str]:
+def _format_metric_head(name: str, kind: str, text: str) -> list[str]:
     return [f"# HELP foreword_{name} {text}", f"# TYPE foreword_{name} {kind}"]
 
 
-def _metric(name: str, kind: str, text: str, value: float) -> list[str]:
-    return [*_metric_head(name, kind, text), f"foreword_{name} {value}"]
+def _format_metric(name: str, kind: str, text: str, value: float) -> list[str]:
+    return [*_format_metric_head(name, kind, text), f"foreword_{name} {value}"]

@@ -79,7 +79,7 @@ def run_service(
     """
     settings = config.load_settings() if settings is None else settings
     run = RunFolder(settings.home)
-    if not _acquire_lock(run):
+    if not _acquire_or_await_lock(run):
         return 1
     os.umask(0o077)
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -92,7 +92,7 @@ def run_service(
         run.release()
 
 
-def _acquire_lock(run: RunFolder) -> bool:
+def _acquire_or_await_lock(run: RunFolder) -> bool:
     """Take the lock; a process that holds it and is about to leave is waited for."""
     until = time.monotonic() + _LOCK_SECONDS
     while not run.acquire():
@@ -160,50 +160,51 @@ class Service:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._handle_signal, signal.Signals(number).name)
         try:
-            responder = await asyncio.to_thread(self._open)
+            responder = await asyncio.to_thread(self._open_engine_and_responder)
             await self._socket.start(self._run.listen(), responder)
         except Exception as error:  # noqa: BLE001  (a damaged store, a foreign socket: it says what to do)
             _log.error("the service cannot run: %s", error)
             return 3
         _log.info("serving %s as process %d", self._settings.home, os.getpid())
-        working = asyncio.gather(self._keep_house(responder), self._prepare())
+        working = asyncio.gather(self._run_housekeeping(responder), self._warm_up_then_serve_http())
         await self._stopping.wait()
         self._run.withdraw()
         await self._socket.stop(_STOP_SECONDS)
         await asyncio.wait({working}, timeout=_STOP_SECONDS)
-        await asyncio.to_thread(self._close, responder)
+        await asyncio.to_thread(self._close_engine_and_responder, responder)
         _log.info("stopped")
         return 0
 
     def _handle_signal(self, name: str) -> None:
         if self._stopping.is_set():
             os._exit(1)  # told twice: at once, then; what was acknowledged is on the disk
-        self._stop(name)
+        self._begin_stopping(name)
 
-    def _stop(self, why: str) -> None:
+    def _begin_stopping(self, why: str) -> None:
+        """Log why, and let everything that runs come to its end."""
         _log.info("stopping: %s", why)
         self._stopping.set()
 
-    def _open(self) -> Responder:
+    def _open_engine_and_responder(self) -> Responder:
         from foreword.engine.context_engine import ContextEngine
 
         self._engine = ContextEngine(settings=self._settings)
         return self._build_responder(self._engine)
 
-    def _close(self, responder: Responder) -> None:
+    def _close_engine_and_responder(self, responder: Responder) -> None:
         responder.close()
         if self._engine is not None:
             self._engine.close()
 
-    async def _prepare(self) -> None:
+    async def _warm_up_then_serve_http(self) -> None:
         """What can wait until hooks are answered: first the encoder, then HTTP."""
-        await asyncio.to_thread(self._warm_up)
+        await asyncio.to_thread(self._warm_up_engine)
         self._warm.set()
         if self._loopback is not None and self._engine is not None:
-            await self._wait_until_quiet()
+            await self._wait_until_hooks_are_quiet()
             await self._loopback.serve(self._engine, self._stopping)
 
-    async def _wait_until_quiet(self) -> None:
+    async def _wait_until_hooks_are_quiet(self) -> None:
         """Wait until no hook has asked for a moment, since importing what HTTP needs would slow it down."""
         until = time.monotonic() + _MAX_QUIET_WAIT_SECONDS
         while time.monotonic() < min(until, self._socket.last_request + _QUIET_SECONDS):
@@ -211,7 +212,7 @@ class Service:
                 return
             await asyncio.sleep(_QUIET_SECONDS / 10)
 
-    def _warm_up(self) -> None:
+    def _warm_up_engine(self) -> None:
         """Load the encoder and all that a first question needs, so that the first prompt does not wait."""
         try:
             if self._engine is not None:
@@ -222,16 +223,16 @@ class Service:
         gc.collect()
         gc.freeze()  # what is loaded stays; collections need not look at it again
 
-    async def _keep_house(self, responder: Responder) -> None:
+    async def _run_housekeeping(self, responder: Responder) -> None:
         """Every few seconds: store what waits in the spool, and stop if there is a reason to."""
         while not self._stopping.is_set():
-            await asyncio.to_thread(self._drain, responder)
-            if why := self._reason_to_stop():
-                self._stop(why)
+            await asyncio.to_thread(self._drain_spool, responder)
+            if why := self._find_reason_to_stop():
+                self._begin_stopping(why)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), HOUSEKEEPING_SECONDS)
 
-    def _drain(self, responder: Responder) -> None:
+    def _drain_spool(self, responder: Responder) -> None:
         try:
             spool.drain(self._spool, responder.capture)
         except OSError as error:
@@ -244,7 +245,8 @@ class Service:
         except Exception as error:  # noqa: BLE001  (a full disk, a payload that is no JSON: lost, and said)
             _log.warning("an event is lost: %s: %s", type(error).__name__, error)
 
-    def _reason_to_stop(self) -> str:
+    def _find_reason_to_stop(self) -> str:
+        """Why the service should stop now; empty when it should not."""
         if not self._run.owns_socket():
             return "the socket is gone or another's"
         if _package_stamp() != self._package:

@@ -46,7 +46,7 @@ class RunFolder:
     def acquire(self) -> bool:
         """Take the lock, and write this process's number into it; False when another process has it."""
         make_private_folder(str(self.home), "run")
-        self._refuse_others(self.folder)
+        self._refuse_foreign_owner(self.folder)
         lock = os.open(self.folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -77,7 +77,7 @@ class RunFolder:
     def listen(self) -> socket.socket:
         """A listening socket in the folder; what a dead service left there is replaced."""
         with contextlib.suppress(FileNotFoundError):
-            self._refuse_others(self.socket)
+            self._refuse_foreign_owner(self.socket)
             if not stat.S_ISSOCK(self.socket.lstat().st_mode):
                 raise ForewordError(f"{self.socket} is not a socket; remove it, then start the service again")
             self.socket.unlink()
@@ -106,7 +106,7 @@ class RunFolder:
     def token(self) -> str:
         """The word that HTTP requests must bear; made once, readable by its owner alone."""
         with contextlib.suppress(FileNotFoundError):
-            self._refuse_others(self.token_file)
+            self._refuse_foreign_owner(self.token_file)
             if _is_private_file(self.token_file):
                 token = self.token_file.read_text().strip()
                 if len(token) >= _MIN_TOKEN_CHARACTERS:
@@ -123,7 +123,8 @@ class RunFolder:
         _write_private_file(temporary, json.dumps({"port": port, "token_file": str(self.token_file)}) + "\n")
         temporary.replace(self.http_file)
 
-    def _refuse_others(self, path: Path) -> None:
+    def _refuse_foreign_owner(self, path: Path) -> None:
+        """Raise an error if a file belongs to another user."""
         if path.lstat().st_uid != os.geteuid():
             raise ForewordError(f"{path} belongs to another user; remove it, or choose another FOREWORD_HOME")
 

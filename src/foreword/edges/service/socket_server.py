@@ -114,7 +114,7 @@ class SocketServer:
         self._connections += 1
         try:
             async with asyncio.timeout(_READ_SECONDS + _MAX_DEADLINE_MS / 1000):
-                answer = await self._answer(reader, writer)
+                answer = await self._read_and_answer(reader, writer)
                 if answer is not None:
                     writer.write(b"%s %d\n%s" % (PROTOCOL, len(answer), answer))
                     await writer.drain()
@@ -126,7 +126,10 @@ class SocketServer:
             self._connections -= 1
             writer.close()
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes | None:
+    async def _read_and_answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bytes | None:
+        """Read a request and give its answer; None for one that is not taken."""
         if peer_user(writer.get_extra_info("socket")) not in (None, os.geteuid()):
             self._measures.count_trouble("strangers")
             _log.warning("another user tried to ask this service; it was not answered")
@@ -135,7 +138,7 @@ class SocketServer:
             request = read_head(await reader.readuntil(b"\n"))
             if (named := self._answers.get(request.agent)) is not None:
                 return named()
-            if self._is_full(request.length):
+            if self._has_no_room_for(request.length):
                 self._measures.count_trouble("refused")
                 return None
             self._bytes += request.length
@@ -144,21 +147,26 @@ class SocketServer:
             except BaseException:
                 self._bytes -= request.length
                 raise
-        return await self._respond(request, payload)
+        return await self._respond_by_deadline(request, payload)
 
-    def _is_full(self, length: int) -> bool:
+    def _has_no_room_for(self, length: int) -> bool:
+        """Whether so many bytes more would be too much work at once."""
         return (
             len(self._working) >= MAX_REQUESTS
             or self._connections > _MAX_CONNECTIONS
             or self._bytes + length > _MAX_WAITING_BYTES
         )
 
-    async def _respond(self, request: Request, payload: bytes) -> bytes | None:
+    async def _respond_by_deadline(self, request: Request, payload: bytes) -> bytes | None:
         """The responder's answer, or nothing at the deadline; the work goes on in either case."""
         began = self.last_request = time.monotonic()
-        work = asyncio.get_running_loop().run_in_executor(self._pool, self._work, request, payload)
+        work = asyncio.get_running_loop().run_in_executor(
+            self._pool, self._respond_or_store, request, payload
+        )
         self._working.add(work)
-        work.add_done_callback(lambda done: self._note_finished(done, request, began, event_name(payload)))
+        work.add_done_callback(
+            lambda done: self._count_finished_work(done, request, began, event_name(payload))
+        )
         done, _ = await asyncio.wait({work}, timeout=max(0.0, request.expires - time.monotonic()))
         if not done:
             self._measures.count_trouble("late")
@@ -172,13 +180,15 @@ class SocketServer:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._warm.wait(), seconds_left - _ANSWER_MARGIN_SECONDS)
 
-    def _note_finished(self, work: asyncio.Future[bytes], request: Request, began: float, event: str) -> None:
+    def _count_finished_work(
+        self, work: asyncio.Future[bytes], request: Request, began: float, event: str
+    ) -> None:
         self._working.discard(work)
         self._bytes -= request.length
         if not work.cancelled() and work.exception() is None:
             self._measures.count_request(event, (time.monotonic() - began) * 1000)
 
-    def _work(self, request: Request, payload: bytes) -> bytes:
+    def _respond_or_store(self, request: Request, payload: bytes) -> bytes:
         """In a thread: answer, or only store what nobody waits for any more; what fails goes to the spool."""
         try:
             responder = cast("Responder", self._responder)

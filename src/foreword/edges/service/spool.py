@@ -58,7 +58,7 @@ def parse_time(text: str) -> datetime:
 
 def measure_spool(folder: Path) -> SpoolSize:
     """How much lies in the spool now."""
-    sizes = [size for path in _list_events(folder) if (size := _file_size(path)) is not None]
+    sizes = [size for path in _list_event_files(folder) if (size := _size_if_present(path)) is not None]
     return SpoolSize(len(sizes), sum(sizes))
 
 
@@ -69,39 +69,40 @@ def drain(folder: Path, store: Callable[[bytes, datetime], None]) -> DrainResult
     """
     if not folder.is_dir():
         return DrainResult()
-    _remove_abandoned(folder)
-    dropped = _drop_overflow(folder)
+    _remove_abandoned_files(folder)
+    dropped = _drop_overflowing_events(folder)
     stored = bad = 0
-    for path in _list_events(folder):
+    for path in _list_event_files(folder):
         try:
-            store(*_read_event(path))
+            store(*_read_event_file(path))
         except FileNotFoundError:
             continue  # dropped by a hook that needed the room
         except StorageError as error:
             _log.warning("the spool waits: an event could not be stored", error=str(error))
             break
         except Exception as error:  # noqa: BLE001  (one event must not keep the others from being stored)
-            _set_aside(path, error)
+            _move_to_bad_folder(path, error)
             bad += 1
             continue
         path.unlink(missing_ok=True)
         stored += 1
-    return DrainResult(stored, bad, dropped, len(_list_events(folder)))
+    return DrainResult(stored, bad, dropped, len(_list_event_files(folder)))
 
 
-def _list_events(folder: Path) -> list[Path]:
+def _list_event_files(folder: Path) -> list[Path]:
     """The events, oldest first: the name begins with the time."""
     return sorted(folder.glob("*.event")) if folder.is_dir() else []
 
 
-def _file_size(path: Path) -> int | None:
+def _size_if_present(path: Path) -> int | None:
+    """The size of a file in bytes; None when it is gone."""
     try:
         return path.lstat().st_size
     except FileNotFoundError:
         return None
 
 
-def _read_event(path: Path) -> tuple[bytes, datetime]:
+def _read_event_file(path: Path) -> tuple[bytes, datetime]:
     """An event and its time; ValueError when the file is not what a hook writes."""
     at = parse_time(path.name.partition("-")[0])
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
@@ -111,7 +112,7 @@ def _read_event(path: Path) -> tuple[bytes, datetime]:
     return payload, at
 
 
-def _set_aside(path: Path, error: Exception) -> None:
+def _move_to_bad_folder(path: Path, error: Exception) -> None:
     """Move what is no event into `bad/`, and keep only the newest of those."""
     bad = path.parent / "bad"
     bad.mkdir(mode=0o700, exist_ok=True)
@@ -121,7 +122,7 @@ def _set_aside(path: Path, error: Exception) -> None:
         old.unlink(missing_ok=True)
 
 
-def _drop_overflow(folder: Path) -> int:
+def _drop_overflowing_events(folder: Path) -> int:
     """Remove the oldest events where there are too many; gives how many."""
     names = list_overflow(str(folder))
     for name in names:
@@ -130,7 +131,7 @@ def _drop_overflow(folder: Path) -> int:
     return len(names)
 
 
-def _remove_abandoned(folder: Path) -> None:
+def _remove_abandoned_files(folder: Path) -> None:
     """Remove unfinished files of processes that died."""
     for path in folder.glob(".*.tmp"):
         try:

@@ -54,7 +54,7 @@ def write_to_spool(home: str, at: str, payload: bytes) -> str:
     safe = redact_payload(payload)
     folder = make_private_folder(home, "spool")
     for name in list_overflow(folder, len(safe)):
-        _remove(os.path.join(folder, name))
+        _remove_if_present(os.path.join(folder, name))
         append_to_log(home, f"the spool is full; its oldest event was dropped: {name}")
     name = f"{at}-{os.getpid():x}{os.urandom(4).hex()}"
     temporary, final = os.path.join(folder, f".{name}.tmp"), os.path.join(folder, f"{name}.event")
@@ -158,7 +158,7 @@ def service_environment(home: str) -> dict[str, str]:
 # Files ---------------------------------------------------------------------------------------------------
 
 
-def _remove(path: str) -> None:
+def _remove_if_present(path: str) -> None:
     try:
         os.unlink(path)
     except FileNotFoundError:
