@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -38,6 +39,28 @@ def home(tmp_path, monkeypatch):
     folder = tmp_path / "home"
     monkeypatch.setenv("FOREWORD_HOME", str(folder))
     return folder
+
+
+@pytest.fixture
+def count_calls():
+    """How many calls, of Python and of C, a function makes: a measure of work that a busy machine keeps."""
+
+    def count(function, *arguments):
+        calls = 0
+
+        def note(_frame, event, _argument):
+            nonlocal calls
+            calls += event in ("call", "c_call")
+
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            function(*arguments)
+        finally:
+            sys.setprofile(before)
+        return calls
+
+    return count
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from foreword.workspace import workspace_of
 
 
 def test_a_folder_of_a_repository_belongs_to_the_repository(tmp_path):
-    subprocess.run(["git", "init", "-q", tmp_path / "shop"], check=True)
+    subprocess.run(["git", "init", "-q", tmp_path / "shop"], check=True, timeout=120)
     inside = tmp_path / "shop" / "src" / "cart"
     inside.mkdir(parents=True)
     assert workspace_of(inside) == str((tmp_path / "shop").resolve())

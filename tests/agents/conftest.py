@@ -37,7 +37,7 @@ def _fake_model():
 FakeModel = _fake_model()
 
 
-def cached(pattern: str) -> Path:
+def find_in_cache(pattern: str) -> Path:
     """A program in the cache of agents; the test is skipped where it is not there."""
     found = sorted(_CACHE.glob(f"node_modules/{pattern}"))
     if not found:
@@ -120,17 +120,18 @@ class World:
     def serve(self) -> int:
         """Start the service and wait until it has loaded everything; gives its process."""
         self.foreword("serve")
-        return self.until(lambda: (found := self.status()).get("warm") and found)["pid"]
+        warm = self.until(lambda: (status := self.status()).get("warm") and status, "the service never warms")
+        return warm["pid"]
 
-    def until(self, true: Any) -> Any:
-        """Wait until something holds; gives what it gave."""
+    def until(self, condition: Any, reason: str) -> Any:
+        """Wait until a condition holds; gives its value, or fails with the reason."""
         ends = time.monotonic() + _SECONDS
-        while not (found := true()):
-            assert time.monotonic() < ends, "it never came about"
+        while not (value := condition()):
+            assert time.monotonic() < ends, reason
             time.sleep(0.1)
-        return found
+        return value
 
-    def found(self, query: str, kind: str = "turn") -> list[str]:
+    def search_texts(self, query: str, kind: str = "turn") -> list[str]:
         """The texts of that kind which a search finds."""
         ran = self.foreword("search", query, "--kind", kind, "--json", check=False)
         return [hit["text"] for hit in json.loads(ran.stdout or "[]")]
@@ -156,7 +157,7 @@ def world(tmp_path):
 @pytest.fixture
 def claude(world):
     """Run Claude Code on a prompt; gives what it printed, as JSON."""
-    program = cached("@anthropic-ai/claude-code-*/claude")
+    program = find_in_cache("@anthropic-ai/claude-code-*/claude")
     world.more |= {
         "CLAUDE_CONFIG_DIR": str(world.home / ".claude"),
         "ANTHROPIC_BASE_URL": world.model.url,
@@ -181,7 +182,7 @@ def claude(world):
 @pytest.fixture
 def codex(world):
     """Run Codex on a prompt; gives what it printed."""
-    program = cached(".bin/codex")
+    program = find_in_cache(".bin/codex")
     if shutil.which("node") is None:
         pytest.skip("codex needs node")
     folder = world.home / ".codex"
@@ -207,7 +208,7 @@ def codex(world):
 @pytest.fixture
 def opencode(world):
     """Run opencode on a prompt; gives what it printed."""
-    program = cached("opencode-*/bin/opencode")
+    program = find_in_cache("opencode-*/bin/opencode")
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "fake",

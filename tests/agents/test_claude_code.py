@@ -94,7 +94,7 @@ def test_a_failing_test_ends_the_experience_and_the_next_failure_is_warned_of(wo
         told = json.loads(world.foreword("experience", "list", "--json").stdout)
         return [one for one in told if one["status"] != "open"]
 
-    [experience] = world.until(ended)
+    [experience] = world.until(ended, "no experience ended")
     assert (experience["status"], experience["tier"]) == ("falsified", "gold")
     claude("USE_TOOL")
     assert "Premortem" in world.model.texts[-1]
@@ -103,7 +103,9 @@ def test_a_failing_test_ends_the_experience_and_the_next_failure_is_warned_of(wo
     session = claude("Good evening.")["session_id"]
     world.foreword("experience", "start", "--session", session, *TRIED)
     claude("USE_TOOL", "--continue")
-    statuses = world.until(lambda: len(found := [one["status"] for one in ended()]) == 2 and found)
+    statuses = world.until(
+        lambda: len(found := [one["status"] for one in ended()]) == 2 and found, "no second experience ended"
+    )
     assert sorted(statuses) == ["confirmed", "falsified"]
 
 
@@ -112,7 +114,9 @@ def test_a_prompt_becomes_a_turn_and_so_does_the_answer(world, claude):
     world.serve()
     claude("Please rename the lighthouse module to beacon.")
     world.foreword("stop")
-    assert world.found("rename lighthouse beacon") == ["Please rename the lighthouse module to beacon."]
+    assert world.search_texts("rename lighthouse beacon") == [
+        "Please rename the lighthouse module to beacon."
+    ]
 
 
 def test_what_foreword_said_is_not_remembered_as_new(world, claude):
@@ -122,7 +126,7 @@ def test_what_foreword_said_is_not_remembered_as_new(world, claude):
     claude(PROMPT)
     claude(LATER, "--continue")
     world.foreword("stop")
-    assert not [text for text in world.found("staging database heron") if WORD in text]
+    assert not [text for text in world.search_texts("staging database heron") if WORD in text]
 
 
 def test_a_killed_service_costs_a_session_nothing_and_loses_no_prompt(world, claude):
@@ -133,7 +137,7 @@ def test_a_killed_service_costs_a_session_nothing_and_loses_no_prompt(world, cla
     said = claude("Please rename the lighthouse module to beacon.", "--continue")
     assert said["result"] == "Understood."
     assert "rename the lighthouse module" in world.model.texts[-1]
-    world.until(lambda: world.found("rename lighthouse beacon"))
+    world.until(lambda: world.search_texts("rename lighthouse beacon"), "the prompt was not stored")
 
 
 def test_a_service_that_sleeps_holds_nobody_up_and_catches_up(world, claude):
@@ -147,7 +151,7 @@ def test_a_service_that_sleeps_holds_nobody_up_and_catches_up(world, claude):
         os.kill(pid, signal.SIGCONT)
     assert said["result"] == "Understood."
     assert "rename the lighthouse module" in world.model.texts[-1]
-    world.until(lambda: world.found("rename lighthouse beacon"))
+    world.until(lambda: world.search_texts("rename lighthouse beacon"), "the prompt was not stored")
 
 
 def test_a_foreword_that_is_gone_costs_a_session_nothing(world, claude):

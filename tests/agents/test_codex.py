@@ -62,7 +62,9 @@ def test_a_prompt_becomes_a_turn(world, codex):
     world.serve()
     codex("Please rename the lighthouse module to beacon.")
     world.foreword("stop")
-    assert world.found("rename lighthouse beacon") == ["Please rename the lighthouse module to beacon."]
+    assert world.search_texts("rename lighthouse beacon") == [
+        "Please rename the lighthouse module to beacon."
+    ]
 
 
 def test_a_killed_service_costs_a_session_nothing_and_loses_no_prompt(world, codex):
@@ -72,7 +74,7 @@ def test_a_killed_service_costs_a_session_nothing_and_loses_no_prompt(world, cod
     os.kill(pid, signal.SIGKILL)
     assert "Understood." in codex("resume", "--last", "Please rename the lighthouse module to beacon.")
     assert "rename the lighthouse module" in world.model.texts[-1]
-    world.until(lambda: world.found("rename lighthouse beacon"))
+    world.until(lambda: world.search_texts("rename lighthouse beacon"), "the prompt was not stored")
 
 
 def test_a_service_that_sleeps_holds_nobody_up(world, codex):
@@ -83,7 +85,7 @@ def test_a_service_that_sleeps_holds_nobody_up(world, codex):
         assert "Understood." in codex("Please rename the lighthouse module to beacon.")
     finally:
         os.kill(pid, signal.SIGCONT)
-    world.until(lambda: world.found("rename lighthouse beacon"))
+    world.until(lambda: world.search_texts("rename lighthouse beacon"), "the prompt was not stored")
 
 
 def test_codex_reads_its_settings_as_before_and_knows_the_tools(world, codex):

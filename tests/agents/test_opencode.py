@@ -22,7 +22,9 @@ def test_the_model_is_told_once_and_what_happens_is_kept(world, opencode):
     assert "Understood." in opencode("--continue", f"USE_TOOL {LATER}")
     assert PROMPT in world.model.texts[-1]
     assert world.model.texts[-1].count(WORD) == 1
-    world.until(lambda: any(PROMPT in text for text in world.found(PROMPT)))
+    world.until(
+        lambda: any(PROMPT in text for text in world.search_texts(PROMPT)), "the prompt was not stored"
+    )
 
 
 def test_without_a_service_the_prompt_goes_through(world, opencode):

@@ -66,12 +66,12 @@ def read(**body):
     return read_event(json.dumps(body).encode(), NOW, "claude-code")
 
 
-def kept(**body):
+def turns_of(**body):
     return read_turns(read(**body), "shop")
 
 
-def ran(tool, given, answer, **more):
-    return kept(
+def turns_of_tool(tool, given, answer, **more):
+    return turns_of(
         hook_event_name="PostToolUse",
         session_id="s1",
         cwd="/work/shop",
@@ -271,7 +271,7 @@ def test_json_of_any_shape_never_breaks_the_reader_and_leaves_only_sound_items(b
 
 
 def test_a_prompt_becomes_a_turn_of_the_user():
-    (item,) = kept(hook_event_name="UserPromptSubmit", session_id="s1", prompt="Cap the retries at five.")
+    (item,) = turns_of(hook_event_name="UserPromptSubmit", session_id="s1", prompt="Cap the retries at five.")
     assert (item.text, item.kind, item.workspace) == ("Cap the retries at five.", "turn", "shop")
     assert (item.session, item.conversation, item.created_at) == ("s1", "s1", NOW)
     assert (item.about, item.source) == ("user", Source("user", "user"))
@@ -295,7 +295,7 @@ def test_a_prompt_becomes_a_turn_of_the_user():
     ],
 )
 def test_an_answer_becomes_a_turn_of_the_agent(body):
-    (item,) = kept(**body)
+    (item,) = turns_of(**body)
     assert (item.text, item.about) == ("The retries are capped.", "assistant")
     assert item.source == Source("agent", "agent")
     assert item.session is None
@@ -303,14 +303,14 @@ def test_an_answer_becomes_a_turn_of_the_agent(body):
 
 def test_a_call_and_its_result_become_one_turn_of_the_tool():
     answer = {"stdout": "2 failed, 40 passed in 3.2s", "stderr": "", "interrupted": False}
-    (item,) = ran("Bash", {"command": "pytest -q", "description": "Run the tests"}, answer)
+    (item,) = turns_of_tool("Bash", {"command": "pytest -q", "description": "Run the tests"}, answer)
     assert item.text == "$ pytest -q\n2 failed, 40 passed in 3.2s"
     assert (item.about, item.source) == ("Bash, Run the tests", Source("tool:Bash", "tool"))
     assert item.metadata == {"agent": "claude-code", "tool": "Bash"}
 
 
 def test_a_changed_file_is_named_as_in_its_folder():
-    (item,) = ran(
+    (item,) = turns_of_tool(
         "Edit", {"file_path": "/work/shop/pay/adapter.py", "old_string": "a", "new_string": "b"}, {}
     )
     assert item.about == "Edit, pay/adapter.py"
@@ -321,29 +321,33 @@ def test_a_changed_file_is_named_as_in_its_folder():
     "name", ["PreToolUse", "SessionStart", "SessionEnd", "PreCompact", "PostToolBatch", "Other"]
 )
 def test_other_events_leave_nothing(name):
-    assert kept(hook_event_name=name, prompt="x y z", last_assistant_message="x y z", tool_name="Bash") == []
+    assert (
+        turns_of(hook_event_name=name, prompt="x y z", last_assistant_message="x y z", tool_name="Bash") == []
+    )
 
 
 @pytest.mark.parametrize("prompt", ["thanks!", "/clear", "<system-reminder>boot</system-reminder>", ""])
 def test_a_prompt_that_tells_nothing_leaves_nothing(prompt):
-    assert kept(hook_event_name="UserPromptSubmit", prompt=prompt) == []
+    assert turns_of(hook_event_name="UserPromptSubmit", prompt=prompt) == []
 
 
 def test_what_was_injected_is_never_captured_as_new():
     injected = wrap_in_frame("- We chose Postgres.")
-    assert kept(hook_event_name="UserPromptSubmit", prompt=injected) == []
-    (item,) = kept(hook_event_name="UserPromptSubmit", prompt=f"{injected}\nWhy not MySQL?")
+    assert turns_of(hook_event_name="UserPromptSubmit", prompt=injected) == []
+    (item,) = turns_of(hook_event_name="UserPromptSubmit", prompt=f"{injected}\nWhy not MySQL?")
     assert item.text == "Why not MySQL?"
-    assert kept(hook_event_name="Stop", last_assistant_message=injected) == []
-    (item,) = ran("Bash", {"command": "make check"}, {"stdout": f"ok so far\n{injected}"})
+    assert turns_of(hook_event_name="Stop", last_assistant_message=injected) == []
+    (item,) = turns_of_tool("Bash", {"command": "make check"}, {"stdout": f"ok so far\n{injected}"})
     assert "Postgres" not in item.text
-    (item,) = ran("Write", {"file_path": "/work/shop/n.md", "content": f"# Notes\n{injected}\nEnd."}, {})
+    (item,) = turns_of_tool(
+        "Write", {"file_path": "/work/shop/n.md", "content": f"# Notes\n{injected}\nEnd."}, {}
+    )
     assert "Postgres" not in item.text
 
 
 def test_a_long_prompt_keeps_both_ends():
     prompt = "FIRST " + "word " * 200_000 + "LAST"
-    (item,) = kept(hook_event_name="UserPromptSubmit", prompt=prompt)
+    (item,) = turns_of(hook_event_name="UserPromptSubmit", prompt=prompt)
     assert len(item.text) < MAX_SPOKEN_CHARACTERS + 100
     assert item.text.startswith("FIRST")
     assert item.text.endswith("LAST")
@@ -352,15 +356,15 @@ def test_a_long_prompt_keeps_both_ends():
 
 def test_secrets_and_private_words_are_gone_before_a_turn_is_made():
     key = "ghp_" + secrets.token_hex(18)
-    (item,) = kept(
+    (item,) = turns_of(
         hook_event_name="UserPromptSubmit", prompt=f"Use {key} here. <private>my salary</private> Go east."
     )
     assert key not in item.text
     assert "salary" not in item.text
     assert "Go east." in item.text
-    (item,) = ran("Bash", {"command": f"deploy --token {key}"}, {"stdout": f"token {key} accepted"})
+    (item,) = turns_of_tool("Bash", {"command": f"deploy --token {key}"}, {"stdout": f"token {key} accepted"})
     assert key not in item.text
-    (item,) = ran("Write", {"file_path": "/work/shop/.env", "content": f"GITHUB_TOKEN={key}\n"}, {})
+    (item,) = turns_of_tool("Write", {"file_path": "/work/shop/.env", "content": f"GITHUB_TOKEN={key}\n"}, {})
     assert key not in item.text
 
 
@@ -368,13 +372,13 @@ def test_a_secret_at_the_place_of_the_cut_is_still_known_as_one():
     key = "ghp_" + secrets.token_hex(18)
     head = MAX_SPOKEN_CHARACTERS * 2 // 3
     prompt = ("a " * head)[: head - 20] + f" {key} " + "b " * MAX_SPOKEN_CHARACTERS
-    (item,) = kept(hook_event_name="UserPromptSubmit", prompt=prompt)
+    (item,) = turns_of(hook_event_name="UserPromptSubmit", prompt=prompt)
     assert key[:16] not in item.text
 
 
 def test_the_same_payload_at_the_same_moment_is_the_same_item():
     one, two = (
-        kept(hook_event_name="UserPromptSubmit", session_id="s", prompt="Run it.")[0] for _ in range(2)
+        turns_of(hook_event_name="UserPromptSubmit", session_id="s", prompt="Run it.")[0] for _ in range(2)
     )
     assert content_hash(one) == content_hash(two)
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,10 +42,11 @@ def test_an_excerpt_never_exceeds_its_room(output, most):
     assert len(excerpt(output * 20, most)) <= most
 
 
-def test_an_enormous_output_costs_little():
-    start = time.process_time()
-    assert "last" in excerpt("word " * 20 + "\n" + "a b c\nd e f\n" * 1_000_000 + "last")
-    assert time.process_time() - start < 5
+def test_an_enormous_output_is_read_to_its_end():
+    """Steps that grow with the square of its lines would not come to an end within a test's time."""
+    excerpted = excerpt("word " * 20 + "\n" + "a b c\nd e f\n" * 1_000_000 + "last")
+    assert excerpted.endswith("last")
+    assert len(excerpted) <= MAX_OUTPUT_CHARACTERS
 
 
 def test_both_ends_say_how_much_is_missing():

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -169,23 +168,22 @@ def test_any_text_is_judged(text):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "reason", "length"),
     [
-        "<system-reminder>" * 60_000,
-        "<system-reminder></system-reminder>" * 30_000,
-        "<" * 1_000_000,
-        "ok " * 300_000,
-        "[=" * 500_000,
-        "- " * 500_000 + "x",
-        "get (" * 200_000,
+        ("<system-reminder>" * 60_000, "boot text", 0),
+        ("<system-reminder></system-reminder>" * 30_000, "boot text", 0),
+        ("<" * 1_000_000, None, 1_000_000),
+        ("ok " * 300_000, None, 899_999),
+        ("[=" * 500_000, None, 1_000_000),
+        ("- " * 500_000 + "x", "no more than progress or an empty output", 1_000_001),
+        ("get (" * 200_000, None, 1_000_000),
     ],
 )
-def test_hostile_texts_cost_time_in_proportion(text):
-    start = time.process_time()
-    junk_reason(text)
-    remove_wrappers(text)
-    is_noise(text)
-    assert time.process_time() - start < 3
+def test_a_megabyte_of_a_hostile_text_is_read_to_its_end(text, reason, length):
+    """Steps that grow with the square of the length would not come to an end within a test's time."""
+    assert junk_reason(text) == reason
+    assert len(remove_wrappers(text)) == length
+    assert is_noise(text) == text.startswith("- ")
 
 
 # Repeats

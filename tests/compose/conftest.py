@@ -33,7 +33,7 @@ SENTENCES = (
 )
 
 
-def assorted(chance, longest):
+def any_text(chance, longest):
     """Any text, mostly short, rarely about as long as so many sentences."""
     count = chance.choice((0, 1, 1, 1, 2, 3, chance.randrange(1, longest + 1)))
     return " ".join(chance.choice(SENTENCES) for _ in range(count))
@@ -47,11 +47,11 @@ def conversation(chance, turns, longest):
         calls = ()
         if role == "assistant" and chance.random() < 0.3:
             calls = (
-                {"id": f"c{number + 1}", "function": {"name": "find", "arguments": assorted(chance, 3)}},
+                {"id": f"c{number + 1}", "function": {"name": "find", "arguments": any_text(chance, 3)}},
             )
         said.append(
             Turn(
-                assorted(chance, longest),
+                any_text(chance, longest),
                 role,
                 turn_id=f"t{number}",
                 tool_calls=calls,
@@ -118,7 +118,7 @@ def make_turns():
 
 @pytest.fixture
 def make_text():
-    return lambda seed, longest=4: assorted(random.Random(seed), longest)
+    return lambda seed, longest=4: any_text(random.Random(seed), longest)
 
 
 @pytest.fixture

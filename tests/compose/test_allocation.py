@@ -28,7 +28,7 @@ def a_state(state, turns, entities=0):
     return state([Turn("Hello.")] * turns, known=known)
 
 
-def divided(state, total, turns, *, entities=0, chunks=5, strategy=None, query=QUERY):
+def divide(state, total, turns, *, entities=0, chunks=5, strategy=None, query=QUERY):
     manager = TokenBudgetManager(total, WORDS, strategy or Dynamic())
     return manager.allocate(query, a_state(state, turns, entities), chunks)
 
@@ -39,12 +39,12 @@ def test_the_usual_budget_is_that_of_a_model_with_4096_tokens():
 
 
 def test_fixed_percentages_give_the_usual_budget_and_its_multiples(state):
-    assert divided(state, 4096, 5, strategy=Fixed()) == TokenBudget()
-    assert divided(state, 8192, 5, strategy=Fixed()) == TokenBudget(1000, 2000, 1000, 3000, 1192)
+    assert divide(state, 4096, 5, strategy=Fixed()) == TokenBudget()
+    assert divide(state, 8192, 5, strategy=Fixed()) == TokenBudget(1000, 2000, 1000, 3000, 1192)
 
 
 def test_a_query_larger_than_its_percentage_takes_from_the_others_in_proportion(state):
-    budget = divided(state, 100, 5, strategy=Fixed(10, 20, 10, 50, 10), query="word " * 55)
+    budget = divide(state, 100, 5, strategy=Fixed(10, 20, 10, 50, 10), query="word " * 55)
     assert budget == TokenBudget(5, 10, 5, 25, 55)
 
 
@@ -52,12 +52,12 @@ def test_a_query_larger_than_its_percentage_takes_from_the_others_in_proportion(
     ("turns", "percent"), [(0, (15, 15, 60)), (3, (15, 15, 60)), (4, (30, 20, 40)), (11, (40, 25, 25))]
 )
 def test_the_longer_the_conversation_the_more_of_it_and_the_less_of_documents(state, turns, percent):
-    budget = divided(state, 4105, turns)  # 105 for the query, 400 for the system, 3600 for the rest
+    budget = divide(state, 4105, turns)  # 105 for the query, 400 for the system, 3600 for the rest
     assert budget == TokenBudget(400, *(3600 * share // 90 for share in percent), 105)
 
 
 def test_many_entities_get_more_and_documents_give_it(state):
-    few, many = divided(state, 4105, 20, entities=10), divided(state, 4105, 20, entities=11)
+    few, many = divide(state, 4105, 20, entities=10), divide(state, 4105, 20, entities=11)
     assert many.entities == few.entities * 1.3
     assert many.rag == few.rag - (many.entities - few.entities)
     assert many.history == few.history
@@ -65,35 +65,35 @@ def test_many_entities_get_more_and_documents_give_it(state):
 
 
 def test_without_documents_their_tokens_go_half_to_the_conversation_and_half_to_entities(state):
-    budget = divided(state, 4105, 5, chunks=0)
+    budget = divide(state, 4105, 5, chunks=0)
     assert budget == TokenBudget(400, 2000, 1600, 0, 105)
 
 
 def test_instructions_take_no_more_than_a_tenth_of_a_small_budget(state):
-    assert divided(state, 305, 5).system == 20
+    assert divide(state, 305, 5).system == 20
 
 
 def test_parts_are_filled_in_their_order_until_nothing_is_left(state):
     order = Prioritized(("rag", "history", "system", "entities"))
-    assert divided(state, 2105, 5, entities=1, strategy=order) == TokenBudget(0, 500, 0, 1500, 105)
+    assert divide(state, 2105, 5, entities=1, strategy=order) == TokenBudget(0, 500, 0, 1500, 105)
 
 
 def test_what_is_over_goes_to_the_first_in_the_order(state):
     order = Prioritized(("history", "system"))
-    assert divided(state, 10_105, 5, strategy=order) == TokenBudget(500, 9500, 0, 0, 105)
+    assert divide(state, 10_105, 5, strategy=order) == TokenBudget(500, 9500, 0, 0, 105)
 
 
 def test_a_part_with_nothing_to_say_is_passed_over(state):
     order = Prioritized(("rag", "entities", "history", "system"))
-    assert divided(state, 1105, 0, chunks=0, strategy=order) == TokenBudget(1000, 0, 0, 0, 105)
+    assert divide(state, 1105, 0, chunks=0, strategy=order) == TokenBudget(1000, 0, 0, 0, 105)
 
 
 def test_a_query_that_is_the_whole_budget_has_all_of_it_and_one_word_more_is_refused(state):
     for strategy in (Fixed(), Dynamic(), Prioritized()):
-        budget = divided(state, 50, 5, strategy=strategy, query="word " * 50)
+        budget = divide(state, 50, 5, strategy=strategy, query="word " * 50)
         assert budget == TokenBudget(0, 0, 0, 0, 50)
         with pytest.raises(QueryTooLarge, match="51 tokens and the whole budget is 50"):
-            divided(state, 50, 5, strategy=strategy, query="word " * 51)
+            divide(state, 50, 5, strategy=strategy, query="word " * 51)
 
 
 @pytest.mark.parametrize("percentages", [(50, 60), (-1,), (101,), (float("nan"),), (None,), ("50",), (True,)])
@@ -175,7 +175,7 @@ def test_whatever_the_strategy_parts_are_whole_within_the_total_and_the_query_ha
             (chance.randrange(1, 30), chance.randrange(1, 5000), chance.randrange(1, 200_001))
         )
         tokens = chance.randrange(0, min(total, 3000) + 1)
-        budget = divided(
+        budget = divide(
             state,
             total,
             chance.choice((0, 3, 7, 20)),

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.compose.assembled import CONTEXT, SPARE, TITLES, ContextItem, FormattedContext, context_footer
-from foreword.compose.assembly import Layout, Piece, fit_document
+from foreword.compose.assembly import (
+    MAX_ITEM_FRACTION,
+    MIN_COST_TOKENS,
+    WEIGHTS,
+    Layout,
+    Piece,
+    allowances,
+    choose_items,
+    fit_document,
+    item_cap,
+)
 from foreword.text.tokens import TiktokenTokenizer
 
 TOKENS = TiktokenTokenizer()
@@ -19,7 +29,7 @@ def piece(name, words, source="memory", rank=0.5):
     return Piece(name, item, TITLES[source], rank)
 
 
-def fitted(pieces, budget, *, hard=False):
+def fit(pieces, budget, *, hard=False):
     return fit_document(pieces, LAYOUT, budget, TOKENS, hard=hard)
 
 
@@ -28,18 +38,18 @@ def names(pieces):
 
 
 def test_sections_come_in_order_and_pieces_in_the_order_given():
-    made = fitted([piece("c", 5, "commit", 0.9), piece("a", 5), piece("b", 5, rank=0.9)], 500)
+    made = fit([piece("c", 5, "commit", 0.9), piece("a", 5), piece("b", 5, rank=0.9)], 500)
     assert made.text.index("## Memories") < made.text.index("## Commits")
     assert names(made.pieces) == ["c", "a", "b"]
     assert made.tokens == TOKENS.count(made.text)
 
 
 def test_a_section_without_pieces_has_no_heading():
-    assert "## Code" not in fitted([piece("a", 5)], 500).text
+    assert "## Code" not in fit([piece("a", 5)], 500).text
 
 
 def test_a_long_piece_is_cut_to_a_quarter_and_says_where_the_rest_is():
-    made = fitted([piece("a", 2000), piece("b", 20)], 2000)
+    made = fit([piece("a", 2000), piece("b", 20)], 2000)
     assert TOKENS.count(made.pieces[0].item.content) <= 500
     assert made.pieces[0].item.content.endswith("*(truncated, full memory ID: a)*")
     assert names(made.pieces) == ["a", "b"]
@@ -48,29 +58,29 @@ def test_a_long_piece_is_cut_to_a_quarter_and_says_where_the_rest_is():
 def test_a_list_that_is_no_experience_keeps_all_its_lines_whatever_they_are_called():
     said = "**Memory**: The plan\n" + "\n".join(f"- **{name}**: {'word ' * 90}" for name in SPARE)
     plan = Piece("a", ContextItem("memory", said, 0.5, {"id": "a"}), TITLES["memory"], 0.5)
-    assert all(f"**{name}**: word" in fitted([plan], 800).text for name in SPARE)
+    assert all(f"**{name}**: word" in fit([plan], 800).text for name in SPARE)
 
 
 def test_what_is_left_out_is_told():
-    made = fitted([piece(str(n), 60) for n in range(30)], 500)
+    made = fit([piece(str(n), 60) for n in range(30)], 500)
     assert len(made.pieces) + len(made.left_out) == 30
     assert made.left_out
 
 
 def test_a_soft_budget_is_exceeded_rather_than_saying_nothing():
-    made = fitted([piece("a", 300), piece("b", 300, rank=0.9)], 20)
+    made = fit([piece("a", 300), piece("b", 300, rank=0.9)], 20)
     assert names(made.pieces) == ["b"]
     assert made.tokens > 20
 
 
 def test_a_hard_budget_is_kept_even_if_nothing_can_be_said():
-    made = fitted([piece("a", 300)], 20, hard=True)
+    made = fit([piece("a", 300)], 20, hard=True)
     assert (made.text, made.tokens, made.pieces) == ("", 0, ())
     assert names(made.left_out) == ["a"]
 
 
 def test_nothing_makes_nothing():
-    assert fitted([], 100).text == ""
+    assert fit([], 100).text == ""
 
 
 def test_a_context_says_whether_it_is_over():
@@ -85,7 +95,7 @@ def test_a_context_says_whether_it_is_over():
 )
 def test_budgets_hold_by_the_exact_count(sizes, budget, hard):
     pieces = [piece(str(n), words, source, 1 / (n + 1)) for n, (words, source) in enumerate(sizes)]
-    made = fitted(pieces, budget, hard=hard)
+    made = fit(pieces, budget, hard=hard)
     assert made.tokens == TOKENS.count(made.text)
     assert made.tokens <= budget or (not hard and len(made.pieces) == 1)
     assert sorted(names(made.pieces) + names(made.left_out)) == sorted(names(pieces))
@@ -94,4 +104,105 @@ def test_budgets_hold_by_the_exact_count(sizes, budget, hard):
 @pytest.mark.parametrize("budget", [300, 1000, 2000])
 def test_most_of_a_budget_is_used_when_there_is_enough_to_say(budget):
     pieces = [piece(f"{source}{n}", 25, source, 1 / (n + 1)) for n in range(30) for source in TITLES]
-    assert fitted(pieces, budget).tokens > 0.85 * budget
+    assert fit(pieces, budget).tokens > 0.85 * budget
+
+
+# Tokens among sources: by weight, with nothing wasted and nobody pushed out
+
+SOURCES = tuple(WEIGHTS)
+COSTS = st.dictionaries(
+    st.sampled_from(SOURCES), st.lists(st.integers(MIN_COST_TOKENS, 900), max_size=20), max_size=5
+)
+
+
+def ranks(costs):
+    return {source: [1 / (place + 1) for place in range(len(each))] for source, each in costs.items()}
+
+
+def pick_items(costs, budget):
+    given = allowances({source: WEIGHTS[source] for source in costs}, costs, budget)
+    capped = {s: [min(cost, item_cap(given[s])) for cost in each] for s, each in costs.items()}
+    return choose_items(ranks(costs), lambda source, at, _: capped[source][at], given, budget), capped, given
+
+
+def test_hungry_sources_are_given_what_the_document_says():
+    costs = {source: [100] * 50 for source in SOURCES}
+    given = allowances(WEIGHTS, costs, 1800)
+    assert given == pytest.approx(
+        {"experience": 600, "code": 400, "commit": 400, "value": 200, "memory": 200}
+    )
+
+
+def test_what_a_source_does_not_need_goes_to_the_others_by_weight():
+    costs = {"memory": [30], "value": [], "experience": [100] * 50, "code": [100] * 50}
+    given = allowances(WEIGHTS, costs, 1230)
+    assert given["experience"] == pytest.approx(720)
+    assert given["code"] == pytest.approx(480)
+    assert given["value"] == 0
+
+
+def test_an_item_has_at_most_a_quarter_of_its_source():
+    assert item_cap(400) == 400 * MAX_ITEM_FRACTION
+
+
+def test_an_item_that_is_long_is_not_cut_while_others_leave_room():
+    costs = {"memory": [300], "experience": [40], "code": [40]}
+    given = allowances(WEIGHTS, costs, 2000)
+    assert item_cap(given["memory"]) >= 300
+
+
+def test_alone_an_item_that_is_too_long_has_its_quarter():
+    given = allowances(WEIGHTS, {"memory": [800]}, 2000)
+    assert item_cap(given["memory"]) == 500
+
+
+def test_what_is_too_long_is_passed_over_and_the_rest_goes_on():
+    costs = [40, 90, 50]
+    taken = choose_items({"memory": [3, 2, 1]}, lambda _, at, __: costs[at], {"memory": 100}, 100)
+    assert taken == {"memory": [0, 2]}
+
+
+def test_what_is_left_goes_to_the_best_that_was_passed_over():
+    costs = {"memory": [80], "code": [60, 50, 50]}
+    order = {"memory": [0.1], "code": [0.9, 0.2, 0.8]}
+    taken = choose_items(order, lambda source, at, _: costs[source][at], {"memory": 80, "code": 60}, 200)
+    assert taken == {"memory": [0], "code": [0, 2]}
+
+
+def test_nobody_asks_what_cannot_fit_would_cost():
+    asked = []
+    taken = choose_items(
+        {"memory": [3, 2, 1]}, lambda _, at, __: asked.append(at) or 95, {"memory": 100}, 100
+    )
+    assert taken == {"memory": [0]}
+    assert asked == [0]
+
+
+def test_a_cost_that_is_too_much_need_not_be_known():
+    costs = [40, None, 50]
+    taken = choose_items({"memory": [3, 2, 1]}, lambda _, at, __: costs[at], {"memory": 100}, 100)
+    assert taken == {"memory": [0, 2]}
+
+
+@given(COSTS, st.integers(-50, 4000))
+def test_no_more_is_spent_than_there_is(costs, budget):
+    taken, capped, _ = pick_items(costs, budget)
+    assert sum(capped[source][at] for source, places in taken.items() for at in places) <= max(0, budget)
+
+
+@given(COSTS, st.integers(1, 4000))
+def test_no_item_takes_more_than_its_cap_and_no_source_less_than_its_share(costs, budget):
+    _, capped, given = pick_items(costs, budget)
+    filled = [source for source in costs if costs[source]]
+    total = sum(WEIGHTS[source] for source in filled)
+    for source in filled:
+        assert given[source] >= budget * WEIGHTS[source] / total - 1e-6
+        assert max(capped[source]) <= item_cap(given[source])
+
+
+@given(COSTS, st.integers(1, 4000))
+def test_nothing_that_still_fits_is_left_out(costs, budget):
+    taken, capped, _ = pick_items(costs, budget)
+    left = budget - sum(capped[source][at] for source, places in taken.items() for at in places)
+    out = [capped[s][at] for s in costs for at in range(len(costs[s])) if at not in taken[s]]
+    assert all(cost > left for cost in out)

@@ -13,7 +13,22 @@ from foreword.compose.allocation import (
     TokenBudgetManager,
     redistribute,
 )
-from foreword.compose.compress import CompressionLevel, DynamicCompressor, expected_level
+from foreword.compose.compress import (
+    CompressionLevel,
+    DynamicCompressor,
+    Means,
+    drop_details,
+    drop_history,
+    drop_repeated_turns,
+    drop_summary,
+    expected_level,
+    keep_best_recalled,
+    keep_top_chunks,
+    keep_top_entities,
+    shorten_last_turn,
+    summarise_older,
+    tidy_turns,
+)
 from foreword.compose.entity_context import EntityContextFormatter, entities_text
 from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig, make_history
 from foreword.compose.knowledge_chunk import DocumentSource, knowledge_chunk, knowledge_text
@@ -195,7 +210,7 @@ def a_strategy(chance):
     return chance.choice((Dynamic(), Dynamic(), Fixed(), Prioritized()))
 
 
-def wanted(content, budget, tokens):
+def tokens_wanted(content, budget, tokens):
     texts = (
         content.system,
         content.history.text,
@@ -224,7 +239,7 @@ def whole_prompt(chance, seed, make, tokens, state, summarizer):
         EntityContextFormatter(tokens).format(there, (), budget.entities),
         tuple(chunks),
     )
-    assert redistribute(budget, wanted(content, budget, tokens)).total <= total
+    assert redistribute(budget, tokens_wanted(content, budget, tokens)).total <= total
     return query, total, DynamicCompressor(summarizer, tokens).compress(content, total)
 
 
@@ -253,3 +268,106 @@ def test_whatever_a_prompt_is_made_of_it_is_within_its_tokens_and_has_its_query(
         ]
     assert outcomes["made"] > 700
     assert outcomes["refused"] > 20
+
+
+# Single reductions
+
+STEPS = (
+    tidy_turns,
+    drop_repeated_turns,
+    drop_details,
+    keep_top_chunks(1),
+    keep_top_entities(1),
+    summarise_older(1, 50),
+    keep_best_recalled(1),
+    drop_summary,
+    shorten_last_turn,
+    drop_history,
+)
+
+
+@pytest.fixture
+def means(summarizer, tokens):
+    return Means(summarizer, tokens, 1000)
+
+
+@pytest.fixture
+def long_content(state, summarizer, tokens):
+    turns = [Turn(f"We spoke of seat {at} and of its price.", "user", f"t{at}") for at in range(12)]
+    known = {f"e{at}": Entity(f"e{at}", f"Person {at}", "person", aliases=("Kim",)) for at in range(3)}
+    there = state(turns, known=known)
+    named = [ResolvedEntity(entity_id, "", 0.5 + at / 10) for at, entity_id in enumerate(known)]
+    config = HistoryFormatterConfig(verbatim_turns=6)
+    return ContextContent(
+        "Why?",
+        history=HistoryFormatter(summarizer, tokens, config).format(
+            there, 400, [turns[3], turns[1], turns[2]]
+        ),
+        entities=EntityContextFormatter(tokens).format(there, named, 300),
+        rag_chunks=tuple(
+            knowledge_chunk(f"c{at}", DocumentSource("d", "Guide"), f"Row {at} is wide.", at / 10, tokens)
+            for at in range(3)
+        ),
+    )
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_with_nothing_to_take_says_nothing(step, means):
+    bare = ContextContent("Why?", "Be kind.")
+    assert step(bare, means) == (bare, "")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_no_step_touches_the_query_or_the_system(step, long_content, means):
+    made, _ = step(long_content, means)
+    assert (made.query, made.system) == (long_content.query, long_content.system)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_what_is_left_of_a_history_is_counted_anew(step, long_content, means, tokens):
+    made, _ = step(long_content, means)
+    assert made.history.token_count == tokens.count(made.history.text)
+
+
+def test_the_best_chunks_and_entities_stay(long_content, means):
+    chunks, words = keep_top_chunks(2)(long_content, means)
+    assert [chunk.chunk_id for chunk in chunks.rag_chunks] == ["c1", "c2"]
+    assert words == "1 knowledge chunk"
+    entities, words = keep_top_entities(1)(long_content, means)
+    assert [entity.entity_id for entity in entities.entities] == ["e2"]
+    assert words == "2 entities"
+
+
+def test_the_best_of_the_recalled_turns_stay_in_the_order_they_were_said(long_content, means):
+    made, words = keep_best_recalled(2)(long_content, means)
+    assert [turn.turn_id for turn in made.history.recalled] == ["t1", "t3"]
+    assert words == "1 recalled turn"
+
+
+def test_a_chunk_that_a_better_one_contains_is_a_repeat(means, tokens):
+    source = DocumentSource("d", "Guide")
+    long = knowledge_chunk("long", source, "Row F is wide.\nRow G is not.", 0.9, tokens)
+    short = knowledge_chunk("short", source, "is wide. Row  G", 0.8, tokens)
+    made, words = drop_repeated_turns(ContextContent("Why?", rag_chunks=(long, short)), means)
+    assert made.rag_chunks == (long,)
+    assert words == "1 repeated knowledge chunk"
+
+
+def test_the_new_summary_has_something_of_the_old_and_is_at_most_half_of_what_it_replaces(
+    long_content, means, tokens
+):
+    old = long_content.history
+    made, words = summarise_older(1, 1000)(long_content, means)
+    assert words == "5 older turns but for a summary"
+    assert [turn.turn_id for turn in made.history.recent_turns] == ["t11"]
+    assert made.history.summary.startswith("We spoke of seat 0")
+    assert "seat 6" in made.history.summary
+    replaced = tokens.count(old.summary) + sum(turn.tokens for turn in old.recent_turns[:5])
+    assert tokens.count(made.history.summary) <= replaced // 2
+
+
+def test_a_summary_that_is_too_long_is_shortened_even_with_no_turn_to_add(long_content, means, tokens):
+    once, _ = summarise_older(1, 1000)(long_content, means)
+    made, words = summarise_older(1, 20)(once, means)
+    assert words == "some of the summary"
+    assert tokens.count(made.history.summary or "") <= 20

@@ -5,7 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig, HistoryTemplate
+from foreword.compose.history import (
+    HistoryFormatter,
+    HistoryFormatterConfig,
+    HistoryTemplate,
+    Summary,
+    summarise,
+)
 from foreword.errors import ValidationError
 from foreword.text.tokens import CharacterTokenizer, WordTokenizer
 from foreword.types import Turn
@@ -30,7 +36,7 @@ def formatter(summarizer, tokens):
     return lambda **config: HistoryFormatter(summarizer, tokens, HistoryFormatterConfig(**config))
 
 
-def shown(turns):
+def ids_of(turns):
     return [turn.turn_id for turn in turns]
 
 
@@ -55,7 +61,7 @@ def test_the_corrected_words_are_preferred(formatter, state):
 def test_older_turns_are_told_in_a_summary(formatter, state, summarizer):
     made = formatter(verbatim_turns=4).format(state(talk(30)), 400)
     assert made.text.startswith("[Conversation summary: Something about the seats")
-    assert shown(made.recent_turns) == ["t26", "t27", "t28", "t29"]
+    assert ids_of(made.recent_turns) == ["t26", "t27", "t28", "t29"]
     assert summarizer.asked == [26]
 
 
@@ -102,16 +108,16 @@ def test_in_a_small_room_the_last_exchange_comes_first_then_what_is_recalled_the
 ):
     turns = talk(30)
     small = formatter(recalled_share=0.5).format(state(turns), 50, [turns[4]])
-    assert shown(small.recent_turns) == ["t28", "t29"]
+    assert ids_of(small.recent_turns) == ["t28", "t29"]
     assert (small.recalled, small.summary) == ((), None)
     larger = formatter(recalled_share=0.5).format(state(turns), 80, [turns[4]])
-    assert shown(larger.recent_turns) == ["t28", "t29"]
-    assert shown(larger.recalled) == ["t4"]
+    assert ids_of(larger.recent_turns) == ["t28", "t29"]
+    assert ids_of(larger.recalled) == ["t4"]
     assert larger.summary is None
     large = formatter(recalled_share=0.5).format(state(turns), 100, [turns[4]])
-    assert shown(large.recalled) == ["t4"]
+    assert ids_of(large.recalled) == ["t4"]
     assert large.summary
-    assert shown(large.recent_turns) == ["t28", "t29"]
+    assert ids_of(large.recent_turns) == ["t28", "t29"]
     ample = formatter(recalled_share=0.5).format(state(turns), 300, [turns[4]])
     assert len(ample.recent_turns) > 4
 
@@ -129,7 +135,7 @@ def test_the_newest_turn_is_shortened_in_its_middle_when_it_is_too_long(formatte
 def test_a_long_last_turn_leaves_room_for_what_is_recalled(formatter, state):
     turns = [*talk(20), Turn("Very long. " * 5000, "assistant")]
     made = formatter().format(state(turns), 200, [turns[3]])
-    assert shown(made.recalled) == ["t3"]
+    assert ids_of(made.recalled) == ["t3"]
 
 
 def test_the_best_of_the_recalled_is_shortened_rather_than_left_out(formatter, state):
@@ -149,7 +155,7 @@ def test_what_a_tool_answered_stays_with_the_turn_that_asked(formatter, state):
     made = formatter().format(state(turns), 200)
     assert made.text.endswith('Assistant: Let me look.\n  (calls seats {"row": "F"})\nTool: 12 free')
     for most in range(10, 60):
-        ids = shown(formatter().format(state(turns), most).recent_turns)
+        ids = ids_of(formatter().format(state(turns), most).recent_turns)
         assert ("ask" in ids) == ("answer" in ids)
 
 
@@ -255,3 +261,47 @@ def test_turns_from_one_token_to_a_hundred_thousand_are_within_their_tokens(form
     turns = [Turn("a"), huge, Turn("b"), huge]
     made = formatter().format(state(turns), most, [huge])
     assert tokens.count(made.text) == made.token_count <= most
+
+
+# Summarizers
+
+TURNS = [Turn("The oven is broken."), Turn("Noted.", "assistant")]
+
+
+class Says:
+    """A summarizer that gives what it was given, or raises it."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def summarize(self, turns, max_tokens):
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+def test_what_a_summarizer_tells_is_told():
+    assert summarise(Says("The oven is broken."), TURNS, 20) == Summary("The oven is broken.")
+
+
+def test_halves_of_characters_are_not_told():
+    assert summarise(Says("oven \ud83d"), TURNS, 20).text == "oven "
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (RuntimeError("the model is down"), "RuntimeError: the model is down"),
+        (TimeoutError("late"), "TimeoutError: late"),
+        (None, "the summarizer gave NoneType, not text"),
+        (b"bytes", "the summarizer gave bytes, not text"),
+    ],
+)
+def test_one_that_fails_tells_nothing_and_the_log_says_why(answer, problem, caplog):
+    assert summarise(Says(answer), TURNS, 20) == Summary("", problem)
+    assert problem in caplog.text
+
+
+def test_whoever_interrupts_is_not_held_up():
+    with pytest.raises(KeyboardInterrupt):
+        summarise(Says(KeyboardInterrupt()), TURNS, 20)

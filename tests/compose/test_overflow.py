@@ -21,7 +21,7 @@ AMPLE = TokenBudget(10_000, 10_000, 10_000, 10_000, 10_000)
 def make(state, summarizer, tokens, make_turns, make_text):
     """A content from a seed: turns and texts of every sort, entities with details, chunks."""
 
-    def made(seed):
+    def make_content(seed):
         chance = random.Random(seed)
         known = {
             f"e{at}": Entity(f"e{at}", f"Person {at}", "person", attributes={"title": make_text(seed + at)})
@@ -41,7 +41,7 @@ def make(state, summarizer, tokens, make_turns, make_text):
             ),
         )
 
-    return made
+    return make_content
 
 
 @pytest.fixture

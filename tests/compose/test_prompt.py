@@ -1,9 +1,22 @@
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
 from foreword.compose.entity_context import EntityContextFormatter
-from foreword.compose.history import HistoryFormatter
+from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig
 from foreword.compose.knowledge_chunk import DocumentSource, knowledge_chunk
-from foreword.compose.prompt import ContextContent, prompt_parts, prompt_text, prompt_tokens
+from foreword.compose.prompt import (
+    ContextContent,
+    anthropic_messages,
+    openai_messages,
+    prompt_parts,
+    prompt_text,
+    prompt_tokens,
+)
 from foreword.types import Entity, ResolvedEntity, Turn
 
 KIM = Entity("e1", "Kim", "person")
@@ -50,3 +63,175 @@ def test_the_query_keeps_its_white_space_and_its_joiners():
 
 def test_half_a_character_in_a_query_does_not_stop_the_prompt():
     assert prompt_text(ContextContent("odd \ud83d?")).encode() == b"[USER]\nodd ?"
+
+
+# Messages for the providers
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "seats", "arguments": '{"row": "F"}'}}
+ASKS = Turn("Let me look.", "assistant", tool_calls=(CALL,))
+ANSWER = Turn("12 free", "tool", call_id="c1")
+
+
+@pytest.fixture
+def content(state, summarizer, tokens):
+    def make_content(turns, query="And now?", recalled=(), verbatim_turns=20, times=False, **parts):
+        config = HistoryFormatterConfig(verbatim_turns=verbatim_turns, include_timestamps=times)
+        history = HistoryFormatter(summarizer, tokens, config).format(state(turns), 2000, recalled)
+        return ContextContent(query, history=history, **parts)
+
+    return make_content
+
+
+def test_turns_are_messages_and_the_query_is_the_last(content):
+    made = content([Turn("Hello."), Turn("Hi!", "assistant")], system="Be kind.")
+    assert openai_messages(made) == [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "Hello."},
+        {"role": "assistant", "content": "Hi!"},
+        {"role": "user", "content": "And now?"},
+    ]
+    assert anthropic_messages(made) == (
+        "Be kind.",
+        [
+            {"role": "user", "content": "Hello."},
+            {"role": "assistant", "content": "Hi!"},
+            {"role": "user", "content": "And now?"},
+        ],
+    )
+
+
+def test_what_is_known_for_the_query_stands_before_it_and_not_in_the_system(content, tokens):
+    turns = [Turn(f"Turn {at} has some words of its own.") for at in range(6)]
+    chunk = knowledge_chunk("c1", DocumentSource("d1", "Guide"), "Row F is wide.", 0.9, tokens)
+    made = content(turns, recalled=turns[:1], verbatim_turns=1, system="Be kind.", rag_chunks=(chunk,))
+    messages = openai_messages(made)
+    assert [message["role"] for message in messages] == ["system", "user", "user"]
+    assert messages[0]["content"] == "Be kind."
+    last = messages[-1]["content"]
+    assert last.startswith("[CONTEXT]\n[Conversation summary: ")
+    assert (
+        "\n\nEarlier in this conversation:\nUser: Turn 0 has some words of its own.\n\n[KNOWLEDGE]\n" in last
+    )
+    assert last.endswith("---\n\n[USER]\nAnd now?")
+    assert "Recent conversation:" not in last
+
+
+def test_a_call_and_its_answer_go_together_in_openais_form(content):
+    messages = openai_messages(content([Turn("Seats?"), ASKS, ANSWER, Turn("Twelve.", "assistant")]))
+    assert messages[1:4] == [
+        {"role": "assistant", "content": "Let me look.", "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "c1", "content": "12 free"},
+        {"role": "assistant", "content": "Twelve."},
+    ]
+
+
+def test_a_call_and_its_answer_go_together_in_anthropics_form(content):
+    _, messages = anthropic_messages(content([Turn("Seats?"), ASKS, ANSWER]))
+    assert messages[1:] == [
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "Let me look."},
+                {"type": "tool_use", "id": "c1", "name": "seats", "input": {"row": "F"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": "12 free"},
+                {"type": "text", "text": "And now?"},
+            ],
+        },
+    ]
+
+
+def test_a_call_without_words_has_no_text(content):
+    silent = Turn("", "assistant", tool_calls=(CALL,))
+    assert openai_messages(content([Turn("Seats?"), silent, ANSWER]))[1]["content"] is None
+    _, messages = anthropic_messages(content([Turn("Seats?"), silent, ANSWER]))
+    assert [block["type"] for block in messages[1]["content"]] == ["tool_use"]
+
+
+def test_an_answer_without_its_call_is_not_sent_nor_a_call_without_its_answer(content):
+    stray = Turn("lost", "tool", call_id="c9")
+    for turns in ([stray, Turn("Hello.")], [Turn("Hello."), stray], [Turn("Hello."), ASKS, stray]):
+        messages = openai_messages(content(turns))
+        assert not any(message["role"] == "tool" or "tool_calls" in message for message in messages)
+        assert all(isinstance(message["content"], str) for message in anthropic_messages(content(turns))[1])
+
+
+def test_of_several_calls_those_that_are_answered_are_sent(content):
+    other = {"id": "c2", "name": "prices", "input": {}}
+    both = Turn("", "assistant", tool_calls=(CALL, other))
+    (asked,) = (message for message in openai_messages(content([both, ANSWER])) if "tool_calls" in message)
+    assert [call["id"] for call in asked["tool_calls"]] == ["c1"]
+    late = Turn("9 euros", "tool", call_id="c2")
+    messages = openai_messages(content([both, late, ANSWER]))
+    assert [message.get("tool_call_id") for message in messages] == [None, "c1", "c2", None]
+
+
+def test_anthropics_roles_alternate_and_the_user_begins(content):
+    turns = [Turn("Hi!", "assistant"), Turn("One."), Turn("Two."), Turn("Quiet, please.", "system")]
+    _, messages = anthropic_messages(content(turns))
+    assert messages == [
+        {"role": "user", "content": "(Earlier turns are left out.)"},
+        {"role": "assistant", "content": "Hi!"},
+        {"role": "user", "content": "One.\n\nTwo.\n\nSystem: Quiet, please.\n\nAnd now?"},
+    ]
+
+
+def test_speakers_with_a_name_are_named(content):
+    messages = openai_messages(content([Turn("Hello.", name="Kim"), Turn("Hi.", name="Ada\nx")]))
+    assert [message["content"] for message in messages] == ["Kim: Hello.", "Ada x: Hi.", "And now?"]
+
+
+def test_both_lists_say_when_a_turn_was_said_where_that_is_wanted(content):
+    noon = datetime(2026, 1, 15, 12, 5, tzinfo=UTC)
+    turns = [
+        Turn("Hello.", name="Kim", timestamp=noon),
+        replace(ASKS, timestamp=noon),
+        replace(ANSWER, timestamp=noon),
+        Turn("", "assistant", timestamp=noon),
+        Turn("Twelve.", "assistant"),
+    ]
+    timed = content(turns, times=True)
+    assert [message["content"] for message in openai_messages(timed)] == [
+        "[12:05] Kim: Hello.",
+        "[12:05] Let me look.",
+        "12 free",
+        "Twelve.",
+        "And now?",
+    ]
+    first, asks, *_ = anthropic_messages(timed)[1]
+    assert first["content"] == "[12:05] Kim: Hello."
+    assert asks["content"][0] == {"type": "text", "text": "[12:05] Let me look."}
+    assert "12:05" not in str(openai_messages(content(turns)))
+
+
+def test_a_query_alone_is_sent_as_it_came_but_for_halves_of_characters(content):
+    assert openai_messages(content([], "[SYSTEM]\n 👩‍👧\ud83d "))[-1]["content"] == "[SYSTEM]\n 👩‍👧 "
+
+
+def test_whatever_was_said_both_lists_are_what_the_apis_accept(content, make_turns):
+    for seed in range(400):
+        chance = random.Random(seed)
+        turns = make_turns(seed, chance.randrange(15))
+        made = content(turns, recalled=turns[:1])
+        waiting = []
+        for message in openai_messages(made):
+            if message["role"] == "tool":
+                assert message["tool_call_id"] == waiting.pop(0), seed
+                continue
+            assert not waiting, seed
+            waiting = [call["id"] for call in message.get("tool_calls", ())]
+            assert message["content"] or waiting, seed
+        _, messages = anthropic_messages(made)
+        assert [each["role"] for each in messages] == ["user", "assistant"] * (len(messages) // 2) + [
+            "user"
+        ], seed
+        asked = []
+        for message in messages:
+            blocks = message["content"] if isinstance(message["content"], list) else []
+            answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+            assert answered == asked, seed
+            asked = [block["id"] for block in blocks if block["type"] == "tool_use"]

@@ -71,7 +71,7 @@ NAMES = ("Goal", "Hypothesis", "Action", "Prediction", "Outcome", "Surprise", "L
 STORY = "**Experience**: debugging | ask-user\n" + "\n".join(f"- **{name}**: {LONG}" for name in NAMES)
 
 
-def named(text):
+def names_in(text):
     return re.findall(r"^- \*\*(.*?)\*\*: words", text, re.MULTILINE)
 
 
@@ -79,23 +79,23 @@ def named(text):
 def test_what_can_be_spared_goes_before_what_it_is_told_for_and_that_says_something(tokens):
     short = shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)
     assert TOKENS.count(short) <= tokens
-    assert {"Outcome", "Surprise", "Root cause"} <= set(named(short))
+    assert {"Outcome", "Surprise", "Root cause"} <= set(names_in(short))
     assert all(len(line) > 40 for line in short.split("\n") if line.startswith("- "))
 
 
 def test_what_is_missed_least_goes_first():
     lost = [
-        next(iter(set(NAMES) - set(named(shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)))), None)
+        next(iter(set(NAMES) - set(names_in(shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)))), None)
         for tokens in range(250, 150, -1)
     ]
     assert next(filter(None, lost)) == "Action"
-    few = [named(shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)) for tokens in (200, 140, 110)]
+    few = [names_in(shorten_markdown(STORY, tokens, NOTE, TOKENS, SPARE)) for tokens in (200, 140, 110)]
     assert all(set(less) < set(more) for more, less in itertools.pairwise(few))
 
 
 def test_the_note_goes_before_a_line_does_that_cannot_be_spared():
     short = shorten_markdown(STORY, 50, NOTE, TOKENS, SPARE)
-    assert named(short) == ["Outcome", "Surprise", "Root cause"]
+    assert names_in(short) == ["Outcome", "Surprise", "Root cause"]
     assert NOTE not in short
 
 

@@ -26,7 +26,7 @@ from foreword.engine.context_engine import ContextEngine
 
 DOUBLE = Path(__file__).parent / "service" / "double.py"
 CLIENT = [os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__]
-SECONDS = 60.0
+SECONDS = 120.0
 """How many seconds anything is waited for before a test fails: no test is about speed."""
 
 # The command line
@@ -100,13 +100,13 @@ def shop(foreword):
 # The service and its hooks
 
 
-def until(true, reason="it never came about", seconds=SECONDS):
-    """Wait until something holds; gives what it gave, or fails with the reason."""
-    ends = time.monotonic() + seconds
-    while not (found := true()):
+def until(condition, reason):
+    """Wait until a condition holds; gives its value, or fails with the reason after two minutes."""
+    ends = time.monotonic() + SECONDS
+    while not (value := condition()):
         assert time.monotonic() < ends, reason
         time.sleep(0.01)
-    return found
+    return value
 
 
 @pytest.fixture(name="until")
@@ -166,7 +166,7 @@ def start_double(home, *options, **environment):
 
 
 @pytest.fixture
-def asked(home):
+def service_status(home):
     """Ask the service of this home for its status."""
     return lambda: status(home)
 
@@ -230,14 +230,14 @@ def shared_service(tmp_path_factory):
 
 
 @pytest.fixture
-def served():
+def serve_application():
     """Serve an application on loopback while a block lasts: `with served(build) as port`.
 
     `build` is given the port, and gives the application.
     """
 
     @contextlib.contextmanager
-    def serving(build):
+    def serve_while(build):
         with listen() as listening:
             port = listening.getsockname()[1]
             server = make_server(build(port))
@@ -250,7 +250,7 @@ def served():
                 thread.join(SECONDS)
                 assert not thread.is_alive(), "the server does not stop"
 
-    return serving
+    return serve_while
 
 
 @pytest.fixture
@@ -311,7 +311,7 @@ def stranger(home):
             while not stopping.is_set():
                 with contextlib.suppress(TimeoutError):
                     connection = listening.accept()[0]
-                    connection.settimeout(5)
+                    connection.settimeout(SECONDS / 2)
                     connections.append(connection)
                     behaviour(connection)
 
@@ -332,7 +332,7 @@ def stranger(home):
 
 
 @pytest.fixture
-def stored(home):
+def stored_texts(home):
     """The texts that the store of this home holds, each as often as it does."""
 
     def texts(workspace="shop"):
@@ -343,13 +343,13 @@ def stored(home):
 
 
 @pytest.fixture
-def spooled(home):
+def spool_files(home):
     """The files that wait in the spool."""
     return lambda: sorted((home / "spool").glob("*.event"))
 
 
 @pytest.fixture
-def logged(home):
+def wait_for_log(home):
     """Wait until the hook's log says something; gives all it says."""
     log = home / "run" / "hook.log"
 
@@ -361,11 +361,11 @@ def logged(home):
 
 
 @pytest.fixture
-def settled(spooled, stored):
+def wait_until_settled(spool_files, stored_texts):
     """Wait until nothing waits in the spool; gives what is stored."""
 
     def wait():
-        until(lambda: not spooled(), "the spool is never empty")
-        return stored()
+        until(lambda: not spool_files(), "the spool is never empty")
+        return stored_texts()
 
     return wait

@@ -46,7 +46,7 @@ def answers(raw):
     return behave
 
 
-def framed(answer):
+def frame_answer(answer):
     return b"FWD1 %d\n%s" % (len(answer), answer)
 
 
@@ -54,13 +54,13 @@ def framed(answer):
 
 
 def test_the_answer_of_the_service_is_all_that_is_printed(hook, stranger):
-    stranger(answers(framed(b'{"hookSpecificOutput": {"additionalContext": "\xe2\x9c\x93"}}')))
+    stranger(answers(frame_answer(b'{"hookSpecificOutput": {"additionalContext": "\xe2\x9c\x93"}}')))
     ran = hook(prompt="hello", answered=True)
     assert (ran.code, json.loads(ran.out)) == (0, {"hookSpecificOutput": {"additionalContext": "✓"}})
 
 
 def test_nothing_to_say_is_nothing_printed_and_nothing_spooled(hook, stranger, home):
-    stranger(answers(framed(b"")))
+    stranger(answers(frame_answer(b"")))
     assert hook(prompt="hello", answered=True).out == b""
     assert not (home / "spool").exists()
     assert not (home / "run" / "hook.log").exists()
@@ -71,7 +71,7 @@ def test_the_service_gets_the_event_as_it_came_with_its_time_and_deadline(hook, 
 
     def listen(met):
         heard.append(reads_all(met))
-        met.sendall(framed(b""))
+        met.sendall(frame_answer(b""))
 
     stranger(listen)
     before = time.time()
@@ -83,9 +83,9 @@ def test_the_service_gets_the_event_as_it_came_with_its_time_and_deadline(hook, 
 
 
 def test_it_imports_nothing_that_takes_time(home, stranger):
-    stranger(answers(framed(b"{}")))
+    stranger(answers(frame_answer(b"{}")))
     command = [*CLIENT[:-1], "-X", "importtime", CLIENT[-1], "--home", str(home), "--deadline-ms", "30000"]
-    done = subprocess.run(command, input=b"{}", capture_output=True, check=True, timeout=60)
+    done = subprocess.run(command, input=b"{}", capture_output=True, check=True, timeout=120)
     assert done.stdout == b"{}"
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.decode().splitlines()}
     assert "_socket" in loaded
@@ -97,7 +97,7 @@ def test_a_home_with_a_long_name_is_served(tmp_path, stranger, hook, monkeypatch
     long = tmp_path / ("a" * 100) / ("b" * 100)
     long.mkdir(parents=True)
     (long / "run").symlink_to(home / "run")
-    stranger(answers(framed(b"{}")))
+    stranger(answers(frame_answer(b"{}")))
     told = Hook(["--home", str(long), "--deadline-ms", "30000"], time.monotonic())
     with contextlib.chdir("."):
         assert hook_client.ask(told, b"{}") == b"{}"
@@ -117,10 +117,10 @@ def test_a_home_with_a_long_name_is_served(tmp_path, stranger, hook, monkeypatch
         b"FWD1 999999999999999\n",
         b"FWD1 50\n{}",
         b'FWD1 2\n{"more": "than it said"}',
-        framed(b"not json"),
-        framed(b"{\xff}"),
-        framed(b'{"cut": "sho'),
-        framed(json.dumps({"additionalContext": "x" * 10_000}).encode()),
+        frame_answer(b"not json"),
+        frame_answer(b"{\xff}"),
+        frame_answer(b'{"cut": "sho'),
+        frame_answer(json.dumps({"additionalContext": "x" * 10_000}).encode()),
     ],
     ids=lambda raw: repr(raw[:16]),
 )
@@ -132,14 +132,14 @@ def test_an_answer_that_is_not_whole_and_ours_is_not_printed(hook, stranger, raw
 
 def test_a_long_answer_that_an_agent_takes_is_printed_whole(hook, stranger):
     answer = json.dumps({"additionalContext": "é" * 9_000}, ensure_ascii=False).encode()
-    stranger(answers(framed(answer)))
+    stranger(answers(frame_answer(answer)))
     assert hook(answered=True).out == answer
 
 
 def test_an_answer_that_comes_in_pieces_is_put_together(hook, stranger):
     def drip(met):
         reads_all(met)
-        for byte in framed(b'{"a": 1}'):
+        for byte in frame_answer(b'{"a": 1}'):
             met.sendall(bytes([byte]))
 
     stranger(drip)
@@ -155,47 +155,50 @@ def test_whatever_is_said_first_is_a_length_or_trouble(head):
 # In time
 
 
-def test_who_never_answers_is_not_waited_for(hook, stranger, logged):
+def test_who_never_answers_is_not_waited_for(hook, stranger, wait_for_log):
     """The connection stays open for longer than the hook lives."""
     stranger(lambda met: None)
     ran = hook("PreToolUse")
     assert (ran.code, ran.out) == (0, b"")
-    assert re.search("PreToolUse of claude-code: (timed out|the deadline passed)", logged("PreToolUse"))
+    assert re.search("PreToolUse of claude-code: (timed out|the deadline passed)", wait_for_log("PreToolUse"))
 
 
-def test_who_never_ends_its_event_is_not_waited_for(home, logged):
+def test_who_never_ends_its_event_is_not_waited_for(home, wait_for_log):
     command = [*CLIENT, "--home", str(home), "--event", "UserPromptSubmit"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdin.write(b'{"prompt": "half')
         process.stdin.flush()
-        assert process.wait(60) == 0  # although its event has not ended
+        assert process.wait(120) == 0  # although its event has not ended
         assert process.stdout.read() == b""
         process.stdin.close()
-    logged("; the event is lost")
+    wait_for_log("; the event is lost")
     assert not (home / "spool").exists()  # half an event is none
 
 
-def test_an_event_that_comes_too_late_for_an_answer_is_kept(home, spooled, until):
+def test_an_event_that_comes_too_late_for_an_answer_is_kept(home, spool_files, until):
     command = [*CLIENT, "--home", str(home), "--event", "UserPromptSubmit", "--python", "/bin/false"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdin.write(b'{"prompt": "half')
         process.stdin.flush()
-        assert process.wait(60) == 0
+        assert process.wait(120) == 0
         assert process.stdout.read() == b""
         process.stdin.write(b' and half"}')
         process.stdin.close()
-    assert json.loads(until(spooled)[0].read_bytes()) == {"prompt": "half and half"}
+    assert json.loads(until(spool_files, "the event was not spooled")[0].read_bytes()) == {
+        "prompt": "half and half"
+    }
 
 
-def test_nobody_waits_for_what_is_done_afterwards(hook, logged):
+def test_nobody_waits_for_what_is_done_afterwards(hook, wait_for_log):
     """The agent sees the end of stdout when the hook leaves, although a process of ours goes on."""
     ran = hook(prompt="hello", interpreter="/bin/false")
     assert ran.code == 0
-    logged("no service is there")
+    wait_for_log("no service is there")
 
 
 def test_the_start_of_the_interpreter_counts():
-    assert 0 <= time.monotonic() - hook_client.process_start() < 60.0 + 1
+    before = time.monotonic()
+    assert before - 60.0 <= hook_client.process_start() < time.monotonic()
 
 
 def test_wrong_arguments_are_no_reason_to_fail(home):
@@ -209,43 +212,43 @@ def test_wrong_arguments_are_no_reason_to_fail(home):
 # What is left when nobody answers
 
 
-def test_without_a_service_a_prompt_waits_in_the_spool(hook, spooled, until, logged):
+def test_without_a_service_a_prompt_waits_in_the_spool(hook, spool_files, until, wait_for_log):
     before = time.time()
     assert (hook(prompt="We deploy on Tuesdays.", interpreter="/bin/false").out) == b""
-    (file,) = until(spooled)
+    (file,) = until(spool_files, "the event was not spooled")
     assert json.loads(file.read_bytes())["prompt"] == "We deploy on Tuesdays."
     assert before - 1 <= float(file.name.partition("-")[0]) <= time.time()
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
-    logged("no service is there; the event waits in the spool")
+    wait_for_log("no service is there; the event waits in the spool")
 
 
-def test_secrets_do_not_reach_the_spool(hook, spooled, until, logged):
+def test_secrets_do_not_reach_the_spool(hook, spool_files, until, wait_for_log):
     key = "ghp_" + secrets.token_hex(18)
     hook("PostToolUse", tool_response={"stdout": f"token: {key}"}, interpreter="/bin/false")
-    (file,) = until(spooled)
+    (file,) = until(spool_files, "the event was not spooled")
     assert key not in file.read_text()
     assert "[redacted:github]" in file.read_text()
-    assert key not in logged("spool")
+    assert key not in wait_for_log("spool")
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "PreToolUse", "Notification"])
-def test_what_holds_nothing_to_keep_is_not_spooled(hook, home, logged, event):
+def test_what_holds_nothing_to_keep_is_not_spooled(hook, home, wait_for_log, event):
     hook(event, interpreter="/bin/false")
-    logged(f"{event} of claude-code: ")
+    wait_for_log(f"{event} of claude-code: ")
     assert not (home / "spool").exists()
 
 
-def test_an_event_that_is_no_json_is_not_spooled(hook, home, logged):
+def test_an_event_that_is_no_json_is_not_spooled(hook, home, wait_for_log):
     hook(payload=b"not json", interpreter="/bin/false")
-    logged("lost")
+    wait_for_log("lost")
     assert not (home / "spool").exists()
 
 
-def test_an_event_that_is_too_long_is_read_to_its_end_and_dropped(hook, home, logged):
+def test_an_event_that_is_too_long_is_read_to_its_end_and_dropped(hook, home, wait_for_log):
     ran = hook(payload=b'{"a": "' + b"x" * hook_client.MAX_EVENT_BYTES + b'"}', answered=True)
     assert (ran.code, ran.out) == (0, b"")
-    logged("bytes; the most is")
+    wait_for_log("bytes; the most is")
     assert not (home / "spool").exists()
 
 
@@ -267,17 +270,17 @@ def test_the_log_of_the_hook_does_not_grow_for_ever(home):
 # Starting the service
 
 
-def test_a_session_that_begins_waits_for_the_service_it_starts(hook, asked, home):
+def test_a_session_that_begins_waits_for_the_service_it_starts(hook, service_status, home):
     ran = hook("SessionStart", answered=True, prompt="hello")
     assert json.loads(ran.out) == {"heard": "hello"}
-    assert asked()["pid"] != os.getpid()
+    assert service_status()["pid"] != os.getpid()
 
 
-def test_a_session_does_not_wait_for_a_service_longer_than_its_deadline(hook, logged):
+def test_a_session_does_not_wait_for_a_service_longer_than_its_deadline(hook, wait_for_log):
     """No service ever comes up here, so the hook ends only because of its deadline."""
     ran = hook("SessionStart", interpreter="/bin/false")
     assert (ran.code, ran.out) == (0, b"")
-    logged("SessionStart of claude-code: the deadline passed")
+    wait_for_log("SessionStart of claude-code: the deadline passed")
 
 
 def test_many_hooks_at_once_start_one_service(home, tmp_path, until):
@@ -288,7 +291,7 @@ def test_many_hooks_at_once_start_one_service(home, tmp_path, until):
     python.chmod(0o700)
     command = [*CLIENT, "--home", str(home), "--event", "PreToolUse", "--python", str(python)]
     hooks = [subprocess.Popen(command, stdin=subprocess.DEVNULL) for _ in range(6)]
-    assert [each.wait(60) for each in hooks] == [0] * 6
+    assert [each.wait(120) for each in hooks] == [0] * 6
     log = home / "run" / "hook.log"
     until(lambda: log.exists() and len(log.read_text().splitlines()) == 6, "a hook did not log")
     until(attempts.exists, "no service was started")
@@ -296,9 +299,10 @@ def test_many_hooks_at_once_start_one_service(home, tmp_path, until):
     assert attempts.read_text().endswith("-P -m foreword.edges.service\n")
 
 
-def test_a_service_that_cannot_be_started_is_told(hook, logged):
-    hook(prompt="hello", interpreter="/nowhere/python")
-    logged("cannot be started with /nowhere/python")
+def test_a_service_that_cannot_be_started_is_told(hook, wait_for_log):
+    ran = hook(prompt="hello", interpreter="/nowhere/python")
+    assert (ran.code, ran.out) == (0, b"")
+    assert wait_for_log("cannot be started with /nowhere/python").count("cannot be started") == 1
 
 
 def test_the_service_is_not_told_the_agents_secrets(monkeypatch, home):
@@ -314,7 +318,7 @@ def test_the_service_is_not_told_the_agents_secrets(monkeypatch, home):
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can be somebody else")
-def test_a_socket_of_another_user_is_told_nothing(hook, home, spooled, until, logged):
+def test_a_socket_of_another_user_is_told_nothing(hook, home, spool_files, until, wait_for_log):
     (home / "run").mkdir(parents=True)
     heard = home / "heard"
     heard.touch()
@@ -340,11 +344,11 @@ def test_a_socket_of_another_user_is_told_nothing(hook, home, spooled, until, lo
             os._exit(0)
     listening.close()
     try:
-        until(heard.read_bytes)
+        until(heard.read_bytes, "the other user does not listen")
         ran = hook(prompt="for nobody else", interpreter="/bin/false")
         assert (ran.code, ran.out) == (0, b"")
-        until(spooled)
+        until(spool_files, "the event was not spooled")
     finally:
         until(lambda: os.waitpid(pid, os.WNOHANG)[0], "the other user never ends")
     assert heard.read_bytes() == b"up"
-    logged("somebody else")
+    wait_for_log("somebody else")

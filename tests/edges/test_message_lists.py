@@ -30,7 +30,7 @@ PATIENT = 20_000
 
 
 @pytest.fixture
-def asked(engine, project):
+def ask_openai(engine, project):
     """Ask as OpenAI's client would; gives the messages."""
 
     def ask(messages, **options):
@@ -39,7 +39,7 @@ def asked(engine, project):
     return ask
 
 
-def test_the_context_stands_before_the_users_last_message(asked):
+def test_the_context_stands_before_the_users_last_message(ask_openai):
     messages = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Hello"},
@@ -48,7 +48,7 @@ def test_the_context_stands_before_the_users_last_message(asked):
         {"role": "tool", "tool_call_id": "1", "content": "rows: 0"},
     ]
     before = copy.deepcopy(messages)
-    given = asked(messages)
+    given = ask_openai(messages)
     assert messages == before
     assert [*given[:3], *given[4:]] == messages
     assert given[3]["role"] == "user"
@@ -56,7 +56,7 @@ def test_the_context_stands_before_the_users_last_message(asked):
     assert remove_frames(given[3]["content"]) == ""
 
 
-def test_nothing_is_added_when_nothing_is_relevant_or_asked(asked):
+def test_nothing_is_added_when_nothing_is_relevant_or_asked(ask_openai):
     for messages in (
         [],
         [{"role": "system", "content": QUESTION}],
@@ -65,23 +65,23 @@ def test_nothing_is_added_when_nothing_is_relevant_or_asked(asked):
         [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}],
         [{"role": "user", "content": None}],
     ):
-        assert asked(messages) == messages
+        assert ask_openai(messages) == messages
 
 
-def test_a_context_that_stands_there_already_is_not_added_again(asked):
-    once = asked([{"role": "user", "content": QUESTION}])
-    assert asked(once) == once
+def test_a_context_that_stands_there_already_is_not_added_again(ask_openai):
+    once = ask_openai([{"role": "user", "content": QUESTION}])
+    assert ask_openai(once) == once
 
 
-def test_what_came_in_and_what_goes_out_share_nothing(asked):
+def test_what_came_in_and_what_goes_out_share_nothing(ask_openai):
     messages = [{"role": "user", "content": [{"type": "text", "text": QUESTION}]}]
-    given = asked(messages)
+    given = ask_openai(messages)
     given[-1]["content"][0]["text"] = "changed"
     assert messages[0]["content"][0]["text"] == QUESTION
 
 
-def test_a_budget_holds(asked, engine):
-    [context, _] = asked([{"role": "user", "content": QUESTION}], budget=120)
+def test_a_budget_holds(ask_openai, engine):
+    [context, _] = ask_openai([{"role": "user", "content": QUESTION}], budget=120)
     assert engine.tokenizer.count(context["content"]) <= 120 + engine.tokenizer.count(wrap_in_frame("-"))
 
 
@@ -159,7 +159,7 @@ except Exception as error:
 )
 def test_what_is_not_installed_is_said_with_how_to_install_it(module, package, extra):
     command = [sys.executable, "-c", WITHOUT, module, package]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     assert ran.stdout.startswith("MissingExtra")
     assert f"pip install 'foreword[{extra}]'" in ran.stdout
 

@@ -13,7 +13,6 @@ from foreword import (
     Item,
     SearchOptions,
     Settings,
-    Source,
     ValidationError,
 )
 from foreword.engine import CacheConfig
@@ -108,15 +107,17 @@ def test_without_a_workspace_there_is_no_answer(engine, workspace):
 
 
 def test_filters_decide_who_may_answer(engine, project, clock):
-    def found(**changes):
+    def search_texts(**changes):
         return texts(engine.search("the", "shop", **changes))
 
-    assert len(found()) == 5
-    assert found(memory_types=["fact"]) == [project[1].text]
-    assert found(kinds=["turn"]) == []
-    assert found(date_from=project[3].created_at) == found(date_from=project[3].created_at, date_to=clock())
-    assert len(found(date_from=project[3].created_at)) == 2
-    assert found(session="none") == found(conversation_id="none") == []
+    assert len(search_texts()) == 5
+    assert search_texts(memory_types=["fact"]) == [project[1].text]
+    assert search_texts(kinds=["turn"]) == []
+    assert search_texts(date_from=project[3].created_at) == search_texts(
+        date_from=project[3].created_at, date_to=clock()
+    )
+    assert len(search_texts(date_from=project[3].created_at)) == 2
+    assert search_texts(session="none") == search_texts(conversation_id="none") == []
 
 
 def test_confidence_and_conversation_are_filters_too(engine):
@@ -339,16 +340,16 @@ def test_a_repeat_is_said_once(engine):
 
 
 def test_rankers_are_found_by_name_or_given(engine, project):
-    def built(ranker):
+    def build(ranker):
         return [m.memory.id for m in engine.build_context("the", "shop", ranker=ranker, floor=0.0).memories]
 
     newest_first = [item.id for item in reversed(project)]
-    assert built("recency") == newest_first
-    assert built(lambda results: list(reversed(MemoryRanker.by_recency(results)))) == newest_first[::-1]
+    assert build("recency") == newest_first
+    assert build(lambda results: list(reversed(MemoryRanker.by_recency(results)))) == newest_first[::-1]
     engine.register_ranker("recent-only", lambda results: MemoryRanker.by_recency(results)[:2])
-    assert built("recent-only") == newest_first[:2]
+    assert build("recent-only") == newest_first[:2]
     for name in ("similarity", "confidence", "mmr", "default"):
-        assert sorted(built(name)) == sorted(newest_first)
+        assert sorted(build(name)) == sorted(newest_first)
 
 
 def test_a_template_of_ones_own(engine, project):
@@ -460,57 +461,6 @@ def test_when_no_space_can_answer_that_is_an_error(home, clock):
         engine.kit = type(engine.kit)(engine.store, [engine._dense], (), engine.tokenizer)
         with pytest.raises(SearchError, match="gone away"):
             engine.search("canary", "shop")
-
-
-# Forgetting, exporting, importing
-
-
-def test_what_is_forgotten_is_gone_and_that_is_proven(engine, project):
-    gone = engine.forget("shop", project[0].id)
-    assert gone.ids == (project[0].id,)
-    assert gone.problems == ()
-    assert project[0].text not in texts(engine.search("Postgres MySQL JSON", "shop"))
-    assert engine.forget("shop", "unknown").ids == ()
-
-
-def test_forgetting_a_session_or_a_source(engine):
-    engine.remember("one about tea", "w", kind="turn", session="s1")
-    engine.remember("two about tea", "w", kind="turn", session="s2", source=Source("scraper", "web"))
-    engine.remember("three about tea", "w", source=Source("scraper", "web"))
-    assert len(engine.forget("w", session="s1").ids) == 1
-    assert len(engine.forget("w", source="scraper").ids) == 2
-    assert engine.count("w").items == 0
-
-
-def test_an_export_can_be_imported_elsewhere_and_twice(engine, project):
-    engine.relate(project[0].id, project[1].id, "shop", "explains")
-    lines = list(engine.export("shop"))
-    assert len(lines) == 6
-    assert engine.import_lines(lines, "copy") == 6
-    assert list(engine.export("copy")) == lines
-    engine.import_lines(lines, "copy")
-    assert list(engine.export("copy")) == lines
-
-
-def test_relations_of_an_import_follow_items_that_were_there_before(engine):
-    known = engine.remember("Tea is at four.", "w", created_at=datetime(2026, 1, 1, tzinfo=UTC))
-    engine.import_lines(
-        [
-            '{"id": "a", "text": "Tea is at four."}',
-            '{"id": "b", "text": "Coffee is at ten."}',
-            '{"from_id": "a", "to_id": "b", "type": "beside"}',
-        ],
-        "w",
-    )
-    related = engine.search("tea four", "w", limit=1, include_relationships=True)[0]
-    assert related.memory.id == known.id
-    assert [r.memory.id for r in related.relationships] == ["b"]
-
-
-def test_a_bad_line_imports_nothing(engine):
-    with pytest.raises(ValidationError, match="line 2"):
-        engine.import_lines(['{"text": "fine"}', "{"], "w")
-    assert engine.count("w").items == 0
 
 
 # Wiring

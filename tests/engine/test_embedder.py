@@ -57,7 +57,7 @@ def put(store, *texts, kind="document"):
     return [one.item for one in store.put(HERE, [Item(text, HERE, kind=kind) for text in texts])]
 
 
-def near(store, space, text):
+def nearest_texts(store, space, text):
     probe = VectorProbe(space, DenseSpace(HashEmbeddings()).digest, tuple(HashEmbeddings().embed(text)))
     return [store.get(HERE, name)[0].text for name, _ in store.search(Search(HERE, (probe,))).lists[space]]
 
@@ -66,8 +66,8 @@ def test_a_view_has_vectors_of_its_own_beside_the_whole(store, embedder):
     put(store, "Harbour\nlamps and oil", "Lamps\nthe harbour master", "no headline here")
     assert embedder.catch_up(HERE) == 5
     assert store.count(HERE).vectors == {"semantic": 3, "headline": 2}
-    assert near(store, "headline", "harbour")[0] == "Harbour\nlamps and oil"
-    assert near(store, "headline", "lamps")[0] == "Lamps\nthe harbour master"
+    assert nearest_texts(store, "headline", "harbour")[0] == "Harbour\nlamps and oil"
+    assert nearest_texts(store, "headline", "lamps")[0] == "Lamps\nthe harbour master"
 
 
 def test_what_a_view_shows_nothing_of_is_looked_at_and_left(store, embedder, encoder):
@@ -82,7 +82,7 @@ def test_what_a_view_shows_nothing_of_is_looked_at_and_left(store, embedder, enc
 def test_many_without_the_view_do_not_hide_one_that_has_it(store, embedder, plain):
     put(store, *(f"plain {n}" for n in range(plain)), "Last\nof all")
     embedder.catch_up(HERE)
-    assert near(store, "headline", "last") == ["Last\nof all"]
+    assert nearest_texts(store, "headline", "last") == ["Last\nof all"]
 
 
 def test_only_the_kinds_of_a_view_are_shown_to_it(store, embedder):
@@ -117,7 +117,7 @@ def test_what_was_noticed_is_embedded_behind_the_write(store, encoder):
 
     embedder = Embedder(store, Watched(encoder), [VIEW])
     embedder.notice(HERE, put(store, "Harbour\nlamps"))
-    assert done.wait(30)
+    assert done.wait(120), "the second view was not embedded within a minute"
     embedder.close()
     assert store.count(HERE).vectors == {"semantic": 1, "headline": 1}
 

@@ -21,7 +21,7 @@ from foreword.indexing.reading import FileRead, FileReader, ReaderPool
 from foreword.text.tokens import WordTokenizer
 
 FILES = 40
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 """How long a process may take before a test fails."""
 
 

@@ -33,7 +33,7 @@ def begin(experiences):
 
 
 @pytest.fixture
-def lived(experiences, begin, clock):
+def live_experience(experiences, begin, clock):
     """Start an experience and resolve it at once, a minute later than the last."""
 
     def live(status="confirmed", result="It charged once.", **given):

@@ -210,13 +210,13 @@ NOT_REVOKED = (
 )
 
 
-def stated(text, **given):
+def value_in(text, **given):
     return read_attribute_value(Item(text, "shop", **given))
 
 
 def replaces(older, newer):
     """Whether the newer of two texts states another value of the attribute that the older is about."""
-    one, other = stated(older), stated(newer)
+    one, other = value_in(older), value_in(newer)
     return one is not None and other is not None and one.key == other.key and other.contradicts(one)
 
 
@@ -246,13 +246,15 @@ def test_a_statement_does_not_replace_itself(text):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "memory"])
 def test_only_memories_settle_anything(kind):
-    assert stated("The port is 5432.", kind=kind, metadata={"subject": "port", "attribute": "number"}) is None
+    assert (
+        value_in("The port is 5432.", kind=kind, metadata={"subject": "port", "attribute": "number"}) is None
+    )
 
 
 class TestMetadata:
     def test_it_is_taken_at_its_word(self):
-        one = stated("Bo has it.", metadata={"subject": "The Parser", "attribute": "owner", "value": "Bo"})
-        other = stated(
+        one = value_in("Bo has it.", metadata={"subject": "The Parser", "attribute": "owner", "value": "Bo"})
+        other = value_in(
             "Ana might have it?", metadata={"subject": "parser", "attribute": "Owner", "value": "Ana"}
         )
         assert one.key == other.key
@@ -260,8 +262,8 @@ class TestMetadata:
 
     def test_without_a_value_the_text_is_one(self):
         said = {"subject": "parser", "attribute": "owner"}
-        assert stated("Bo has it.", metadata=said).contradicts(stated("Ana has it.", metadata=said))
-        assert not stated("Bo has it!", metadata=said).contradicts(stated("Bo has it.", metadata=said))
+        assert value_in("Bo has it.", metadata=said).contradicts(value_in("Ana has it.", metadata=said))
+        assert not value_in("Bo has it!", metadata=said).contradicts(value_in("Bo has it.", metadata=said))
 
     @pytest.mark.parametrize(
         "said",
@@ -274,20 +276,22 @@ class TestMetadata:
         ],
     )
     def test_what_is_not_whole_is_as_if_it_were_not_there(self, said):
-        assert stated("Bo has it.", metadata=said) is None
+        assert value_in("Bo has it.", metadata=said) is None
 
 
 def test_surroundings_are_part_of_what_is_spoken_of():
-    assert stated("The port is 5432.", about="staging").key != stated("The port is 5432.", about="live").key
+    assert (
+        value_in("The port is 5432.", about="staging").key != value_in("The port is 5432.", about="live").key
+    )
 
 
 def test_mine_is_not_yours():
-    ana, bo = (stated("My editor is Vim.", source=Source(name)) for name in ("ana", "bo"))
+    ana, bo = (value_in("My editor is Vim.", source=Source(name)) for name in ("ana", "bo"))
     assert ana.key != bo.key
 
 
 def test_a_key_looks_like_no_named_thing():
-    assert all(name.startswith("\x1f") for name in stated("The port is 5432.").lookup_keys)
+    assert all(name.startswith("\x1f") for name in value_in("The port is 5432.").lookup_keys)
 
 
 _COMMON = "the our port is now = : from to we use for moved in , . ? Postgres 14 've 're on set no longer not"
@@ -297,10 +301,10 @@ _WORDS = st.lists(st.sampled_from(_COMMON.split(" ")) | st.text(max_size=8), max
 @settings(max_examples=1000)
 @given(_WORDS | st.text(max_size=400))
 def test_any_text_can_be_asked(text):
-    found = stated(text)
+    found = value_in(text)
     assert found is None or (found.key and found.value and not found.contradicts(found))
 
 
 def test_a_long_text_costs_nothing():
-    assert stated("the port is " * 100_000) is None
-    assert stated(("a " * 119) + "is b") is None
+    assert value_in("the port is " * 100_000) is None
+    assert value_in(("a " * 119) + "is b") is None

@@ -14,7 +14,7 @@ from foreword.knowledge.registry import EntityRegistry
 from foreword.types import Turn
 
 
-def known(*turns):
+def attributes_after(*turns):
     """Who is known after turns by named speakers, and what of each."""
     registry = EntityRegistry(find_entities)
     for index, (speaker, text) in enumerate(turns):
@@ -34,35 +34,37 @@ def known(*turns):
     ],
 )
 def test_a_number_that_reaches_me_is_the_speakers(text, number):
-    people = known(("Bob Stone", "Hello."), ("Eve Lang", text))
+    people = attributes_after(("Bob Stone", "Hello."), ("Eve Lang", text))
     assert people["Eve Lang"]["phone"] == number
     assert "phone" not in people["Bob Stone"]
 
 
 def test_an_address_that_reaches_me_is_the_speakers():
-    people = known(("Eve Lang", "Bob, mail me at news@example.org."))
+    people = attributes_after(("Eve Lang", "Bob, mail me at news@example.org."))
     assert people["Eve Lang"]["email"] == "news@example.org"
     assert "email" not in people["Bob"]
 
 
 def test_a_number_at_which_somebody_is_called_is_theirs():
-    people = known(("Eve Lang", "Call Hannah on 0170 5550199, my sister can be reached on 555-3434."))
+    people = attributes_after(
+        ("Eve Lang", "Call Hannah on 0170 5550199, my sister can be reached on 555-3434.")
+    )
     assert people["Hannah"]["phone"] == "0170 5550199"
     assert "phone" not in people["Eve Lang"]
 
 
 @pytest.mark.parametrize("text", ["Anna Berg's doctor called.", "Anna Berg's new doctor called."])
 def test_what_one_has_is_not_what_one_is(text):
-    assert known(("", text))["Anna Berg"] == {}
+    assert attributes_after(("", text))["Anna Berg"] == {}
 
 
 @pytest.mark.parametrize("text", ["Anna Berg's the director.", "Anna Berg's now our director."])
 def test_a_short_is_before_an_article_says_what_one_is(text):
-    assert known(("", text))["Anna Berg"] == {"title": "director"}
+    assert attributes_after(("", text))["Anna Berg"] == {"title": "director"}
 
 
 def test_a_day_is_no_number_to_call():
-    assert "phone" not in known(("", "Call Hannah on 12.05.2027."))["Hannah"]
+    assert "phone" not in attributes_after(("", "Call Hannah on 12.05.2027."))["Hannah"]
 
 
 @pytest.mark.parametrize(
@@ -80,17 +82,17 @@ def test_a_day_is_no_number_to_call():
     ],
 )
 def test_what_is_asked_or_doubted_is_not_believed(text):
-    assert known(("", text))["Rosa"] == {}
+    assert attributes_after(("", text))["Rosa"] == {}
 
 
 def test_what_is_said_beside_a_question_is_believed():
-    people = known(("", "Where is Rosa? Rosa lives in Lima now. Rosa is the director."))
+    people = attributes_after(("", "Where is Rosa? Rosa lives in Lima now. Rosa is the director."))
     assert people["Rosa"] == {"location": "Lima", "title": "director"}
 
 
 def test_what_is_said_last_is_what_is_believed():
     text = "Pavel's email is pavel@old.example. Sorry, Pavel's email is pavel@new.example."
-    assert known(("", text))["Pavel"]["email"] == "pavel@new.example"
+    assert attributes_after(("", text))["Pavel"]["email"] == "pavel@new.example"
 
 
 @pytest.mark.parametrize(
@@ -105,11 +107,11 @@ def test_what_is_said_last_is_what_is_believed():
     ],
 )
 def test_who_somebody_is_to_the_speaker_is_kept_even_if_nobody_knows_who_speaks(text, name, relation):
-    assert known(("", text))[name]["relation"] == relation
+    assert attributes_after(("", text))[name]["relation"] == relation
 
 
 def test_somebody_elses_sister_is_not_the_speakers():
-    assert "relation" not in known(("", "Her sister Pilar lives in Madrid."))["Pilar"]
+    assert "relation" not in attributes_after(("", "Her sister Pilar lives in Madrid."))["Pilar"]
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_history_and_notes_are_kept_within_bounds(experiences, begin):
     assert last.notes[-1] == f"note {MAX_NOTES + 4}"
 
 
-def test_a_session_has_one_open_experience(experiences, begin, lived):
+def test_a_session_has_one_open_experience(experiences, begin, live_experience):
     first = begin(session="s1")
     with pytest.raises(ValidationError, match=first.id):
         begin(session="s1")
@@ -261,8 +261,8 @@ def test_a_run_ends_one_experience_however_often_it_is_told(experiences, begin, 
     assert experiences.resolve_from_run("shop", first.id, "confirmed", "pytest: 3 passed", clock())
 
 
-def test_a_session_adopts_what_belongs_to_none_and_is_open(experiences, begin, lived, clock):
-    begun, others, ended = begin(), begin(session="s2"), lived()
+def test_a_session_adopts_what_belongs_to_none_and_is_open(experiences, begin, live_experience, clock):
+    begun, others, ended = begin(), begin(session="s2"), live_experience()
     clock.advance(hours=1)
     before = clock()
     adopted = experiences.adopt("shop", begun.id, "s1")
@@ -301,28 +301,28 @@ def test_nobody_can_be_resolved(experiences):
 # Listing and forgetting
 
 
-def test_the_newest_come_first_and_every_filter_narrows(experiences, lived):
-    lived(goal="a", domain="testing")
-    lived("falsified", goal="b", domain="testing", strategy="ask-user")
-    lived("abandoned", goal="c", domain="security")
+def test_the_newest_come_first_and_every_filter_narrows(experiences, live_experience):
+    live_experience(goal="a", domain="testing")
+    live_experience("falsified", goal="b", domain="testing", strategy="ask-user")
+    live_experience("abandoned", goal="c", domain="security")
 
-    def listed(**filters):
+    def list_goals(**filters):
         return "".join(one.goal for one in experiences.list("shop", **filters))
 
-    assert listed() == "cba"
-    assert listed(limit=2) == "cb"
-    assert listed(domain="testing") == "ba"
-    assert listed(strategy="ask-user") == listed(status="falsified") == "b"
-    assert listed(tier="abandoned") == "c"
-    assert listed(tier="silver") == "ba"
-    assert listed(domain="testing", status="abandoned") == listed(session="s1") == ""
+    assert list_goals() == "cba"
+    assert list_goals(limit=2) == "cb"
+    assert list_goals(domain="testing") == "ba"
+    assert list_goals(strategy="ask-user") == list_goals(status="falsified") == "b"
+    assert list_goals(tier="abandoned") == "c"
+    assert list_goals(tier="silver") == "ba"
+    assert list_goals(domain="testing", status="abandoned") == list_goals(session="s1") == ""
     for wrong in ({"domain": "x"}, {"strategy": "x"}, {"status": "x"}, {"tier": "x"}, {"limit": 0}):
         with pytest.raises(ValidationError):
-            listed(**wrong)
+            list_goals(**wrong)
 
 
-def test_a_rare_one_is_found_behind_many_pages(experiences, begin, lived):
-    rare = lived("abandoned", goal="rare")
+def test_a_rare_one_is_found_behind_many_pages(experiences, begin, live_experience):
+    rare = live_experience("abandoned", goal="rare")
     busy = begin(goal="busy")
     for number in range(100):
         experiences.update("shop", busy.id, note=str(number))
@@ -372,7 +372,7 @@ def test_many_threads_may_live_at_once(experiences, begin):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=120)
         assert not thread.is_alive(), "a thread still writes after a minute"
     assert [(one.status, len(one.notes)) for one in experiences.list("shop")] == [("confirmed", 1)] * 8
 
@@ -381,15 +381,15 @@ def test_many_threads_may_live_at_once(experiences, begin):
 
 
 @pytest.fixture
-def past(lived, embed):
-    lived(
+def past_experiences(live_experience, embed):
+    live_experience(
         "falsified",
         goal="Stop the flaky login test.",
         hypothesis="The database is slow.",
         surprise="The clock jumped backwards.",
         root_cause=("timing-issue", "The container synchronised its clock."),
     )
-    lived(
+    live_experience(
         "falsified",
         goal="Make the search page faster.",
         domain="performance",
@@ -398,12 +398,14 @@ def past(lived, embed):
         surprise="The planner ignored the index.",
         root_cause=("missing-knowledge", "Statistics were never gathered."),
     )
-    lived("confirmed", goal="Rotate the signing keys.", domain="security", strategy="research-first")
-    lived("abandoned", goal="Rotate the logs.", domain="configuration", result="No time.")
+    live_experience(
+        "confirmed", goal="Rotate the signing keys.", domain="security", strategy="research-first"
+    )
+    live_experience("abandoned", goal="Rotate the logs.", domain="configuration", result="No time.")
     embed()
 
 
-def test_each_axis_finds_by_what_it_is_about(experiences, past):
+def test_each_axis_finds_by_what_it_is_about(experiences, past_experiences):
     def best(query, axis):
         return goals(experiences.search_axis("shop", query, axis, limit=1))
 
@@ -413,14 +415,14 @@ def test_each_axis_finds_by_what_it_is_about(experiences, past):
     assert best("statistics gathered", "root_cause") == ["Make the search page faster."]
 
 
-def test_what_says_nothing_on_an_axis_is_not_found_there(experiences, past):
+def test_what_says_nothing_on_an_axis_is_not_found_there(experiences, past_experiences):
     assert len(experiences.search_axis("shop", "keys", "full")) == 4
     assert len(experiences.search_axis("shop", "keys", "strategy")) == 4
     assert len(experiences.search_axis("shop", "keys", "surprise")) == 2
     assert len(experiences.search_axis("shop", "keys", "root_cause")) == 2
 
 
-def test_scores_fall_and_ranks_count(experiences, past):
+def test_scores_fall_and_ranks_count(experiences, past_experiences):
     results = experiences.search_axis("shop", "rotate the keys", "full")
     assert [result.ranks["full"] for result in results] == [1, 2, 3, 4]
     scores = [result.score for result in results]
@@ -428,36 +430,39 @@ def test_scores_fall_and_ranks_count(experiences, past):
     assert all(0 <= score <= 1 for score in scores)
 
 
-def test_every_filter_of_an_axis_holds(experiences, past):
-    def found(axis="full", **filters):
+def test_every_filter_of_an_axis_holds(experiences, past_experiences):
+    def find_goals(axis="full", **filters):
         return goals(experiences.search_axis("shop", "anything at all", axis, **filters))
 
-    assert found(domain="performance") == ["Make the search page faster."]
-    assert found(outcome="abandoned") == ["Rotate the logs."]
-    assert set(found(outcome="falsified")) == {"Stop the flaky login test.", "Make the search page faster."}
-    assert found("strategy", strategy="research-first") == ["Rotate the signing keys."]
-    assert found("surprise", domain="security") == []
+    assert find_goals(domain="performance") == ["Make the search page faster."]
+    assert find_goals(outcome="abandoned") == ["Rotate the logs."]
+    assert set(find_goals(outcome="falsified")) == {
+        "Stop the flaky login test.",
+        "Make the search page faster.",
+    }
+    assert find_goals("strategy", strategy="research-first") == ["Rotate the signing keys."]
+    assert find_goals("surprise", domain="security") == []
     for wrong in ({"axis": "x"}, {"domain": "x"}, {"strategy": "x"}, {"outcome": "open"}, {"limit": 0}):
         with pytest.raises(ValidationError):
-            found(**wrong)
+            find_goals(**wrong)
 
 
-def test_a_filter_loses_no_match_to_many_that_are_nearer(experiences, lived, embed):
+def test_a_filter_loses_no_match_to_many_that_are_nearer(experiences, live_experience, embed):
     for _ in range(60):
-        lived(goal="retry the payment", domain="testing")
-    lived(goal="quite another matter", domain="security")
+        live_experience(goal="retry the payment", domain="testing")
+    live_experience(goal="quite another matter", domain="security")
     embed()
     assert goals(experiences.search_axis("shop", "retry the payment", domain="security", limit=5)) == [
         "quite another matter"
     ]
 
 
-def test_old_versions_do_not_take_the_places_of_what_stands(experiences, begin, lived, embed):
+def test_old_versions_do_not_take_the_places_of_what_stands(experiences, begin, live_experience, embed):
     begun = begin(goal="retry the payment")
     experiences.resolve("shop", begun.id, "confirmed", "Once.")
     for number in range(60):
         experiences.resolve("shop", begun.id, "confirmed", note=f"retry the payment {number}")
-    lived(goal="another thing entirely")
+    live_experience(goal="another thing entirely")
     embed()
     results = experiences.search_axis("shop", "retry the payment", limit=2)
     assert goals(results) == ["retry the payment", "another thing entirely"]
@@ -471,9 +476,9 @@ def test_what_is_open_is_no_precedent(experiences, begin, embed):
 
 
 def test_what_has_no_vector_yet_is_found_by_its_words_after_what_has(
-    engine, experiences, lived, embed, clock
+    engine, experiences, live_experience, embed, clock
 ):
-    lived(goal="the first payment")
+    live_experience(goal="the first payment")
     embed()
     silent = ContextEngine(
         engine.store, settings=Settings(home=engine.settings.home, embedding="none"), clock=clock
@@ -502,8 +507,10 @@ def test_without_an_encoder_words_find_and_filters_answer(home, clock):
         assert goals(experiences.search_axis("shop", "", limit=2)) == ["count the sheep", "measure the cache"]
 
 
-def test_an_encoder_that_fails_leaves_words_and_a_warning(experiences, lived, engine, caplog, monkeypatch):
-    lived(goal="rotate the keys")
+def test_an_encoder_that_fails_leaves_words_and_a_warning(
+    experiences, live_experience, engine, caplog, monkeypatch
+):
+    live_experience(goal="rotate the keys")
 
     def fail(question):
         raise EmbeddingError("no model")
@@ -513,7 +520,7 @@ def test_an_encoder_that_fails_leaves_words_and_a_warning(experiences, lived, en
     assert "by words alone" in caplog.text
 
 
-def test_nothing_crosses_from_one_workspace_to_another(experiences, past):
+def test_nothing_crosses_from_one_workspace_to_another(experiences, past_experiences):
     assert experiences.search_axis("elsewhere", "keys") == []
     assert experiences.list("elsewhere") == []
 

@@ -19,7 +19,7 @@ from foreword.knowledge.registry import EntityRegistry
 from foreword.types import ENTITY_TYPES, Turn
 
 
-def known(*texts):
+def entities_after(*texts):
     """Who and what is known after these turns."""
     registry = EntityRegistry(find_entities)
     for index, text in enumerate(texts):
@@ -39,20 +39,20 @@ def known(*texts):
     ],
 )
 def test_a_full_name_that_no_list_knows_and_its_half_become_one_person(texts):
-    names = known(*texts)
+    names = entities_after(*texts)
     assert len(names) == 1
     assert {kind for _, kind in names} == {"person"}
 
 
 def test_two_things_that_share_a_word_stay_two():
-    assert known("We compared North Ridge and North Star.") == {
+    assert entities_after("We compared North Ridge and North Star.") == {
         ("North Ridge", "thing"),
         ("North Star", "thing"),
     }
 
 
 def test_a_person_is_not_the_house_that_bears_their_name():
-    assert known("We stayed at Pension Rosa.", "Please ask Rosa.") >= {("Rosa", "person")}
+    assert entities_after("We stayed at Pension Rosa.", "Please ask Rosa.") >= {("Rosa", "person")}
 
 
 @pytest.mark.parametrize(

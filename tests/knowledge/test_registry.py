@@ -17,7 +17,7 @@ def registry():
     return EntityRegistry(find_entities)
 
 
-def heard(registry, *texts, **turn):
+def observe_turns(registry, *texts, **turn):
     """What the last of these turns mentions."""
     entities = ()
     for text in texts:
@@ -25,7 +25,7 @@ def heard(registry, *texts, **turn):
     return entities
 
 
-def only(registry, name):
+def entity_named(registry, name):
     (entity,) = registry.named(name)
     return entity
 
@@ -53,45 +53,47 @@ def test_a_mention_becomes_an_entity_that_counts_its_turns(registry):
     ],
 )
 def test_one_is_known_under_several_names(registry, texts, name, aliases):
-    heard(registry, *texts)
-    entity = only(registry, name)
+    observe_turns(registry, *texts)
+    entity = entity_named(registry, name)
     assert aliases <= set(entity.aliases)
 
 
 def test_an_acronym_means_the_organisation_it_shortens(registry):
-    heard(registry, "International Business Machines called.", "I told IBM so.")
-    assert only(registry, "IBM").canonical_name == "International Business Machines"
+    observe_turns(registry, "International Business Machines called.", "I told IBM so.")
+    assert entity_named(registry, "IBM").canonical_name == "International Business Machines"
 
 
 def test_the_full_name_is_the_one_that_is_told(registry):
-    heard(registry, "Hi Mel!", "Melanie is here.")
-    assert only(registry, "Mel").canonical_name == "Melanie"
+    observe_turns(registry, "Hi Mel!", "Melanie is here.")
+    assert entity_named(registry, "Mel").canonical_name == "Melanie"
 
 
 def test_what_is_merely_said_of_a_team_is_no_attribute(registry):
-    heard(registry, "My team is like a second family.", name="John")
-    assert dict(only(registry, "John").attributes) == {}
+    observe_turns(registry, "My team is like a second family.", name="John")
+    assert dict(entity_named(registry, "John").attributes) == {}
 
 
 def test_two_people_with_one_given_name_stay_two(registry):
-    heard(registry, "Anna Weber met Anna Kowalski.")
+    observe_turns(registry, "Anna Weber met Anna Kowalski.")
     assert {one.canonical_name for one in registry.entities()} == {"Anna Weber", "Anna Kowalski"}
 
 
 def test_products_that_differ_in_a_number_stay_two(registry):
-    heard(registry, "We sell the AirHub 200, the AirHub 250 and the AirHub 300.", "Is the AirHub 300 loud?")
+    observe_turns(
+        registry, "We sell the AirHub 200, the AirHub 250 and the AirHub 300.", "Is the AirHub 300 loud?"
+    )
     assert [one.canonical_name for one in registry.entities()] == ["AirHub 200", "AirHub 250", "AirHub 300"]
 
 
 def test_names_that_merely_begin_alike_stay_two(registry):
-    heard(registry, "Dan met Dana, and Ali met Alice, and Mark likes Markdown.")
+    observe_turns(registry, "Dan met Dana, and Ali met Alice, and Mark likes Markdown.")
     names = {one.canonical_name for one in registry.entities()}
     assert {"Dan", "Dana", "Ali", "Alice", "Mark", "Markdown"} <= names
 
 
 def test_an_address_belongs_to_the_one_it_is_made_of(registry):
-    heard(registry, "Tomas Novak called.", "Write to tomas.novak@example.com.")
-    assert only(registry, "Tomas Novak").attributes["email"] == "tomas.novak@example.com"
+    observe_turns(registry, "Tomas Novak called.", "Write to tomas.novak@example.com.")
+    assert entity_named(registry, "Tomas Novak").attributes["email"] == "tomas.novak@example.com"
     assert [one.entity_type for one in registry.entities()] == ["person"]
 
 
@@ -110,13 +112,15 @@ def test_an_address_belongs_to_the_one_it_is_made_of(registry):
     ],
 )
 def test_what_is_said_of_one_is_kept(registry, text, name, attribute, value):
-    heard(registry, text)
-    assert only(registry, name).attributes[attribute] == value
+    observe_turns(registry, text)
+    assert entity_named(registry, name).attributes[attribute] == value
 
 
 def test_what_is_said_later_replaces_what_was_said_before(registry):
-    heard(registry, "Anna is the CFO. Anna lives in Rome.", "Anna is the CTO now.", "Anna moved to Oslo.")
-    anna = only(registry, "Anna")
+    observe_turns(
+        registry, "Anna is the CFO. Anna lives in Rome.", "Anna is the CTO now.", "Anna moved to Oslo."
+    )
+    anna = entity_named(registry, "Anna")
     assert dict(anna.attributes) == {"title": "CTO", "location": "Oslo"}
     assert [(one.relation, one.target_name) for one in registry.relationships(anna.id)] == [
         ("lives in", "Oslo")
@@ -135,8 +139,8 @@ def test_what_is_said_later_replaces_what_was_said_before(registry):
     ],
 )
 def test_what_one_has_to_do_with_another_is_kept(registry, text, name, relation, target):
-    heard(registry, text)
-    told = registry.relationships(only(registry, name).id)
+    observe_turns(registry, text)
+    told = registry.relationships(entity_named(registry, name).id)
     assert [(one.relation, one.target_name) for one in told] == [(relation, target)]
 
 
@@ -145,37 +149,37 @@ def test_what_one_has_to_do_with_another_is_kept(registry, text, name, relation,
     ["The launch is in Berlin.", "Anna joined on Monday.", "Bob is with Carol.", "Anna is not the CTO."],
 )
 def test_what_cannot_be_is_not_believed(registry, text):
-    heard(registry, text)
+    observe_turns(registry, text)
     assert [registry.relationships(one.id) for one in registry.entities()] == [()] * len(registry.entities())
     assert all(not one.attributes for one in registry.entities())
 
 
 def test_a_speaker_with_a_name_is_an_entity_and_says_i(registry):
-    heard(registry, "I'm the CTO and I work at Globex. My brother Daniel helps.", name="Priya")
-    priya = only(registry, "Priya")
+    observe_turns(registry, "I'm the CTO and I work at Globex. My brother Daniel helps.", name="Priya")
+    priya = entity_named(registry, "Priya")
     assert priya.attributes["title"] == "CTO"
     assert registry.speaker("Priya") == priya
     assert [one.relation for one in registry.relationships(priya.id)] == ["works at"]
-    told = registry.relationships(only(registry, "Daniel").id)
+    told = registry.relationships(entity_named(registry, "Daniel").id)
     assert [(one.relation, one.target_name) for one in told] == [("brother of", "Priya")]
 
 
 def test_a_user_without_a_name_may_tell_it(registry):
-    heard(registry, "My email is a@example.org.")
+    observe_turns(registry, "My email is a@example.org.")
     assert registry.speaker("user") is None
-    heard(registry, "Call me Al.", "My email is b@example.org.")
+    observe_turns(registry, "Call me Al.", "My email is b@example.org.")
     assert registry.speaker("user").canonical_name == "Al"
     assert registry.speaker("user").attributes["email"] == "b@example.org"
 
 
 def test_nobody_becomes_another_by_talking_of_them(registry):
-    heard(registry, "Anna called.", "I'm Anna's brother.", "I am Anna, she said.", name="Bob")
+    observe_turns(registry, "Anna called.", "I'm Anna's brother.", "I am Anna, she said.", name="Bob")
     assert {one.canonical_name for one in registry.entities()} == {"Anna", "Bob"}
 
 
 def test_a_known_name_is_known_at_the_beginning_of_a_sentence(registry):
-    heard(registry, "We cache it in a Frobnitz table.")
-    (entity,) = heard(registry, "Frobnitz is down.")
+    observe_turns(registry, "We cache it in a Frobnitz table.")
+    (entity,) = observe_turns(registry, "Frobnitz is down.")
     assert entity.mentions == 2
 
 
@@ -206,37 +210,37 @@ def test_what_is_unknown_is_nothing(registry):
 
 
 def test_a_snapshot_does_not_know_what_is_heard_later(registry):
-    heard(registry, "Anna Berg lives in Oslo.", "Anna met Ben Weber.")
+    observe_turns(registry, "Anna Berg lives in Oslo.", "Anna met Ben Weber.")
     before = registry.snapshot()
     told = before.entities()
-    heard(registry, "Anna Berg lives in Bonn now.", "Ben works at Acme.", "I am Carla Diaz.")
+    observe_turns(registry, "Anna Berg lives in Bonn now.", "Ben works at Acme.", "I am Carla Diaz.")
     assert before.entities() == told
-    assert only(before, "Anna Berg").attributes["location"] == "Oslo"
-    assert only(registry, "Anna Berg").attributes["location"] == "Bonn"
+    assert entity_named(before, "Anna Berg").attributes["location"] == "Oslo"
+    assert entity_named(registry, "Anna Berg").attributes["location"] == "Bonn"
     assert not before.named("Carla Diaz")
     assert registry.speaker("user").canonical_name == "Carla Diaz"
 
 
 def test_what_a_snapshot_hears_is_its_own(registry):
-    heard(registry, "Anna Berg and Ben Weber met.")
+    observe_turns(registry, "Anna Berg and Ben Weber met.")
     told = registry.entities()
     other = registry.snapshot()
     another = other.snapshot()
-    heard(other, "Carla Diaz came too.")
-    heard(another, "Anna Berg lives in Oslo.")
+    observe_turns(other, "Carla Diaz came too.")
+    observe_turns(another, "Anna Berg lives in Oslo.")
     assert registry.entities() == told
-    assert only(other, "Carla Diaz").canonical_name == "Carla Diaz"
-    assert only(another, "Anna Berg").attributes == {"location": "Oslo"}
+    assert entity_named(other, "Carla Diaz").canonical_name == "Carla Diaz"
+    assert entity_named(another, "Anna Berg").attributes == {"location": "Oslo"}
 
 
 def test_a_snapshot_that_nobody_looks_at_costs_nothing(registry):
-    heard(registry, "Anna Berg lives in Oslo.")
+    observe_turns(registry, "Anna Berg lives in Oslo.")
     book = registry._book
     registry.snapshot()
-    heard(registry, "Ben Weber lives in Bonn.")
+    observe_turns(registry, "Ben Weber lives in Bonn.")
     assert registry._book is book
     kept = registry.snapshot()
-    heard(registry, "Carla Diaz lives in Rome.")
+    observe_turns(registry, "Carla Diaz lives in Rome.")
     assert kept._book is book is not registry._book
 
 

@@ -12,7 +12,7 @@ from foreword.knowledge.resolution import EXACT, FORM, TYPING_ERROR, EntityResol
 from foreword.types import DialogueState, Turn
 
 
-def asked(query, *texts, name=""):
+def resolve(query, *texts, name=""):
     """What a question means after these turns."""
     registry = EntityRegistry(find_entities)
     turns = [Turn(text, name=name) for text in texts]
@@ -21,8 +21,8 @@ def asked(query, *texts, name=""):
     return EntityResolver(registry).resolve(query, DialogueState(turns, registry))
 
 
-def meant(query, *texts, **more):
-    return [(one.mention, one.canonical_name) for one in asked(query, *texts, **more)]
+def names_meant(query, *texts, **more):
+    return [(one.mention, one.canonical_name) for one in resolve(query, *texts, **more)]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def meant(query, *texts, **more):
     ],
 )
 def test_a_name_means_the_one_who_has_it(query, confidence):
-    (one,) = asked(query, "Jonathan Smith runs support.", "Jonathan is nice.")
+    (one,) = resolve(query, "Jonathan Smith runs support.", "Jonathan is nice.")
     assert one.canonical_name == "Jonathan Smith"
     assert one.confidence == confidence
     assert query[one.start : one.end] == one.mention
@@ -52,8 +52,10 @@ def test_a_name_means_the_one_who_has_it(query, confidence):
 )
 def test_a_given_name_means_who_bears_it_before_who_might_be_called_so(name, full, nickname):
     texts = (f"{full} wrote.", f"{nickname} called.", f"{nickname} called again.")
-    assert meant(f"What did {name} say?", *texts) == [(name, full)]
-    assert meant(f"What did {name} say?", *texts, f"{name} paid.", f"{nickname} left.") == [(name, full)]
+    assert names_meant(f"What did {name} say?", *texts) == [(name, full)]
+    assert names_meant(f"What did {name} say?", *texts, f"{name} paid.", f"{nickname} left.") == [
+        (name, full)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_a_given_name_means_who_bears_it_before_who_might_be_called_so(name, ful
     ],
 )
 def test_a_slip_in_one_part_of_a_name_is_forgiven(query, text, name):
-    assert [known for _, known in meant(query, text)] == [name]
+    assert [known for _, known in names_meant(query, text)] == [name]
 
 
 @pytest.mark.parametrize(
@@ -78,59 +80,61 @@ def test_a_slip_in_one_part_of_a_name_is_forgiven(query, text, name):
     ],
 )
 def test_kin_and_pets_of_the_speaker_are_meant_by_what_they_are(query, text, expected):
-    assert [one for one in meant(query, text) if one[0] != "I"] == expected
+    assert [one for one in names_meant(query, text) if one[0] != "I"] == expected
 
 
 def test_of_the_husbands_of_two_speakers_neither_is_meant():
     texts = ("My husband Erland cooks.", "My husband Gustav paints.")
-    assert meant("Is my husband in?", *texts) == []
-    assert meant("Is my husband in?", texts[0]) == [("my husband", "Erland")]
+    assert names_meant("Is my husband in?", *texts) == []
+    assert names_meant("Is my husband in?", texts[0]) == [("my husband", "Erland")]
 
 
 def test_he_may_mean_a_full_name_that_no_list_knows_where_nobody_else_is_known():
-    assert meant("Does he take cash?", "The piano was tuned by Benedek Farago.") == [("he", "Benedek Farago")]
-    assert meant("Does he take cash?", "We stayed at Pension Rosa.") == []
+    assert names_meant("Does he take cash?", "The piano was tuned by Benedek Farago.") == [
+        ("he", "Benedek Farago")
+    ]
+    assert names_meant("Does he take cash?", "We stayed at Pension Rosa.") == []
 
 
 def test_a_slip_that_fits_two_names_means_neither():
-    assert meant("Ask Marinz.", "Marina met Marine.") == []
+    assert names_meant("Ask Marinz.", "Marina met Marine.") == []
 
 
 def test_a_plain_word_is_no_slip():
-    assert meant("Can you make the queue faster?", "We saw Maker and Quebec.") == []
+    assert names_meant("Can you make the queue faster?", "We saw Maker and Quebec.") == []
 
 
 def test_of_several_things_a_vague_word_means_none():
-    assert meant("Restart the service.", "We run Redis.") == [("the service", "Redis")]
-    assert meant("Restart the service.", "We run Redis and Kafka.") == []
+    assert names_meant("Restart the service.", "We run Redis.") == [("the service", "Redis")]
+    assert names_meant("Restart the service.", "We run Redis and Kafka.") == []
 
 
 def test_pronouns_mean_the_nearest_who_fits():
-    assert meant("What did she tell him?", "Maria met Peter.") == [("she", "Maria"), ("him", "Peter")]
-    assert meant("Did he pay?", "Sara met Tom.", "Later Sara met Nick.") == [("he", "Nick")]
+    assert names_meant("What did she tell him?", "Maria met Peter.") == [("she", "Maria"), ("him", "Peter")]
+    assert names_meant("Did he pay?", "Sara met Tom.", "Later Sara met Nick.") == [("he", "Nick")]
 
 
 def test_a_pronoun_means_one_named_before_it_in_the_question():
-    assert meant("Does Anna like her job?", "Maria called.", "Anna called.")[1] == ("her", "Anna")
+    assert names_meant("Does Anna like her job?", "Maria called.", "Anna called.")[1] == ("her", "Anna")
 
 
 def test_they_are_those_named_together_or_an_organisation():
-    assert meant("When do they leave?", "Ahmed and Fatima will travel.") == [
+    assert names_meant("When do they leave?", "Ahmed and Fatima will travel.") == [
         ("they", "Ahmed"),
         ("they", "Fatima"),
     ]
-    assert meant("What did they spend?", "NASA launches soon.") == [("they", "NASA")]
+    assert names_meant("What did they spend?", "NASA launches soon.") == [("they", "NASA")]
 
 
 def test_it_is_no_person_and_there_is_a_place():
-    assert meant("Revert it.", "Pavel edited deploy.sh.") == [("it", "deploy.sh")]
-    assert meant("Do you like it there?", "Maria moved to Vienna.") == [("there", "Vienna")]
+    assert names_meant("Revert it.", "Pavel edited deploy.sh.") == [("it", "deploy.sh")]
+    assert names_meant("Do you like it there?", "Maria moved to Vienna.") == [("there", "Vienna")]
 
 
 def test_i_am_the_user_who_said_a_name():
-    assert meant("What is my name?", "Call me Al.") == [("my", "Al")]
-    assert meant("What is my name?", "Hello.") == []
-    assert meant("What is my name?", "Hello.", name="Priya") == [("my", "Priya")]
+    assert names_meant("What is my name?", "Call me Al.") == [("my", "Al")]
+    assert names_meant("What is my name?", "Hello.") == []
+    assert names_meant("What is my name?", "Hello.", name="Priya") == [("my", "Priya")]
 
 
 @pytest.mark.parametrize(
@@ -143,13 +147,13 @@ def test_i_am_the_user_who_said_a_name():
     ],
 )
 def test_an_ordinal_means_its_place_in_the_latest_list(words, name):
-    assert meant(f"Take {words}.", "Anna called.", "Postgres, MySQL or SQLite?") == [(words, name)]
+    assert names_meant(f"Take {words}.", "Anna called.", "Postgres, MySQL or SQLite?") == [(words, name)]
 
 
 def test_an_ordinal_with_a_noun_counts_only_such():
     texts = "Anna and Bob read docs/a.md and docs/b.md."
-    assert meant("Open the second file.", texts) == [("the second file", "docs/b.md")]
-    assert meant("Open the fifth file.", texts) == []
+    assert names_meant("Open the second file.", texts) == [("the second file", "docs/b.md")]
+    assert names_meant("Open the fifth file.", texts) == []
 
 
 @pytest.mark.parametrize(
@@ -166,7 +170,7 @@ def test_an_ordinal_with_a_noun_counts_only_such():
 )
 def test_a_description_means_the_one_it_describes(query, name):
     told = "Anna is the CTO. Bob wrote src/app.py for PROJ-12 in Oslo, see https://example.org/x ."
-    assert [one for _, one in meant(query, told)] == [name]
+    assert [one for _, one in names_meant(query, told)] == [name]
 
 
 @pytest.mark.parametrize(
@@ -184,16 +188,16 @@ def test_a_description_means_the_one_it_describes(query, name):
     ],
 )
 def test_where_nothing_fits_nothing_is_said(query):
-    assert meant(query, "The weather is nice.", "Yes, isn't it?") == []
+    assert names_meant(query, "The weather is nice.", "Yes, isn't it?") == []
 
 
 def test_what_was_said_long_ago_is_not_meant_by_a_pronoun():
-    assert meant("What did he say?", "Bob called.", *["It rains in Oslo."] * 10) == []
+    assert names_meant("What did he say?", "Bob called.", *["It rains in Oslo."] * 10) == []
 
 
 def test_one_who_fits_alone_is_surer_than_one_of_several():
-    (alone,) = asked("What did she say?", "Maria called.")
-    (among,) = asked("What did she say?", "Maria called Anna.")
+    (alone,) = resolve("What did she say?", "Maria called.")
+    (among,) = resolve("What did she say?", "Maria called Anna.")
     assert alone.confidence > among.confidence
 
 
@@ -221,6 +225,6 @@ _WORDS = [
     ),
 )
 def test_what_is_resolved_stands_in_the_question_and_is_known(query, texts):
-    for one in asked(query, *texts):
+    for one in resolve(query, *texts):
         assert query[one.start : one.end] == one.mention
         assert 0 < one.confidence < 1

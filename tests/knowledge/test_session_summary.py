@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from hypothesis import given
@@ -29,7 +28,7 @@ def web(text):
     return Item(text, "shop", kind="turn", about="WebFetch", source=Source("evil.example", "web"))
 
 
-def said(speaker, text):
+def turn_of(speaker, text):
     return Item(text, "shop", kind="turn", about=speaker)
 
 
@@ -143,10 +142,10 @@ def test_many_changed_files_are_counted(session):
 def test_a_conversation_is_told_in_reported_speech():
     told = summary(
         [
-            said("#Ann#", "Hi Bob! How are you?"),
-            said("#Bob#", "Fine, thanks."),
-            said("#Ann#", "Well, I need to move the museum opening to Friday because the heating broke."),
-            said("#Bob#", "The heating? Then I want you to call the museum director about Friday."),
+            turn_of("#Ann#", "Hi Bob! How are you?"),
+            turn_of("#Bob#", "Fine, thanks."),
+            turn_of("#Ann#", "Well, I need to move the museum opening to Friday because the heating broke."),
+            turn_of("#Bob#", "The heating? Then I want you to call the museum director about Friday."),
         ],
         40,
     )
@@ -157,7 +156,10 @@ def test_a_conversation_is_told_in_reported_speech():
 
 def test_a_conversation_in_another_language_is_left_in_its_words():
     told = summary(
-        [said("Anna", "I ragazzi aprono il museo venerdì."), said("Bruno", "Il museo resta chiuso venerdì.")]
+        [
+            turn_of("Anna", "I ragazzi aprono il museo venerdì."),
+            turn_of("Bruno", "Il museo resta chiuso venerdì."),
+        ]
     )
     assert "I ragazzi aprono il museo venerdì." in told
 
@@ -192,7 +194,7 @@ def test_a_summary_keeps_within_its_words_and_is_always_the_same(turns, words):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("people", [False, True])
-def test_a_thousand_turns_cost_milliseconds(people):
+def test_the_work_grows_with_the_turns_and_no_faster(people, count_calls):
     chance = random.Random(7)
     stock = [
         "retry",
@@ -208,12 +210,10 @@ def test_a_thousand_turns_cost_milliseconds(people):
     ]
     texts = [" ".join(chance.choices(stock, k=12)).capitalize() + ". " for _ in range(500)]
     makers = (
-        [lambda text: said("Ann", text), lambda text: said("Bob", text)] if people else [user, agent, tool]
+        [lambda text: turn_of("Ann", text), lambda text: turn_of("Bob", text)]
+        if people
+        else [user, agent, tool]
     )
     many = [makers[n % len(makers)]("".join(chance.choices(texts, k=5))) for n in range(1_000)]
-    spent = []
-    for _ in range(5):
-        start = time.process_time()
-        summary(many)
-        spent.append(time.process_time() - start)
-    assert min(spent) < 0.15  # some 25 ms on a quiet machine
+    few = count_calls(summary, many[:250])
+    assert count_calls(summary, many) < 6 * few  # four times the turns; squares would be 16

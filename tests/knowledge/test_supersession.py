@@ -36,7 +36,7 @@ def say(engine, clock):
 
 
 @pytest.fixture
-def standing(engine):
+def current_texts(engine):
     """The texts that stand in `shop`, oldest kept first."""
     return lambda: [item.text for item in engine.store.scan("shop") if item.superseded_by is None]
 
@@ -45,10 +45,10 @@ def heir(engine, item):
     return engine.store.get("shop", item.id)[0].superseded_by
 
 
-def test_a_newer_statement_supersedes_the_older(engine, say, standing):
+def test_a_newer_statement_supersedes_the_older(engine, say, current_texts):
     old, new = say(OLD), say(NEW)
     assert heir(engine, old) == new.id
-    assert standing() == [NEW]
+    assert current_texts() == [NEW]
 
 
 def test_the_receipt_says_what_replaced_what(engine, say):
@@ -61,106 +61,108 @@ def test_the_receipt_says_what_replaced_what(engine, say):
     ]
 
 
-def test_a_chain_is_followed_one_by_one(engine, say, standing):
+def test_a_chain_is_followed_one_by_one(engine, say, current_texts):
     first, second, third = (say(f"The port is {port}.") for port in (1111, 2222, 3333))
     assert (heir(engine, first), heir(engine, second), heir(engine, third)) == (second.id, third.id, None)
-    assert standing() == ["The port is 3333."]
+    assert current_texts() == ["The port is 3333."]
 
 
-def test_an_old_statement_said_again_stands_again(engine, say, standing):
+def test_an_old_statement_said_again_stands_again(engine, say, current_texts):
     old, new = say(OLD), say(NEW)
     again = say(OLD)
     assert (again.id, again.superseded_by) == (old.id, None)
     assert heir(engine, new) == old.id
-    assert standing() == [OLD]
+    assert current_texts() == [OLD]
 
 
-def test_what_is_over_gives_way_to_whatever_is_said_then(engine, say, standing):
+def test_what_is_over_gives_way_to_whatever_is_said_then(engine, say, current_texts):
     old = say("The staging database is Postgres 16.")
     over = say("The staging database is no longer Postgres 16.")
     assert heir(engine, old) == over.id
     again = say("The staging database is MySQL 8.")
-    assert standing() == [again.text]
+    assert current_texts() == [again.text]
     assert heir(engine, over) == again.id
 
 
-def test_what_stands_again_is_newer_than_what_it_superseded(engine, say, standing, clock):
+def test_what_stands_again_is_newer_than_what_it_superseded(engine, say, current_texts, clock):
     say(OLD)
     between = clock.advance(minutes=1)
     say(NEW)
     say(OLD)
     engine.remember("The staging database is Postgres 15.", "shop", created_at=between)
-    assert standing() == [OLD]
+    assert current_texts() == [OLD]
 
 
-def test_there_is_no_end_to_how_often_one_may_change_ones_mind(engine, say, standing):
+def test_there_is_no_end_to_how_often_one_may_change_ones_mind(engine, say, current_texts):
     for port in [*range(1000, 1100), 1000]:
         say(f"The port is {port}.")
-    assert standing() == ["The port is 1000."]
+    assert current_texts() == ["The port is 1000."]
 
 
 @pytest.mark.parametrize(
     ("first", "second", "stands"),
     [(Source(), AGENT, 2), (Source(), WEB, 2), (AGENT, WEB, 2), (AGENT, AGENT, 1), (WEB, Source(), 1)],
 )
-def test_nobody_supersedes_who_is_trusted_more(say, standing, first, second, stands):
+def test_nobody_supersedes_who_is_trusted_more(say, current_texts, first, second, stands):
     say(OLD, source=first)
     say(NEW, source=second)
-    assert len(standing()) == stands
+    assert len(current_texts()) == stands
 
 
-def test_who_is_not_sure_supersedes_nothing(say, standing):
+def test_who_is_not_sure_supersedes_nothing(say, current_texts):
     say(OLD)
     say(NEW, confidence=0.3)
-    assert standing() == [OLD, NEW]
+    assert current_texts() == [OLD, NEW]
 
 
-def test_metadata_says_what_no_text_could(engine, say, standing):
+def test_metadata_says_what_no_text_could(engine, say, current_texts):
     old = say("Ask Bo.", metadata={"subject": "parser", "attribute": "owner", "value": "Bo"})
     new = say("Ask Ana.", metadata={"subject": "parser", "attribute": "owner", "value": "Ana"})
     assert heir(engine, old) == new.id
 
 
-def test_other_workspaces_are_not_looked_at(engine, say, standing):
+def test_other_workspaces_are_not_looked_at(engine, say, current_texts):
     engine.remember(NEW, "elsewhere")
     say(OLD)
-    assert standing() == [OLD]
+    assert current_texts() == [OLD]
 
 
-def test_events_are_left_alone(say, standing):
+def test_events_are_left_alone(say, current_texts):
     say(OLD, kind="turn")
     say(NEW, kind="turn")
-    assert standing() == [OLD, NEW]
+    assert current_texts() == [OLD, NEW]
 
 
 class TestTogether:
-    def test_the_order_of_time_counts_and_not_that_of_the_list(self, engine, clock, standing):
+    def test_the_order_of_time_counts_and_not_that_of_the_list(self, engine, clock, current_texts):
         ports = [
             Item(f"The port is {at}.", "shop", created_at=clock.advance(minutes=1)) for at in range(20, 50)
         ]
         random.Random(7).shuffle(ports)
         engine.remember_all(ports, "shop")
-        assert standing() == ["The port is 49."]
+        assert current_texts() == ["The port is 49."]
 
-    def test_what_was_valid_before_does_not_supersede_what_is_valid_now(self, engine, clock, say, standing):
+    def test_what_was_valid_before_does_not_supersede_what_is_valid_now(
+        self, engine, clock, say, current_texts
+    ):
         new = say(NEW)
         late = Item(OLD, "shop", created_at=clock.advance(days=1), valid_from=clock.now - timedelta(days=9))
         kept = engine.remember_all([late], "shop")[0]
         assert kept.superseded_by == new.id
-        assert standing() == [NEW]
+        assert current_texts() == [NEW]
 
-    def test_a_past_told_backwards_one_by_one_does_not_stand(self, engine, clock, say, standing):
+    def test_a_past_told_backwards_one_by_one_does_not_stand(self, engine, clock, say, current_texts):
         say("The port is 9999.")
         for back in range(100):
             moment = clock.now - timedelta(days=1 + back)
             engine.remember(f"The port is {1000 + back}.", "shop", created_at=moment)
-        assert standing() == ["The port is 9999."]
+        assert current_texts() == ["The port is 9999."]
 
-    def test_importing_what_was_exported_changes_nothing(self, engine, say, standing):
+    def test_importing_what_was_exported_changes_nothing(self, engine, say, current_texts):
         say(OLD), say(NEW), say(OLD)
         lines = list(engine.export("shop"))
         engine.import_lines(lines, "shop")
-        assert standing() == [OLD]
+        assert current_texts() == [OLD]
         engine.import_lines(lines, "copy")
         assert list(engine.export("copy")) == lines
 
@@ -178,12 +180,12 @@ class TestTogether:
         assert stands[0] == stands[1]
         assert len(stands[0]) == 3
 
-    def test_many_batches_are_one_story(self, engine, clock, standing):
+    def test_many_batches_are_one_story(self, engine, clock, current_texts):
         items = [
             Item(f"The port is {at}.", "shop", created_at=clock.advance(seconds=1)) for at in range(1100)
         ]
         engine.remember_all(items, "shop")
-        assert standing() == ["The port is 1099."]
+        assert current_texts() == ["The port is 1099."]
 
 
 @settings(max_examples=40)
@@ -214,18 +216,18 @@ class TestAtOnce:
         monkeypatch.setattr(operations, "_amend", refuse)
 
     def test_a_statement_and_what_it_supersedes_are_kept_together_or_not_at_all(
-        self, engine, say, broken, standing
+        self, engine, say, broken, current_texts
     ):
         say(OLD)
         with pytest.raises(StorageError):
             say(NEW)
-        assert standing() == [OLD]
+        assert current_texts() == [OLD]
 
-    def test_so_is_what_a_caller_says_is_superseded(self, engine, say, broken, standing):
+    def test_so_is_what_a_caller_says_is_superseded(self, engine, say, broken, current_texts):
         old = say("Ask Bo.")
         with pytest.raises(StorageError):
             say("Ask Ana.", supersedes=old.id)
-        assert standing() == ["Ask Bo."]
+        assert current_texts() == ["Ask Bo."]
 
     def test_what_supersedes_may_have_been_said_before(self, engine, say):
         new, old = say("Ask Ana."), say("Ask Bo.")

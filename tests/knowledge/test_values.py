@@ -32,23 +32,25 @@ def values(engine):
 
 
 @pytest.fixture
-def lessons(lived, embed):
+def lessons(live_experience, embed):
     """Three groups of experiences, each of which failed for reasons of its own."""
 
     def live():
         dice = random.Random(7)
-        groups = [[_failed(lived, words, number, dice) for number in range(8)] for words in GROUPS]
+        groups = [
+            [_live_failure(live_experience, words, number, dice) for number in range(8)] for words in GROUPS
+        ]
         embed()
         return groups
 
     return live
 
 
-def _failed(lived, words, number, dice):
+def _live_failure(live_experience, words, number, dice):
     def some(most):
         return " ".join(dice.sample(words, most))
 
-    return lived(
+    return live_experience(
         "falsified",
         session=f"s{number % 3}",
         goal=f"{some(4)} case {number}",
@@ -58,7 +60,7 @@ def _failed(lived, words, number, dice):
     )
 
 
-def about(words):
+def lesson_about(words):
     return f"Mind the {' '.join(words)}."
 
 
@@ -83,13 +85,13 @@ def test_members_are_told_the_most_typical_first(values, lessons):
     assert all(set(experience.root_cause.description.split()) <= set(CLOCKS) for experience in told)
 
 
-def test_few_experiences_have_nothing_in_common_yet(values, lived, embed, monkeypatch):
+def test_few_experiences_have_nothing_in_common_yet(values, live_experience, embed, monkeypatch):
     monkeypatch.setattr(
         values_module, "_group_vectors", lambda vectors: pytest.fail("too few to be compared")
     )
     for _ in range(MIN_EXPERIENCES - 1):
-        lived("falsified")
-    lived("confirmed")
+        live_experience("falsified")
+    live_experience("confirmed")
     embed()
     found = values.clusters("shop", "root_cause")
     assert (found.experiences, found.enough, found.clusters) == (MIN_EXPERIENCES - 1, False, ())
@@ -97,17 +99,19 @@ def test_few_experiences_have_nothing_in_common_yet(values, lived, embed, monkey
         values.members("shop", "root_cause_0")
 
 
-def test_numbers_stay_when_experiences_are_added(values, lessons, lived, embed):
+def test_numbers_stay_when_experiences_are_added(values, lessons, live_experience, embed):
     lessons()
     before = {cluster.id: set(cluster.members) for cluster in values.clusters("shop", "root_cause").clusters}
-    lived("falsified", root_cause=("oversight", " ".join(LOCKS)), hypothesis=" ".join(LOCKS))
+    live_experience("falsified", root_cause=("oversight", " ".join(LOCKS)), hypothesis=" ".join(LOCKS))
     embed()
     after = {cluster.id: set(cluster.members) for cluster in values.clusters("shop", "root_cause").clusters}
     assert after.keys() == before.keys()
     assert after["root_cause_0"] == before["root_cause_0"]
 
 
-def test_clusters_are_worked_out_once_until_something_changes(values, lessons, lived, embed, monkeypatch):
+def test_clusters_are_worked_out_once_until_something_changes(
+    values, lessons, live_experience, embed, monkeypatch
+):
     lessons()
     worked = []
     honest = values_module._group_vectors
@@ -115,7 +119,7 @@ def test_clusters_are_worked_out_once_until_something_changes(values, lessons, l
         values_module, "_group_vectors", lambda vectors: worked.append(len(vectors)) or honest(vectors)
     )
     assert values.clusters("shop", "surprise") == values.clusters("shop", "surprise")
-    lived("falsified")
+    live_experience("falsified")
     embed()
     values.clusters("shop", "surprise")
     assert worked == [24, 25]
@@ -124,7 +128,7 @@ def test_clusters_are_worked_out_once_until_something_changes(values, lessons, l
 def test_a_value_that_speaks_for_its_cluster_is_kept(values, lessons, clock):
     lessons()
     cluster = values.clusters("shop", "root_cause").clusters[0]
-    value = values.propose("shop", about(CLOCKS), cluster.id, Source("mara", "user"), "s9")
+    value = values.propose("shop", lesson_about(CLOCKS), cluster.id, Source("mara", "user"), "s9")
     assert (value.kind, value.source.name, value.session, value.created_at) == (
         "value",
         "mara",
@@ -158,13 +162,13 @@ def test_a_value_that_does_not_is_refused_with_the_numbers(engine, values, lesso
 def test_no_value_without_its_cluster(values, lessons, cluster):
     lessons()
     with pytest.raises(ValidationError):
-        values.propose("shop", about(CLOCKS), cluster)
+        values.propose("shop", lesson_about(CLOCKS), cluster)
 
 
 @pytest.mark.parametrize("cluster", ["foo", "nonsense_0", "root_cause"])
 def test_a_name_that_is_no_clusters_is_named_in_the_error(values, cluster):
     with pytest.raises(ValidationError, match=f"no cluster named '{cluster}'.* such as full_0"):
-        values.propose("shop", about(CLOCKS), cluster)
+        values.propose("shop", lesson_about(CLOCKS), cluster)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "x" * 3000, None])
@@ -176,14 +180,14 @@ def test_a_value_says_something_short(values, lessons, text):
 
 def test_forgetting_a_source_takes_the_values_made_from_it(engine, values, lessons):
     lessons()
-    values.propose("shop", about(CLOCKS), "root_cause_0", Source("mara", "user"))
+    values.propose("shop", lesson_about(CLOCKS), "root_cause_0", Source("mara", "user"))
     engine.forget("shop", source="agent")
     assert values.list("shop") == []
 
 
 def test_a_value_that_was_replaced_is_not_listed(engine, values, lessons):
     lessons()
-    value = values.propose("shop", about(CLOCKS), "root_cause_0")
+    value = values.propose("shop", lesson_about(CLOCKS), "root_cause_0")
     engine.remember("Better said.", "shop", kind="value", supersedes=value.id)
     assert [item.text for item in values.list("shop")] == ["Better said."]
 

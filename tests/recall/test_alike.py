@@ -17,7 +17,7 @@ BASES = 240
 LEAST_RECALL, LEAST_PRECISION = 0.95, 0.99
 
 
-def alike(one, other):
+def are_twins(one, other):
     return 1 in find_twins([one, other]).get(0, set())
 
 
@@ -58,7 +58,7 @@ def slips(chance, text, share=0.05):
     return "".join(letters)
 
 
-def reworded(chance, text):
+def change_words(chance, text):
     """One word in thirty is another, at least one."""
     words = text.split(" ")
     for _ in range(max(1, len(words) // 30)):
@@ -66,13 +66,13 @@ def reworded(chance, text):
     return " ".join(words)
 
 
-def respaced(chance, text):
+def change_spacing(chance, text):
     """Other white space, other capitals."""
     spaced = "".join(chance.choice((" ", "  ", "\t", "\n", " \r\n ")) if c == " " else c for c in text)
     return spaced.upper() if chance.random() < 0.3 else f"\n\n{spaced}   "
 
 
-def reordered(chance, text):
+def change_order(chance, text):
     """The lines in another order; of a text on one line, its sentences."""
     mark = "\n" if "\n" in text else ". "
     lines = text.rstrip(".").split(mark)
@@ -81,13 +81,13 @@ def reordered(chance, text):
 
 
 def reordered_with_slips(chance, text):
-    return slips(chance, reordered(chance, text), 0.02)
+    return slips(chance, change_order(chance, text), 0.02)
 
 
-DISGUISES = (slips, reworded, respaced, reordered, reordered_with_slips)
+DISGUISES = (slips, change_words, change_spacing, change_order, reordered_with_slips)
 
 
-def measured(disguise, seed):
+def measure_disguise(disguise, seed):
     """Recall and precision over all pairs of some texts and one disguised copy of each."""
     chance = random.Random(seed)
     originals = texts(chance, BASES)
@@ -100,7 +100,7 @@ def measured(disguise, seed):
 
 @pytest.mark.parametrize("disguise", DISGUISES, ids=lambda disguise: disguise.__name__)
 def test_planted_copies_are_found_and_nothing_else(disguise):
-    recall, precision = measured(disguise, 7)
+    recall, precision = measure_disguise(disguise, 7)
     assert recall >= LEAST_RECALL
     assert precision >= LEAST_PRECISION
 
@@ -131,14 +131,14 @@ def test_what_is_said_of_two_things_is_two_things(template):
 def test_what_is_said_of_one_thing_with_a_slip_is_said_twice(template):
     written = template.format(thing="staging", Name="Katrin", Place="Lisbon")
     for seed in range(20):
-        assert alike(written, slips(random.Random(seed), written, 0.03))
+        assert are_twins(written, slips(random.Random(seed), written, 0.03))
 
 
 def test_lines_in_another_order_are_told_apart_by_their_names():
     one = "The shop in Lisbon closes at midnight.\nIts rows are deleted by Priya on Mondays."
     other = "Its rows are deleted by Jonas on Mondays.\nThe shop in Lisbon closes at midnight."
-    assert not alike(one, other)
-    assert alike(one, "\n".join(reversed(one.split("\n"))))
+    assert not are_twins(one, other)
+    assert are_twins(one, "\n".join(reversed(one.split("\n"))))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_lines_in_another_order_are_told_apart_by_their_names():
     ],
 )
 def test_what_merely_resembles_is_two_things(one, other):
-    assert not alike(one, other)
+    assert not are_twins(one, other)
 
 
 @pytest.mark.parametrize(
@@ -177,13 +177,13 @@ def test_what_merely_resembles_is_two_things(one, other):
     ],
 )
 def test_what_says_the_same_is_alike(one, other):
-    assert alike(one, other)
+    assert are_twins(one, other)
 
 
 def test_long_texts_that_part_early_are_not_alike():
     shared = " ".join(corpus.item(at).text for at in range(3))
     rest = [" ".join(corpus.item(at).text for at in range(start, start + 4)) for start in (10, 20)]
-    assert not alike(f"{shared} {rest[0]}", f"{shared} {rest[1]}")
+    assert not are_twins(f"{shared} {rest[0]}", f"{shared} {rest[1]}")
 
 
 @given(st.lists(st.text(max_size=60), max_size=8))
@@ -196,4 +196,4 @@ def test_being_alike_is_mutual_and_never_to_oneself(written):
 
 @given(st.text(min_size=1, max_size=200).filter(lambda text: fold(text).split()))
 def test_a_text_is_alike_to_itself_under_other_white_space(text):
-    assert alike(text, "  ".join(f" {text} ".split(" ")))
+    assert are_twins(text, "  ".join(f" {text} ".split(" ")))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.errors import ValidationError
-from foreword.recall.divergence import DivergenceDetector, read_shift_signs, read_utterance, shift_probability
+from foreword.recall.divergence import DivergenceDetector, Utterance, read_utterance, shift_probability, signs
 from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
@@ -74,7 +74,7 @@ def session(dense):
     return items, dict(zip((item.id for item in items), dense.embed_items(items), strict=True))
 
 
-def asked(dense, session, prompt):
+def find_divergence(dense, session, prompt):
     items, vectors = session
     vector = dense.probe(Query(prompt, "w", NOW)).vector
     return DivergenceDetector().detect(prompt, items, NOW, query_vector=vector, vectors=vectors)
@@ -95,7 +95,7 @@ def asked(dense, session, prompt):
     ],
 )
 def test_a_new_subject_gives_one_alert_that_names_the_old_one(dense, session, prompt):
-    alert = asked(dense, session, prompt)
+    alert = find_divergence(dense, session, prompt)
     assert alert is not None
     assert alert.space == "semantic"
     assert alert.memory_id in {"0", "1", "2", "3"}
@@ -116,7 +116,7 @@ def test_a_new_subject_gives_one_alert_that_names_the_old_one(dense, session, pr
     ],
 )
 def test_going_on_gives_none(dense, session, prompt):
-    assert asked(dense, session, prompt) is None
+    assert find_divergence(dense, session, prompt) is None
 
 
 # By words and hand-made vectors
@@ -157,9 +157,9 @@ def test_an_answer_to_a_question_is_less_likely_a_shift_than_the_same_after_a_st
     }
     assert after["Is it late today?"] < after["It is late today."]
     # One's own question waits for the other's answer, and an offer waits for nothing.
-    assert read_shift_signs(prompt, [read_utterance("Is it late today?", HERE, own=True)]).pending == 0
-    assert read_shift_signs(prompt, [read_utterance("Is there anything else?", HERE)]).pending == 0
-    assert read_shift_signs(prompt, [read_utterance("Is it late today?", HERE)]).pending == 1
+    assert signs(prompt, [read_utterance("Is it late today?", HERE, own=True)]).pending == 0
+    assert signs(prompt, [read_utterance("Is there anything else?", HERE)]).pending == 0
+    assert signs(prompt, [read_utterance("Is it late today?", HERE)]).pending == 1
 
 
 def test_what_has_just_shifted_does_not_shift_again():
@@ -172,10 +172,10 @@ def test_what_has_just_shifted_does_not_shift_again():
 def test_only_turns_near_enough_are_compared():
     told = read_utterance("Something else entirely happened there", HERE)
     old = read_utterance(PROMPT, STRANGE)
-    assert read_shift_signs(old, [old, told, told, told]).near == pytest.approx(
+    assert signs(old, [old, told, told, told]).near == pytest.approx(
         (0.45 - UNRELATED_COSINE) / (1 - UNRELATED_COSINE)
     )
-    assert read_shift_signs(old, [told, old, told, told]).near == pytest.approx(1.0)
+    assert signs(old, [told, old, told, told]).near == pytest.approx(1.0)
 
 
 def test_nothing_is_left_where_nothing_was_said():
@@ -290,3 +290,110 @@ def test_severity_rises_with_the_chance():
 def test_thresholds_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ValidationError):
         DivergenceDetector(**wrong)
+
+
+# What an utterance says
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yes",
+        "ok thanks",
+        "OK, great!",
+        "sounds good, go ahead",
+        "what about it?",
+        "do that",
+        "fix it please",
+        "run the tests again",
+        "commit and push, then open a pull request",
+        "and then?",
+        "hm... and why is that so?",
+        "",
+        "?!",
+    ],
+)
+def test_what_brings_nothing_of_its_own_merely_replies(text):
+    assert read_utterance(text).replies
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "soup",
+        "Plan my trip to Lisbon",
+        "does this migration lock the orders table?",
+        "yes, and rename the invoice module",
+    ],
+)
+def test_what_brings_a_subject_does_not_merely_reply(text):
+    assert not read_utterance(text).replies
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Why is it slow?",
+        "how do I roll back",
+        "ok, now add a test",
+        "I need a taxi",
+        "could you look at the parser",
+        "let's move on to billing",
+        "你好吗？",
+    ],
+)
+def test_questions_orders_and_wishes_ask(text):
+    assert read_utterance(text).asks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The parser is slow.",
+        "I live in Bergen.",
+        "See https://example.org/search?q=tests",
+        "",
+    ],
+)
+def test_statements_do_not_ask(text):
+    assert not read_utterance(text).asks
+
+
+def test_a_question_in_the_middle_of_a_page_is_not_the_speakers():
+    page = "The build is green. " * 100
+    assert not read_utterance(f"{page} Is it? {page}").asks
+    assert read_utterance(f"{page} Shall I open a pull request?").asks
+
+
+@pytest.mark.parametrize(
+    "text", ["Is there anything else I can help with?", "Will that be all?", "Done. Let me know."]
+)
+def test_an_offer_to_go_on_is_no_question_to_be_answered(text):
+    assert read_utterance(text).offers
+
+
+def test_pointing_back_and_opening_like_a_reply_lean():
+    assert read_utterance("Rename those two modules").leans
+    assert read_utterance("No, use the other table for customers").leans
+    assert not read_utterance("Rename the billing modules").leans
+
+
+def test_words_that_begin_alike_are_the_same():
+    assert read_utterance("Tables").roots == read_utterance("a table").roots
+    assert (
+        read_utterance("booking").roots
+        == read_utterance("the bookings").roots
+        != read_utterance("boots").roots
+    )
+
+
+def test_a_long_text_is_known_by_its_beginning_and_its_end():
+    long = "first " + "middle " * 5000 + "last"
+    assert {"first", "last"} <= read_utterance(long).roots
+    assert read_utterance(long).length < 1000
+
+
+@given(st.text())
+def test_any_text_has_looks(text):
+    assert isinstance(read_utterance(text), Utterance)
+    assert read_utterance(text) == read_utterance(text)

@@ -14,7 +14,7 @@ NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 PLAIN = {kind: Blend(lexical=0.1, identifiers=0.05, beside=0.5, echo=0.0) for kind in KINDS}
 
 
-def found(kind="memory", cosines=None, beside=None, **lists):
+def findings_of(kind="memory", cosines=None, beside=None, **lists):
     """Lists of ids, best first; the scores of the word-like ones fall from 1."""
     cosines = cosines or {}
     ids = {item for listed in lists.values() for item in listed} | cosines.keys()
@@ -30,7 +30,7 @@ def found(kind="memory", cosines=None, beside=None, **lists):
     )
 
 
-def fused(given_, now, question="what", **more):
+def fuse_findings(given_, now, question="what", **more):
     return fuse(given_, question, now, **more)
 
 
@@ -39,7 +39,7 @@ def order(hits):
 
 
 def test_an_item_has_its_rank_and_score_in_every_space():
-    best = fused(found(cosines={"a": 0.8, "b": 0.6}, lexical=["a", "c"]), NOW)[0]
+    best = fuse_findings(findings_of(cosines={"a": 0.8, "b": 0.6}, lexical=["a", "c"]), NOW)[0]
     assert best.memory.id == "a"
     assert best.ranks == {"semantic": 1, "lexical": 1}
     assert best.weighted_agreement == 2.0
@@ -47,28 +47,33 @@ def test_an_item_has_its_rank_and_score_in_every_space():
 
 
 def test_meaning_and_words_add_up():
-    hits = fused(found(cosines={"a": 0.70, "b": 0.65}, lexical=["b"]), NOW, blends=PLAIN)
+    hits = fuse_findings(findings_of(cosines={"a": 0.70, "b": 0.65}, lexical=["b"]), NOW, blends=PLAIN)
     assert order(hits) == ["b", "a"]
     assert hits[0].scores["blend"] > hits[1].scores["blend"]
 
 
 def test_how_much_words_count_depends_on_the_kind():
     def first(kind):
-        return order(fused(found(kind=kind, cosines={"a": 0.72, "b": 0.62}, lexical=["b"]), NOW))[0]
+        return order(
+            fuse_findings(findings_of(kind=kind, cosines={"a": 0.72, "b": 0.62}, lexical=["b"]), NOW)
+        )[0]
 
     assert first("turn") == "b"
     assert first("code") == "a"
 
 
 def test_an_item_without_a_vector_can_still_come_first_by_its_words():
-    hits = fused(found(cosines={"a": 0.55, "b": 0.6}, lexical=["c", "b"]), NOW)
+    hits = fuse_findings(findings_of(cosines={"a": 0.55, "b": 0.6}, lexical=["c", "b"]), NOW)
     assert order(hits)[0] == "c"
 
 
 def test_a_good_neighbour_lifts_an_item():
-    alone = fused(found("turn", cosines={"a": 0.8, "b": 0.6, "c": 0.6}), NOW)
-    beside = fused(
-        found("turn", cosines={"a": 0.8, "b": 0.6, "c": 0.6}, beside={"a": {"b": 0.5}, "b": {"a": 0.5}}), NOW
+    alone = fuse_findings(findings_of("turn", cosines={"a": 0.8, "b": 0.6, "c": 0.6}), NOW)
+    beside = fuse_findings(
+        findings_of(
+            "turn", cosines={"a": 0.8, "b": 0.6, "c": 0.6}, beside={"a": {"b": 0.5}, "b": {"a": 0.5}}
+        ),
+        NOW,
     )
     gained = {hit.memory.id: hit.scores["blend"] for hit in beside}
     assert order(beside) == ["a", "b", "c"]
@@ -77,29 +82,29 @@ def test_a_good_neighbour_lifts_an_item():
 
 
 def test_the_time_a_question_speaks_of_counts_a_little():
-    given_ = found(cosines={"a": 0.6, "b": 0.6})
+    given_ = findings_of(cosines={"a": 0.6, "b": 0.6})
     day = given_.items["b"].created_at.date().isoformat()
-    assert order(fused(given_, NOW, f"what happened on {day}"))[0] == "b"
+    assert order(fuse_findings(given_, NOW, f"what happened on {day}"))[0] == "b"
 
 
 def test_the_event_a_question_names_divides_the_answers():
-    given_ = found(cosines={"a": 0.6, "b": 0.6, "c": 0.6})
+    given_ = findings_of(cosines={"a": 0.6, "b": 0.6, "c": 0.6})
     assert given_.items["b"].created_at != given_.items["c"].created_at
     early, _, late = sorted("abc", key=lambda i: given_.items[i].created_at)
     middle = sorted("abc", key=lambda i: given_.items[i].created_at)[1]
-    assert order(fused(given_, NOW, f"anything before the text {middle}"))[0] == early
-    assert late in order(fused(given_, NOW, f"anything after the text {middle}"))[:2]
+    assert order(fuse_findings(given_, NOW, f"anything before the text {middle}"))[0] == early
+    assert late in order(fuse_findings(given_, NOW, f"anything after the text {middle}"))[:2]
 
 
 def test_another_encoders_strangers_are_put_where_ours_are():
-    ours = fused(found(cosines={"a": UNRELATED_COSINE, "b": 1.0}), NOW)
-    theirs = fused(found(cosines={"a": 0.1, "b": 1.0}), NOW, unrelated=0.1)
+    ours = fuse_findings(findings_of(cosines={"a": UNRELATED_COSINE, "b": 1.0}), NOW)
+    theirs = fuse_findings(findings_of(cosines={"a": 0.1, "b": 1.0}), NOW, unrelated=0.1)
     assert [hit.score for hit in ours] == pytest.approx([hit.score for hit in theirs])
 
 
 def test_time_is_told_but_does_not_count():
-    plain = fused(found(lexical=["a", "b"]), NOW)
-    timed = fused(found(lexical=["a", "b"]), NOW, clocks=[RecencySpace(), HourSpace()])
+    plain = fuse_findings(findings_of(lexical=["a", "b"]), NOW)
+    timed = fuse_findings(findings_of(lexical=["a", "b"]), NOW, clocks=[RecencySpace(), HourSpace()])
     assert [hit.score for hit in plain] == [hit.score for hit in timed]
     assert all({"recency", "hour"} <= hit.ranks.keys() for hit in timed)
 
@@ -119,36 +124,43 @@ def test_a_probability_is_a_half_in_the_middle_and_grows():
     ),
 )
 def test_scores_stay_between_nought_and_one_and_fall(kind, cosines, lists):
-    given_ = found(kind, cosines, **lists)
-    scores = [hit.score for hit in fused(given_, NOW)]
+    given_ = findings_of(kind, cosines, **lists)
+    scores = [hit.score for hit in fuse_findings(given_, NOW)]
     assert all(0 <= score <= 1 for score in scores)
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == len(given_.items)
 
 
-def named(share):
+def findings_with_name(share):
     """A question that names something, and how much of it the best item mentions."""
-    there = found(kind="turn", cosines={"a": 0.8})
+    there = findings_of(kind="turn", cosines={"a": 0.8})
     return Findings(there.items, {**there.lists, "entities": (("a", share),) if share else ()}, there.notes,
                  there.measures)  # fmt: skip
 
 
 def test_a_question_about_strangers_is_probably_not_answered_here():
-    (stranger,), (known,) = fused(named(0.0), NOW), fused(named(1.0), NOW)
+    (stranger,), (known,) = (
+        fuse_findings(findings_with_name(0.0), NOW),
+        fuse_findings(findings_with_name(1.0), NOW),
+    )
     assert stranger.score < known.score
     assert stranger.scores["blend"] == known.scores["blend"]
 
 
 def test_a_question_that_names_nothing_stands_between_the_two():
-    (nameless,) = fused(found(kind="turn", cosines={"a": 0.8}), NOW)
-    assert fused(named(0.0), NOW)[0].score < nameless.score < fused(named(1.0), NOW)[0].score
+    (nameless,) = fuse_findings(findings_of(kind="turn", cosines={"a": 0.8}), NOW)
+    assert (
+        fuse_findings(findings_with_name(0.0), NOW)[0].score
+        < nameless.score
+        < fuse_findings(findings_with_name(1.0), NOW)[0].score
+    )
 
 
 def test_being_the_best_of_a_bad_lot_orders_but_does_not_convince():
     code = {"a": 0.6, "b": 0.62}
-    plain = {hit.memory.id: hit for hit in fused(found(kind="code", cosines=code), NOW)}
-    listed = found(kind="code", cosines=code)
+    plain = {hit.memory.id: hit for hit in fuse_findings(findings_of(kind="code", cosines=code), NOW)}
+    listed = findings_of(kind="code", cosines=code)
     listed = Findings(listed.items, {**listed.lists, "identifiers": (("a", 0.02),)}, (), listed.measures)
-    hits = fused(listed, NOW)
+    hits = fuse_findings(listed, NOW)
     assert order(hits) == ["a", "b"]
     assert hits[0].score <= plain["a"].score + 1e-9

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.recall.news import concatenate_shaped_words, differ_in_meaning, split_shaped_words
+from foreword.recall.news import concatenate, is_news, shaped_words
 
 
-def tells(one, other):
-    return differ_in_meaning(split_shaped_words(one), split_shaped_words(other))
+def is_news_to(one, other):
+    return is_news(shaped_words(one), shaped_words(other))
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def tells(one, other):
     ],
 )  # fmt: skip
 def test_another_thing_is_the_news(one, other):
-    assert tells(one, other)
-    assert tells(other, one)
+    assert is_news_to(one, other)
+    assert is_news_to(other, one)
 
 
 @pytest.mark.parametrize(
@@ -47,23 +47,23 @@ def test_another_thing_is_the_news(one, other):
     ],
 )
 def test_a_slip_or_another_wording_is_not(one, other):
-    assert not tells(one, other)
-    assert not tells(other, one)
+    assert not is_news_to(one, other)
+    assert not is_news_to(other, one)
 
 
 def test_in_a_long_text_one_other_word_at_its_beginning_is_another_wording():
     rest = " and so on until the evening, when somebody reads all of it again" * 4
-    assert not tells(f"The quick report{rest}", f"The brief report{rest}")
+    assert not is_news_to(f"The quick report{rest}", f"The brief report{rest}")
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_two_texts_can_be_asked_and_none_is_news_to_itself(one, other):
-    assert tells(one, other) in (True, False)
-    assert not tells(one, f"  {one}\n")
+    assert is_news_to(one, other) in (True, False)
+    assert not is_news_to(one, f"  {one}\n")
 
 
 @given(st.lists(st.text(max_size=30), max_size=5))
 def test_joined_tellings_have_all_words_in_order(lines):
-    assert concatenate_shaped_words(map(split_shaped_words, lines)).words == tuple(
-        word for line in lines for word in split_shaped_words(line).words
+    assert concatenate(map(shaped_words, lines)).words == tuple(
+        word for line in lines for word in shaped_words(line).words
     )

@@ -26,7 +26,7 @@ def candidate(name="a", relevance=0.5, age=timedelta(0), rankings=(), content=""
     )
 
 
-def weighed(*args, **more):
+def priority_of(*args, **more):
     return PriorityRanker.compute_priority(candidate(*args, **more), NOW)
 
 
@@ -47,7 +47,7 @@ C = ("C", 0.90, timedelta(days=3), [("E1", 1)])
     ids="ABC",
 )
 def test_the_priority_of_the_documents_memories(memory, agreement, recency, bonus, priority, category):
-    got = weighed(*memory)
+    got = priority_of(*memory)
     assert got.weighted_agreement == pytest.approx(agreement, abs=0.005)
     assert (got.recency_factor, got.diversity_bonus) == (recency, bonus)
     assert got.priority == pytest.approx(priority, abs=0.005)
@@ -55,7 +55,11 @@ def test_the_priority_of_the_documents_memories(memory, agreement, recency, bonu
 
 
 def test_the_memory_on_which_spaces_agree_comes_first_despite_lower_relevance():
-    assert ids(PriorityRanker.rank_candidates([weighed(*A), weighed(*B), weighed(*C)])) == ["B", "C", "A"]
+    assert ids(PriorityRanker.rank_candidates([priority_of(*A), priority_of(*B), priority_of(*C)])) == [
+        "B",
+        "C",
+        "A",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +220,7 @@ def test_each_step_takes_the_most_marginal_of_its_category_and_nothing_is_lost(d
 
 @given(numbers, st.timedeltas(timedelta(0), timedelta(days=100)), st.lists(st.integers(1, 60), max_size=9))
 def test_priority_is_relevance_times_recency_times_diversity(relevance, age, ranks):
-    got = weighed("a", relevance, age, [(str(n), rank) for n, rank in enumerate(ranks)])
+    got = priority_of("a", relevance, age, [(str(n), rank) for n, rank in enumerate(ranks)])
     assert got.priority == pytest.approx(relevance * got.recency_factor * got.diversity_bonus)
     assert 0.8 <= got.recency_factor <= 1.3
     assert 1.0 <= got.diversity_bonus <= 1.5

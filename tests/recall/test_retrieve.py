@@ -6,9 +6,12 @@ import subprocess
 import sys
 
 _LATE = """
+import atexit
 import threading
-import time
 from pathlib import Path
+
+# Registered before the engine's own, and so called after it.
+atexit.register(print, "the process ends", flush=True)
 
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
@@ -18,8 +21,8 @@ answered = threading.Event()
 
 class Slow(HashEmbeddings):
     def embed(self, text):
-        answered.wait(30)
-        time.sleep(0.5)  # by then the process would have ended
+        assert answered.wait(120), "no answer came without this encoder"
+        threading.main_thread().join(60)  # until the process is about to end
         print("came to an end", flush=True)
         return super().embed(text)
 
@@ -32,5 +35,7 @@ answered.set()
 
 def test_a_space_that_was_left_behind_comes_to_an_end_before_the_process_does(tmp_path):
     program = _LATE.format(home=str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.split("\n")) == (0, ["answered", "came to an end", ""]), done.stderr
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    lines = ["answered", "came to an end", "the process ends"]
+    assert (done.returncode, done.stdout.splitlines()) == (0, lines), done.stderr

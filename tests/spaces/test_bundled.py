@@ -25,54 +25,56 @@ def cosine(a, b):
 
 
 @pytest.fixture(scope="module")
-def bundled():
+def bundled_provider():
     provider = BundledEmbeddingProvider()
     provider.load()
     return provider
 
 
-def test_the_bundled_model_is_a_provider(bundled):
-    assert isinstance(bundled, EmbeddingProvider)
-    assert (bundled.model, bundled.dimensions) == ("bge-small-en-v1.5", 384)
+def test_the_bundled_model_is_a_provider(bundled_provider):
+    assert isinstance(bundled_provider, EmbeddingProvider)
+    assert (bundled_provider.model, bundled_provider.dimensions) == ("bge-small-en-v1.5", 384)
 
 
-def test_similar_sentences_are_closer_than_unrelated_ones(bundled):
-    cat, kitten, bond = bundled.embed_batch(
+def test_similar_sentences_are_closer_than_unrelated_ones(bundled_provider):
+    cat, kitten, bond = bundled_provider.embed_batch(
         ["A cat sleeps on the sofa.", "A kitten naps on the couch.", "Bond yields rose sharply in March."]
     )
     assert cosine(cat, kitten) > cosine(cat, bond) + 0.2
 
 
-def test_a_question_finds_its_answer(bundled):
-    question = embed_query(bundled, "Which database do we use?")
-    answer, other = bundled.embed_batch(["We keep everything in PostgreSQL.", "Lunch is at noon on Fridays."])
+def test_a_question_finds_its_answer(bundled_provider):
+    question = embed_query(bundled_provider, "Which database do we use?")
+    answer, other = bundled_provider.embed_batch(
+        ["We keep everything in PostgreSQL.", "Lunch is at noon on Fridays."]
+    )
     assert cosine(question, answer) > cosine(question, other)
-    assert question != bundled.embed("Which database do we use?")
+    assert question != bundled_provider.embed("Which database do we use?")
 
 
-def test_a_batch_keeps_its_order_and_agrees_with_single_texts(bundled):
+def test_a_batch_keeps_its_order_and_agrees_with_single_texts(bundled_provider):
     words = ["deploy", "cache", "token", "river", "python", "invoice", "garden", "signal"]
     chosen = random.Random(7)
     texts = [" ".join(chosen.choices(words, k=chosen.randrange(1, 60))) for _ in range(40)]
-    for text, vector in zip(texts, bundled.embed_batch(texts), strict=True):
-        assert cosine(vector, bundled.embed(text)) > 0.98
+    for text, vector in zip(texts, bundled_provider.embed_batch(texts), strict=True):
+        assert cosine(vector, bundled_provider.embed(text)) > 0.98
 
 
-def test_vectors_have_length_one(bundled):
-    for vector in bundled.embed_batch(["one", "two words", ""]):
+def test_vectors_have_length_one(bundled_provider):
+    for vector in bundled_provider.embed_batch(["one", "two words", ""]):
         assert len(vector) == 384
         assert math.hypot(*vector) == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\0", "\ud800", "🙂" * 50, "日本語のテキスト"])
-def test_any_text_embeds(bundled, text):
-    assert len(bundled.embed(text)) == 384
-    assert len(bundled.embed_query(text)) == 384
+def test_any_text_embeds(bundled_provider, text):
+    assert len(bundled_provider.embed(text)) == 384
+    assert len(bundled_provider.embed_query(text)) == 384
 
 
-def test_only_the_beginning_of_a_very_long_text_counts(bundled):
+def test_only_the_beginning_of_a_very_long_text_counts(bundled_provider):
     words = " ".join(f"word{number}" for number in range(10_000))
-    assert bundled.embed(words) == bundled.embed(words + " and more")
+    assert bundled_provider.embed(words) == bundled_provider.embed(words + " and more")
 
 
 def test_no_texts_give_no_vectors_and_load_nothing():
@@ -96,7 +98,7 @@ def test_threads_that_meet_at_the_first_use_load_once(monkeypatch):
     monkeypatch.setattr(onnx, "read_model_file", lambda model, name: reads.append(name) or read(model, name))
     provider = BundledEmbeddingProvider(threads=1)
     with ThreadPoolExecutor(4) as pool:
-        vectors = list(pool.map(provider.embed, ["the same text"] * 4))
+        vectors = list(pool.map(provider.embed, ["the same text"] * 4, timeout=120))
     assert sorted(reads) == ["model.onnx", "tokenizer.json"]
     assert all(vector == vectors[0] for vector in vectors)
 
@@ -128,9 +130,9 @@ def test_a_graph_that_cannot_run_is_an_embedding_error():
         onnx.start_session(b"not a graph", 1)
 
 
-def test_a_run_that_fails_is_an_embedding_error(bundled):
+def test_a_run_that_fails_is_an_embedding_error(bundled_provider):
     with pytest.raises(EmbeddingError, match="bundled model failed"):
-        onnx.run_batch(bundled._loaded_model(), [[10**9]])
+        onnx.run_batch(bundled_provider._loaded_model(), [[10**9]])
 
 
 def test_no_threads_is_refused():

@@ -93,7 +93,7 @@ class Slow(HashEmbeddings):
     def embed(self, text):
         self.asked.append(text)
         self.begun.set()
-        assert self.may_answer.wait(10)
+        assert self.may_answer.wait(120), "nobody let the encoder answer"
         if self.problem is not None:
             raise self.problem
         return super().embed(text)
@@ -103,7 +103,7 @@ def _asked_at_once(space, provider, texts):
     """Ask from a thread each, all while the first answer is still being made."""
     with ThreadPoolExecutor(len(texts)) as threads:
         first = threads.submit(space.embed_question, texts[0])
-        assert provider.begun.wait(10)
+        assert provider.begun.wait(120), "the encoder was not asked"
         others = [threads.submit(space.embed_question, text) for text in texts[1:]]
         provider.may_answer.set()
         return [first, *others]
@@ -113,7 +113,7 @@ def test_who_asks_the_same_at_the_same_time_waits_for_the_first_answer():
     provider = Slow()
     space = DenseSpace(provider)
     answers = _asked_at_once(space, provider, ["where is it"] * 5)
-    vectors = [answer.result(timeout=60) for answer in answers]
+    vectors = [answer.result(timeout=120) for answer in answers]
     assert provider.asked == ["where is it"]
     assert all(vector == vectors[0] for vector in vectors)
     assert len({id(vector) for vector in vectors}) == 5  # nobody can spoil another's answer
@@ -123,7 +123,7 @@ def test_another_question_does_not_wait_for_the_first():
     provider = Slow()
     space = DenseSpace(provider)
     answers = _asked_at_once(space, provider, ["where is it", "who has it"])
-    assert answers[0].result(timeout=60) != answers[1].result(timeout=60)
+    assert answers[0].result(timeout=120) != answers[1].result(timeout=120)
     assert sorted(provider.asked) == ["where is it", "who has it"]
 
 
@@ -267,7 +267,7 @@ def test_many_threads_never_see_a_foreign_vector_nor_outgrow_the_limit():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=120)
         assert not thread.is_alive(), "a thread did not end"
     assert wrong == []
     assert len(cache) == 8

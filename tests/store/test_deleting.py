@@ -48,7 +48,7 @@ def _traces(sample, folder):
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             # Another process reads: to open a database here would drop the locks of a store that is open.
-            raw = subprocess.run(["cat", str(path)], capture_output=True, check=True, timeout=60).stdout
+            raw = subprocess.run(["cat", str(path)], capture_output=True, check=True, timeout=120).stdout
             found += [(path.name, mark) for mark in marks if mark in raw.lower()]
             found += [(path.name, "code")] if code in raw else []
     return found

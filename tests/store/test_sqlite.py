@@ -266,7 +266,7 @@ def test_a_folder_where_the_database_should_be_is_a_clear_error(folder):
 
 
 @contextmanager
-def _mounted(folder, size="16m"):
+def _small_disk(folder, size="16m"):
     """A small disk of its own, or a visible skip where mounting is not allowed."""
     folder.mkdir()
     made = subprocess.run(
@@ -283,7 +283,7 @@ def _mounted(folder, size="16m"):
 
 
 def test_a_read_only_disk_is_a_clear_error(tmp_path, sample):
-    with _mounted(tmp_path / "disk") as disk:
+    with _small_disk(tmp_path / "disk") as disk:
         with SqliteStore(disk / "data", views) as store:
             sample.fill(store, 5)
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True, timeout=TIMEOUT_SECONDS)

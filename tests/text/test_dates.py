@@ -18,7 +18,7 @@ def brief(span):
     )
 
 
-def found(text):
+def dates_in(text):
     return [(mention.text, brief(mention.span)) for mention in find_dates(text, NOW)]
 
 
@@ -201,7 +201,7 @@ def test_a_question_may_name_its_time_loosely(text, since, until):
     ],
 )
 def test_a_date_is_found_as_it_was_said_with_what_it_means(text, words, since, until):
-    assert found(text) == [(words, (since, until))]
+    assert dates_in(text) == [(words, (since, until))]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_date_is_found_as_it_was_said_with_what_it_means(text, words, since, u
     ],
 )
 def test_what_has_no_one_meaning_is_found_without_any(text, words):
-    assert found(text) == [(words, None)]
+    assert dates_in(text) == [(words, None)]
 
 
 @pytest.mark.parametrize(
@@ -236,12 +236,12 @@ def test_what_has_no_one_meaning_is_found_without_any(text, words):
     ],
 )
 def test_what_only_looks_like_a_date_is_none(text):
-    assert found(text) == []
+    assert dates_in(text) == []
 
 
 def test_dates_of_one_text_are_found_in_order():
     text = "From 3 May 2026 at 14:30 until Tuesday morning; the rest early next week."
-    assert [words for words, _ in found(text)] == [
+    assert [words for words, _ in dates_in(text)] == [
         "3 May 2026 at 14:30",
         "Tuesday morning",
         "early next week",

@@ -34,7 +34,7 @@ def chunks(text, size=30):
     return chunk_text(text, WordTokens(), size)
 
 
-def told(text, size=30):
+def chunk_texts(text, size=30):
     return [chunk.text for chunk in chunks(text, size)]
 
 
@@ -54,7 +54,7 @@ def test_a_chunk_knows_its_headings_and_its_place():
 
 def test_paragraphs_that_fit_together_stay_together():
     text = "The museum opens at nine.\n\nThe museum closes at six.\n"
-    assert told(text) == [text.strip()]
+    assert chunk_texts(text) == [text.strip()]
 
 
 def test_a_chunk_ends_where_the_next_paragraph_is_about_something_else():
@@ -62,12 +62,12 @@ def test_a_chunk_ends_where_the_next_paragraph_is_about_something_else():
     other = (
         "Postgres deadlocks, row locking order, vacuum settings, index bloat, replica lag, checkpoint tuning."
     )
-    assert told(f"{one}\n\n{one}\n\n{other}\n", 60) == [f"{one}\n\n{one}", other]
+    assert chunk_texts(f"{one}\n\n{one}\n\n{other}\n", 60) == [f"{one}\n\n{one}", other]
 
 
 def test_where_the_room_ended_a_chunk_the_next_begins_with_its_last_sentence():
     said = " ".join(f"Sentence number {n} speaks of the museum." for n in range(20))
-    found = told(said, 60)
+    found = chunk_texts(said, 60)
     assert len(found) > 1
     for before, after in pairwise(found):
         assert after.startswith(before.rpartition(". ")[2])
@@ -77,8 +77,8 @@ def test_where_the_room_ended_a_chunk_the_next_begins_with_its_last_sentence():
 def test_code_stays_whole_if_it_fits_and_is_cut_between_lines_if_it_does_not():
     code = "\n".join(f"    step_{n} = run({n}, now)" for n in range(9))
     fence = f"```py\n{code}\n```"
-    assert told(f"Run it:\n\n{fence}\n", 100)[0].endswith(fence)
-    parts = told(fence, 16)
+    assert chunk_texts(f"Run it:\n\n{fence}\n", 100)[0].endswith(fence)
+    parts = chunk_texts(fence, 16)
     assert "\n".join(parts) == fence
     assert all(part.startswith(("```py\n", "    step_")) for part in parts)
 
@@ -96,7 +96,7 @@ def test_front_matter_is_a_chunk_of_its_own():
 
 
 def test_of_nothing_but_headings_the_headings_are_told():
-    assert told("# One\n\n## Two\n") == ["# One\n\n## Two"]
+    assert chunk_texts("# One\n\n## Two\n") == ["# One\n\n## Two"]
 
 
 def test_a_heading_with_nothing_under_it_that_says_something_is_a_chunk_of_its_own():
@@ -115,7 +115,7 @@ def test_a_heading_with_nothing_under_it_that_says_something_is_a_chunk_of_its_o
     "bare", ["## License", "## Getting started", "## How do I sign in?", "## 1.2.0", "##"]
 )
 def test_a_heading_that_only_names_or_asks_is_no_chunk(bare):
-    assert told(f"# Guide\n\nText.\n\n{bare}\n") == ["Text."]
+    assert chunk_texts(f"# Guide\n\nText.\n\n{bare}\n") == ["Text."]
 
 
 def test_a_heading_above_others_stands_over_their_text_and_is_not_repeated():
@@ -126,7 +126,7 @@ def test_a_heading_above_others_stands_over_their_text_and_is_not_repeated():
 
 
 def test_a_sentence_above_a_rule_of_dashes_is_text():
-    assert told("The cakes of this house are blue.\n---\nVans are red.") == [
+    assert chunk_texts("The cakes of this house are blue.\n---\nVans are red.") == [
         "The cakes of this house are blue.\n---\nVans are red."
     ]
     assert [chunk.headings for chunk in chunks("The cakes of the house\n---\nBlue.")] == [

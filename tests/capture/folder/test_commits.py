@@ -60,7 +60,7 @@ def commit(folder, message="Change", **files):
     return git(folder, "rev-parse", "HEAD")
 
 
-def imported(folder, count, message=b"Change %d", files=3):
+def import_commits(folder, count, message=b"Change %d", files=3):
     """Commits through git's own door for many: thousands take a second."""
     stream = bytearray()
     for number in range(count):
@@ -109,7 +109,7 @@ def test_a_commit_is_an_item_with_its_message_files_author_and_numbers(repositor
 
 
 def test_a_commit_happened_when_it_was_committed(repository):
-    imported(repository, 1)
+    import_commits(repository, 1)
     assert next(commit_items(repository, "shop")).created_at == datetime.fromtimestamp(START, UTC)
 
 
@@ -169,7 +169,7 @@ def test_a_commit_without_message_or_files_can_be_kept(repository):
 
 
 def test_a_long_message_keeps_both_ends(repository):
-    imported(repository, 1, b"Begin\n\n" + b"words " * 5_000 + b"\nEnd")
+    import_commits(repository, 1, b"Begin\n\n" + b"words " * 5_000 + b"\nEnd")
     message = next(commit_items(repository, "shop")).metadata["message"]
     assert message.startswith("Begin")
     assert message.endswith("End")
@@ -177,7 +177,7 @@ def test_a_long_message_keeps_both_ends(repository):
 
 
 def test_messages_in_any_encoding_are_read(repository):
-    imported(repository, 1, b"Caf\xe9 \xff \x01\x1f\x1e 1\t2\tnot a file")
+    import_commits(repository, 1, b"Caf\xe9 \xff \x01\x1f\x1e 1\t2\tnot a file")
     item = check_item(next(commit_items(repository, "shop")))
     assert item.text.startswith("Caf")
     assert item.metadata["message"].endswith("1\t2\tnot a file")
@@ -288,7 +288,7 @@ def test_a_bare_repository_is_read(repository, tmp_path):
 
 
 def test_where_history_was_cut_short_the_oldest_commit_claims_no_files(repository, tmp_path):
-    imported(repository, 5)
+    import_commits(repository, 5)
     git(tmp_path, "clone", "-q", "--depth=2", f"file://{repository}", "shallow")
     newest, oldest = commit_items(tmp_path / "shallow", "shop")
     assert newest.metadata["files_changed"] == 3
@@ -297,7 +297,7 @@ def test_where_history_was_cut_short_the_oldest_commit_claims_no_files(repositor
 
 
 def test_where_files_were_never_fetched_nothing_is_fetched_for_them(repository, tmp_path):
-    imported(repository, 5)
+    import_commits(repository, 5)
     git(repository, "config", "uploadpack.allowFilter", "true")
     git(tmp_path, "clone", "-q", "--bare", "--filter=blob:none", f"file://{repository}", "partial.git")
     repository.rename(tmp_path / "gone")
@@ -324,12 +324,12 @@ def test_five_thousand_commits_take_no_more_processes_than_one(repository, monke
             started.append(arguments)
             super().__init__(*arguments, **options)
 
-    imported(repository, 1)
+    import_commits(repository, 1)
     monkeypatch.setattr("foreword.capture.folder.git.subprocess.Popen", Counted)
     assert len(list(commit_items(repository, "shop"))) == 1
     few = len(started)
     git(repository, "update-ref", "-d", "HEAD")
-    imported(repository, 5_000)
+    import_commits(repository, 5_000)
     started.clear()
     items = list(commit_items(repository, "shop"))
     assert len(started) == few
@@ -338,7 +338,7 @@ def test_five_thousand_commits_take_no_more_processes_than_one(repository, monke
 
 
 def test_a_reader_that_stops_leaves_no_process(repository):
-    imported(repository, 2_000)
+    import_commits(repository, 2_000)
     before = children()
     reading = commit_items(repository, "shop")
     next(reading)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.capture.folder import walk
-from foreword.capture.folder.storable import bytes_hash
+from foreword.capture.folder.storable import byte_order_mark, bytes_hash
 from foreword.capture.folder.walk import find_files, read_file, reason_by_content, reason_by_name
 from foreword.errors import MissingExtra, ValidationError
 
@@ -52,7 +52,7 @@ def paths(folder, skipped=None):
     return [file.path for file in find_files(folder, skipped=skipped)]
 
 
-def kept(folder, skipped):
+def readable_paths(folder, skipped):
     """The paths of what is worth its content too."""
     return [file.path for file in find_files(folder, skipped=skipped) if read_file(file, skipped=skipped)]
 
@@ -225,7 +225,7 @@ def test_a_folder_that_became_a_link_out_is_not_followed(folder, tmp_path):
     (folder / "lib").rename(outside)
     (folder / "lib").symlink_to(outside)
     skipped = Counter()
-    assert kept(folder, skipped) == []
+    assert readable_paths(folder, skipped) == []
     assert skipped["link out"] >= 1
 
 
@@ -307,7 +307,7 @@ def test_what_is_read_and_left_out_is_counted(project):
     put(project, "d.js", "x" * 9_000)
     put(project, "e.py", "x = 1\n" * 200_000)
     skipped = Counter()
-    assert kept(project, skipped) == ["a.py"]
+    assert readable_paths(project, skipped) == ["a.py"]
     assert skipped == {"binary": 1, "generated": 1, "minified": 1, "huge": 1}
 
 
@@ -334,7 +334,7 @@ def test_a_folder_and_a_file_that_may_not_be_read_are_counted(project, caplog):
     (project / "closed").chmod(0)
     skipped = Counter()
     try:
-        assert kept(project, skipped) == []
+        assert readable_paths(project, skipped) == []
     finally:
         (project / "closed").chmod(0o700)
     assert skipped["unreadable"] >= 1
@@ -406,5 +406,9 @@ def test_any_ignore_file_is_read(tmp_path_factory, lines):
 
 
 @given(st.binary(max_size=300), st.sampled_from(["", "python", "markdown", "pdf"]))
-def test_any_content_is_judged(data, language):
-    reason_by_content(data, language)
+def test_any_content_is_read_unless_it_is_binary_generated_or_minified(data, language):
+    reason = reason_by_content(data, language)
+    reasons = {"": {"binary", "generated", "minified"}, "markdown": {"binary"}, "pdf": set()}
+    assert reason is None or reason in reasons.get(language, reasons[""])
+    if b"\0" in data and not byte_order_mark(data) and language != "pdf":
+        assert reason == "binary"

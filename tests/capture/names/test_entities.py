@@ -12,7 +12,7 @@ from foreword.capture.names.entities import MAX_CHARACTERS_READ, Mention, drop_o
 from foreword.types import ENTITY_TYPES
 
 
-def found(text):
+def entities_in(text):
     return [(mention.text, mention.entity_type) for mention in find_entities(text)]
 
 
@@ -27,7 +27,7 @@ def found(text):
     ],
 )
 def test_every_kind_is_found(text, expected):
-    assert [kind for _, kind in found(text)] == expected
+    assert [kind for _, kind in entities_in(text)] == expected
 
 
 @pytest.mark.parametrize(
@@ -44,16 +44,16 @@ def test_every_kind_is_found(text, expected):
     ],
 )
 def test_what_only_looks_like_a_name_is_none(text):
-    assert found(text) == []
+    assert entities_in(text) == []
 
 
 def test_a_name_in_any_case_is_found_when_it_is_listed():
-    assert found("anna met carlos in madrid") == [
+    assert entities_in("anna met carlos in madrid") == [
         ("anna", "person"),
         ("carlos", "person"),
         ("madrid", "place"),
     ]
-    assert found("CALL JOHN IN LONDON NOW") == [("JOHN", "person"), ("LONDON", "place")]
+    assert entities_in("CALL JOHN IN LONDON NOW") == [("JOHN", "person"), ("LONDON", "place")]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_name_in_any_case_is_found_when_it_is_listed():
     ],
 )
 def test_a_name_in_no_list_is_told_by_its_surroundings(text, name, kind):
-    assert (name, kind) in found(text)
+    assert (name, kind) in entities_in(text)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_a_name_in_no_list_is_told_by_its_surroundings(text, name, kind):
     ],
 )
 def test_a_full_name_that_acts_is_one_person(name):
-    assert found(f"{name} said so.") == [(name, "person")]
-    assert found(f"Please tell {name} about it.")[:1] == [(name, "person")]
+    assert entities_in(f"{name} said so.") == [(name, "person")]
+    assert entities_in(f"Please tell {name} about it.")[:1] == [(name, "person")]
 
 
 @pytest.mark.parametrize("text", ["Let's walk to Hyde Park.", "We met on Penny Lane."])
 def test_a_place_that_ends_like_a_family_stays_a_place(text):
-    assert [kind for _, kind in found(text)] == ["place"]
+    assert [kind for _, kind in entities_in(text)] == ["place"]
 
 
 @pytest.mark.parametrize(
@@ -98,17 +98,17 @@ def test_a_place_that_ends_like_a_family_stays_a_place(text):
     ["Wir treffen uns am Dienstag.", "Nos vemos el Miércoles.", "Rendez-vous Jeudi ?", "Freitags nie."],
 )
 def test_weekdays_of_other_languages_are_dates(text):
-    assert [kind for _, kind in found(text)] == ["date"]
+    assert [kind for _, kind in entities_in(text)] == ["date"]
 
 
 def test_a_family_that_is_called_like_a_day_is_a_family():
-    assert found("We heard Maria Domingo.") == [("Maria Domingo", "person")]
-    assert "date" not in [kind for _, kind in found("we heard maria domingo")]
+    assert entities_in("We heard Maria Domingo.") == [("Maria Domingo", "person")]
+    assert "date" not in [kind for _, kind in entities_in("we heard maria domingo")]
 
 
 @pytest.mark.parametrize("text", ["at 9:30", "see you at 5 p.m.", "ten minutes ago", "in 2 hours"])
 def test_a_time_of_day_alone_is_no_date(text):
-    assert found(text) == []
+    assert entities_in(text) == []
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_time_of_day_alone_is_no_date(text):
     ],
 )
 def test_the_number_of_a_model_is_part_of_its_name(text, expected):
-    assert [name for name, kind in found(text) if kind == "thing"] == expected
+    assert [name for name, kind in entities_in(text) if kind == "thing"] == expected
 
 
 def test_a_title_tells_a_gender_and_is_not_part_of_the_name():
@@ -149,11 +149,11 @@ def test_a_given_name_tells_a_gender_only_where_it_can():
     ],
 )
 def test_dates_are_found_as_they_were_said(text, date):
-    assert found(text) == [(date, "date")]
+    assert entities_in(text) == [(date, "date")]
 
 
 def test_backticks_quote_code_and_what_has_a_shape_keeps_it():
-    assert found("set `retries` in `conf/app.toml`") == [("retries", "code"), ("conf/app.toml", "file")]
+    assert entities_in("set `retries` in `conf/app.toml`") == [("retries", "code"), ("conf/app.toml", "file")]
 
 
 def test_of_two_that_overlap_the_longer_stays():
@@ -243,4 +243,4 @@ def test_hostile_text_costs_what_its_length_costs(piece):
 
 
 def test_what_comes_after_a_megabyte_is_not_read():
-    assert found("." * MAX_CHARACTERS_READ + " Anna Kowalski") == []
+    assert entities_in("." * MAX_CHARACTERS_READ + " Anna Kowalski") == []

@@ -28,7 +28,7 @@ class Attempt:
     hypothesis: str = "the pause is read in seconds"
 
 
-def decided(command, output, prediction, exit_state=None, **more):
+def decide(command, output, prediction, exit_state=None, **more):
     run = read_run(command, output, exit_state)
     assert run is not None
     return judge(run, Attempt(prediction, **more)).status
@@ -87,7 +87,7 @@ def decided(command, output, prediction, exit_state=None, **more):
     ],
 )
 def test_a_pass_confirms_what_it_has_touched(prediction, command, status):
-    assert decided(command, PASSING, prediction) == status
+    assert decide(command, PASSING, prediction) == status
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_pass_confirms_what_it_has_touched(prediction, command, status):
     ],
 )
 def test_every_tool_says_in_its_way_what_it_was_to_run(prediction, command, output, status):
-    assert decided(command, output, prediction, 0) == status
+    assert decide(command, output, prediction, 0) == status
 
 
 @pytest.mark.parametrize(
@@ -159,13 +159,13 @@ def test_every_tool_says_in_its_way_what_it_was_to_run(prediction, command, outp
     ],
 )
 def test_a_failure_falsifies_what_it_has_hit(prediction, command, status):
-    assert decided(command, FAILING, prediction) == status
+    assert decide(command, FAILING, prediction) == status
 
 
 def test_what_does_not_compile_falsifies_every_test():
     broken = "error[E0308]: mismatched types\nerror: could not compile `calc` (lib test)\n"
-    assert decided("cargo test", broken, "test_retry passes", 101) == "falsified"
-    assert decided("cargo test retry", broken, "test_retry passes", 101) == "falsified"
+    assert decide("cargo test", broken, "test_retry passes", 101) == "falsified"
+    assert decide("cargo test retry", broken, "test_retry passes", 101) == "falsified"
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_what_does_not_compile_falsifies_every_test():
     ],
 )
 def test_what_no_test_can_show_is_not_confirmed_by_a_pass(prediction):
-    assert decided("pytest", PASSING, prediction) is None
+    assert decide("pytest", PASSING, prediction) is None
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_what_no_test_can_show_is_not_confirmed_by_a_pass(prediction):
     ["test_latency passes", "the latency tests pass", "tests/test_users.py passes", "It waits 5 s."],
 )
 def test_a_test_may_be_named_for_what_no_test_can_show(prediction):
-    assert decided("pytest", PASSING, prediction) == "confirmed"
+    assert decide("pytest", PASSING, prediction) == "confirmed"
 
 
 @pytest.mark.parametrize(
@@ -207,12 +207,12 @@ def test_a_test_may_be_named_for_what_no_test_can_show(prediction):
     ],
 )
 def test_where_the_prediction_names_nothing_what_was_done_does(action, hypothesis, command, status):
-    assert decided(command, PASSING, "It passes.", action=action, hypothesis=hypothesis) == status
+    assert decide(command, PASSING, "It passes.", action=action, hypothesis=hypothesis) == status
 
 
 def test_what_the_prediction_names_counts_before_what_was_done():
     assert (
-        decided("pytest tests/test_retry.py", PASSING, "test_retry passes", action="edit pause.py")
+        decide("pytest tests/test_retry.py", PASSING, "test_retry passes", action="edit pause.py")
         == "confirmed"
     )
 
@@ -223,16 +223,16 @@ def test_a_real_run_of_everything_decides_on_a_test_that_is_named(tmp_path):
         (tmp_path / "test_price.py").write_text(f"def test_price():\n    assert {code}\n")
         command = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider"
         ran = subprocess.run(
-            command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+            command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
         )
         for exit_state in (ran.returncode, f"exit {ran.returncode}", None):
             assert judge(read_run(command, ran.stdout, exit_state), predicted).status == status
 
 
 def test_that_it_builds_does_not_show_that_tests_pass():
-    assert decided("cargo build", "    Finished dev\n", "It compiles and the tests pass.", 0) is None
-    assert decided("mvn -q install -DskipTests", "", "The build passes its tests.", 0) is None
-    assert decided("mvn -q install -DskipTests", "", "The build is clean.", 0) == "confirmed"
+    assert decide("cargo build", "    Finished dev\n", "It compiles and the tests pass.", 0) is None
+    assert decide("mvn -q install -DskipTests", "", "The build passes its tests.", 0) is None
+    assert decide("mvn -q install -DskipTests", "", "The build is clean.", 0) == "confirmed"
 
 
 @pytest.mark.parametrize(

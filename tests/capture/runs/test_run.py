@@ -3,7 +3,6 @@ from __future__ import annotations
 import secrets
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -440,7 +439,7 @@ def test_a_real_run_of_pytest_and_of_unittest_is_read(tmp_path):
     )
     for module, name in (("pytest", "test_sums.py::Sums::test_bad"), ("unittest", "test_sums.Sums.test_bad")):
         command = [sys.executable, "-m", module]
-        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
         run = read_run(" ".join(command), ran.stdout + ran.stderr, ran.returncode)
         assert (run.tool, run.passed, run.failures, run.successes, run.failing) == (
             module,
@@ -493,11 +492,12 @@ def test_reading_never_fails_and_says_only_what_makes_sense(command, output, exi
     ],
     ids=repr,
 )
-def test_a_megabyte_of_anything_is_read_in_bounded_time(unit):
+def test_a_megabyte_of_anything_is_read_to_its_end(unit):
+    """Steps that grow with the square of the length would not come to an end within a test's time."""
     output = unit * (1_000_000 // len(unit))
     lines = (unit * 150 + "\n") * (1_000_000 // (150 * len(unit) + 1))
     for text in (output, lines):
-        begun = time.process_time()
-        read_run("make test", text, 1)
-        read_run(text, text[:1000], 1)
-        assert time.process_time() - begun < 2.0
+        run = read_run("make test", text, 1)
+        assert not run.passed
+        assert len(run.summary) < 1000
+        assert read_run(text, text[:1000], 1) is None

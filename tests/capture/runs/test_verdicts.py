@@ -36,6 +36,7 @@ GRADLE_BAD = (
     "2 tests completed, 1 failed\n\n> Task :test FAILED\n\nFAILURE: Build failed with an exception.\n\n"
     "* What went wrong:\nExecution failed for task ':test'.\n\nBUILD FAILED in 2s\n"
 )
+RSPEC_OUTSIDE = "0 examples, 0 failures, 1 error occurred outside of examples\n"
 NODE_ERRORS = "npm ERR! \nnpm ERR! To see a list of scripts, run:\nnpm ERR!   npm run\n"
 
 PYTHON = [
@@ -395,20 +396,8 @@ OTHERS = [
     ("rspec a; rspec b", "1 example, 1 failure\n3 examples, 0 failures\n", 0, FAILED),
     ("rspec", "1 example, 0 failures, 1 pending\n", 0, NOTHING),
     ("rspec", "No examples found.\n\n0 examples, 0 failures\n", 0, NOTHING),
-    (
-        "rspec | tail",
-        "An error occurred while loading ./spec/a_spec.rb.\n"
-        "0 examples, 0 failures, 1 error occurred outside of examples\n",
-        0,
-        FAILED,
-    ),
-    (
-        "rspec spec/no_spec.rb",
-        "cannot load such file -- /w/spec/no_spec\n"
-        "0 examples, 0 failures, 1 error occurred outside of examples\n",
-        1,
-        NOTHING,
-    ),
+    ("rspec | tail", f"An error occurred while loading ./spec/a_spec.rb.\n{RSPEC_OUTSIDE}", 0, FAILED),
+    ("rspec spec/no_spec.rb", f"cannot load such file -- /w/spec/no_spec\n{RSPEC_OUTSIDE}", 1, NOTHING),
     (
         "make test 2>&1 | tail -5",
         "5 passed in 0.10s\nruff check .\nsrc/a.py:1:1 E501\nmake: *** [Makefile:3: test] Error 1\n",
@@ -516,7 +505,7 @@ OTHERS = [
 ]
 
 
-def came_to(run):
+def verdict_of(run):
     if run is None:
         return NOTHING
     if run.purpose == "build":
@@ -528,7 +517,7 @@ def came_to(run):
     ("command", "output", "exit_state", "verdict"), [*PYTHON, *JAVASCRIPT, *COMPILED, *OTHERS]
 )
 def test_a_run_comes_to_what_it_has_shown(command, output, exit_state, verdict):
-    assert came_to(read_run(command, output, exit_state)) == verdict
+    assert verdict_of(read_run(command, output, exit_state)) == verdict
 
 
 WENT_WRONG = [
@@ -550,4 +539,4 @@ def test_of_what_went_wrong_no_part_is_taken_for_a_pass(command, lines, exit_sta
             ("grep it", lines[kept : kept + 1]),
         ):
             run = read_run(f"{command} 2>&1 | {pipe}", "\n".join(seen), exit_state)
-            assert came_to(run) not in (PASSED, BUILT), (pipe, seen)
+            assert verdict_of(run) not in (PASSED, BUILT), (pipe, seen)

@@ -101,10 +101,10 @@ def test_the_doctor_tries_the_bundled_model(foreword, monkeypatch):
     monkeypatch.setenv("FOREWORD_EMBEDDING", "bundled")
     assert "bge-small-en-v1.5" in foreword("doctor").out
 
-    def damaged(_self):
+    def fail_to_load(_self):
         raise EmbeddingError("model.onnx is damaged; reinstall it")
 
-    monkeypatch.setattr("foreword.spaces.bundled.BundledEmbeddingProvider.load", damaged)
+    monkeypatch.setattr("foreword.spaces.bundled.BundledEmbeddingProvider.load", fail_to_load)
     ran = foreword("doctor")
     assert ran.code == 1
     assert "reinstall it" in ran.out

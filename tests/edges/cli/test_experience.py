@@ -20,7 +20,7 @@ WHY = ("--surprise", "The clock was ahead.", "--cause", "environment-issue", "--
 
 
 @pytest.fixture
-def started(foreword):
+def start_experience(foreword):
     """Start an experience; gives its id."""
 
     def start(**changes):
@@ -50,8 +50,8 @@ def test_the_group_lists_its_commands(foreword):
     ]
 
 
-def test_an_experience_goes_its_way(foreword, started):
-    name = started(session="s1")
+def test_an_experience_goes_its_way(foreword, start_experience):
+    name = start_experience(session="s1")
     ran = foreword("experience", "update", name, "--hypothesis", "The clock is wrong.")
     assert (ran.code, ran.out.strip()) == (0, name)
     assert "iteration 2" in ran.err
@@ -65,8 +65,8 @@ def test_an_experience_goes_its_way(foreword, started):
     assert listed[0]["history"][0]["hypothesis"] == "The token expired."
 
 
-def test_what_is_shown_to_a_person_has_the_goal_and_the_end(foreword, started):
-    name = started(goal="Log in \x1b[31magain.")
+def test_what_is_shown_to_a_person_has_the_goal_and_the_end(foreword, start_experience):
+    name = start_experience(goal="Log in \x1b[31magain.")
     foreword(
         "experience", "resolve", name, "confirmed", "--result", "200 at once.", "--lesson", "Look first."
     )
@@ -85,9 +85,9 @@ def test_json_answers_with_the_whole_experience(foreword):
     assert (ended["id"], ended["tier"], ended["outcome"]["status"]) == (begun["id"], "abandoned", "abandoned")
 
 
-def test_nothing_that_fits_is_exit_code_1(foreword, started):
+def test_nothing_that_fits_is_exit_code_1(foreword, start_experience):
     assert foreword("experience", "list").code == 1
-    started()
+    start_experience()
     ran = foreword("experience", "list", "--domain", "security")
     assert (ran.code, ran.out) == (1, "")
     assert foreword("experience", "list", "--domain", "security", "--json").json == []
@@ -117,8 +117,8 @@ def test_wrong_usage_is_exit_code_2_and_nothing_on_stdout(foreword, arguments):
     assert ran.err
 
 
-def test_in_a_session_a_second_one_waits_for_the_first(foreword, started):
-    name = started(session="s1")
+def test_in_a_session_a_second_one_waits_for_the_first(foreword, start_experience):
+    name = start_experience(session="s1")
     given = [part for pair in START.items() for part in pair]
     ran = foreword("experience", "start", *given, "--session", "s1")
     assert (ran.code, ran.out) == (2, "")
@@ -126,8 +126,8 @@ def test_in_a_session_a_second_one_waits_for_the_first(foreword, started):
     assert "resolve it first" in ran.err
 
 
-def test_without_a_session_several_may_be_open_and_that_is_said(foreword, started):
-    started()
+def test_without_a_session_several_may_be_open_and_that_is_said(foreword, start_experience):
+    start_experience()
     given = [part for pair in START.items() for part in pair]
     ran = foreword("experience", "start", *given)
     assert ran.code == 0
@@ -137,15 +137,15 @@ def test_without_a_session_several_may_be_open_and_that_is_said(foreword, starte
     assert len(listed) == 2
 
 
-def test_what_is_falsified_needs_its_reasons(foreword, started):
-    name = started()
+def test_what_is_falsified_needs_its_reasons(foreword, start_experience):
+    name = start_experience()
     ran = foreword("experience", "resolve", name, "falsified", "--result", "401 still.")
     assert (ran.code, ran.out) == (2, "")
     assert "surprise" in ran.err
 
 
-def test_workspaces_are_apart(foreword, started):
-    name = started()
+def test_workspaces_are_apart(foreword, start_experience):
+    name = start_experience()
     assert foreword("experience", "list", "-w", "elsewhere").code == 1
     assert foreword("experience", "update", name, "--note", "x", "-w", "elsewhere").code == 2
 
@@ -161,7 +161,7 @@ GROUPS = (
 
 
 @pytest.fixture
-def learnt(foreword, monkeypatch):
+def workspace_of_failures(foreword, monkeypatch):
     """A workspace `shop` with eight failures of each of three kinds, and an encoder."""
     monkeypatch.setattr("foreword.engine.context_engine._provider", lambda _settings: HashEmbeddings())
     monkeypatch.delenv("FOREWORD_EMBEDDING")
@@ -197,7 +197,7 @@ def test_every_subcommand_of_values_explains_itself_and_ends_with_an_example(for
     assert f"foreword values {command}" in ran.out.partition("Example:")[2]
 
 
-def test_a_value_is_proposed_for_what_experiences_have_in_common(foreword, learnt):
+def test_a_value_is_proposed_for_what_experiences_have_in_common(foreword, workspace_of_failures):
     ran = foreword("values", "clusters", "--axis", "root_cause", "-w", "shop")
     assert (ran.code, ran.err) == (0, "")
     assert [line.split()[0] for line in ran.out.splitlines() if not line.startswith(" ")] == [
@@ -219,19 +219,19 @@ def test_a_value_is_proposed_for_what_experiences_have_in_common(foreword, learn
     assert "root_cause, from 8 experiences" in shown
 
 
-def test_a_value_beside_the_point_is_refused_with_its_distance(foreword, learnt):
+def test_a_value_beside_the_point_is_refused_with_its_distance(foreword, workspace_of_failures):
     ran = foreword("values", "propose", "root_cause_0", "Feed the sheep.", "-w", "shop")
     assert (ran.code, ran.out) == (2, "")
     assert "too far from root_cause_0" in ran.err
 
 
-def test_clusters_in_json_have_their_numbers(foreword, learnt):
+def test_clusters_in_json_have_their_numbers(foreword, workspace_of_failures):
     found = foreword("values", "clusters", "--axis", "surprise", "-w", "shop", "--json").json
     assert (found["axis"], found["experiences"]) == ("surprise", 24)
     assert all(one["size"] == len(one["members"]) for one in found["clusters"])
 
 
-def test_few_experiences_are_too_few(foreword, learnt):
+def test_few_experiences_are_too_few(foreword, workspace_of_failures):
     ran = foreword("values", "clusters", "-w", "elsewhere")
     assert (ran.code, ran.out) == (1, "")
     assert "clusters need 20" in ran.err

@@ -32,7 +32,7 @@ def project(foreword):
 def _git(*arguments):
     who = {f"GIT_{role}_{fact}": "ada" for role in ("AUTHOR", "COMMITTER") for fact in ("NAME", "EMAIL")}
     subprocess.run(
-        ["git", *arguments], check=True, capture_output=True, env={**os.environ, **who}, timeout=60
+        ["git", *arguments], check=True, capture_output=True, env={**os.environ, **who}, timeout=120
     )
 
 
@@ -120,10 +120,10 @@ def test_a_bar_is_shown_to_a_terminal(foreword, project, monkeypatch, terminal):
 
 
 def test_whoever_interrupts_is_told_how_to_go_on(foreword, project, monkeypatch):
-    def tired(*_args, **_options):
+    def interrupt(*_args, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("foreword.indexing.indexer.Indexer.index", tired)
+    monkeypatch.setattr("foreword.indexing.indexer.Indexer.index", interrupt)
     ran = foreword("index")
     assert ran.code == 130
     assert "run the same command again to go on" in ran.err
@@ -131,7 +131,7 @@ def test_whoever_interrupts_is_told_how_to_go_on(foreword, project, monkeypatch)
     assert json.loads(quiet.err) == {"error": {"type": "interrupted", "message": "interrupted"}}
 
 
-def _started(*arguments):
+def _start_command(*arguments):
     command = [sys.executable, "-m", "foreword", *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -144,7 +144,7 @@ def _read_json_line(process):
 
 @pytest.mark.slow
 def test_watching_tells_each_change_until_it_is_interrupted(foreword, project):
-    process = _started("watch", "--every", "0.1", "--json", "--no-embed")
+    process = _start_command("watch", "--every", "0.1", "--json", "--no-embed")
     try:
         first = _read_json_line(process)
         assert (first["files"], first["commits"]) == (2, 1)
@@ -154,7 +154,7 @@ def test_watching_tells_each_change_until_it_is_interrupted(foreword, project):
         assert _read_json_line(process)["removed"] == 1
     finally:
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
     assert process.returncode == 0
     assert out == ""
     assert "no longer watching" in err
@@ -165,9 +165,12 @@ def test_watching_tells_each_change_until_it_is_interrupted(foreword, project):
 def test_a_signal_while_a_folder_is_read_leaves_a_sound_workspace(foreword, project, until):
     for number in range(400):
         (project / f"src/more{number}.py").write_text(CODE.replace("part", f"part{number}"))
-    process = _started("index", "--no-embed")
+    process = _start_command("index", "--no-embed")
     database = Path(os.environ["FOREWORD_HOME"]) / "workspaces"
-    until(lambda: process.poll() is not None or any(database.glob("*/memory.db-wal")), seconds=60)
+    until(
+        lambda: process.poll() is not None or any(database.glob("*/memory.db-wal")),
+        "nothing was written in time",
+    )
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130

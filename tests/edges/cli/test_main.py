@@ -54,7 +54,7 @@ atexit.register(print, "taken apart")
 sys.argv = ["foreword", "search"]
 main()
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert (ran.returncode, "taken apart" not in ran.stdout) == (2, ended_at_once)
     assert "Missing argument" in ran.stderr
 
@@ -248,7 +248,7 @@ def test_an_unknown_log_level_is_refused(foreword, monkeypatch):
 # Real processes
 
 
-def _started(home, *arguments, **more):
+def _start_command(home, *arguments, **more):
     environment = os.environ | {"FOREWORD_HOME": str(home), "FOREWORD_EMBEDDING": "none"}
     return subprocess.Popen(
         [sys.executable, "-m", "foreword", *arguments],
@@ -261,22 +261,22 @@ def _started(home, *arguments, **more):
 
 
 def test_text_goes_through_a_pipe_and_comes_back(home):
-    stored = _started(home, "remember", "-", "-w", "pipe").communicate(
-        "Zoë said: naïve.\n".encode(), timeout=60
+    stored = _start_command(home, "remember", "-", "-w", "pipe").communicate(
+        "Zoë said: naïve.\n".encode(), timeout=120
     )
     assert stored[1] == b""
-    found = _started(home, "context", "Zoë", "-w", "pipe").communicate(timeout=60)
+    found = _start_command(home, "context", "Zoë", "-w", "pipe").communicate(timeout=120)
     assert "- Zoë said: naïve.\n".encode() in found[0]
 
 
 def test_a_reader_that_leaves_early_is_no_error(foreword, home):
     lines = "\n".join(json.dumps({"text": f"fact {number} " + "word " * 400}) for number in range(200))
     foreword("import", "-", "-w", "big", stdin=lines.encode())
-    process = _started(home, "export", "-w", "big")
+    process = _start_command(home, "export", "-w", "big")
     assert select.select([process.stdout], [], [], 60)[0], "nothing was exported within a minute"
     assert process.stdout.readline().startswith(b"{")
     process.stdout.close()
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=120) == 0
     assert process.stderr.read() == b""
     process.stdin.close()
     process.stderr.close()
@@ -296,7 +296,7 @@ def test_help_loads_neither_engine_nor_tables():
         "run(['--help'])\nprint(sorted(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True, timeout=120
     )
     for heavy in ("rich", "structlog", "numpy", "apsw", "foreword.engine.context_engine", "onnxruntime"):
         assert f"'{heavy}'" not in done.stderr

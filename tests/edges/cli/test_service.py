@@ -21,7 +21,7 @@ from foreword.edges.cli.service import check_service
 from foreword.edges.service.run_folder import RunFolder
 from foreword.recipes.coding.companion import Companion
 
-SECONDS = 60.0
+SECONDS = 120.0
 PROMPT = {
     "hook_event_name": "UserPromptSubmit",
     "session_id": "s1",
@@ -30,12 +30,20 @@ PROMPT = {
 }
 
 
-def said(event):
+def encode_event(event):
     return json.dumps(event).encode()
 
 
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch):
+    """A service may take its time to start, to answer and to stop: the machine may be busy."""
+    monkeypatch.setattr("foreword.edges.cli.service._START_SECONDS", SECONDS)
+    monkeypatch.setattr("foreword.edges.cli.service._STOP_SECONDS", SECONDS)
+    monkeypatch.setattr("foreword.edges.cli.service._STATUS_DEADLINE_MS", 20_000.0)
+
+
 @pytest.fixture
-def served(foreword, home, until):
+def with_service(foreword, home, until):
     assert foreword("serve").code == 0
     yield foreword
     foreword("stop")
@@ -56,27 +64,29 @@ def test_a_service_is_started_asked_and_stopped(foreword, home):
     assert "no service is running" in foreword("stop").err
 
 
-def test_a_hook_by_hand_is_answered_by_the_service(served, stored):
-    served("remember", "Deploys of the shop happen on Tuesdays; ask Priya first.", "-w", "/work/shop")
-    ran = served("hook", "--event", "UserPromptSubmit", "--deadline-ms", "20000", stdin=said(PROMPT))
+def test_a_hook_by_hand_is_answered_by_the_service(with_service, stored_texts):
+    with_service("remember", "Deploys of the shop happen on Tuesdays; ask Priya first.", "-w", "/work/shop")
+    ran = with_service(
+        "hook", "--event", "UserPromptSubmit", "--deadline-ms", "20000", stdin=encode_event(PROMPT)
+    )
     assert ran.code == 0
     assert "UserPromptSubmit was answered by the service in" in ran.err
-    assert stored("/work/shop")
-    assert served("status", "--json").json["events"]["UserPromptSubmit"]["count"] == 1
+    assert stored_texts("/work/shop")
+    assert with_service("status", "--json").json["events"]["UserPromptSubmit"]["count"] == 1
 
 
 def test_a_hook_by_hand_can_be_answered_directly(foreword):
-    ran = foreword("hook", "--direct", "--json", stdin=said(PROMPT))
+    ran = foreword("hook", "--direct", "--json", stdin=encode_event(PROMPT))
     assert (ran.code, ran.json["event"]) == (0, "UserPromptSubmit")
     assert "in this process" in ran.err
 
 
-def test_a_hook_past_its_deadline_still_keeps_what_it_was_told(foreword, stored):
+def test_a_hook_past_its_deadline_still_keeps_what_it_was_told(foreword, stored_texts):
     for number in range(5):
         event = {**PROMPT, "prompt": f"{PROMPT['prompt']} This is the question number {number}."}
-        ran = foreword("hook", "--direct", "--deadline-ms", "1", stdin=said(event))
+        ran = foreword("hook", "--direct", "--deadline-ms", "1", stdin=encode_event(event))
         assert (ran.code, "lost" in ran.err) == (0, False)
-    assert len(stored("/work/shop")) == 5
+    assert len(stored_texts("/work/shop")) == 5
 
 
 def test_a_run_past_its_deadline_still_ends_the_experience_of_no_session(foreword):
@@ -88,7 +98,7 @@ def test_a_run_past_its_deadline_still_ends_the_experience_of_no_session(forewor
     ran = {"hook_event_name": "PostToolUse", "session_id": "s1", "cwd": "/work/shop", "tool_name": "Bash",
            "tool_input": {"command": "pytest -k test_retry"},
            "tool_response": "test_retry.py . [100%]\n1 passed in 0.10s"}  # fmt: skip
-    assert foreword("hook", "--direct", "--deadline-ms", "1", stdin=said(ran)).code == 0
+    assert foreword("hook", "--direct", "--deadline-ms", "1", stdin=encode_event(ran)).code == 0
     (told,) = foreword("experience", "list", "-w", "/work/shop", "--json").json
     assert (told["id"], told["status"], told["tier"]) == (begun, "confirmed", "gold")
 
@@ -98,22 +108,22 @@ def test_the_answer_is_given_before_the_rest_is_finished(foreword, monkeypatch):
     keep = Companion.keep
 
     def slowly(companion, event):
-        assert waiting.wait(20), "the answer was never printed"
+        assert waiting.wait(SECONDS), "the answer was never printed"
         keep(companion, event)
 
-    def heard(text):
+    def note_text(text):
         told.append(text)
         waiting.set()
 
     told = []
     monkeypatch.setattr(Companion, "keep", slowly)
-    monkeypatch.setattr("foreword.edges.cli.show.note", heard)
-    assert foreword("hook", "--direct", "--deadline-ms", "1", stdin=said(PROMPT)).code == 0
+    monkeypatch.setattr("foreword.edges.cli.show.note", note_text)
+    assert foreword("hook", "--direct", "--deadline-ms", "1", stdin=encode_event(PROMPT)).code == 0
     assert "was answered in this process" in told[0]
 
 
 def test_a_hook_by_hand_says_when_there_is_no_service(foreword):
-    ran = foreword("hook", stdin=said(PROMPT))
+    ran = foreword("hook", stdin=encode_event(PROMPT))
     assert (ran.code, ran.out) == (1, "")
     assert "no service is there" in ran.err
     assert "foreword hook --direct" in ran.err
@@ -134,45 +144,49 @@ def test_what_lacks_a_vector_is_told_by_workspace(foreword):
     assert "shop: 2 items without a vector" in foreword("status").out
 
 
-def test_a_service_that_does_not_answer_is_told(served, home):
+def test_a_service_that_does_not_answer_is_told(with_service, home, monkeypatch):
+    monkeypatch.setattr("foreword.edges.cli.service._STATUS_DEADLINE_MS", 1_000.0)
     pid = RunFolder(home).running()
     os.kill(pid, signal.SIGSTOP)
     try:
-        told = served("status", "--json")
+        told = with_service("status", "--json")
         assert told.code == 1
         assert f"process {pid} does not answer" in told.json["error"]
     finally:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_a_second_service_in_the_foreground_says_so(served):
-    ran = served("serve", "--foreground")
+def test_a_second_service_in_the_foreground_says_so(with_service):
+    ran = with_service("serve", "--foreground")
     assert ran.code == 1
     assert "already" in ran.err
 
 
 @pytest.mark.slow
-def test_http_is_answered_beside_the_hooks(served, home, until):
+def test_http_is_answered_beside_the_hooks(with_service, home, until):
     pytest.importorskip("uvicorn")
     file = home / "run" / "http.json"
-    until(file.exists)
+    until(file.exists, "the service never wrote its file")
     told = json.loads(file.read_text())
     token = Path(told["token_file"]).read_text().strip()
     address = f"http://127.0.0.1:{told['port']}"
 
     def get(path, **headers):
         asked = urllib.request.Request(address + path, headers=headers)
-        with urllib.request.urlopen(asked, timeout=10) as answer:
+        with urllib.request.urlopen(asked, timeout=SECONDS) as answer:
             return answer.read().decode()
 
-    until(lambda: served("status", "--json").json["http_port"] == told["port"])
+    until(
+        lambda: with_service("status", "--json").json["http_port"] == told["port"],
+        "the status never names the port",
+    )
     assert json.loads(get("/health"))["ok"]
     with pytest.raises(urllib.error.HTTPError) as refused:
         get("/v1/status")
     refused.value.close()
     assert json.loads(get("/v1/status", Authorization=f"Bearer {token}"))["pid"] == RunFolder(home).running()
     assert "foreword_uptime_seconds" in get("/metrics", Authorization=f"Bearer {token}")
-    served("stop")
+    with_service("stop")
     assert not file.exists()
 
 

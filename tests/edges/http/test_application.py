@@ -24,18 +24,20 @@ TOKEN = secrets.token_urlsafe(32)
 
 
 @pytest.fixture
-def client_of(engine, served):
+def client_of(engine, serve_application):
     """Serve the engine while a block lasts: `with client_of(status) as client`; it holds the token."""
 
     @contextmanager
-    def serving(status=dict, metrics=None):
+    def serve_client(status=dict, metrics=None):
         says = {"status": status, "metrics": metrics}
-        with served(lambda port: build_application(engine, token=TOKEN, port=port, **says)) as port:
+        with serve_application(
+            lambda port: build_application(engine, token=TOKEN, port=port, **says)
+        ) as port:
             url, headers = f"http://127.0.0.1:{port}", {"Authorization": f"Bearer {TOKEN}"}
-            with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
+            with httpx.Client(base_url=url, headers=headers, timeout=120) as client:
                 yield client
 
-    return serving
+    return serve_client
 
 
 @pytest.fixture
@@ -264,7 +266,7 @@ def test_stats_count_what_is_there(api, project):
 
 
 def test_health_says_no_more_than_that_it_is_well(api):
-    bare = httpx.get(api.base_url.join("/health"), timeout=60)
+    bare = httpx.get(api.base_url.join("/health"), timeout=120)
     assert set(bare.json()) == {"ok", "version"}
     assert bare.headers["x-content-type-options"] == "nosniff"
     assert bare.headers["cache-control"] == "no-store"
@@ -273,7 +275,7 @@ def test_health_says_no_more_than_that_it_is_well(api):
 
 def test_everything_but_health_needs_the_token(api):
     for path in ("/openapi.json", "/v1/status", "/metrics", "/nowhere", "/mcp"):
-        assert httpx.get(api.base_url.join(path), timeout=60).status_code == 401, path
+        assert httpx.get(api.base_url.join(path), timeout=120).status_code == 401, path
 
 
 def test_the_status_is_what_the_service_says_of_itself(api):
@@ -392,14 +394,14 @@ def test_a_bug_is_a_500_without_its_inside(client_of):
 def test_a_slow_call_holds_up_nobody_else(client_of):
     slow, done = threading.Event(), threading.Event()
 
-    def waiting():
+    def wait_status():
         slow.set()
-        assert done.wait(60), "nobody let it go on"
+        assert done.wait(120), "nobody let it go on"
         return {"waited": True}
 
-    with client_of(waiting) as client, ThreadPoolExecutor(1) as pool:
+    with client_of(wait_status) as client, ThreadPoolExecutor(1) as pool:
         answer = pool.submit(client.get, "/v1/status")
-        assert slow.wait(60)
+        assert slow.wait(120), "the slow request never came"
         assert client.get("/v1/workspaces").status_code == 200
         done.set()
         assert answer.result(60).json() == {"waited": True}
@@ -410,7 +412,7 @@ def test_a_crowd_is_served_and_nothing_is_lost(api, engine):
         return api.post("/v1/remember", json={"workspace": "crowd", "text": f"Number {number}."}).json()["id"]
 
     with ThreadPoolExecutor(16) as pool:
-        ids = set(pool.map(remember, range(100)))
+        ids = set(pool.map(remember, range(100), timeout=120))
     assert len(ids) == 100
     assert engine.count("crowd").items == 100
 

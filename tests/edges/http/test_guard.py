@@ -112,6 +112,16 @@ def _scope(method, headers, path="/v1/thing", query=b""):
     }
 
 
+def _run(function, *arguments):
+    """What an asynchronous function gives; a minute is more than any needs."""
+
+    async def limited():
+        with anyio.fail_after(60):
+            return await function(*arguments)
+
+    return anyio.run(limited)
+
+
 async def _call(app, scope, chunks=(b"{}",)):
     """The status, headers and body that an application answers with; None for a request it dropped."""
     told, sent = [], list(chunks)
@@ -131,15 +141,15 @@ async def _call(app, scope, chunks=(b"{}",)):
     return told[0].get("status"), dict(told[0].get("headers", ())), body
 
 
-def _guarded(room):
+def _guard(room):
     return Guard(Door(room, *SERVED), token=TOKEN, port=PORT)
 
 
-def _named(name, values):
+def _headers(name, values):
     return [(name, value) for value in values]
 
 
-def _expected(host, origin, token, method, kind):
+def _expected_status(host, origin, token, method, kind):
     """The status by the rules: the first thing that is wrong."""
     if not HOSTS[host]:
         return 421
@@ -154,27 +164,27 @@ def _expected(host, origin, token, method, kind):
 
 def test_of_all_combinations_only_the_right_ones_come_in():
     room = Room()
-    app = _guarded(room)
+    app = _guard(room)
     wrong, tried, right = [], 0, 0
 
     async def every_combination():
         nonlocal tried, right
         for host, origin, token, method, kind in itertools.product(HOSTS, ORIGINS, TOKENS, METHODS, TYPES):
             headers = [
-                *_named(b"host", host),
-                *_named(b"origin", origin),
-                *_named(b"authorization", token),
-                *_named(b"content-type", kind),
+                *_headers(b"host", host),
+                *_headers(b"origin", origin),
+                *_headers(b"authorization", token),
+                *_headers(b"content-type", kind),
             ]
             before = len(room.entered)
             status, answered, _ = await _call(app, _scope(method, headers))
-            expected = _expected(host, origin, token, method, kind)
+            expected = _expected_status(host, origin, token, method, kind)
             entered = len(room.entered) > before
             tried, right = tried + 1, right + entered
             if status != expected or entered != (expected == 200) or _allows_others(answered):
                 wrong.append((headers, method, status, expected))
 
-    anyio.run(every_combination)
+    _run(every_combination)
     assert not wrong, wrong[:3]
     assert tried == len(HOSTS) * len(ORIGINS) * len(TOKENS) * len(METHODS) * len(TYPES)
     assert right == 4 * 3 * 2 * (len(TYPES) + 2 * 2)  # GET with any type, POST and PATCH with two
@@ -184,7 +194,7 @@ def _allows_others(headers):
     return any(name.lower().startswith(b"access-control") for name in headers)
 
 
-def _right(*extra):
+def _right_headers(*extra):
     return [
         (b"host", b"127.0.0.1:8765"),
         (b"authorization", b"Bearer " + TOKEN.encode()),
@@ -194,18 +204,18 @@ def _right(*extra):
 
 
 def _status(scope, chunks=(b"{}",)):
-    answer = anyio.run(_call, _guarded(Room()), scope, chunks)
+    answer = _run(_call, _guard(Room()), scope, chunks)
     return answer and answer[0]
 
 
 @pytest.mark.parametrize("site", [b"cross-site", b"same-site", b"same-origin, cross-site", b"nonsense"])
 def test_what_a_browser_says_comes_from_another_site_is_refused_without_an_origin(site):
-    assert _status(_scope("GET", _right((b"sec-fetch-site", site)))) == 403
+    assert _status(_scope("GET", _right_headers((b"sec-fetch-site", site)))) == 403
 
 
 @pytest.mark.parametrize("site", [b"same-origin", b"none"])
 def test_what_a_browser_says_comes_from_here_is_let_in(site):
-    assert _status(_scope("GET", _right((b"sec-fetch-site", site)))) == 200
+    assert _status(_scope("GET", _right_headers((b"sec-fetch-site", site)))) == 200
 
 
 @pytest.mark.parametrize("query", ["token", "access_token", "authorization", "bearer"])
@@ -221,10 +231,10 @@ def test_a_websocket_is_closed_before_it_opens():
         async def send(message):
             told.append(message)
 
-        scope = _scope("GET", _right()) | {"type": "websocket"}
-        await _guarded(Room())(scope, None, send)
+        scope = _scope("GET", _right_headers()) | {"type": "websocket"}
+        await _guard(Room())(scope, None, send)
 
-    anyio.run(open_one)
+    _run(open_one)
     assert told == [{"type": "websocket.close", "code": 1008}]
 
 
@@ -241,7 +251,7 @@ def test_on_port_80_the_host_may_come_without_its_port():
     app = Guard(Door(Room(), "GET"), token=TOKEN, port=80)
     for host, expected in ((b"localhost", 200), (b"localhost:80", 200), (b"localhost:8765", 421)):
         headers = [(b"host", host), (b"authorization", b"Bearer " + TOKEN.encode())]
-        assert anyio.run(_call, app, _scope("GET", headers))[0] == expected
+        assert _run(_call, app, _scope("GET", headers))[0] == expected
 
 
 def test_a_guard_without_a_token_cannot_be_made():
@@ -251,7 +261,7 @@ def test_a_guard_without_a_token_cannot_be_made():
 
 @pytest.mark.parametrize("length", [b"2000001", b"9" * 5000, b"-1", b"1e3", b"5, 2000001", "１".encode()])
 def test_a_declared_length_that_is_too_large_or_no_number_is_refused_unread(length):
-    assert _status(_scope("POST", _right((b"content-length", length))), chunks=()) == 413
+    assert _status(_scope("POST", _right_headers((b"content-length", length))), chunks=()) == 413
 
 
 def test_a_body_that_grows_past_the_limit_is_not_read_further():
@@ -271,10 +281,10 @@ def test_a_body_that_grows_past_the_limit_is_not_read_further():
         async def send(message):
             told.append(message)
 
-        await _guarded(room)(_scope("POST", _right()), receive, send)
+        await _guard(room)(_scope("POST", _right_headers()), receive, send)
         return told[0]["status"]
 
-    assert anyio.run(pour) == 413
+    assert _run(pour) == 413
     assert read == MAX_BODY_BYTES // len(chunk) + 1
     assert not room.entered
 
@@ -282,7 +292,7 @@ def test_a_body_that_grows_past_the_limit_is_not_read_further():
 def test_a_body_of_exactly_the_limit_arrives_whole():
     room = Room()
     chunks = (b"a" * (MAX_BODY_BYTES - 1), b"b")
-    assert anyio.run(_call, _guarded(room), _scope("POST", _right()), chunks)[0] == 200
+    assert _run(_call, _guard(room), _scope("POST", _right_headers()), chunks)[0] == 200
     assert room.entered == [("POST", b"a" * (MAX_BODY_BYTES - 1) + b"b")]
 
 
@@ -298,10 +308,10 @@ def test_a_client_that_leaves_in_the_middle_of_its_body_is_not_answered():
         async def send(message):
             told.append(message)
 
-        await _guarded(room)(_scope("POST", _right()), receive, send)
+        await _guard(room)(_scope("POST", _right_headers()), receive, send)
         return told
 
-    assert anyio.run(leave) == []
+    assert _run(leave) == []
     assert not room.entered
 
 
@@ -322,7 +332,7 @@ _header = st.tuples(
 @given(st.lists(_header, max_size=8), st.sampled_from(METHODS))
 def test_whatever_the_headers_nobody_comes_in_without_host_and_token(headers, method):
     room = Room()
-    anyio.run(_call, _guarded(room), _scope(method, headers))
+    _run(_call, _guard(room), _scope(method, headers))
     if room.entered:
         values = [(name.lower(), value) for name, value in headers]
         hosts = [value for name, value in values if name == b"host"]
@@ -339,15 +349,17 @@ def test_whatever_the_headers_nobody_comes_in_without_host_and_token(headers, me
 
 
 @pytest.fixture
-def serving(engine, project, served):
+def serving(engine, project, serve_application):
     """A real server on loopback; gives its port."""
-    with served(lambda port: build_application(engine, token=TOKEN, port=port, status=dict)) as port:
+    with serve_application(
+        lambda port: build_application(engine, token=TOKEN, port=port, status=dict)
+    ) as port:
         yield port
 
 
 def _raw(port, request):
     """The status and the bytes that a server answers raw bytes with."""
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as client:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             client.sendall(request)
         answer = b""

@@ -15,23 +15,13 @@ SETTINGS = ".claude/settings.json"
 
 
 @pytest.fixture
-def user(tmp_path, monkeypatch):
-    folder = tmp_path / "user"
-    folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "OPENCODE_CONFIG_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    return folder
-
-
-@pytest.fixture
 def environment(foreword, user):
     """What the doctor says of the installation, by name."""
     return lambda: {one["name"]: one for one in foreword("doctor", "--json").json["environment"]}
 
 
 @pytest.fixture
-def changed(user):
+def change_settings(user):
     """Change the settings of Claude Code as text."""
 
     def change(old, new, name=SETTINGS):
@@ -111,9 +101,11 @@ def test_a_home_that_is_the_project_is_looked_at_once(foreword, user, home, monk
         ("UserPromptSubmit", "UserPromptSubmitted", "no hook for UserPromptSubmit"),
     ],
 )
-def test_what_no_longer_works_is_named_with_what_to_do(foreword, environment, changed, old, new, complaint):
+def test_what_no_longer_works_is_named_with_what_to_do(
+    foreword, environment, change_settings, old, new, complaint
+):
     foreword("install", "claude-code")
-    changed(old, new)
+    change_settings(old, new)
     found = environment()["claude-code"]
     assert found["ok"] is False
     assert complaint in found["value"]
@@ -122,10 +114,10 @@ def test_what_no_longer_works_is_named_with_what_to_do(foreword, environment, ch
     assert environment()["claude-code"]["ok"] is True
 
 
-def test_milliseconds_are_right_where_the_agent_counts_in_them(foreword, environment, changed):
+def test_milliseconds_are_right_where_the_agent_counts_in_them(foreword, environment, change_settings):
     foreword("install", "gemini")
     assert environment()["gemini"]["ok"] is True
-    changed('"timeout": 5000', '"timeout": 5', ".gemini/settings.json")
+    change_settings('"timeout": 5000', '"timeout": 5', ".gemini/settings.json")
     assert "5 ms" in environment()["gemini"]["value"]
 
 
@@ -145,15 +137,15 @@ def test_doubled_hooks_are_a_problem(foreword, environment, user):
     assert "Stop has more than one hook of ours" in environment()["claude-code"]["value"]
 
 
-def test_tools_whose_program_is_gone_are_a_problem(foreword, environment, changed):
+def test_tools_whose_program_is_gone_are_a_problem(foreword, environment, change_settings):
     foreword("install", "claude-code")
-    changed(sys.executable, "/gone/python", ".claude.json")
+    change_settings(sys.executable, "/gone/python", ".claude.json")
     assert "memory tools' program is not there: /gone/python" in environment()["claude-code"]["value"]
 
 
-def test_an_older_plugin_is_a_problem(foreword, environment, changed):
+def test_an_older_plugin_is_a_problem(foreword, environment, change_settings):
     foreword("install", "opencode")
-    changed("const PATIENCE = 5000", "const PATIENCE = 1", ".config/opencode/plugin/foreword.js")
+    change_settings("const PATIENCE = 5000", "const PATIENCE = 1", ".config/opencode/plugin/foreword.js")
     assert "is not the plugin of this Foreword" in environment()["opencode"]["value"]
 
 

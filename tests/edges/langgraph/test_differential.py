@@ -78,12 +78,12 @@ def store():
     shutil.rmtree(folder)
 
 
-def _emptied(store):
+def _empty(store):
     held = store.search((), limit=EVERYTHING)
     store.batch([PutOp(item.namespace, item.key, None) for item in held])
 
 
-def _told(item):
+def _item_fields(item):
     return None if item is None else (item.namespace, item.key, item.value)
 
 
@@ -110,21 +110,21 @@ class Reference:
                 everything = self.store.batch([op._replace(limit=EVERYTHING, offset=0)])[0]
                 order = list(self.puts)
                 everything.sort(key=lambda item: order.index((item.namespace, item.key)))
-                return [_told(item) for item in everything[op.offset : op.offset + op.limit]]
+                return [_item_fields(item) for item in everything[op.offset : op.offset + op.limit]]
             case ListNamespacesOp():
                 for namespace in [name for name, held in self.store._data.items() if not held]:
                     del self.store._data[namespace]
                 return self.store.batch([op])[0]
             case GetOp():
-                return _told(self.store.batch([op])[0])
+                return _item_fields(self.store.batch([op])[0])
 
 
 def _comparable(op, result):
     match op:
         case SearchOp():
-            return [_told(item) for item in result]
+            return [_item_fields(item) for item in result]
         case GetOp():
-            return _told(result)
+            return _item_fields(result)
         case _:
             return result
 
@@ -132,6 +132,7 @@ def _comparable(op, result):
 @pytest.mark.slow
 @given(sequences)
 @settings(max_examples=2_000)
+@pytest.mark.timeout(1_200)  # some twenty seconds of work
 def test_every_sequence_of_operations_gives_what_the_store_in_memory_gives(store, sequence):
     reference = Reference()
     try:
@@ -140,7 +141,7 @@ def test_every_sequence_of_operations_gives_what_the_store_in_memory_gives(store
             got = [_comparable(op, result) for op, result in zip(ops, store.batch(ops), strict=True)]
             assert got == expected
     finally:
-        _emptied(store)
+        _empty(store)
 
 
 words = st.lists(st.sampled_from(["owl", "fox", "elm", "oak", "fig"]), min_size=1, max_size=4).map(" ".join)
@@ -169,7 +170,7 @@ def test_a_search_by_meaning_scores_as_the_store_in_memory_does(store, said, que
         scores = [-2.0 if item.score is None else item.score for item in found]
         assert scores == sorted(scores, reverse=True)
     finally:
-        _emptied(store)
+        _empty(store)
 
 
 def _name(item):

@@ -49,7 +49,7 @@ def _ask(agent, text, thread="t1"):
     return agent.invoke({"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": thread}})
 
 
-def _shown(messages):
+def _text_of(messages):
     return "\n".join(message.text for message in messages)
 
 
@@ -61,24 +61,24 @@ def middleware(engine, project):
 def test_the_model_sees_the_context_and_the_state_does_not(middleware):
     agent, model = _agent(middleware)
     state = _ask(agent, "Which database did we choose?")
-    assert OPENING in _shown(model.seen[0])
-    assert "Postgres over MySQL" in _shown(model.seen[0])
-    assert _shown(model.seen[0]).endswith("Which database did we choose?")
-    assert "Postgres" not in _shown(state["messages"])
+    assert OPENING in _text_of(model.seen[0])
+    assert "Postgres over MySQL" in _text_of(model.seen[0])
+    assert _text_of(model.seen[0]).endswith("Which database did we choose?")
+    assert "Postgres" not in _text_of(state["messages"])
 
 
 def test_the_same_holds_for_an_agent_that_is_awaited(middleware):
     agent, model = _agent(middleware)
     asked = {"messages": [HumanMessage("Which database did we choose?")]}
     asyncio.run(agent.ainvoke(asked, {"configurable": {"thread_id": "t1"}}))
-    assert "Postgres over MySQL" in _shown(model.seen[0])
+    assert "Postgres over MySQL" in _text_of(model.seen[0])
 
 
 def test_nothing_is_added_when_nothing_is_relevant_or_nothing_was_asked(middleware):
     agent, model = _agent(middleware)
     _ask(agent, "Recommend a recipe with aubergines")
     _ask(agent, "thanks")
-    assert OPENING not in _shown(model.seen[-1])
+    assert OPENING not in _text_of(model.seen[-1])
 
 
 def test_a_loop_of_tools_keeps_the_context(middleware):
@@ -91,14 +91,14 @@ def test_a_loop_of_tools_keeps_the_context(middleware):
     _ask(agent, "Which database did we choose?")
     first, second = model.seen
     assert second[: len(first)] == first
-    assert "Postgres over MySQL" in _shown(second)
+    assert "Postgres over MySQL" in _text_of(second)
 
 
 def test_what_stands_in_the_thread_is_not_said_again(middleware):
     agent, model = _agent(middleware)
     _ask(agent, "Which database did we choose?")
     _ask(agent, "Remind me: which database did we choose?")
-    assert _shown(model.seen[1]).count("Postgres over MySQL") == 1
+    assert _text_of(model.seen[1]).count("Postgres over MySQL") == 1
     assert model.seen[1][0] == model.seen[0][0]
 
 
@@ -106,7 +106,7 @@ def test_threads_are_told_apart(middleware):
     agent, model = _agent(middleware)
     _ask(agent, "Which database did we choose?", "t1")
     _ask(agent, "Which database did we choose?", "t2")
-    assert "Postgres over MySQL" in _shown(model.seen[1])
+    assert "Postgres over MySQL" in _text_of(model.seen[1])
 
 
 def test_what_has_left_the_messages_may_be_said_again(middleware):
@@ -116,14 +116,14 @@ def test_what_has_left_the_messages_may_be_said_again(middleware):
     agent.update_state({"configurable": {"thread_id": "t1"}}, {"messages": gone})
     _ask(agent, "So which database was it that we chose?")
     assert len(model.seen[1]) == 1
-    assert "Postgres over MySQL" in _shown(model.seen[1])
+    assert "Postgres over MySQL" in _text_of(model.seen[1])
 
 
 def test_another_process_that_takes_the_thread_over_says_it_anew(engine, middleware):
     _ask(_agent(middleware)[0], "Which database did we choose?")
     agent, model = _agent(ContextMiddleware(engine, "shop", deadline_ms=20_000))
     _ask(agent, "Which database did we choose?")
-    assert "Postgres over MySQL" in _shown(model.seen[0])
+    assert "Postgres over MySQL" in _text_of(model.seen[0])
 
 
 def test_what_was_forgotten_is_not_sent_again(engine, project, middleware):
@@ -132,9 +132,9 @@ def test_what_was_forgotten_is_not_sent_again(engine, project, middleware):
     _ask(agent, "What is the session timeout for staff?")
     engine.forget("shop", project[0].id)
     _ask(agent, "Thanks, and what does Priya prefer?")
-    assert "Postgres over MySQL" in _shown(model.seen[1])
-    assert "Postgres over MySQL" not in _shown(model.seen[2])
-    assert "thirty minutes" in _shown(model.seen[2])  # the others stay
+    assert "Postgres over MySQL" in _text_of(model.seen[1])
+    assert "Postgres over MySQL" not in _text_of(model.seen[2])
+    assert "thirty minutes" in _text_of(model.seen[2])  # the others stay
 
 
 @pytest.mark.parametrize("awaited", [False, True])
@@ -144,7 +144,7 @@ def test_where_it_is_not_known_what_was_forgotten_nothing_is_sent_again(engine, 
     engine.close()
     asked, config = {"messages": [HumanMessage("Say it again.")]}, {"configurable": {"thread_id": "t1"}}
     asyncio.run(agent.ainvoke(asked, config)) if awaited else agent.invoke(asked, config)
-    assert OPENING not in _shown(model.seen[1])
+    assert OPENING not in _text_of(model.seen[1])
     assert "no context for a message" in caplog.text
 
 
@@ -171,7 +171,7 @@ def test_a_failure_is_no_context_and_a_warning(engine, middleware, caplog):
     engine.close()
     agent, model = _agent(middleware)
     assert _ask(agent, "Which database did we choose?")["messages"][-1].text == "Noted."
-    assert OPENING not in _shown(model.seen[0])
+    assert OPENING not in _text_of(model.seen[0])
     assert "no context for a message" in caplog.text
 
 
@@ -179,12 +179,12 @@ def test_a_failure_is_no_context_and_a_warning(engine, middleware, caplog):
 def test_what_is_too_late_is_not_waited_for(engine, project, caplog, awaited):
     middleware = ContextMiddleware(engine, "shop", deadline_ms=10)
     held = threading.Event()
-    middleware._pipeline.generate_context = lambda *_, **__: held.wait(60)
+    middleware._pipeline.generate_context = lambda *_, **__: held.wait(120)
     agent, model = _agent(middleware)
     asked = {"messages": [HumanMessage("Which database did we choose?")]}
     config = {"configurable": {"thread_id": "t1"}}
     asyncio.run(agent.ainvoke(asked, config)) if awaited else agent.invoke(asked, config)
-    assert OPENING not in _shown(model.seen[0])
+    assert OPENING not in _text_of(model.seen[0])
     assert "TimeoutError" in caplog.text
     held.set()
 
@@ -229,5 +229,5 @@ def test_it_works_outside_of_a_graph(middleware):
         return ModelResponse(result=[AIMessage("x")])
 
     middleware.wrap_model_call(request, handler)
-    assert "Postgres over MySQL" in _shown(seen[0].messages)
-    assert "Postgres" not in _shown(request.messages)
+    assert "Postgres over MySQL" in _text_of(seen[0].messages)
+    assert "Postgres" not in _text_of(request.messages)

@@ -284,7 +284,7 @@ class Waiting(ForewordStore):
     let_go = threading.Event()
 
     def batch(self, ops):
-        assert self.let_go.wait(30), "nobody else could run"
+        assert self.let_go.wait(120), "nobody else could run"
         return super().batch(ops)
 
 

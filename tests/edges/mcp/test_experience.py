@@ -62,14 +62,14 @@ def test_experiences_are_listed_with_their_ids_the_newest_first(tools, clock):
     clock.advance(minutes=1)
     third = tools.experience_start(**BEGUN, session="s2").experience
 
-    def listed(**given):
+    def list_ids(**given):
         return [one.id for one in tools.experience_list(**given).experiences]
 
-    assert listed() == [third.id, second.id, first.id]
-    assert listed(status="open") == [third.id, second.id]
-    assert listed(status="open", session="s1") == [second.id]
-    assert listed(domain="debugging", limit=1) == [third.id]
-    assert listed(strategy="ask-user") == listed(workspace="elsewhere") == []
+    assert list_ids() == [third.id, second.id, first.id]
+    assert list_ids(status="open") == [third.id, second.id]
+    assert list_ids(status="open", session="s1") == [second.id]
+    assert list_ids(domain="debugging", limit=1) == [third.id]
+    assert list_ids(strategy="ask-user") == list_ids(workspace="elsewhere") == []
 
 
 def test_an_id_that_is_unknown_is_answered_with_a_way_to_see_them(tools):

@@ -32,7 +32,7 @@ def inspect(request, tmp_path, home, first_json):
     if request.param == "stdio":
         covered = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
         given = [f"{name}={value}" for name, value in {**shared, **covered}.items()]
-        yield _asking(node, [str(FOREWORD), "mcp", *(part for one in given for part in ("-e", one))])
+        yield _make_asker(node, [str(FOREWORD), "mcp", *(part for one in given for part in ("-e", one))])
         return
     serving = subprocess.Popen(
         [FOREWORD, "mcp", "--http", "--json"], stdout=subprocess.PIPE, text=True, env={**os.environ, **shared}
@@ -40,12 +40,12 @@ def inspect(request, tmp_path, home, first_json):
     where = first_json(serving)
     token = Path(where["token_file"]).read_text().strip()
     target = [where["url"], "--transport", "http"]
-    yield _asking(node, [*target, "--header", f"Authorization: Bearer {token}"])
+    yield _make_asker(node, [*target, "--header", f"Authorization: Bearer {token}"])
     serving.send_signal(signal.SIGINT)
-    serving.communicate(timeout=60)
+    serving.communicate(timeout=120)
 
 
-def _asking(environment, target):
+def _make_asker(environment, target):
     def ask(*arguments):
         ran = subprocess.run(
             [INSPECTOR, "--cli", *target, *arguments],

@@ -15,7 +15,7 @@ from foreword.edges.service import process
 from foreword.edges.service.__main__ import build_application
 
 WORKSPACE = "shop"
-GATE_SECONDS = 60.0
+GATE_SECONDS = 120.0
 
 
 class Double:
@@ -50,5 +50,6 @@ class Double:
 if __name__ == "__main__":
     options = [word for word in sys.argv[1:] if word not in ("-P", "-m", "foreword.edges.service")]
     process.HOUSEKEEPING_SECONDS = 0.2
+    process._STOP_SECONDS = 60.0  # the machine may be busy
     http = build_application if "--port" in options else None
     sys.exit(process.run_service(process.read_plan(options), Double, http))

@@ -9,7 +9,6 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -65,7 +64,7 @@ def fault(request, home, serve, stranger):
     "fault", ["no service", "killed", "stopped", "silent", "garbage", "half open"], indirect=True
 )
 def test_every_prompt_passes_while_the_fault_lasts_and_is_stored_once(
-    fault, prompts, hook, settled, until, home
+    fault, prompts, hook, wait_until_settled, until, home
 ):
     texts = [f"prompt {number:03}" for number in range(prompts)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -77,10 +76,10 @@ def test_every_prompt_passes_while_the_fault_lasts_and_is_stored_once(
     until(lambda: not _detached_hooks(home), "a hook never leaves")
     hook("SessionStart", answered=True)  # whoever has not started a service yet does so now
     until(lambda: RunFolder(home).running(), "no service was started")
-    assert settled() == texts
+    assert wait_until_settled() == texts
 
 
-def test_the_real_responder_stores_once_what_came_by_both_ways(hook, home, until, spooled, stored):
+def test_the_real_responder_stores_once_what_came_by_both_ways(hook, home, until, spool_files, stored_texts):
     """A service that stood still finds the event on its socket, and its hook's copy in the spool."""
     key = "ghp_" + secrets.token_hex(18)
     texts = [f"Please look at order {number:02} of the shop, it was paid twice." for number in range(20)]
@@ -90,16 +89,16 @@ def test_the_real_responder_stores_once_what_came_by_both_ways(hook, home, until
     with ThreadPoolExecutor(AT_ONCE) as pool:
         prompts = [f"{text} token={key}" for text in texts]
         assert {each.code for each in pool.map(lambda text: hook(prompt=text), prompts)} == {0}
-    until(lambda: len(spooled()) == len(texts), "an event did not reach the spool")
+    until(lambda: len(spool_files()) == len(texts), "an event did not reach the spool")
     os.kill(pid, signal.SIGCONT)
-    until(lambda: not spooled(), "the spool is never empty")
-    found = stored("/nowhere")
+    until(lambda: not spool_files(), "the spool is never empty")
+    found = stored_texts("/nowhere")
     assert [text.partition(" token")[0] for text in found] == texts
     assert key not in "".join(found)
 
 
 @pytest.fixture
-def session(home, python):
+def session(home, python, until):
     """One session of an agent: a shell that runs its hooks; it may be killed meanwhile."""
 
     def run(number, *, killed):
@@ -112,16 +111,17 @@ def session(home, python):
         )
         with subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.DEVNULL) as agent:
             if killed:
-                time.sleep(0.03)  # somewhere in its first hook; where does not matter
+                # Somewhere in its first hooks; where does not matter.
+                until(lambda: _detached_hooks(home) or agent.poll() is not None, "no hook ever runs")
                 agent.kill()
-            return agent.wait(60)
+            return agent.wait(120)
 
     return run
 
 
 @pytest.mark.parametrize("sessions", few_and_many(20, 200))
 def test_many_sessions_and_kills_leave_one_service_and_nothing_else(
-    home, session, hook, until, asked, sessions
+    home, session, hook, until, service_status, sessions
 ):
     """Ten sessions at a time; every tenth has its agent killed, or the service."""
 
@@ -137,17 +137,17 @@ def test_many_sessions_and_kills_leave_one_service_and_nothing_else(
     assert {code for code in codes if code} <= {-signal.SIGKILL}
     until(lambda: not _detached_hooks(home), "a hook never leaves")
     hook("SessionStart", answered=True)
-    until(lambda: _services(home) == [asked()["pid"]], "more than one service is left")
+    until(lambda: _services(home) == [service_status()["pid"]], "more than one service is left")
 
 
 @pytest.mark.parametrize("prompts", few_and_many(20, 60))
-def test_memory_stays_flat_from_session_to_session(serve, hook, asked, prompts):
+def test_memory_stays_flat_from_session_to_session(serve, hook, service_status, prompts):
     serve()
     weights = []
     for _ in range(3):
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(lambda number: hook(prompt=f"prompt {number}", answered=True), range(prompts)))
-        weights.append(asked()["resident_bytes"])
+        weights.append(service_status()["resident_bytes"])
     warm, *later = weights
     assert max(later) < 1.1 * warm, weights
 

@@ -102,9 +102,9 @@ def test_an_answer_does_not_wait_for_a_disk_that_is_slower_than_the_deadline(
     engine.remember("We chose Postgres for the billing service.", folder)
     released = threading.Event()
     keep = engine.remember_all
-    monkeypatch.setattr(engine, "remember_all", lambda *given_: released.wait(60) and keep(*given_))
+    monkeypatch.setattr(engine, "remember_all", lambda *given_: released.wait(120) and keep(*given_))
     asked = payload(folder, prompt="Which database has the billing service?")
-    answer = responder.respond(asked, clock.now, 2000)
+    answer = responder.respond(asked, clock.now, 5000)
     assert b"Postgres" in answer
     released.set()
     responder.close()
@@ -118,7 +118,7 @@ def test_what_fails_after_its_answer_waits_in_the_spool_and_is_kept_from_there(
     keep = engine.remember_all
 
     def full(*_):
-        released.wait(60)
+        released.wait(120)
         raise StorageError("the disk is full")
 
     monkeypatch.setattr(engine, "remember_all", full)

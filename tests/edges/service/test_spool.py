@@ -197,7 +197,7 @@ def test_a_process_killed_while_it_drains_neither_loses_nor_doubles(home, folder
     for at in range(12):
         leave(folder, 1_760_000_000.0 + at, f"event {at:02}")
     for dies_at in (1, 3, 2):
-        done = subprocess.run([sys.executable, "-c", code, str(home), str(dies_at)], check=False, timeout=60)
+        done = subprocess.run([sys.executable, "-c", code, str(home), str(dies_at)], check=False, timeout=120)
         assert done.returncode == -signal.SIGKILL
     assert len(list(folder.glob("*.event"))) == 12 - 3  # (the last of each was stored and not removed)
     spool.drain(folder, keeps.capture)

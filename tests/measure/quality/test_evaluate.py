@@ -108,7 +108,10 @@ def test_times_are_told_for_each_lane(chat, measure):
 
 
 def test_a_report_is_plain_json(chat, measure):
-    json.dumps(measure(chat, silence=True).as_json(), allow_nan=False)
+    report = measure(chat, silence=True).as_json()
+    plain = json.loads(json.dumps(report, allow_nan=False))
+    assert plain.keys() == report.keys()
+    assert plain["data"]["set"] == "chat"
 
 
 def test_a_limit_takes_the_first_questions_and_only_their_scopes(chat, measure):

@@ -13,7 +13,7 @@ from foreword_measure.quality.gaps import ENCODED, MIN_PRECISION, MIN_RECALL, OU
 
 
 @pytest.fixture(scope="module")
-def measured():
+def gap_measures():
     return gaps.measure_gaps()
 
 
@@ -36,24 +36,24 @@ STRANGERS = 0.02
 
 @pytest.mark.parametrize("half", gaps.HALVES)
 @pytest.mark.parametrize("run", [OURS, ENCODED])
-def test_gaps_are_noticed_and_nothing_else_is(measured, run, half):
-    ours = measured.data["runs"][f"{run}, {half}"]
+def test_gaps_are_noticed_and_nothing_else_is(gap_measures, run, half):
+    ours = gap_measures.data["runs"][f"{run}, {half}"]
     allowed = STRANGERS if half == "blind" else 0.0
     assert ours["precision"] >= MIN_PRECISION - allowed
     assert ours["recall"] >= MIN_RECALL - allowed
 
 
-def test_the_plain_rule_is_measured_beside_it(measured):
+def test_the_plain_rule_is_measured_beside_it(gap_measures):
     for half in gaps.HALVES:
-        plain = measured.data["runs"][f"{PLAIN}, {half}"]
-        assert plain["precision"] < measured.data["runs"][f"{OURS}, {half}"]["precision"]
+        plain = gap_measures.data["runs"][f"{PLAIN}, {half}"]
+        assert plain["precision"] < gap_measures.data["runs"][f"{OURS}, {half}"]["precision"]
 
 
-def test_the_report_has_a_cell_for_every_column_and_is_plain_json(measured):
-    for table in measured.tables:
+def test_the_report_has_a_cell_for_every_column_and_is_plain_json(gap_measures):
+    for table in gap_measures.tables:
         assert all(len(row) == len(table.columns) for row in table.rows)
-    json.dumps(measured.as_json())
-    assert len(measured.tables[2].rows) == len(measured.data["wrong"])
+    json.dumps(gap_measures.as_json())
+    assert len(gap_measures.tables[2].rows) == len(gap_measures.data["wrong"])
 
 
 def test_counts_make_precision_and_recall():

@@ -135,7 +135,7 @@ FUNCTION = '''def write_flag(self, n):
         self.stream.write(TRUE if n else FALSE)'''
 
 
-def _whole(text, kind="code", path=None, **metadata):
+def _make_item(text, kind="code", path=None, **metadata):
     known = {"path": path, **metadata} if path else metadata
     return Item(text, "w", kind, created_at=NOW, session="s", metadata=known)
 
@@ -144,7 +144,7 @@ def _whole(text, kind="code", path=None, **metadata):
 
 
 def test_a_file_of_code_becomes_the_units_that_indexing_makes_of_it():
-    made = captured_items(_whole(CODE, path="src/parts.py", repo="r"))
+    made = captured_items(_make_item(CODE, path="src/parts.py", repo="r"))
     expected = code_items("src/parts.py", CODE, "python", "w", NOW)
     assert [(item.text, item.about, item.source) for item in made] == [
         (item.text, item.about, item.source) for item in expected
@@ -154,21 +154,23 @@ def test_a_file_of_code_becomes_the_units_that_indexing_makes_of_it():
 
 
 def test_a_document_becomes_pieces_of_its_sections():
-    made = captured_items(_whole(GUIDE, kind="document", path="docs/guide.md"))
+    made = captured_items(_make_item(GUIDE, kind="document", path="docs/guide.md"))
     expected = document_items("docs/guide.md", GUIDE.encode(), "w", NOW)
     assert [(item.text, item.about) for item in made] == [(item.text, item.about) for item in expected]
     assert {item.kind for item in made} == {"document"}
 
 
 def test_a_file_of_no_known_language_is_cut_into_windows():
-    made = captured_items(_whole("\n".join(f"row {n} of a table" for n in range(100)), path="data/rows.tbl"))
+    made = captured_items(
+        _make_item("\n".join(f"row {n} of a table" for n in range(100)), path="data/rows.tbl")
+    )
     assert len(made) == 3
 
 
 @pytest.mark.parametrize("path", ["src/parts.py", None])
 def test_a_secret_is_taken_out_before_code_is_cut(path):
     key = "ghp_" + secrets.token_hex(18)
-    made = captured_items(_whole(CODE + f"\nKEY = '{key}'\n", path=path, language="python"))
+    made = captured_items(_make_item(CODE + f"\nKEY = '{key}'\n", path=path, language="python"))
     assert not any(key in item.text for item in made)
     assert any("[redacted:" in item.text for item in made)
 
@@ -177,7 +179,7 @@ def test_a_secret_is_taken_out_before_code_is_cut(path):
 
 
 def test_a_function_alone_is_the_unit_that_it_would_be_in_a_file():
-    [item] = captured_items(_whole(FUNCTION, language="python", origin="web"))
+    [item] = captured_items(_make_item(FUNCTION, language="python", origin="web"))
     [expected] = [
         unit
         for unit in code_items("a.py", f"{FUNCTION}\n\n{CODE}", "python", "w", NOW)
@@ -192,7 +194,7 @@ def test_a_function_alone_is_the_unit_that_it_would_be_in_a_file():
 
 
 def test_a_function_alone_claims_no_path():
-    [item] = captured_items(_whole(FUNCTION, language="python"))
+    [item] = captured_items(_make_item(FUNCTION, language="python"))
     assert "path" not in item.metadata
     assert not item.source.name.startswith("file:")
 
@@ -200,14 +202,14 @@ def test_a_function_alone_claims_no_path():
 @pytest.mark.parametrize("text", ["x", "return total", "import os", "}", "# why\n"])
 @pytest.mark.parametrize("language", ["python", "cobol", None])
 def test_code_that_is_no_unit_stays_whole(text, language):
-    whole = _whole(text, language=language)
+    whole = _make_item(text, language=language)
     assert [item.text for item in captured_items(whole)] == [text]
 
 
 # Commits
 
 
-def _indexed(folder, message, files):
+def _commit_item(folder, message, files):
     """The item that history makes of a commit."""
     for name in files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -215,7 +217,8 @@ def _indexed(folder, message, files):
     ours = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     for command in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", message)):
-        subprocess.run(["git", *author, "-C", folder, *command], check=True, capture_output=True, env=ours)
+        git = ["git", *author, "-C", folder, *command]
+        subprocess.run(git, check=True, capture_output=True, env=ours, timeout=120)
     return next(commit_items(folder, "w"))
 
 
@@ -223,15 +226,15 @@ def _indexed(folder, message, files):
 def test_a_commit_is_told_as_history_tells_it(tmp_path, several):
     files = sorted(f"src/part_{n}.py" if n % 2 else f"tests/test_{n}.py" for n in range(several))
     message = "Fix the total\n\nIt forgot the tax."
-    expected = _indexed(tmp_path, message, files)
-    [item] = captured_items(_whole(f"{message}\n\nfiles: {', '.join(files)}", kind="commit"))
+    expected = _commit_item(tmp_path, message, files)
+    [item] = captured_items(_make_item(f"{message}\n\nfiles: {', '.join(files)}", kind="commit"))
     assert (item.text, item.about) == (expected.text, expected.about)
     for fact in ("message", "files", "files_changed"):
         assert item.metadata[fact] == expected.metadata[fact]
 
 
 def test_a_commit_without_a_message_can_be_kept():
-    [item] = captured_items(_whole("files: README, setup.py", kind="commit"))
+    [item] = captured_items(_make_item("files: README, setup.py", kind="commit"))
     assert check_item(item).text == "(no message)\n\nfiles: README, setup.py"
     assert item.metadata["message"] == ""
 
@@ -240,7 +243,7 @@ def test_a_commit_without_a_message_can_be_kept():
     "text", ["empty commit", "Sort\n\nfiles: by name\nand date", "Keep profiles: a.py, b.py", "files: "]
 )
 def test_a_message_that_names_no_files_stays_as_it_is(text):
-    whole = _whole(text, kind="commit")
+    whole = _make_item(text, kind="commit")
     assert captured_items(whole) == [whole]
 
 
@@ -249,11 +252,11 @@ def test_a_message_that_names_no_files_stays_as_it_is(text):
 
 @pytest.mark.parametrize("kind", ["turn", "memory", "document"])
 def test_words_that_stand_in_no_file_stay_whole(kind):
-    whole = _whole("Somebody said this.\n" * 200, kind=kind)
+    whole = _make_item("Somebody said this.\n" * 200, kind=kind)
     assert captured_items(whole) == [whole]
 
 
 @pytest.mark.parametrize("kind", ["code", "commit", "document", "turn"])
 @pytest.mark.parametrize("path", [None, "src/empty.py"])
 def test_nothing_becomes_nothing(kind, path):
-    assert captured_items(_whole("  \n ", kind=kind, path=path)) == []
+    assert captured_items(_make_item("  \n ", kind=kind, path=path)) == []

@@ -24,7 +24,7 @@ TALK = {
 ACT = {"kind": "act", "half": "held", "text": "Thanks!", "act": "thanks"}
 
 
-def written(folder, *lines):
+def write_lines(folder, *lines):
     path = folder / "set.jsonl"
     path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
     return path
@@ -70,7 +70,7 @@ def test_marks_become_spans_of_the_plain_text():
 
 
 def test_another_set_and_another_finder_can_be_measured(tmp_path):
-    path = written(tmp_path, NAMES, TALK, "", ACT)
+    path = write_lines(tmp_path, NAMES, TALK, "", ACT)
     assert measure_naming(path).data["names"]["tuned"]["all"]["F1"] == 1.0
     deaf = measure_naming(path, find=lambda _: ())
     assert deaf.data["names"]["tuned"]["all"] == {"precision": None, "recall": 0.0, "F1": 0.0, "names": 2}
@@ -98,14 +98,14 @@ def test_a_wrong_kind_and_a_wrong_end_are_both_wrong():
 )
 def test_a_line_that_is_wrong_is_named(tmp_path, line, complaint):
     with pytest.raises(ValidationError, match=complaint):
-        read_set(written(tmp_path, NAMES, line))
+        read_set(write_lines(tmp_path, NAMES, line))
 
 
 def test_a_set_that_cannot_be_read_is_refused(tmp_path):
     with pytest.raises(ValidationError, match="cannot read"):
         read_set(tmp_path / "nowhere.jsonl")
     with pytest.raises(ValidationError, match="is empty"):
-        read_set(written(tmp_path, ""))
+        read_set(write_lines(tmp_path, ""))
     (tmp_path / "set.jsonl").write_bytes(b"\xff")
     with pytest.raises(ValidationError, match="not UTF-8"):
         read_set(tmp_path / "set.jsonl")

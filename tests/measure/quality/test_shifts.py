@@ -34,10 +34,10 @@ def silent(*_):
 
 @pytest.fixture
 def dialogues(tmp_path):
-    return written(tmp_path / "talks", *map(json.dumps, DIALOGUES))
+    return write_lines(tmp_path / "talks", *map(json.dumps, DIALOGUES))
 
 
-def written(folder, *lines):
+def write_lines(folder, *lines):
     folder.mkdir()
     (folder / "dialogues.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
@@ -70,7 +70,7 @@ def test_intervals_and_severities_are_told(dialogues):
 
 
 def test_a_mere_reply_is_no_alert_whatever_its_chance(tmp_path):
-    folder = written(
+    folder = write_lines(
         tmp_path / "talks",
         json.dumps({"utterances": [*BREAD, "What about it?", "How do I sail a boat?"], "boundaries": [4]}),
     )
@@ -121,7 +121,9 @@ def test_dialogues_have_no_ranking_to_write(dialogues, tmp_path):
 def test_only_dialogues_with_boundaries_are_such_a_set(dialogues, tmp_path):
     assert shifts.has_boundaries(dialogues)
     assert not shifts.has_boundaries(tmp_path / "nowhere")
-    assert not shifts.has_boundaries(written(tmp_path / "summaries", '{"dialogue": "a", "summaries": ["b"]}'))
+    assert not shifts.has_boundaries(
+        write_lines(tmp_path / "summaries", '{"dialogue": "a", "summaries": ["b"]}')
+    )
     (dialogues / "dialogues.jsonl").write_bytes(b'\xff{"boundaries"')
     assert not shifts.has_boundaries(dialogues)
     with pytest.raises(ValidationError, match="not UTF-8"):
@@ -142,7 +144,7 @@ def test_only_dialogues_with_boundaries_are_such_a_set(dialogues, tmp_path):
     ],
 )
 def test_a_line_that_is_wrong_is_named(tmp_path, line, complaint):
-    folder = written(tmp_path / "talks", json.dumps(DIALOGUES[0]), "", line)
+    folder = write_lines(tmp_path / "talks", json.dumps(DIALOGUES[0]), "", line)
     with pytest.raises(ValidationError, match=complaint):
         evaluate(folder, provider=HashEmbeddings())
 
@@ -150,7 +152,7 @@ def test_a_line_that_is_wrong_is_named(tmp_path, line, complaint):
 @pytest.mark.parametrize("lines", [[], ['{"utterances": ["alone"], "boundaries": []}']])
 def test_a_set_where_nothing_can_shift_is_refused(tmp_path, lines):
     with pytest.raises(ValidationError, match="no dialogue of two turns"):
-        shifts.read_set(written(tmp_path / "talks", *lines))
+        shifts.read_set(write_lines(tmp_path / "talks", *lines))
 
 
 def test_a_missing_file_is_an_error_that_names_it(tmp_path):

@@ -14,7 +14,7 @@ SIZE = 150
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def assemble_report(tmp_path_factory):
     folder, said = tmp_path_factory.mktemp("assemble"), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(folder))
@@ -24,32 +24,32 @@ def measured(tmp_path_factory):
 
 @pytest.mark.slow
 class TestAssemble:
-    def test_everything_promised_is_measured_beside_its_target(self, measured):
-        *_, report = measured
+    def test_everything_promised_is_measured_beside_its_target(self, assemble_report):
+        *_, report = assemble_report
         table = next(table for table in report.tables if table.title.startswith("Assembling from 150 items"))
         assert [row[0] for row in table.rows] == [name for name, _, _ in assemble.ROWS]
         assert all(row[-1] in ("yes", "no") for row in table.rows)
 
-    def test_every_row_has_numbers(self, measured):
-        *_, report = measured
+    def test_every_row_has_numbers(self, assemble_report):
+        *_, report = assemble_report
         for table in report.tables:
             for row in table.rows:
                 assert len(row) == len(table.columns)
                 assert all(math.isfinite(cell) for cell in row if isinstance(cell, int | float))
 
-    def test_contexts_were_made_of_something(self, measured):
-        *_, report = measured
+    def test_contexts_were_made_of_something(self, assemble_report):
+        *_, report = assemble_report
         times = report.data["assemble"]["times"]
         assert times["assemble_context: items"]["p50"] > 5
         assert times["get_premortem_context: items"]["p50"] >= 1
         assert {"assemble_context: gather", "assemble_context: share"} <= set(times)
 
-    def test_nothing_stays_on_the_disk(self, measured):
-        folder, *_ = measured
+    def test_nothing_stays_on_the_disk(self, assemble_report):
+        folder, *_ = assemble_report
         assert not any(folder.iterdir())
 
-    def test_progress_is_told_to_the_end(self, measured):
-        _, said, _ = measured
+    def test_progress_is_told_to_the_end(self, assemble_report):
+        _, said, _ = assemble_report
         for label in (f"assemble: fill {SIZE}", f"assemble: ask {SIZE}"):
             last = [told for told in said if told[0] == label][-1]
             assert last[1] == last[2] > 0

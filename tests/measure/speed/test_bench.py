@@ -35,7 +35,7 @@ def disk(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def searched(tmp_path_factory):
+def search_report(tmp_path_factory):
     folder, said = tmp_path_factory.mktemp("bench"), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(folder))
@@ -45,21 +45,21 @@ def searched(tmp_path_factory):
 
 @pytest.mark.slow
 class TestSearch:
-    def test_every_row_has_numbers(self, searched):
-        *_, report = searched
+    def test_every_row_has_numbers(self, search_report):
+        *_, report = search_report
         for table in report.tables:
             check(table)
 
-    def test_every_operation_is_there_at_every_size(self, searched):
-        *_, report = searched
+    def test_every_operation_is_there_at_every_size(self, search_report):
+        *_, report = search_report
         assert set(report.data["search"]) == {"40", str(SIZE)}
         times = next(table for table in report.tables if table.title.startswith("Searching"))
         assert {(row[0], row[1]) for row in times.rows} >= {
             (size, name) for size in (40, SIZE) for name in searching.OPERATIONS
         }
 
-    def test_the_largest_size_is_taken_apart(self, searched):
-        *_, report = searched
+    def test_the_largest_size_is_taken_apart(self, search_report):
+        *_, report = search_report
         facts = report.data["search"][str(SIZE)]
         assert {"retrieve", "fuse", "fit"} <= set(facts["stages"])
         assert {"lexical", "semantic", "graph", "trigram"} <= set(facts["probes"])
@@ -68,25 +68,25 @@ class TestSearch:
             facts["fill"]["codes_bytes"] >= SIZE * corpus.DIMENSIONS
         )  # so the vectors were there to be searched
 
-    def test_the_machine_comes_first(self, searched):
-        *_, report = searched
+    def test_the_machine_comes_first(self, search_report):
+        *_, report = search_report
         assert report.tables[0].title == "Machine"
         assert report.data["machine"]["cores"] >= 1
 
-    def test_progress_is_told_to_the_end(self, searched):
-        _, said, _ = searched
+    def test_progress_is_told_to_the_end(self, search_report):
+        _, said, _ = search_report
         for label in ("fill 40", "ask 40", f"fill {SIZE}", f"ask {SIZE}"):
             last = [told for told in said if told[0] == label][-1]
             assert last[1] == last[2] > 0
 
-    def test_nothing_is_left(self, searched):
-        folder, *_ = searched
+    def test_nothing_is_left(self, search_report):
+        folder, *_ = search_report
         assert list(folder.iterdir()) == []
 
-    def test_it_is_plain_json(self, searched):
+    def test_it_is_plain_json(self, search_report):
         import json
 
-        *_, report = searched
+        *_, report = search_report
         assert json.loads(json.dumps(report.as_json()))["data"]["search"]
 
 
@@ -153,7 +153,7 @@ class TestCorpus:
             "from foreword_measure.speed import corpus as c; print(c.item(77).text, c.questions(50)[7].text)"
         )
         other = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
         )
         assert other.stdout.strip() == f"{corpus.item(77).text} {corpus.questions(50)[7].text}"
 

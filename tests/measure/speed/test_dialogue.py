@@ -13,7 +13,7 @@ SIZE = 120
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def dialogue_report(tmp_path_factory):
     folder, said = tmp_path_factory.mktemp("dialogue"), []
     tables, facts = dialogue.measure(folder, (SIZE,), lambda *told: said.append(told))
     return folder, said, tables, facts
@@ -21,8 +21,8 @@ def measured(tmp_path_factory):
 
 @pytest.mark.slow
 class TestMeasuring:
-    def test_everything_promised_is_measured_beside_its_target(self, measured):
-        *_, tables, facts = measured
+    def test_everything_promised_is_measured_beside_its_target(self, dialogue_report):
+        *_, tables, facts = dialogue_report
         assert tables[0].title.startswith("A conversation of 12 turns, 120 chunks")
         assert [row[0] for row in tables[0].rows] == [name for name, _, _ in dialogue.ROWS]
         assert [row[-1] in ("yes", "no") for row in tables[0].rows] == [
@@ -30,28 +30,28 @@ class TestMeasuring:
         ]
         assert (facts["chunks"], facts["turns"]) == (120, 12)
 
-    def test_every_row_has_numbers(self, measured):
-        *_, tables, _ = measured
+    def test_every_row_has_numbers(self, dialogue_report):
+        *_, tables, _ = dialogue_report
         for table in tables:
             assert table.rows
             for row in table.rows:
                 assert len(row) == len(table.columns)
                 assert all(math.isfinite(cell) for cell in row if isinstance(cell, int | float))
 
-    def test_prompts_were_made_of_every_part(self, measured):
-        *_, facts = measured
+    def test_prompts_were_made_of_every_part(self, dialogue_report):
+        *_, facts = dialogue_report
         held = facts["prompts"]
         assert held["tokens"]["max"] <= 4096
         assert all(held[name]["max"] > 0 for name in held if name != "entities")
         stages = {"inject: resolve", "inject: recall", "inject: retrieve", "inject: word", "inject: compress"}
         assert stages <= set(facts["times"])
 
-    def test_nothing_stays_on_the_disk(self, measured):
-        folder, *_ = measured
+    def test_nothing_stays_on_the_disk(self, dialogue_report):
+        folder, *_ = dialogue_report
         assert not any(folder.iterdir())
 
-    def test_progress_is_told_to_the_end(self, measured):
-        _, said, *_ = measured
+    def test_progress_is_told_to_the_end(self, dialogue_report):
+        _, said, *_ = dialogue_report
         for label in (f"dialogue: fill {SIZE}", f"dialogue: ask {SIZE}"):
             last = [told for told in said if told[0] == label][-1]
             assert last[1] == last[2] > 0

@@ -13,7 +13,7 @@ SIZE = 60
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def gap_report(tmp_path_factory):
     folder, said = tmp_path_factory.mktemp("gap"), []
     tables, facts = gap.measure(folder, (SIZE,), lambda *told: said.append(told))
     return folder, said, tables, facts
@@ -21,28 +21,28 @@ def measured(tmp_path_factory):
 
 @pytest.mark.slow
 class TestGap:
-    def test_everything_promised_is_measured_beside_its_target(self, measured):
-        *_, tables, _ = measured
+    def test_everything_promised_is_measured_beside_its_target(self, gap_report):
+        *_, tables, _ = gap_report
         assert [row[0] for row in tables[0].rows] == [name for name, _, _ in gap.ROWS]
         assert all(row[-1] in ("yes", "no") for row in tables[0].rows)
 
-    def test_every_row_has_numbers(self, measured):
-        *_, tables, _ = measured
+    def test_every_row_has_numbers(self, gap_report):
+        *_, tables, _ = gap_report
         for table in tables:
             for row in table.rows:
                 assert len(row) == len(table.columns)
                 assert all(math.isfinite(cell) for cell in row if isinstance(cell, int | float))
 
-    def test_every_gap_was_seen_and_filled(self, measured):
-        *_, facts = measured
+    def test_every_gap_was_seen_and_filled(self, gap_report):
+        *_, facts = gap_report
         assert facts["times"]["new messages: retrieve"]["count"] == facts["times"]["no gap"]["count"]
 
-    def test_nothing_stays_on_the_disk(self, measured):
-        folder, *_ = measured
+    def test_nothing_stays_on_the_disk(self, gap_report):
+        folder, *_ = gap_report
         assert not any(folder.iterdir())
 
-    def test_progress_is_told_to_the_end(self, measured):
-        _, said, *_ = measured
+    def test_progress_is_told_to_the_end(self, gap_report):
+        _, said, *_ = gap_report
         for label in (f"gap: fill {SIZE}", f"gap: ask {SIZE}"):
             last = [told for told in said if told[0] == label][-1]
             assert last[1] == last[2] > 0

@@ -13,7 +13,7 @@ from foreword_measure.speed import bench, hooks
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def hooks_report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hooks")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(folder))
@@ -26,8 +26,8 @@ def measured(tmp_path_factory):
 
 @pytest.mark.slow
 class TestHooks:
-    def test_bare_interpreters_and_hooks_stand_side_by_side(self, measured):
-        _, report = measured
+    def test_bare_interpreters_and_hooks_stand_side_by_side(self, hooks_report):
+        _, report = hooks_report
         table = next(table for table in report.tables if "prompt's hook" in table.title)
         assert [row[0] for row in table.rows] == [
             "bare interpreter, alone",
@@ -40,8 +40,8 @@ class TestHooks:
         assert all(len(row) == len(table.columns) for row in table.rows)
         assert {row[-1] for row in table.rows} <= {"yes", "no", None}
 
-    def test_the_same_numbers_are_data(self, measured):
-        _, report = measured
+    def test_the_same_numbers_are_data(self, hooks_report):
+        _, report = hooks_report
         facts = json.loads(json.dumps(report.as_json()))["data"]["hooks"]
         assert facts["items"] == 60
         assert 0 <= facts["answered"] <= 1
@@ -55,8 +55,8 @@ class TestHooks:
             assert facts[name]["count"] >= 1
             assert math.isfinite(facts[name]["p99"])
 
-    def test_neither_files_nor_processes_are_left(self, measured):
-        folder, _ = measured
+    def test_neither_files_nor_processes_are_left(self, hooks_report):
+        folder, _ = hooks_report
         assert list(folder.glob("foreword-*")) == []
         for environment in Path("/proc").glob("[0-9]*/environ"):
             with contextlib.suppress(OSError):  # it left while we looked

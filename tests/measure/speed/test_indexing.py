@@ -12,15 +12,15 @@ from foreword_measure.speed import indexing
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def indexing_report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("index")
     told = []
     tables, data = indexing.measure(folder, (12,), lambda *step: told.append(step))
     return folder, tables, data, told
 
 
-def test_files_are_read_twice_and_commits_once(measured):
-    _, (table,), data, _ = measured
+def test_files_are_read_twice_and_commits_once(indexing_report):
+    _, (table,), data, _ = indexing_report
     assert [row[0] for row in table.rows] == ["files, first time", "files, unchanged", "commits"]
     assert all(len(row) == len(table.columns) for row in table.rows)
     assert {row[-1] for row in table.rows} <= {"yes", "no"}
@@ -30,20 +30,20 @@ def test_files_are_read_twice_and_commits_once(measured):
     assert data["first"]["items"] >= data["first"]["count"]
 
 
-def test_the_same_numbers_are_data(measured):
-    _, _, data, told = measured
+def test_the_same_numbers_are_data(indexing_report):
+    _, _, data, told = indexing_report
     assert json.loads(json.dumps(data)) == data
     assert data["files_per_second"] > 0
     assert told == [("index", done, 4) for done in range(1, 5)]
 
 
-def test_the_history_is_the_same_every_time(measured, tmp_path):
-    folder, *_ = measured
+def test_the_history_is_the_same_every_time(indexing_report, tmp_path):
+    folder, *_ = indexing_report
     indexing._make_history(tmp_path / "again", 12)
 
     def head(repository):
         asked = ["git", "-C", str(repository), "rev-parse", "main"]
-        return subprocess.run(asked, check=True, capture_output=True, timeout=60).stdout
+        return subprocess.run(asked, check=True, capture_output=True, timeout=120).stdout
 
     assert head(folder / "history") == head(tmp_path / "again")
 

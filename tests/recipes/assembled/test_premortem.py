@@ -38,7 +38,7 @@ class Listening(Searcher):
 
 
 def premortem(searcher, domain="debugging", strategy=None, **more):
-    return asyncio.run(ContextAssembler(searcher).get_premortem_context(domain, strategy, **more))
+    return asyncio.run(ContextAssembler(searcher, timeout=60).get_premortem_context(domain, strategy, **more))
 
 
 def titles(text):
@@ -46,7 +46,7 @@ def titles(text):
 
 
 @pytest.fixture
-def lived(engine):
+def shop_searcher(engine):
     """A dozen failures and a few successes, in two domains."""
     experiences = Experiences(engine)
     for number, about in enumerate(ABOUT):
@@ -111,8 +111,8 @@ def test_unknown_words_are_refused_and_the_known_ones_are_named(engine, domain, 
 # What is said
 
 
-def test_the_sections_come_in_the_documents_order(lived):
-    context = premortem(lived, "debugging", "ask-user", max_tokens=4000)
+def test_the_sections_come_in_the_documents_order(shop_searcher):
+    context = premortem(shop_searcher, "debugging", "ask-user", max_tokens=4000)
     assert titles(context.markdown) == [
         "Premortem: debugging with ask-user",
         "Common Failures",
@@ -125,19 +125,19 @@ def test_the_sections_come_in_the_documents_order(lived):
     assert context.markdown.endswith(f"\n\n---\n*Based on {told} past experiences*\n")
 
 
-def test_an_experience_is_told_once_whatever_it_is_found_by(lived):
-    context = premortem(lived, "debugging", "read-the-error", max_tokens=6000, limit=20)
+def test_an_experience_is_told_once_whatever_it_is_found_by(shop_searcher):
+    context = premortem(shop_searcher, "debugging", "read-the-error", max_tokens=6000, limit=20)
     goals = re.findall(r"\*\*Goal\*\*: (.*)", context.markdown)
     assert len(goals) == len(set(goals)) > 5
 
 
-def test_only_the_domain_is_told_except_for_the_strategy(lived):
-    context = premortem(lived, "testing", max_tokens=6000)
+def test_only_the_domain_is_told_except_for_the_strategy(shop_searcher):
+    context = premortem(shop_searcher, "testing", max_tokens=6000)
     assert {item.metadata["domain"] for item in context.items if item.source == "experience"} == {"testing"}
 
 
-def test_failures_come_first_among_the_strategys_and_stand_out(lived):
-    context = premortem(lived, "security", "ask-user", max_tokens=6000)
+def test_failures_come_first_among_the_strategys_and_stand_out(shop_searcher):
+    context = premortem(shop_searcher, "security", "ask-user", max_tokens=6000)
     assert titles(context.markdown)[:2] == ["Premortem: security with ask-user", "Strategy Performance"]
     outcomes = re.findall(r"\*\*Outcome\*\*: (\S+)", context.markdown)
     assert outcomes == sorted(outcomes, key=lambda status: "falsified" not in status)
@@ -145,13 +145,13 @@ def test_failures_come_first_among_the_strategys_and_stand_out(lived):
     assert "confirmed" in outcomes
 
 
-def test_a_root_cause_is_told(lived):
-    assert "- **Root cause**: wrong-assumption - nobody had read" in premortem(lived).markdown
+def test_a_root_cause_is_told(shop_searcher):
+    assert "- **Root cause**: wrong-assumption - nobody had read" in premortem(shop_searcher).markdown
 
 
 @pytest.mark.parametrize("limit", [1, 20, 40, 80, 150, 300, 600, 1500])
-def test_the_limit_is_hard(lived, engine, limit):
-    context = premortem(lived, "debugging", "ask-user", max_tokens=limit)
+def test_the_limit_is_hard(shop_searcher, engine, limit):
+    context = premortem(shop_searcher, "debugging", "ask-user", max_tokens=limit)
     assert context.token_count == engine.tokenizer.count(context.markdown) <= limit
     assert not context.limit_exceeded
     if limit >= 150:
@@ -188,7 +188,7 @@ def test_nothing_lived_is_nothing_to_fear(engine):
     assert (context.markdown, context.items) == ("", ())
 
 
-def test_a_question_that_fails_leaves_the_others(engine, lived):
+def test_a_question_that_fails_leaves_the_others(engine, shop_searcher):
     class Halting(Searcher):
         async def search_values(self, **_):
             raise SearchError("no values today")
@@ -201,8 +201,8 @@ def test_a_question_that_fails_leaves_the_others(engine, lived):
     ]
 
 
-def test_a_receipt_is_kept(engine, lived):
-    context = premortem(lived, "debugging", "ask-user")
+def test_a_receipt_is_kept(engine, shop_searcher):
+    context = premortem(shop_searcher, "debugging", "ask-user")
     engine.store.batch([])
     kept = engine.explain("shop", context.receipt.id)
     assert (kept.recipe, kept.query, kept.budget) == ("premortem", "Premortem: debugging with ask-user", 1500)
@@ -220,7 +220,7 @@ def story(name, status="falsified"):
     )
 
 
-def told(turns):
+def ids_by_section(turns):
     return [(section, item.metadata["id"]) for section, item in turns]
 
 
@@ -229,7 +229,7 @@ def test_sections_take_turns_so_that_none_empties_another():
     turns = take_turns(
         {"Common Failures": every, "Unexpected Outcomes": every, "Root Causes to Watch": every}
     )
-    assert told(turns) == [
+    assert ids_by_section(turns) == [
         ("Common Failures", "a"),
         ("Unexpected Outcomes", "b"),
         ("Root Causes to Watch", "c"),

@@ -23,12 +23,12 @@ def searcher(engine):
     return Searcher(engine, "shop", deadline_ms=None)
 
 
-def found(search):
+def run_search(search):
     return asyncio.run(search)
 
 
 def texts(search):
-    return [item.result.memory.text for item in found(search)]
+    return [item.result.memory.text for item in run_search(search)]
 
 
 def experience(number, **held):
@@ -52,7 +52,7 @@ def test_each_source_is_searched_alone(engine, searcher):
         "commit": searcher.search_commits,
     }
     for kind, search in searches.items():
-        items = found(search(QUESTION))
+        items = run_search(search(QUESTION))
         assert [item.source for item in items] == [kind]
         assert isinstance(items[0], ContextItem)
         assert 0 < items[0].relevance <= 1
@@ -61,13 +61,13 @@ def test_each_source_is_searched_alone(engine, searcher):
 
 def test_another_workspace_is_never_seen(engine, searcher):
     engine.remember("A deadlock in Postgres.", "elsewhere")
-    assert found(searcher.search_memories(QUESTION)) == []
+    assert run_search(searcher.search_memories(QUESTION)) == []
 
 
 def test_a_limit_is_kept_and_what_is_beyond_it_is_told(engine, searcher):
     for number in range(5):
         engine.remember(f"Deadlock {number} in Postgres.", "shop")
-    items = found(searcher.search_memories(QUESTION, 2))
+    items = run_search(searcher.search_memories(QUESTION, 2))
     assert len(items) == 2
     assert {dropped.reason for dropped in items.dropped} == {"over limit"}
     assert len(items.dropped) == 3
@@ -77,7 +77,7 @@ def test_what_was_superseded_makes_room_for_what_holds(engine, searcher):
     old = engine.remember("Postgres deadlock: lock rows by name.", "shop")
     engine.remember("Postgres deadlock: lock rows by id.", "shop", supersedes=old.id)
     engine.remember("Priya knows Postgres, and a good deal about museums and their tickets too.", "shop")
-    items = found(searcher.search_memories(QUESTION, 2))
+    items = run_search(searcher.search_memories(QUESTION, 2))
     assert len(items) == 2
     assert old.id not in {item.metadata["id"] for item in items}
     assert old.id in {gone.result.memory.id for gone in items.dropped if gone.reason == "superseded"}
@@ -86,7 +86,7 @@ def test_what_was_superseded_makes_room_for_what_holds(engine, searcher):
 def test_many_more_than_were_asked_for_are_no_news(engine, searcher):
     for number in range(45):
         engine.remember(f"Deadlock {number} in Postgres.", "shop")
-    items = found(searcher.search_memories(QUESTION, 2))
+    items = run_search(searcher.search_memories(QUESTION, 2))
     assert (len(items), items.notes) == (2, ())
     assert {dropped.reason for dropped in items.dropped} == {"over limit"}
 
@@ -94,7 +94,7 @@ def test_many_more_than_were_asked_for_are_no_news(engine, searcher):
 @pytest.mark.parametrize("limit", [0, -1, 1001, "ten", True])
 def test_an_impossible_limit_is_refused(searcher, limit):
     with pytest.raises(ValidationError, match="limit"):
-        found(searcher.search_memories(QUESTION, limit))
+        run_search(searcher.search_memories(QUESTION, limit))
 
 
 def test_a_workspace_must_be_named(engine):
@@ -110,7 +110,7 @@ def test_a_space_that_fails_is_a_note(engine, searcher, monkeypatch):
 
     semantic = next(space for space in engine.kit.spaces if space.name == "semantic")
     monkeypatch.setattr(semantic, "probe", broken)
-    items = found(searcher.search_memories(QUESTION))
+    items = run_search(searcher.search_memories(QUESTION))
     assert len(items) == 1
     assert [note.part for note in items.notes] == ["semantic"]
 
@@ -164,7 +164,7 @@ def test_what_a_narrow_filter_lets_through_is_found_however_deep_it_lies(engine,
     filler = " and much that has nothing to do with the question" * 4
     engine.remember(f"One deadlock{filler}.", "shop", kind="code", metadata={"language": "rust"})
     engine.embed_pending("shop")
-    assert len(found(searcher.search_code(QUESTION, 5, language="rust"))) == 1
+    assert len(run_search(searcher.search_code(QUESTION, 5, language="rust"))) == 1
 
 
 # Experiences
@@ -185,7 +185,9 @@ def test_without_anyone_who_knows_axes_experiences_are_filtered_by_what_they_hol
         engine.remember(text, "shop", kind="experience", metadata=experience(number, **held))
 
     def numbers(**filters):
-        return sorted(item.metadata["id"] for item in found(searcher.search_experiences(QUESTION, **filters)))
+        return sorted(
+            item.metadata["id"] for item in run_search(searcher.search_experiences(QUESTION, **filters))
+        )
 
     assert numbers() == ["e0", "e1", "e2", "e3", "e4"]  # the last has not ended yet
     assert numbers(domain="testing") == ["e1"]
@@ -197,11 +199,11 @@ def test_without_anyone_who_knows_axes_experiences_are_filtered_by_what_they_hol
 
 def test_an_unknown_axis_is_refused(searcher):
     with pytest.raises(ValidationError, match="no axis named 'sideways'; there are: full, strategy"):
-        found(searcher.search_experiences(QUESTION, axis="sideways"))
+        run_search(searcher.search_experiences(QUESTION, axis="sideways"))
 
 
 @pytest.fixture
-def lived(engine):
+def past_experiences(engine):
     experiences = Experiences(engine)
     for goal, status in (("stop the deadlock", "falsified"), ("sort the rows", "confirmed")):
         begun = experiences.start(
@@ -217,16 +219,16 @@ def lived(engine):
     return experiences
 
 
-def test_experiences_are_found_as_they_stand_and_not_as_they_stood(engine, lived):
-    searcher = Searcher(engine, "shop", lived, deadline_ms=None)
-    items = found(searcher.search_experiences("the deadlock"))
+def test_experiences_are_found_as_they_stand_and_not_as_they_stood(engine, past_experiences):
+    searcher = Searcher(engine, "shop", past_experiences, deadline_ms=None)
+    items = run_search(searcher.search_experiences("the deadlock"))
     assert sorted(item.metadata["outcome_status"] for item in items) == ["confirmed", "falsified"]
     assert "- **Outcome**: falsified - it came back" in "\n".join(item.content for item in items)
 
 
-def test_an_axis_asks_who_knows_axes(engine, lived):
-    searcher = Searcher(engine, "shop", lived, deadline_ms=None)
-    items = found(searcher.search_experiences("one worker", axis="root_cause", outcome="falsified"))
+def test_an_axis_asks_who_knows_axes(engine, past_experiences):
+    searcher = Searcher(engine, "shop", past_experiences, deadline_ms=None)
+    items = run_search(searcher.search_experiences("one worker", axis="root_cause", outcome="falsified"))
     assert [item.metadata["outcome_status"] for item in items] == ["falsified"]
     assert items[0].result.ranks == {"root_cause": 1}
 
@@ -256,6 +258,6 @@ def test_searching_leaves_the_event_loop_free(searcher, engine):
             turns += 1
         return turns, await search
 
-    turns, items = asyncio.run(main())
+    turns, items = asyncio.run(asyncio.wait_for(main(), 60))
     assert turns > 1
     assert len(items) == 1

@@ -20,11 +20,11 @@ def item(name):
     return ContextItem("memory", name, 0.5, {"id": name})
 
 
-async def finds(*names):
+async def give_items(*names):
     return [item(name) for name in names]
 
 
-async def fails(error):
+async def give_error(error):
     raise error
 
 
@@ -37,12 +37,12 @@ async def gather(questions, timeout_seconds):
     return await gather_from(questions, timeout_seconds)(AssembledDraft(query=query, tokenizer=WordTokens()))
 
 
-async def asked(**searches):
+async def ask_sources(**searches):
     return await gather({name: partial(*search) for name, search in searches.items()}, 0.05)
 
 
 def test_all_answers_are_there_under_their_names():
-    found = asyncio.run(asked(memories=(finds, "a", "b"), code=(finds, "c"))).found
+    found = asyncio.run(ask_sources(memories=(give_items, "a", "b"), code=(give_items, "c"))).found
     assert {name: [one.content for one in items] for name, items in found.items()} == {
         "memories": ["a", "b"],
         "code": ["c"],
@@ -52,7 +52,7 @@ def test_all_answers_are_there_under_their_names():
 @pytest.mark.parametrize("error", [SearchError("no space can answer"), RuntimeError("broken"), OSError()])
 def test_a_source_that_fails_leaves_a_note_and_a_warning(error, caplog):
     with caplog.at_level(logging.WARNING):
-        got = asyncio.run(asked(memories=(fails, error), code=(finds, "c")))
+        got = asyncio.run(ask_sources(memories=(give_error, error), code=(give_items, "c")))
     assert list(got.found) == ["code"]
     assert got.notes == (Note("memories", f"failed: {str(error) or type(error).__name__}"),)
     assert "a source did not answer" in caplog.text
@@ -71,14 +71,14 @@ def test_a_source_that_gives_something_else_is_left_out_with_a_note(given, probl
     async def gives():
         return given
 
-    got = asyncio.run(asked(memories=(gives,), code=(finds, "c")))
+    got = asyncio.run(ask_sources(memories=(gives,), code=(give_items, "c")))
     assert list(got.found) == ["code"]
     assert got.notes == (Note("memories", problem),)
 
 
 def test_a_source_that_is_late_leaves_a_note_and_a_warning(caplog):
     with caplog.at_level(logging.WARNING):
-        got = asyncio.run(asked(memories=(never,), code=(finds, "c")))
+        got = asyncio.run(ask_sources(memories=(never,), code=(give_items, "c")))
     assert list(got.found) == ["code"]
     assert got.notes == (Note("memories", "late: no answer within 0.05 s"),)
     assert "late" in caplog.text
@@ -92,7 +92,7 @@ def test_sources_are_asked_at_once():
             await met.wait()  # nobody gets past it alone
             return []
 
-        return await gather(dict.fromkeys("abc", meets), 5.0)
+        return await gather(dict.fromkeys("abc", meets), 60.0)
 
     assert len(asyncio.run(main()).found) == 3
 
@@ -101,7 +101,7 @@ def test_what_a_source_noted_is_passed_on_under_its_name():
     async def partly():
         return SourceItems([item("a")], notes=(Note("semantic", "late: the deadline passed"),))
 
-    got = asyncio.run(asked(code=(partly,)))
+    got = asyncio.run(ask_sources(code=(partly,)))
     assert got.notes == (Note("code", "semantic: late: the deadline passed"),)
 
 
@@ -111,7 +111,7 @@ def test_being_cancelled_is_not_a_failure_of_a_source():
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await task
+            await asyncio.wait_for(task, 60.0)
 
     asyncio.run(main())
 

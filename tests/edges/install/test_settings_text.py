@@ -34,7 +34,7 @@ _documents = st.dictionaries(_words.filter(lambda key: key != "ours"), _values, 
 
 
 @st.composite
-def _written(draw):
+def _json_texts(draw):
     """A JSON object, laid out in one of the ways that people and programs have."""
     indent = draw(st.sampled_from([None, 0, 1, 2, 4, "\t"]))
     tight = draw(st.booleans()) and indent is None
@@ -50,7 +50,7 @@ def _written(draw):
 # JSON
 
 
-@given(_written(), _values.filter(lambda value: value is not None))
+@given(_json_texts(), _values.filter(lambda value: value is not None))
 def test_a_value_is_added_and_taken_out_again_and_the_rest_keeps_its_bytes(text, new):
     before = json.loads(text)
     added = put_json(text, ("ours", "deep"), new)
@@ -60,7 +60,7 @@ def test_a_value_is_added_and_taken_out_again_and_the_rest_keeps_its_bytes(text,
     assert removed == text if before else json.loads(removed) == {}
 
 
-@given(_written(), st.lists(_values.filter(lambda value: value is not None), min_size=1, max_size=3))
+@given(_json_texts(), st.lists(_values.filter(lambda value: value is not None), min_size=1, max_size=3))
 def test_elements_are_appended_in_order(text, elements):
     for element in elements:
         text = append_json(text, ("ours",), element)
