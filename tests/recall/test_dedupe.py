@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.recall.dedupe import put_successors_first, refresh_from_files, split_repeats, split_superseded
+from foreword.recall.dedupe import (
+    put_successors_first,
+    refresh_from_files,
+    split_off_repeats,
+    split_off_superseded,
+)
 from foreword.types import Item, SearchResult
 
 
@@ -52,13 +57,13 @@ def test_stepping_behind_loses_nothing(pairs):
 
 
 def test_what_was_replaced_is_left_out_by_name():
-    kept, dropped = split_superseded([result("old", successor="new"), result("new")])
+    kept, dropped = split_off_superseded([result("old", successor="new"), result("new")])
     assert ids(kept) == ["new"]
     assert [(d.result.memory.id, d.reason, d.detail) for d in dropped] == [("old", "superseded", "new")]
 
 
 def test_a_repeat_is_left_out_and_names_its_twin():
-    kept, dropped = split_repeats(
+    kept, dropped = split_off_repeats(
         [
             result("a", text="The staff session timeout is fifteen minutes."),
             result("b", text="the staff session  timeout is fifteen minutes"),
@@ -70,13 +75,13 @@ def test_a_repeat_is_left_out_and_names_its_twin():
 
 
 def test_one_differing_number_in_a_short_text_is_not_a_repeat():
-    kept, _ = split_repeats([result("a", text="Retries: 3"), result("b", text="Retries: 9 at most")])
+    kept, _ = split_off_repeats([result("a", text="Retries: 3"), result("b", text="Retries: 9 at most")])
     assert ids(kept) == ["a", "b"]
 
 
 def test_what_is_said_of_two_things_is_no_repeat():
     said = "The {} cluster runs on Hetzner machines in Falkenstein and is backed up every night."
-    kept, _ = split_repeats(
+    kept, _ = split_off_repeats(
         [result("a", text=said.format("staging")), result("b", text=said.format("billing"))]
     )
     assert ids(kept) == ["a", "b"]

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.errors import ValidationError
-from foreword.recall.divergence import DivergenceDetector, Utterance, read_utterance, shift_probability, signs
+from foreword.recall.divergence import (
+    DivergenceDetector,
+    Utterance,
+    read_shift_signs,
+    read_utterance,
+    shift_probability,
+)
 from foreword.recall.fuse import UNRELATED_COSINE
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
@@ -157,9 +163,9 @@ def test_an_answer_to_a_question_is_less_likely_a_shift_than_the_same_after_a_st
     }
     assert after["Is it late today?"] < after["It is late today."]
     # One's own question waits for the other's answer, and an offer waits for nothing.
-    assert signs(prompt, [read_utterance("Is it late today?", HERE, own=True)]).pending == 0
-    assert signs(prompt, [read_utterance("Is there anything else?", HERE)]).pending == 0
-    assert signs(prompt, [read_utterance("Is it late today?", HERE)]).pending == 1
+    assert read_shift_signs(prompt, [read_utterance("Is it late today?", HERE, own=True)]).pending == 0
+    assert read_shift_signs(prompt, [read_utterance("Is there anything else?", HERE)]).pending == 0
+    assert read_shift_signs(prompt, [read_utterance("Is it late today?", HERE)]).pending == 1
 
 
 def test_what_has_just_shifted_does_not_shift_again():
@@ -172,10 +178,10 @@ def test_what_has_just_shifted_does_not_shift_again():
 def test_only_turns_near_enough_are_compared():
     told = read_utterance("Something else entirely happened there", HERE)
     old = read_utterance(PROMPT, STRANGE)
-    assert signs(old, [old, told, told, told]).near == pytest.approx(
+    assert read_shift_signs(old, [old, told, told, told]).near == pytest.approx(
         (0.45 - UNRELATED_COSINE) / (1 - UNRELATED_COSINE)
     )
-    assert signs(old, [told, old, told, told]).near == pytest.approx(1.0)
+    assert read_shift_signs(old, [told, old, told, told]).near == pytest.approx(1.0)
 
 
 def test_nothing_is_left_where_nothing_was_said():

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.recall.news import concatenate, is_news, shaped_words
+from foreword.recall.news import concatenate_shaped_words, differ_in_meaning, split_shaped_words
 
 
 def is_news_to(one, other):
-    return is_news(shaped_words(one), shaped_words(other))
+    return differ_in_meaning(split_shaped_words(one), split_shaped_words(other))
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,6 @@ def test_any_two_texts_can_be_asked_and_none_is_news_to_itself(one, other):
 
 @given(st.lists(st.text(max_size=30), max_size=5))
 def test_joined_tellings_have_all_words_in_order(lines):
-    assert concatenate(map(shaped_words, lines)).words == tuple(
-        word for line in lines for word in shaped_words(line).words
+    assert concatenate_shaped_words(map(split_shaped_words, lines)).words == tuple(
+        word for line in lines for word in split_shaped_words(line).words
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.excerpt import both_ends
 from foreword.capture.junk import junk_reason, remove_wrappers
 from foreword.capture.redact import redact, redact_json
-from foreword.capture.tool_calls import Call, record_call
+from foreword.capture.tool_calls import Call, read_call_record
 from foreword.log import get_logger
 from foreword.text.frame import remove_frames
 from foreword.types import Item, Source
@@ -164,7 +164,7 @@ def _items_from_tool_call(event: AgentEvent, workspace: str) -> list[Item]:
     """What a tool did, if it is worth keeping."""
     tool_input = redact_json(_remove_frames_in_json(event.tool_input))
     output = redact(remove_frames(event.tool_output))
-    record = record_call(Call(event.tool, tool_input, output, event.outcome, event.folder))
+    record = read_call_record(Call(event.tool, tool_input, output, event.outcome, event.folder))
     if record is None:
         return []
     purpose = tool_input.get("description")

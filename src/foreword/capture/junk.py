@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from foreword.text.words import fold, words
+from foreword.text.words import fold, split_words
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,9 +44,9 @@ _ACKNOWLEDGEMENTS = """
     了解です | 大丈夫 | 네 | 예 | 아니요 | 감사합니다 | 고마워 | 계속 | 계속해 | 계속해줘 | 좋아 | 좋아요
     알겠습니다 | شكرا | نعم | لا | استمر | تمام | धन्यवाद | हाँ | ठीक है | תודה | כן | המשך
 """
-_PHRASES = {tuple(words(phrase)) for line in _ACKNOWLEDGEMENTS.splitlines() for phrase in line.split("|")} - {
-    ()
-}
+_PHRASES = {
+    tuple(split_words(phrase)) for line in _ACKNOWLEDGEMENTS.splitlines() for phrase in line.split("|")
+} - {()}
 _MAX_PHRASE_WORDS = max(map(len, _PHRASES))
 _MAX_WORDS = 10
 
@@ -189,7 +189,7 @@ def _is_acknowledgement(text: str) -> bool:
     """Whether the whole text is made of phrases that say yes, no, thanks or go on, or of no words at all."""
     if len(text) > 120:
         return False
-    said = words(text)
+    said = split_words(text)
     if len(said) > _MAX_WORDS:
         return False
     if len(said) <= 1 and len("".join(said)) <= 1:  # a thumb, a question mark, the number of an option

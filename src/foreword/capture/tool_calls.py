@@ -76,7 +76,7 @@ class CallRecord:
     file: str = ""
 
 
-def record_call(call: Call) -> CallRecord | None:
+def read_call_record(call: Call) -> CallRecord | None:
     """What a call leaves worth keeping, or None."""
     name = call.tool.lower()
     last = name.rpartition("__")[2]

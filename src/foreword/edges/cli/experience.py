@@ -74,7 +74,7 @@ def start(call: Call, session: str | None, **fields: OptionValue) -> None:
     with open_engine(embedding=False) as engine:
         experiences = Experiences(engine)
         started = experiences.start(call.workspace, session=session, source=_USER, **fields)
-        open_without_session = len(experiences.open_for_run(call.workspace, None))
+        open_without_session = len(experiences.list_open_for_run(call.workspace, None))
     _print_experience(call, started)
     if session is None and open_without_session > 1:
         see = f"see: foreword experience list --status {OPEN}{call.workspace_flag}"

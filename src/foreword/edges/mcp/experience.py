@@ -262,7 +262,7 @@ def _describe_other_open_experiences(experiences: Experiences, workspace: str, s
     """What to say to somebody who names no session: which others are open that may be theirs."""
     if started.session is not None:
         return ""
-    every = [one for one in experiences.open_for_run(workspace, None) if one.id != started.id]
+    every = [one for one in experiences.list_open_for_run(workspace, None) if one.id != started.id]
     named = ", ".join(f"{one.id} ({escape_entry(one.goal)[:60]})" for one in every[:_MAX_OPEN])
     more = f" and {len(every) - _MAX_OPEN} more" if len(every) > _MAX_OPEN else ""
     return f"open without a session, too: {named}{more}; resolve what is yours and over" if every else ""
