@@ -42,7 +42,7 @@ class TestAssemble:
         times = report.data["assemble"]["times"]
         assert times["assemble_context: items"]["p50"] > 5
         assert times["get_premortem_context: items"]["p50"] >= 1
-        assert {"assemble_context: gather", "assemble_context: share"} <= set(times)
+        assert {"assemble_context: gather", "assemble_context: arrange"} <= set(times)
 
     def test_nothing_stays_on_the_disk(self, assemble_report):
         folder, *_ = assemble_report

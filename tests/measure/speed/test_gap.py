@@ -35,7 +35,7 @@ class TestGap:
 
     def test_every_gap_was_seen_and_filled(self, gap_report):
         *_, facts = gap_report
-        assert facts["times"]["new messages: retrieve"]["count"] == facts["times"]["no gap"]["count"]
+        assert facts["times"]["new messages: ask"]["count"] == facts["times"]["no gap"]["count"]
 
     def test_nothing_stays_on_the_disk(self, gap_report):
         folder, *_ = gap_report
