@@ -271,7 +271,7 @@ def test_the_files_of_a_folder_are_found_with_their_size_and_the_damaged_ones_to
 _CATCHER = """
 import sys
 from pathlib import Path
-from foreword.store.vectors import CodeFile, quantise
+from foreword.store.vectors import CodeFile, vector_to_code
 path, total = Path(sys.argv[1]), int(sys.argv[2])
 rows = [(n, n, bytes([n % 127]) * 16) for n in range(1, total + 1)]
 file = CodeFile(path, 16)

@@ -55,7 +55,7 @@ class _MessageContext:
     text: str = ""
     ids: tuple[str, ...] = ()
     receipt_id: str = ""
-    record_run: bool = False
+    captured: bool = False
 
 
 class ContextMiddleware(AgentMiddleware):
@@ -200,14 +200,14 @@ class ContextMiddleware(AgentMiddleware):
             contexts = self._threads.get(session, {})
         key = _message_key(prompts[-1])
         before = contexts.get(key, _MessageContext())
-        prompt = "" if before.record_run else prompts[-1].text
+        prompt = "" if before.captured else prompts[-1].text
         try:
             ids = self._store_turns(prompt, _final_answer_text(response), session)
         except Exception as error:  # noqa: BLE001  (what the model said must reach the user)
             _log.warning("a turn was not remembered", workspace=self.workspace, problem=str(error))
             return
         self._cache_thread_contexts(
-            session, {**contexts, key: replace(before, ids=(*before.ids, *ids), record_run=True)}
+            session, {**contexts, key: replace(before, ids=(*before.ids, *ids), captured=True)}
         )
 
     def _store_turns(self, prompt: str, answer: str, session: str) -> list[str]:

@@ -268,11 +268,6 @@ def describe_page(item: Item, offset: int, related: tuple[RelatedMemory, ...]) -
     )
 
 
-def _describe_related(related: RelatedMemory) -> Related:
-    relation = escape_entry(related.relationship.type)
-    return Related(id=related.memory.id, relation=relation, text=shorten(related.memory.text))
-
-
 def describe_receipt(receipt: Receipt, texts: dict[str, str]) -> Why:
     """A receipt, with a glance at each text that is still there."""
     decided = [
@@ -371,7 +366,6 @@ def _escape_line_keeping_indent(line: str) -> str:
 
 
 def _escape_item_metadata(item: Item) -> dict[str, Any]:
-    """A JSON value in which every text is contained."""
     """The metadata, contained; a note instead when it is too long."""
     metadata = {escape_entry(name): _escape_json_value(value) for name, value in item.metadata.items()}
     too_long = len(str(metadata)) > _MAX_METADATA_CHARACTERS
@@ -379,6 +373,7 @@ def _escape_item_metadata(item: Item) -> dict[str, Any]:
 
 
 def _escape_json_value(value: Any) -> Any:  # noqa: ANN401  (whatever JSON holds)
+    """A JSON value in which every text is contained."""
     if isinstance(value, str):
         return escape_entry(value)
     if isinstance(value, dict):
