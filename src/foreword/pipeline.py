@@ -229,9 +229,10 @@ def drop_below(floor: float) -> Stage[Any]:
         kept = [result for result in draft.results if result.score >= floor]
         low = [result for result in draft.results if result.score < floor]
         dropped = [
-            DroppedResult(r, "below floor", f"{_format_below(r.score, floor)} < {floor:g}") for r in low
+            DroppedResult(r, "below floor", f"{_format_below(r.score, floor)} < {floor:g}")
+            for r in low[:MAX_NEAR_MISSES]
         ]
-        draft = draft.keep(kept, dropped[:MAX_NEAR_MISSES])
+        draft = draft.keep(kept, dropped)
         more = len(low) - MAX_NEAR_MISSES
         return draft.with_notes(Note("floor", f"{more} more were below it")) if more > 0 else draft
 

@@ -180,6 +180,7 @@ def test_a_projects_installation_works_in_that_project(world, claude):
 
 def test_the_memory_tools_connect(world, claude):
     world.install("claude-code")
+    world.serve()  # else the tools start one, and it may come up after this test has stopped it
     assert "Connected" in next(line for line in claude.run("mcp", "list").splitlines() if "foreword" in line)
 
 
