@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
-from foreword.engine.views import views
+from foreword.engine.defaults import views_of_item
 from foreword.errors import ValidationError
 from foreword.store.base import (
     Amend,
     Count,
     Delete,
-    Expand,
     Get,
     GetReceipt,
+    GetRelated,
     GetShown,
     GetVectors,
     ListRecent,
@@ -90,7 +90,7 @@ def _text(workspace, number):
 def engine(tmp_path_factory):
     """Twenty workspaces that hold the same ids, sessions and words, but for their canaries."""
     folder = tmp_path_factory.mktemp("isolation")
-    store = SqliteStore(folder / "workspaces", views)
+    store = SqliteStore(folder / "workspaces", views_of_item)
     options = {"settings": Settings(home=folder), "counter": WordTokens(), "clock": FixedClock()}
     with ContextEngine(store, PROVIDER, **options) as engine:
         for workspace in WORKSPACES:
@@ -145,7 +145,7 @@ def _store_answers(engine, workspace, question, words, foreign_id, foreign_text)
         [
             Get(workspace, (foreign_id,)),
             Scan(workspace, after="i0"),
-            Expand(workspace, (foreign_id,), 10),
+            GetRelated(workspace, (foreign_id,), 10),
             ListRelations(workspace),
             ListUnembedded(workspace, "semantic", digest),
             GetVectors(workspace, digest, (text_hash(foreign_text),)),
@@ -212,7 +212,7 @@ def test_an_id_of_another_workspace_cannot_be_related_amended_or_forgotten(engin
 
 
 def test_forgetting_in_one_workspace_leaves_the_others_alone(tmp_path):
-    with ContextEngine(SqliteStore(tmp_path, views), PROVIDER, counter=WordTokens()) as engine:
+    with ContextEngine(SqliteStore(tmp_path, views_of_item), PROVIDER, counter=WordTokens()) as engine:
         pair = ("shop", "shop/")
         for workspace in pair:
             engine.remember_all([Item("same words", workspace, id="same", session="s")], workspace)
@@ -267,7 +267,7 @@ def test_a_workspace_has_a_folder_of_its_own_inside_the_data_folder(name):
 
 @pytest.mark.parametrize("name", ["../../etc", "/etc/passwd", "..", ".", "con", "a/../../b", "~root", "-rf"])
 def test_a_workspace_named_like_a_path_stays_in_the_data_folder(tmp_path, name):
-    with SqliteStore(tmp_path / "data", views) as store:
+    with SqliteStore(tmp_path / "data", views_of_item) as store:
         store.put(name, [Item("x", name)])
         assert store.workspaces() == [name]
     assert [path.name for path in tmp_path.iterdir()] == ["data"]

@@ -22,7 +22,7 @@ import numpy as np
 
 from foreword import pipeline
 from foreword.options import SearchOptions
-from foreword.recall.fuse import BLENDS, OTHER, known_question_shares, name_spaces_weight
+from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, known_question_shares, name_spaces_weight
 from foreword.recall.rerank import RERANK_CURVES
 from foreword_measure.quality import labelled, runs
 
@@ -107,7 +107,7 @@ def _points_of_question(
     for result in draft.results:
         holders = stocks[scope].documents_of_item.get(result.memory.id, ())
         relevant = any(gains.get(holder, 0) > 0 for holder in holders)
-        blend, opinion = BLENDS.get(result.memory.kind, OTHER), RERANK_CURVES.get(result.memory.kind)
+        blend, opinion = BLENDS.get(result.memory.kind, DEFAULT_BLEND), RERANK_CURVES.get(result.memory.kind)
         signs = [
             result.scores["blend"] - name_spaces_weight(draft.found, blend),
             *known_question_shares(draft.found, blend),

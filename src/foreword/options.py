@@ -6,7 +6,6 @@ stack checks again.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -175,12 +174,7 @@ def check_whole_number(name: str, value: object, low: int, high: int) -> int:
 
 def check_fraction(name: str, value: object) -> float:
     """The value, if it is a number from 0 to 1."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or math.isnan(value)
-        or not 0 <= value <= 1
-    ):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValidationError(f"{name} must be a number from 0 to 1, not {value!r}")
     return float(value)
 

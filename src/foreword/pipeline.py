@@ -78,7 +78,7 @@ class Kit:
     encoder: VectorSpace | None = None
     blends: Mapping[str, Blend] = field(default_factory=lambda: BLENDS)
     reranker: Reranker | None = None
-    look: FileLookup | None = None
+    file_lookup: FileLookup | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,8 +277,8 @@ def drop_superseded(draft: _SearchDraft) -> _SearchDraft:
     """Drop what was replaced, and take code and documents as they stand in their files now."""
     kept, dropped = split_off_superseded(draft.results)
     notes: list[Note] = []
-    if draft.kit.look is not None:
-        kept, gone, notes = refresh_from_files(kept, draft.kit.look, draft.query.expires)
+    if draft.kit.file_lookup is not None:
+        kept, gone, notes = refresh_from_files(kept, draft.kit.file_lookup, draft.query.expires)
         dropped += gone
     return draft.with_notes(*notes).keep(kept, dropped)
 

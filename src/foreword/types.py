@@ -92,7 +92,7 @@ def content_hash(item: Item) -> str:
     parts = [item.kind, item.type, item.about, item.text, item.source.name]
     if item.kind in EVENTS:
         parts += [item.session or "", item.conversation or "", item.created_at.isoformat()]
-    return "b2:" + hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
+    return text_hash("\0".join(parts))
 
 
 def text_hash(text: str) -> str:

@@ -17,13 +17,13 @@ from foreword.capture.agent import (
     bounded_json,
     first_label,
     first_text,
+    items_from_event,
+    parse_hook_event,
     parse_object,
-    read_event,
     read_outcome,
-    read_turns,
 )
 from foreword.capture.item_checks import check_item
-from foreword.capture.junk import Repeats
+from foreword.capture.junk import RecentTexts
 from foreword.text.frame import wrap_in_frame
 from foreword.types import Source, content_hash
 
@@ -63,11 +63,11 @@ TOOLS = ["Bash", "Edit", "Write", "apply_patch", "WebFetch", "Read", "mcp__x__y"
 
 
 def read(**body):
-    return read_event(json.dumps(body).encode(), NOW, "claude-code")
+    return parse_hook_event(json.dumps(body).encode(), NOW, "claude-code")
 
 
 def turns_of(**body):
-    return read_turns(read(**body), "shop")
+    return items_from_event(read(**body), "shop")
 
 
 def turns_of_tool(tool, given, answer, **more):
@@ -164,22 +164,22 @@ def test_an_event_without_a_name_is_known_by_what_it_carries(body, name):
     ],
 )
 def test_what_cannot_be_used_is_no_event(payload):
-    assert read_event(payload, NOW) is None
+    assert parse_hook_event(payload, NOW) is None
 
 
 def test_a_byte_order_mark_and_broken_utf8_do_not_matter():
-    assert read_event(b'\xef\xbb\xbf{"prompt": "caf\xc3\xa9"}', NOW).prompt == "café"
-    assert read_event(b'{"prompt": "caf\xe9"}', NOW).prompt == "caf�"
+    assert parse_hook_event(b'\xef\xbb\xbf{"prompt": "caf\xc3\xa9"}', NOW).prompt == "café"
+    assert parse_hook_event(b'{"prompt": "caf\xe9"}', NOW).prompt == "caf�"
 
 
 def test_nul_and_half_characters_are_cleaned():
-    event = read_event(b'{"prompt": "a\\u0000b\\ud83dc", "session_id": "s\\u0000\\udc00"}', NOW)
+    event = parse_hook_event(b'{"prompt": "a\\u0000b\\ud83dc", "session_id": "s\\u0000\\udc00"}', NOW)
     assert (event.prompt, event.session) == ("ab?c", "s?")
-    check_item(read_turns(event, "w")[0])
+    check_item(items_from_event(event, "w")[0])
 
 
 def test_a_naive_moment_is_read_as_utc():
-    assert read_event(b'{"prompt": "x"}', datetime(2026, 1, 1)).at == datetime(2026, 1, 1, tzinfo=UTC)  # noqa: DTZ001
+    assert parse_hook_event(b'{"prompt": "x"}', datetime(2026, 1, 1)).at == datetime(2026, 1, 1, tzinfo=UTC)  # noqa: DTZ001
 
 
 def test_a_huge_field_is_cut_and_says_so():
@@ -250,7 +250,7 @@ def test_arguments_that_come_as_text_are_read():
 
 @given(st.binary())
 def test_bytes_never_break_the_reader(payload):
-    event = read_event(payload, NOW)
+    event = parse_hook_event(payload, NOW)
     assert event is None or isinstance(event, AgentEvent)
 
 
@@ -261,10 +261,10 @@ def test_bytes_never_break_the_reader(payload):
 )
 def test_json_of_any_shape_never_breaks_the_reader_and_leaves_only_sound_items(body, name, tool):
     for event in (
-        read_event(json.dumps(body).encode(), NOW),
-        read_event(json.dumps(body | {"hook_event_name": name, "tool_name": tool}).encode(), NOW),
+        parse_hook_event(json.dumps(body).encode(), NOW),
+        parse_hook_event(json.dumps(body | {"hook_event_name": name, "tool_name": tool}).encode(), NOW),
     ):
-        assert all(check_item(item) == item for item in (read_turns(event, "w") if event else []))
+        assert all(check_item(item) == item for item in (items_from_event(event, "w") if event else []))
 
 
 # What is left of an event
@@ -384,10 +384,12 @@ def test_the_same_payload_at_the_same_moment_is_the_same_item():
 
 
 def test_what_a_session_had_lately_is_not_kept_again():
-    repeats = Repeats()
+    repeats = RecentTexts()
 
     def tell(at, **body):
-        return read_turns(read_event(json.dumps({"session_id": "s"} | body).encode(), at), "w", repeats)
+        return items_from_event(
+            parse_hook_event(json.dumps({"session_id": "s"} | body).encode(), at), "w", repeats
+        )
 
     later = NOW + timedelta(minutes=5)
     prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "Follow the house style."}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.capture.junk import Repeats, is_noise, junk_reason, remove_wrappers
+from foreword.capture.junk import RecentTexts, is_progress_line, junk_reason, remove_wrappers
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
@@ -183,34 +183,34 @@ def test_a_megabyte_of_a_hostile_text_is_read_to_its_end(text, reason, length):
     """Steps that grow with the square of the length would not come to an end within a test's time."""
     assert junk_reason(text) == reason
     assert len(remove_wrappers(text)) == length
-    assert is_noise(text) == text.startswith("- ")
+    assert is_progress_line(text) == text.startswith("- ")
 
 
-# Repeats
+# Texts that come again
 
 
 def test_the_same_text_at_another_moment_is_a_repeat():
-    repeats = Repeats()
+    repeats = RecentTexts()
     assert not repeats.is_repeat("s", "Always use the house style.", NOW)
     assert repeats.is_repeat("s", "always use  the house style.", LATER)
     assert not repeats.is_repeat("s", "Always use tabs.", LATER)
 
 
 def test_another_session_has_its_own_memory():
-    repeats = Repeats()
+    repeats = RecentTexts()
     assert not repeats.is_repeat("a", "Run the tests.", NOW)
     assert not repeats.is_repeat("b", "Run the tests.", LATER)
 
 
 def test_the_same_event_told_twice_is_no_repeat():
-    repeats = Repeats()
+    repeats = RecentTexts()
     assert not repeats.is_repeat("s", "Run the tests.", NOW)
     assert not repeats.is_repeat("s", "Run the tests.", NOW)
 
 
 def test_outputs_that_differ_in_times_alone_are_repeats_only_if_read_loosely():
     one, two = "[12:00:01] 42 passed in 3.21s", "[12:07:44] 42 passed in 4.02s"
-    loose, strict = Repeats(), Repeats()
+    loose, strict = RecentTexts(), RecentTexts()
     assert not loose.is_repeat("s", one, NOW, loosely=True)
     assert loose.is_repeat("s", two, LATER, loosely=True)
     assert not strict.is_repeat("s", one, NOW)
@@ -221,13 +221,13 @@ def test_outputs_that_differ_in_times_alone_are_repeats_only_if_read_loosely():
     ("one", "two"), [("timeout of 30 s", "timeout of 60 s"), ("if a < b", "if a > b"), ("port 80", "port 81")]
 )
 def test_a_small_difference_is_a_difference(one, two):
-    repeats = Repeats()
+    repeats = RecentTexts()
     repeats.is_repeat("s", one, NOW)
     assert not repeats.is_repeat("s", two, LATER)
 
 
 def test_memory_of_repeats_is_bounded_and_lets_the_oldest_go():
-    repeats = Repeats(texts=2, sessions=2)
+    repeats = RecentTexts(texts=2, sessions=2)
     for text in ("a", "b", "c"):
         repeats.is_repeat("s", text, NOW)
     assert repeats.is_repeat("s", "c", LATER)
@@ -238,7 +238,7 @@ def test_memory_of_repeats_is_bounded_and_lets_the_oldest_go():
 
 
 def test_threads_share_one_memory():
-    repeats, fresh = Repeats(texts=10_000), []
+    repeats, fresh = RecentTexts(texts=10_000), []
 
     def tell(number):
         moment = NOW + timedelta(seconds=number)

@@ -2,12 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.capture.tool_calls import Call, command_of, first_host, only_reads, read_call_record, web_host
+from foreword.capture.tool_calls import (
+    ToolCall,
+    first_host,
+    only_reads,
+    read_call_record,
+    read_command,
+    web_host,
+)
 from foreword.types import Source
 
 
 def bash(command, output="", outcome=""):
-    return read_call_record(Call("Bash", {"command": command}, output, outcome, "/work/shop"))
+    return read_call_record(ToolCall("Bash", {"command": command}, output, outcome, "/work/shop"))
 
 
 # Commands
@@ -21,7 +28,7 @@ def test_a_command_is_kept_with_how_it_ended_and_what_it_said():
     "tool", ["Bash", "bash", "shell", "local_shell", "exec_command", "run_shell_command"]
 )
 def test_every_agents_shell_is_a_shell(tool):
-    assert read_call_record(Call(tool, {"command": "make"}, "built")).text == "$ make\nbuilt"
+    assert read_call_record(ToolCall(tool, {"command": "make"}, "built")).text == "$ make\nbuilt"
 
 
 def test_a_command_that_only_looks_leaves_nothing():
@@ -29,8 +36,8 @@ def test_a_command_that_only_looks_leaves_nothing():
 
 
 def test_a_command_without_words_leaves_nothing():
-    assert read_call_record(Call("Bash", {"command": 7})) is None
-    assert read_call_record(Call("Bash", {})) is None
+    assert read_call_record(ToolCall("Bash", {"command": 7})) is None
+    assert read_call_record(ToolCall("Bash", {})) is None
 
 
 def test_a_long_command_keeps_both_ends():
@@ -61,7 +68,7 @@ def test_what_a_command_brought_from_the_web_is_the_webs(command, source):
 def test_an_edit_tells_the_file_and_the_lines_that_went_and_came():
     old = "MAX_RETRIES = 3\n\ndef charge():\n    pass"
     new = "MAX_RETRIES = 5\n\ndef charge():\n    pass\n\ndef backoff(attempt):\n    return attempt"
-    call = Call(
+    call = ToolCall(
         "Edit",
         {"file_path": "/work/shop/pay/adapter.py", "old_string": old, "new_string": new},
         "",
@@ -92,7 +99,7 @@ def test_an_edit_tells_the_file_and_the_lines_that_went_and_came():
     ],
 )
 def test_a_change_is_known_whichever_way_the_tool_says_it(tool, given):
-    told = read_call_record(Call(tool, given))
+    told = read_call_record(ToolCall(tool, given))
     assert told.file == "a/b.py"
     assert "\n+ x = 2" in told.text
     assert "\n- x = 1" in told.text or told.text.startswith("Wrote")
@@ -100,15 +107,15 @@ def test_a_change_is_known_whichever_way_the_tool_says_it(tool, given):
 
 def test_a_written_document_is_told_by_its_headings_and_stays_short():
     content = "# Retry policy\n\n" + "Word " * 3_000 + "\n## Limits\n"
-    told = read_call_record(Call("Write", {"file_path": "docs/retry.md", "content": content}))
+    told = read_call_record(ToolCall("Write", {"file_path": "docs/retry.md", "content": content}))
     assert "Retry policy, Limits" in told.text.partition("\n")[0]
     assert len(told.text) < 900
 
 
 def test_a_change_that_failed_or_names_no_file_leaves_nothing():
     given = {"file_path": "a.py", "old_string": "a", "new_string": "b"}
-    assert read_call_record(Call("Edit", given, "String to replace not found", "failed")) is None
-    assert read_call_record(Call("Write", {"content": "x"})) is None
+    assert read_call_record(ToolCall("Edit", given, "String to replace not found", "failed")) is None
+    assert read_call_record(ToolCall("Write", {"content": "x"})) is None
 
 
 # The rest
@@ -138,7 +145,7 @@ def test_a_change_that_failed_or_names_no_file_leaves_nothing():
     ],
 )
 def test_what_was_only_looked_at_is_not_kept(tool):
-    assert read_call_record(Call(tool, {"file_path": "a.py"}, "contents of the file")) is None
+    assert read_call_record(ToolCall(tool, {"file_path": "a.py"}, "contents of the file")) is None
 
 
 @pytest.mark.parametrize(
@@ -152,7 +159,7 @@ def test_what_was_only_looked_at_is_not_kept(tool):
     ],
 )
 def test_a_memory_does_not_feed_on_a_memory(tool):
-    assert read_call_record(Call(tool, {"query": "retries"}, "We cap retries at five.")) is None
+    assert read_call_record(ToolCall(tool, {"query": "retries"}, "We cap retries at five.")) is None
 
 
 @pytest.mark.parametrize(
@@ -173,14 +180,14 @@ def test_a_memory_does_not_feed_on_a_memory(tool):
     ],
 )
 def test_an_answer_from_outside_is_the_webs(tool, given, source):
-    told = read_call_record(Call(tool, given, "an answer"))
+    told = read_call_record(ToolCall(tool, given, "an answer"))
     assert told.source == source
     assert told.text.startswith(tool)
     assert told.text.endswith("an answer")
 
 
 def test_a_tool_that_answered_nothing_leaves_nothing():
-    assert read_call_record(Call("mcp__postgres__query", {"sql": "select 1"}, "(no output)")) is None
+    assert read_call_record(ToolCall("mcp__postgres__query", {"sql": "select 1"}, "(no output)")) is None
 
 
 # Shell commands
@@ -255,7 +262,7 @@ def test_doing_something_is_known(command):
     ],
 )
 def test_the_command_is_found(given, command):
-    assert command_of(given) == command
+    assert read_command(given) == command
 
 
 def test_hosts_are_found_and_broken_addresses_passed_over():

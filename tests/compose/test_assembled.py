@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 
 from foreword.compose.assembled import (
     CONTEXT,
-    context_footer,
     context_item,
     document,
     facts,
-    premortem_footer,
     premortem_title,
     truncation_note,
     word_item,
     word_warning,
 )
+from foreword.compose.assembly import Piece, context_footer, premortem_footer
 from foreword.text.frame import wrap_in_frame
 from foreword.types import KINDS, Item, SearchResult, Source
 
@@ -74,6 +73,10 @@ COMMIT = Item(
 ALL = (MEMORY, CODE, EXPERIENCE, VALUE, COMMIT)
 
 
+def pieces_of(*items):
+    return [Piece(item.id, context_item(SearchResult(item, 1.0)), "", 1.0) for item in items]
+
+
 def golden(name):
     return (GOLDEN / name).read_text(encoding="utf-8")
 
@@ -81,7 +84,7 @@ def golden(name):
 def test_a_context_reads_as_the_document_has_it():
     titles = ("Memories", "Code", "Experiences", "Values", "Commits")
     sections = [(title, [word_item(item)]) for title, item in zip(titles, ALL, strict=True)]
-    assert document(CONTEXT, sections, context_footer(5, 5)) == golden("assembled_context.md")
+    assert document(CONTEXT, sections, context_footer(pieces_of(*ALL))) == golden("assembled_context.md")
 
 
 def test_a_premortem_reads_as_the_document_has_it():
@@ -92,7 +95,8 @@ def test_a_premortem_reads_as_the_document_has_it():
         ("Root Causes to Watch", [word_warning(EXPERIENCE)]),
         ("Relevant Principles", [word_item(VALUE)]),
     ]
-    text = document(premortem_title("debugging", "read-the-error"), sections, premortem_footer(3))
+    footer = premortem_footer(pieces_of(EXPERIENCE, EXPERIENCE, EXPERIENCE, VALUE))
+    text = document(premortem_title("debugging", "read-the-error"), sections, footer)
     assert text == golden("assembled_premortem.md")
 
 

@@ -6,22 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.assembled import CONTEXT, SPARE, TITLES, ContextItem, FormattedContext, context_footer
+from foreword.compose.assembled import CONTEXT, SPARE, TITLES, ContextItem, FormattedContext
 from foreword.compose.assembly import (
     MAX_ITEM_FRACTION,
     MIN_COST_TOKENS,
     WEIGHTS,
     Layout,
     Piece,
-    allowances,
     choose_items,
+    context_footer,
+    divide_tokens,
     fit_document,
-    item_cap,
+    max_item_tokens,
 )
 from foreword.text.tokens import TiktokenTokenizer
 
 TOKENS = TiktokenTokenizer()
-LAYOUT = Layout(CONTEXT, tuple(TITLES.values()), lambda pieces: context_footer(len(pieces), len(pieces)))
+LAYOUT = Layout(CONTEXT, tuple(TITLES.values()), context_footer)
 
 
 def piece(name, words, source="memory", rank=0.5):
@@ -120,14 +121,14 @@ def ranks(costs):
 
 
 def pick_items(costs, budget):
-    given = allowances({source: WEIGHTS[source] for source in costs}, costs, budget)
-    capped = {s: [min(cost, item_cap(given[s])) for cost in each] for s, each in costs.items()}
+    given = divide_tokens({source: WEIGHTS[source] for source in costs}, costs, budget)
+    capped = {s: [min(cost, max_item_tokens(given[s])) for cost in each] for s, each in costs.items()}
     return choose_items(ranks(costs), lambda source, at, _: capped[source][at], given, budget), capped, given
 
 
 def test_hungry_sources_are_given_what_the_document_says():
     costs = {source: [100] * 50 for source in SOURCES}
-    given = allowances(WEIGHTS, costs, 1800)
+    given = divide_tokens(WEIGHTS, costs, 1800)
     assert given == pytest.approx(
         {"experience": 600, "code": 400, "commit": 400, "value": 200, "memory": 200}
     )
@@ -135,25 +136,25 @@ def test_hungry_sources_are_given_what_the_document_says():
 
 def test_what_a_source_does_not_need_goes_to_the_others_by_weight():
     costs = {"memory": [30], "value": [], "experience": [100] * 50, "code": [100] * 50}
-    given = allowances(WEIGHTS, costs, 1230)
+    given = divide_tokens(WEIGHTS, costs, 1230)
     assert given["experience"] == pytest.approx(720)
     assert given["code"] == pytest.approx(480)
     assert given["value"] == 0
 
 
 def test_an_item_has_at_most_a_quarter_of_its_source():
-    assert item_cap(400) == 400 * MAX_ITEM_FRACTION
+    assert max_item_tokens(400) == 400 * MAX_ITEM_FRACTION
 
 
 def test_an_item_that_is_long_is_not_cut_while_others_leave_room():
     costs = {"memory": [300], "experience": [40], "code": [40]}
-    given = allowances(WEIGHTS, costs, 2000)
-    assert item_cap(given["memory"]) >= 300
+    given = divide_tokens(WEIGHTS, costs, 2000)
+    assert max_item_tokens(given["memory"]) >= 300
 
 
 def test_alone_an_item_that_is_too_long_has_its_quarter():
-    given = allowances(WEIGHTS, {"memory": [800]}, 2000)
-    assert item_cap(given["memory"]) == 500
+    given = divide_tokens(WEIGHTS, {"memory": [800]}, 2000)
+    assert max_item_tokens(given["memory"]) == 500
 
 
 def test_what_is_too_long_is_passed_over_and_the_rest_goes_on():
@@ -197,7 +198,7 @@ def test_no_item_takes_more_than_its_cap_and_no_source_less_than_its_share(costs
     total = sum(WEIGHTS[source] for source in filled)
     for source in filled:
         assert given[source] >= budget * WEIGHTS[source] / total - 1e-6
-        assert max(capped[source]) <= item_cap(given[source])
+        assert max(capped[source]) <= max_item_tokens(given[source])
 
 
 @given(COSTS, st.integers(1, 4000))

@@ -16,10 +16,10 @@ from foreword.compose.allocation import (
 from foreword.compose.compress import (
     CompressionLevel,
     DynamicCompressor,
-    Means,
+    ReductionTools,
     drop_details,
     drop_history,
-    drop_repeated_turns,
+    drop_repeated_chunks,
     drop_summary,
     expected_level,
     keep_best_recalled,
@@ -32,7 +32,6 @@ from foreword.compose.compress import (
 from foreword.compose.entity_context import EntityContextFormatter, entities_text
 from foreword.compose.history import HistoryFormatter, HistoryFormatterConfig, make_history
 from foreword.compose.knowledge_chunk import DocumentSource, knowledge_chunk, knowledge_text
-from foreword.compose.parts import keep_verbatim
 from foreword.compose.prompt import (
     ContextContent,
     anthropic_messages,
@@ -40,6 +39,7 @@ from foreword.compose.prompt import (
     prompt_text,
     prompt_tokens,
 )
+from foreword.compose.quoting import escape_headings_only
 from foreword.compose.system_prompt import SystemPromptBuilder
 from foreword.errors import CannotCompress, QueryTooLarge
 from foreword.types import Entity, ResolvedEntity, Turn
@@ -259,9 +259,11 @@ def test_whatever_a_prompt_is_made_of_it_is_within_its_tokens_and_has_its_query(
         outcomes["made"] += 1
         text = prompt_text(made.content)
         assert tokens.count(text) == made.token_count <= total, seed
-        assert text.endswith(f"[USER]\n{keep_verbatim(query)}"), seed
+        assert text.endswith(f"[USER]\n{escape_headings_only(query)}"), seed
         text.encode()
-        assert keep_verbatim(query) in keep_verbatim(openai_messages(made.content)[-1]["content"])
+        assert escape_headings_only(query) in escape_headings_only(
+            openai_messages(made.content)[-1]["content"]
+        )
         _, messages = anthropic_messages(made.content)
         assert [message["role"] for message in messages] == ["user", "assistant"] * (len(messages) // 2) + [
             "user"
@@ -274,7 +276,7 @@ def test_whatever_a_prompt_is_made_of_it_is_within_its_tokens_and_has_its_query(
 
 STEPS = (
     tidy_turns,
-    drop_repeated_turns,
+    drop_repeated_chunks,
     drop_details,
     keep_top_chunks(1),
     keep_top_entities(1),
@@ -288,7 +290,7 @@ STEPS = (
 
 @pytest.fixture
 def means(summarizer, tokens):
-    return Means(summarizer, tokens, 1000)
+    return ReductionTools(summarizer, tokens, 1000)
 
 
 @pytest.fixture
@@ -348,7 +350,7 @@ def test_a_chunk_that_a_better_one_contains_is_a_repeat(means, tokens):
     source = DocumentSource("d", "Guide")
     long = knowledge_chunk("long", source, "Row F is wide.\nRow G is not.", 0.9, tokens)
     short = knowledge_chunk("short", source, "is wide. Row  G", 0.8, tokens)
-    made, words = drop_repeated_turns(ContextContent("Why?", rag_chunks=(long, short)), means)
+    made, words = drop_repeated_chunks(ContextContent("Why?", rag_chunks=(long, short)), means)
     assert made.rag_chunks == (long,)
     assert words == "1 repeated knowledge chunk"
 

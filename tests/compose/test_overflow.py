@@ -5,11 +5,10 @@ import random
 import pytest
 
 from foreword.compose.allocation import TokenBudget
-from foreword.compose.compress import DynamicCompressor
+from foreword.compose.compress import DynamicCompressor, cut_instructions, handle_overflow
 from foreword.compose.entity_context import EntityContextFormatter, entities_text
 from foreword.compose.history import HistoryFormatter
 from foreword.compose.knowledge_chunk import DocumentSource, knowledge_chunk, knowledge_text
-from foreword.compose.overflow import handle_overflow, truncate_to
 from foreword.compose.prompt import ContextContent
 from foreword.types import Entity, ResolvedEntity
 
@@ -118,7 +117,7 @@ def test_of_chunks_the_relevant_stay_in_the_order_they_had(tokens, compressor):
 
 def test_instructions_end_with_a_sentence(tokens):
     assert (
-        truncate_to("Answer briefly. Name your sources, always and everywhere.", 5, tokens)
+        cut_instructions("Answer briefly. Name your sources, always and everywhere.", 5, tokens)
         == "Answer briefly."
     )
-    assert truncate_to("Answer briefly.", 1, tokens) == ""
+    assert cut_instructions("Answer briefly.", 1, tokens) == ""

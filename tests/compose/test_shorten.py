@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.compose.assembled import SPARE
+from foreword.compose.assembly import shorten_markdown
 from foreword.compose.quoting import fence_code, quote_prose
-from foreword.compose.shorten import shorten_markdown
 from foreword.text.tokens import TiktokenTokenizer
 
 TOKENS = TiktokenTokenizer()

@@ -17,10 +17,10 @@ from foreword.compose.turns import (
     cut_middle_out,
     exchange_blocks,
     fits_within,
-    in_order_of_time,
-    say_the_same,
-    tidy_text,
+    sort_by_time,
+    tidy_turn,
     tool_calls,
+    turn_identity,
 )
 from foreword.types import Turn
 
@@ -79,14 +79,14 @@ def test_a_turn_that_does_not_fit_is_not_worded_unless_it_may_be_shortened(wordi
 
 def test_empty_space_goes_and_the_shape_of_code_stays(wording, tokens):
     turn = wording.word(Turn("def f():\n\n\n    return  1   \n"), TurnStyle(), 99)
-    made = tidy_text(turn, tokens)
+    made = tidy_turn(turn, tokens)
     assert made.formatted == "User: def f():\n      return 1"
     assert made.tokens == tokens.count(made.formatted) < turn.tokens
 
 
 def test_copies_of_a_turn_are_the_same():
-    assert say_the_same(Turn("a", turn_id="t1")) == say_the_same(Turn("b", turn_id="t1"))
-    assert say_the_same(Turn("a")) == say_the_same(Turn("a")) != say_the_same(Turn("b"))
+    assert turn_identity(Turn("a", turn_id="t1")) == turn_identity(Turn("b", turn_id="t1"))
+    assert turn_identity(Turn("a")) == turn_identity(Turn("a")) != turn_identity(Turn("b"))
 
 
 def test_turns_are_ordered_by_their_place_and_before_it_by_their_time(wording):
@@ -94,7 +94,7 @@ def test_turns_are_ordered_by_their_place_and_before_it_by_their_time(wording):
     early = Turn("e", timestamp=datetime(2026, 1, 1, tzinfo=UTC))
     late = Turn("l", timestamp=datetime(2026, 1, 2))  # noqa: DTZ001
     worded = [wording.word(turn, TurnStyle(), 9) for turn in (second, late, first, early)]
-    assert [each.content for each in in_order_of_time(worded, [first, second])] == ["e", "l", "1", "2"]
+    assert [each.content for each in sort_by_time(worded, [first, second])] == ["e", "l", "1", "2"]
 
 
 # Cutting the middle out

@@ -64,7 +64,7 @@ def nearest_texts(store, space, text):
 
 def test_a_view_has_vectors_of_its_own_beside_the_whole(store, embedder):
     put(store, "Harbour\nlamps and oil", "Lamps\nthe harbour master", "no headline here")
-    assert embedder.catch_up(HERE) == 5
+    assert embedder.embed_missing(HERE) == 5
     assert store.count(HERE).vectors == {"semantic": 3, "headline": 2}
     assert nearest_texts(store, "headline", "harbour")[0] == "Harbour\nlamps and oil"
     assert nearest_texts(store, "headline", "lamps")[0] == "Lamps\nthe harbour master"
@@ -72,36 +72,36 @@ def test_a_view_has_vectors_of_its_own_beside_the_whole(store, embedder):
 
 def test_what_a_view_shows_nothing_of_is_looked_at_and_left(store, embedder, encoder):
     put(store, *(f"plain {n}" for n in range(BATCH + 5)))
-    assert embedder.catch_up(HERE) == BATCH + 5
+    assert embedder.embed_missing(HERE) == BATCH + 5
     seen = len(encoder.seen)
-    assert embedder.catch_up(HERE) == 0
+    assert embedder.embed_missing(HERE) == 0
     assert len(encoder.seen) == seen
 
 
 @pytest.mark.parametrize("plain", [BATCH, BATCH * 3, BATCH * 17])
 def test_many_without_the_view_do_not_hide_one_that_has_it(store, embedder, plain):
     put(store, *(f"plain {n}" for n in range(plain)), "Last\nof all")
-    embedder.catch_up(HERE)
+    embedder.embed_missing(HERE)
     assert nearest_texts(store, "headline", "last") == ["Last\nof all"]
 
 
 def test_only_the_kinds_of_a_view_are_shown_to_it(store, embedder):
     put(store, "A turn\nwith two lines", kind="turn")
-    embedder.catch_up(HERE)
+    embedder.embed_missing(HERE)
     assert store.count(HERE).vectors == {"semantic": 1}
 
 
 def test_given_items_get_all_their_vectors_at_once(store, embedder):
     items = put(store, "Harbour\nlamps", "plain")
     assert embedder.embed(HERE, items) == 3
-    assert embedder.catch_up(HERE) == 0
+    assert embedder.embed_missing(HERE) == 0
 
 
 def test_a_text_that_is_known_from_another_space_costs_nothing(store, embedder, encoder):
     put(store, "Harbour")
-    embedder.catch_up(HERE)
+    embedder.embed_missing(HERE)
     put(store, "Harbour\nlamps")
-    embedder.catch_up(HERE)
+    embedder.embed_missing(HERE)
     assert encoder.seen == ["Harbour", "Harbour\nlamps"]
 
 
@@ -116,7 +116,7 @@ def test_what_was_noticed_is_embedded_behind_the_write(store, encoder):
             return made
 
     embedder = Embedder(store, Watched(encoder), [VIEW])
-    embedder.notice(HERE, put(store, "Harbour\nlamps"))
+    embedder.embed_soon(HERE, put(store, "Harbour\nlamps"))
     assert done.wait(120), "the second view was not embedded within a minute"
     embedder.close()
     assert store.count(HERE).vectors == {"semantic": 1, "headline": 1}
@@ -125,15 +125,15 @@ def test_what_was_noticed_is_embedded_behind_the_write(store, encoder):
 def test_what_a_killed_process_left_is_found_for_views_too(store, embedder, encoder):
     put(store, "Harbour\nlamps")
     alone = Embedder(store, DenseSpace(encoder))
-    assert alone.catch_up(HERE) == 1
-    assert embedder.catch_up(HERE) == 1
+    assert alone.embed_missing(HERE) == 1
+    assert embedder.embed_missing(HERE) == 1
     left = store.batch([ListUnembedded(HERE, "headline", DenseSpace(encoder).digest, kinds=("document",))])[0]
     assert left == ()
 
 
 def test_forgetting_an_item_takes_the_vectors_of_its_views(store, embedder):
     item = put(store, "Harbour\nlamps")[0]
-    embedder.catch_up(HERE)
+    embedder.embed_missing(HERE)
     store.delete(Delete(HERE, (item.id,)))
     assert store.count(HERE).vectors == {}
     assert store.check(HERE) == ()
@@ -148,12 +148,12 @@ def test_an_item_forgotten_while_it_is_encoded_ends_the_work(tmp_path):
             return super().embed_items(items)
 
     put(store, "Harbour\nlamps")
-    assert Embedder(store, Forgetful(HashEmbeddings()), [VIEW]).catch_up(HERE) == 0
+    assert Embedder(store, Forgetful(HashEmbeddings()), [VIEW]).embed_missing(HERE) == 0
     store.close()
 
 
 def test_vectors_of_a_view_are_bound_to_their_encoder(store, embedder):
     put(store, "Harbour\nlamps")
-    embedder.catch_up(HERE)
+    embedder.embed_missing(HERE)
     other = Embedder(store, DenseSpace(HashEmbeddings(32)), [VIEW])
-    assert other.catch_up(HERE) == 2
+    assert other.embed_missing(HERE) == 2

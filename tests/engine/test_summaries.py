@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from foreword.config import Settings
-from foreword.engine.summaries import choose_summarizer, connect_summariser
+from foreword.engine.defaults import choose_summarizer, connect_summariser
 from foreword.errors import ContextError, ValidationError
 from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
 from foreword.knowledge.remote_summary import RemoteDialogueSummarizer

@@ -54,4 +54,4 @@ def live_experience(experiences, begin, clock):
 @pytest.fixture
 def embed(engine):
     """Make every vector that `shop` lacks, those of the axes too."""
-    return lambda: Embedder(engine.store, engine.kit.encoder, axes.VIEWS).catch_up("shop")
+    return lambda: Embedder(engine.store, engine.kit.encoder, axes.VIEWS).embed_missing("shop")

@@ -180,8 +180,8 @@ def test_a_conversation_that_was_updated_weighs_what_one_read_afresh_weighs(vers
         afresh = conversation(*version)
         assert updated.turns == version
         assert updated.weigh() == afresh.weigh()
-        assert updated.important() == afresh.important()
-        assert updated.unusual() == afresh.unusual()
+        assert updated.important_sentences() == afresh.important_sentences()
+        assert updated.unusual_sentences() == afresh.unusual_sentences()
         assert updated.speakers == afresh.speakers
 
 
@@ -225,7 +225,7 @@ CHATTER = [Turn(f"The tram to the castle is {how} today.") for how in ("slow", "
 
 
 def important(*turns):
-    return {sentence.text for sentence, _ in conversation(*turns).important()}
+    return {sentence.text for sentence, _ in conversation(*turns).important_sentences()}
 
 
 def test_a_long_conversation_keeps_what_was_said_once_and_matters():
@@ -250,5 +250,5 @@ def test_a_question_matters_until_somebody_comes_back_to_it():
 
 
 def test_what_shares_least_with_a_long_conversation_is_found():
-    unusual = conversation(*CHATTER * 8, Turn("Gluten gives people a rash.")).unusual()
+    unusual = conversation(*CHATTER * 8, Turn("Gluten gives people a rash.")).unusual_sentences()
     assert "Gluten gives people a rash." in {sentence.text for sentence, _ in unusual}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.recall.alike import find_twins
-from foreword.text.words import fold
+from foreword.recall.dedupe import find_twins
+from foreword.text.words import fold_case
 from foreword_measure.speed import corpus
 
 BASES = 240
@@ -194,6 +194,6 @@ def test_being_alike_is_mutual_and_never_to_oneself(written):
         assert all(one in found[other] for other in others)
 
 
-@given(st.text(min_size=1, max_size=200).filter(lambda text: fold(text).split()))
+@given(st.text(min_size=1, max_size=200).filter(lambda text: fold_case(text).split()))
 def test_a_text_is_alike_to_itself_under_other_white_space(text):
     assert are_twins(text, "  ".join(f" {text} ".split(" ")))

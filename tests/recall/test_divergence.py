@@ -235,10 +235,10 @@ def test_only_the_past_is_known():
 
 def test_no_more_memories_count_than_the_most():
     items = talk(*[("assistant", f"The bread oven number {number} is hot now.") for number in range(60)])
-    assert [item.id for item in DivergenceDetector().past(PROMPT, items, NOW)] == [
+    assert [item.id for item in DivergenceDetector().select_recent_talk(PROMPT, items, NOW)] == [
         str(n) for n in range(10, 60)
     ]
-    assert [item.id for item in DivergenceDetector(most=1).past(PROMPT, items, NOW)] == ["59"]
+    assert [item.id for item in DivergenceDetector(most=1).select_recent_talk(PROMPT, items, NOW)] == ["59"]
 
 
 def test_the_order_in_which_memories_come_does_not_matter():
@@ -254,8 +254,8 @@ def test_the_prompt_itself_is_no_recent_talk():
 
 def test_what_tools_printed_counts_only_where_nobody_spoke():
     printed = turn("Bash", "replication: Docker compose set up", "tool", minutes=0, trust="tool")
-    assert DivergenceDetector().past(PROMPT, [*talk(*TALK), printed], NOW) == talk(*TALK)
-    assert DivergenceDetector().past(PROMPT, [printed], NOW) == [printed]
+    assert DivergenceDetector().select_recent_talk(PROMPT, [*talk(*TALK), printed], NOW) == talk(*TALK)
+    assert DivergenceDetector().select_recent_talk(PROMPT, [printed], NOW) == [printed]
 
 
 def test_the_alert_names_the_turn_in_the_middle_of_the_talk():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.recall.fuse import BLENDS, OTHER, UNRELATED_COSINE, Blend, fuse
+from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, UNRELATED_COSINE, Blend, fuse
 from foreword.spaces.basic import HourSpace, RecencySpace
 from foreword.types import KINDS, Findings, Item
 
@@ -110,7 +110,7 @@ def test_time_is_told_but_does_not_count():
 
 
 def test_a_probability_is_a_half_in_the_middle_and_grows():
-    for blend in (*BLENDS.values(), OTHER):
+    for blend in (*BLENDS.values(), DEFAULT_BLEND):
         assert blend.probability(blend.middle) == 0.5
         assert blend.probability(blend.middle + 0.1) > 0.5 > blend.probability(blend.middle - 0.1)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.errors import ValidationError
-from foreword.recall.rank import RANKERS, MemoryRanker, RankingOptions, rankers
+from foreword.recall.rank import RANKERS, MemoryRanker, RankingOptions, build_rankers
 from foreword.types import Item, SearchResult
 
 NOW = datetime(2026, 1, 15, tzinfo=UTC)
@@ -54,10 +54,10 @@ def test_each_ranking_orders_by_its_own_measure():
 @pytest.mark.parametrize("name", RANKERS)
 def test_every_named_ranker_keeps_every_result_and_scores_it(name):
     results = [result(n, score=s, days=d) for n, s, d in (("a", 0.1, 3), ("b", 0.9, 9), ("c", 0.5, 0))]
-    ranked = rankers(NOW)[name](results)
+    ranked = build_rankers(NOW)[name](results)
     assert sorted(ids(ranked)) == ["a", "b", "c"]
     assert all(r.rank is not None for r in ranked)
-    assert list(rankers(NOW)[name]([])) == []
+    assert list(build_rankers(NOW)[name]([])) == []
 
 
 def test_equals_keep_their_order():
@@ -78,5 +78,5 @@ def test_mmr_puts_something_new_before_the_same_again():
 def test_a_fresh_item_beside_the_point_does_not_drown_an_old_answer():
     answer = result("answer", score=0.2, days=60, text="the deploy day is Tuesday")
     fresh = result("fresh", score=0.05, days=0, text="lunch was good")
-    assert ids(rankers(NOW)["default"]([fresh, answer])) == ["answer", "fresh"]
-    assert ids(rankers(NOW)["mmr"]([fresh, answer])) == ["answer", "fresh"]
+    assert ids(build_rankers(NOW)["default"]([fresh, answer])) == ["answer", "fresh"]
+    assert ids(build_rankers(NOW)["mmr"]([fresh, answer])) == ["answer", "fresh"]

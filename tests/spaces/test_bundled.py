@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from foreword.errors import EmbeddingError, ValidationError
-from foreword.spaces import onnx
+from foreword.spaces import bundled
 from foreword.spaces.bundled import BGE, MINILM, BundledEmbeddingProvider, BundledReranker
 from foreword.spaces.providers import EmbeddingProvider, embed_query
 
@@ -86,7 +86,7 @@ def test_no_texts_give_no_vectors_and_load_nothing():
 def test_batches_are_small_and_hold_texts_of_like_length():
     chosen = random.Random(3)
     lengths = [chosen.randrange(2, 513) for _ in range(50)] + [2] * 50 + [512] * 3
-    batches = list(onnx.group_by_length(lengths, 16, 512))
+    batches = list(bundled.group_by_length(lengths, 16, 512))
     assert sorted(position for batch in batches for position in batch) == list(range(len(lengths)))
     assert all(len(batch) <= 16 for batch in batches)
     assert all(max(lengths[at] for at in batch) * len(batch) <= 512 for batch in batches)
@@ -94,8 +94,10 @@ def test_batches_are_small_and_hold_texts_of_like_length():
 
 def test_threads_that_meet_at_the_first_use_load_once(monkeypatch):
     reads = []
-    read = onnx.read_model_file
-    monkeypatch.setattr(onnx, "read_model_file", lambda model, name: reads.append(name) or read(model, name))
+    read = bundled.read_model_file
+    monkeypatch.setattr(
+        bundled, "read_model_file", lambda model, name: reads.append(name) or read(model, name)
+    )
     provider = BundledEmbeddingProvider(threads=1)
     with ThreadPoolExecutor(4) as pool:
         vectors = list(pool.map(provider.embed, ["the same text"] * 4, timeout=120))
@@ -104,35 +106,35 @@ def test_threads_that_meet_at_the_first_use_load_once(monkeypatch):
 
 
 def test_the_fingerprint_is_that_of_the_bundled_weights():
-    weights = onnx.model_folder(BGE.name).joinpath("model.onnx").read_bytes()
+    weights = bundled.model_folder(BGE.name).joinpath("model.onnx").read_bytes()
     assert BundledEmbeddingProvider.fingerprint == f"sha256:{hashlib.sha256(weights).hexdigest()}"
 
 
 def test_a_missing_model_says_how_to_get_it_back(monkeypatch, tmp_path):
-    monkeypatch.setattr(onnx, "model_folder", lambda _: tmp_path)
+    monkeypatch.setattr(bundled, "model_folder", lambda _: tmp_path)
     with pytest.raises(EmbeddingError, match=r"tokenizer\.json.*pip install"):
         BundledEmbeddingProvider().embed("hello")
 
 
 def test_a_damaged_model_is_not_used(monkeypatch, tmp_path):
-    whole = onnx.model_folder(BGE.name)
+    whole = bundled.model_folder(BGE.name)
     weights = bytearray(whole.joinpath("model.onnx").read_bytes())
     weights[len(weights) // 2] ^= 1
     (tmp_path / "model.onnx").write_bytes(weights)
     (tmp_path / "tokenizer.json").write_bytes(whole.joinpath("tokenizer.json").read_bytes())
-    monkeypatch.setattr(onnx, "model_folder", lambda _: tmp_path)
+    monkeypatch.setattr(bundled, "model_folder", lambda _: tmp_path)
     with pytest.raises(EmbeddingError, match=r"model\.onnx.*damaged.*pip install"):
         BundledEmbeddingProvider().load()
 
 
 def test_a_graph_that_cannot_run_is_an_embedding_error():
     with pytest.raises(EmbeddingError, match="onnxruntime"):
-        onnx.start_session(b"not a graph", 1)
+        bundled.start_session(b"not a graph", 1)
 
 
 def test_a_run_that_fails_is_an_embedding_error(bundled_provider):
     with pytest.raises(EmbeddingError, match="bundled model failed"):
-        onnx.run_batch(bundled_provider._loaded_model(), [[10**9]])
+        bundled.run_batch(bundled_provider.load(), [[10**9]])
 
 
 def test_no_threads_is_refused():
@@ -182,8 +184,8 @@ def test_no_texts_no_scores(reranker):
 
 def test_a_pair_that_was_read_before_is_not_read_again(monkeypatch):
     reranker, runs = BundledReranker(), []
-    run = onnx.run_batch
-    monkeypatch.setattr(onnx, "run_batch", lambda *given: runs.append(1) or run(*given))
+    run = bundled.run_batch
+    monkeypatch.setattr(bundled, "run_batch", lambda *given: runs.append(1) or run(*given))
     first = reranker.scores("why", ["because"])
     assert reranker.scores("why", ["because"]) == first
     assert len(runs) == 2, "one to warm up, one to read"
@@ -209,5 +211,6 @@ def test_time_that_is_up_leaves_what_was_read_in_time():
 def test_the_weights_of_the_reranker_are_the_ones_that_were_bundled():
     for name, digest in MINILM.sha256.items():
         assert (
-            hashlib.sha256(onnx.model_folder(MINILM.name).joinpath(name).read_bytes()).hexdigest() == digest
+            hashlib.sha256(bundled.model_folder(MINILM.name).joinpath(name).read_bytes()).hexdigest()
+            == digest
         )

@@ -11,8 +11,7 @@ import pytest
 
 from foreword.errors import ContextError, EmbeddingError, ValidationError
 from foreword.spaces.providers import EmbeddingProvider
-from foreword.spaces.remote import OpenAIEmbeddingProvider
-from foreword.spaces.remote_model import RemoteModel
+from foreword.spaces.remote import OpenAIEmbeddingProvider, RemoteModel
 
 KEY = "sk-very-secret-0123456789"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.spaces import entities, identifiers
+from foreword.spaces import names
 from foreword.spaces.basic import (
     MAX_WORDS,
     DaySpace,
@@ -16,9 +16,8 @@ from foreword.spaces.basic import (
     RecencySpace,
     TrigramSpace,
 )
-from foreword.spaces.entities import EntitySpace
-from foreword.spaces.identifiers import IdentifierSpace
-from foreword.text.words import fold
+from foreword.spaces.names import EntitySpace, IdentifierSpace
+from foreword.text.words import fold_case
 from foreword.types import NeighboursProbe, Query, RecentProbe
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
@@ -42,11 +41,11 @@ def ask(text, vector=None):
     ],
 )
 def test_a_code_name_is_split_into_its_parts(text, parts):
-    assert identifiers.code_name_parts(text) == parts
+    assert names.find_code_names(text).parts == parts
 
 
 @pytest.mark.parametrize(
-    ("text", "names"),
+    ("text", "expected"),
     [
         ("We asked Priya Patel about it.", ("priya patel", "priya", "patel")),
         ("The build of LH-142 failed, see #77.", ("lh-142", "#77")),
@@ -61,8 +60,8 @@ def test_a_code_name_is_split_into_its_parts(text, parts):
         ("Mara's idea", ("mara",)),
     ],
 )
-def test_named_things_are_found_by_their_shape(text, names):
-    assert entities.find_named_things(text) == names
+def test_named_things_are_found_by_their_shape(text, expected):
+    assert names.find_named_things(text) == expected
 
 
 _CODE = st.text(st.sampled_from("abZK09_.:->/() \n\u00e9\u2122"), max_size=80)
@@ -71,30 +70,30 @@ _CODE = st.text(st.sampled_from("abZK09_.:->/() \n\u00e9\u2122"), max_size=80)
 @given(_CODE | st.text(max_size=200))
 def test_the_parts_of_a_text_are_those_of_its_names_wherever_they_stand(text):
     each = (
-        fold(part)
-        for name in identifiers.match_code_names(text)
-        for part in identifiers._PART.findall(name)
+        fold_case(part)
+        for name in names._CODE_NAME.findall(text)
+        for part in names._PART.findall(name)
         if len(part) > 1
     )
-    assert identifiers.code_name_parts(text) == tuple(dict.fromkeys(each))
+    assert names.find_code_names(text).parts == tuple(dict.fromkeys(each))
 
 
 def test_a_name_in_code_is_told_by_how_it_is_written_or_called():
-    said = identifiers.find_code_names("total = Price.of(order) + load_rates(now()) - self._cache.size()")
+    said = names.find_code_names("total = Price.of(order) + load_rates(now()) - self._cache.size()")
     assert said.named == ("price", "load_rates", "_cache", "size")
 
 
 def test_what_is_known_of_names_is_forgotten_before_it_grows_large(monkeypatch):
-    monkeypatch.setattr(identifiers, "_MAX_CACHED", 10)
+    monkeypatch.setattr(names, "_MAX_CACHED", 10)
     for number in range(100):
-        assert identifiers.code_name_parts(f"part_{number}x")[0] == "part"
-    assert len(identifiers._cache) <= 10
+        assert names.find_code_names(f"part_{number}x").parts[0] == "part"
+    assert len(names._cache) <= 10
 
 
 @given(st.text(max_size=400))
 def test_no_text_breaks_the_shapes(text):
-    assert all(name == name.lower() for name in entities.find_named_things(text))
-    assert len(set(identifiers.code_name_parts(text))) == len(identifiers.code_name_parts(text))
+    assert all(name == name.lower() for name in names.find_named_things(text))
+    assert len(set(names.find_code_names(text).parts)) == len(names.find_code_names(text).parts)
 
 
 def test_word_spaces_probe_with_the_telling_words():

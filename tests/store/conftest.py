@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.store.base import PutReceipt, PutVectors, Relate, Search, Vector
+from foreword.store.base import PutReceipt, PutRelations, PutVectors, Search, Vector
 from foreword.store.conformance.suite import DIGEST, HERE, item, receipt, views
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import HashEmbeddings
@@ -47,7 +47,7 @@ class Sample:
         """Put the sample into a store and search it, which makes the code file; returns what was found."""
         items = [item(self.text(n), id=f"i{n}", session=f"s{n % 3}") for n in range(count)]
         store.put(HERE, items)
-        store.run(Relate(HERE, tuple(Relation(f"i{n}", f"i{n + 1}") for n in range(count - 1))))
+        store.run(PutRelations(HERE, tuple(Relation(f"i{n}", f"i{n + 1}") for n in range(count - 1))))
         self.embed(store, *items)
         store.run(PutReceipt(HERE, receipt("r1")))
         return store.search(self.question)

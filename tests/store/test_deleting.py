@@ -10,11 +10,7 @@ import apsw
 import pytest
 
 from foreword.store import schema
-from foreword.store.base import (
-    Delete,
-    Relate,
-    Search,
-)
+from foreword.store.base import Delete, PutRelations, Search
 from foreword.store.conformance.suite import DIGEST, HERE, item, views
 from foreword.store.sqlite import SqliteStore
 from foreword.store.vectors import vector_to_code
@@ -61,7 +57,7 @@ def test_deleted_text_leaves_no_trace_in_any_file(folder, count, sample):
     store.put(HERE, [_secret("secret", session="s"), item("another", id="another", superseded_by="secret")])
     sample.embed(store, _secret("secret"))
     store.put(HERE, [item(f"afterwards {n}", id=f"after{n}") for n in range(count)])
-    store.batch([Relate(HERE, (Relation("secret", "i1"),))])
+    store.batch([PutRelations(HERE, (Relation("secret", "i1"),))])
     found = store.search(
         Search(HERE, (*sample.probes, VectorProbe("vectors", DIGEST, tuple(sample.encoder.embed(CANARY)))))
     )
@@ -111,11 +107,8 @@ def _fill_some(store, turn, chance):
 def test_a_backup_made_before_a_migration_does_not_keep_what_is_deleted(store, folder, monkeypatch, sample):
     store.put(HERE, [_secret("secret"), item("other")])
     store.close()
-    monkeypatch.setattr(
-        schema,
-        "MIGRATIONS",
-        [*schema.MIGRATIONS, ("9998-later", lambda db: db.execute("CREATE TABLE later(x)"))],
-    )
+    later = ("9998-later", "CREATE TABLE later(x)")
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, later])
     with SqliteStore(folder, views) as migrated:
         migrated.get(HERE, "secret")
         assert any(name.endswith(".backup") for name, _ in _traces(sample, folder))

@@ -138,14 +138,10 @@ def test_forgetting_finds_the_traces_of_a_file_that_is_no_more(folder):
     assert _traces(folder) == []
 
 
-def _later(db):
-    db.execute("CREATE TABLE later(x)")
-
-
 def test_a_backup_stays_when_a_file_changes_and_goes_when_something_is_forgotten(store, folder, monkeypatch):
     _put(store, "a.py", "one", "two")
     store.close()
-    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", _later)])
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", "CREATE TABLE later(x)")])
     with SqliteStore(folder, views) as migrated:
         _put(migrated, "a.py", "two", version=2)
         assert len(schema.list_backups(migrated.path_of(HERE))) == 1

@@ -76,20 +76,15 @@ def _raw(path):
 # Migrations
 
 
-def _later(db):
-    db.execute("CREATE TABLE later(x)")
-
-
-def _broken(db):
-    db.execute("CREATE TABLE later(x)")
-    raise apsw.FullError("no room")
+LATER = "CREATE TABLE later(x)"
+WITHOUT_ROOM = f"{LATER}; PRAGMA max_page_count = 1; INSERT INTO later VALUES(zeroblob(1000000))"
 
 
 def test_looking_for_pending_migrations_writes_nothing(store, monkeypatch, sample):
     sample.fill(store)
     store.close()
     before = store.path_of(HERE).read_bytes()
-    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", _later)])
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", LATER)])
     with _raw(store.path_of(HERE)) as db:
         assert schema.pending_migrations(db) == ["9998-later"]
         assert schema.pending_migrations(db) == ["9998-later"]
@@ -108,7 +103,7 @@ def test_a_new_database_needs_no_backup(store):
 def test_a_backup_is_made_before_a_migration(store, folder, monkeypatch, sample):
     answer = sample.fill(store)
     store.close()
-    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", _later)])
+    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", LATER)])
     with SqliteStore(folder, views) as migrated:
         assert migrated.search(sample.question) == answer
         (backup,) = schema.list_backups(migrated.path_of(HERE))
@@ -124,12 +119,12 @@ def test_a_migration_that_fails_changes_nothing_and_is_tried_again(store, folder
     sample.fill(store)
     store.close()
     known = list(schema.MIGRATIONS)
-    monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("9998-later", _broken)])
+    monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("9998-later", WITHOUT_ROOM)])
     with pytest.raises(StoreFull):
         SqliteStore(folder, views).get(HERE, "i1")
     with _raw(store.path_of(HERE)) as db:
         assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'later'").get == 0
-    monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("9998-later", _later)])
+    monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("9998-later", LATER)])
     with SqliteStore(folder, views) as again:
         assert again.count(HERE).items == 40
         assert len(schema.list_backups(again.path_of(HERE))) == 1

@@ -27,8 +27,8 @@ from foreword.store.base import (
     MarkShown,
     Put,
     PutReceipt,
+    PutRelations,
     PutVectors,
-    Relate,
     Repair,
     Search,
     Vector,
@@ -69,7 +69,7 @@ def test_no_transaction_is_left_open_after_any_write_even_a_failing_one(store):
     good = [
         Put(HERE, (item("c", id="c"),)),
         Amend(HERE, "a", confidence=0.5),
-        Relate(HERE, (Relation("a", "b"),)),
+        PutRelations(HERE, (Relation("a", "b"),)),
         PutVectors(HERE, "vectors", DIGEST, (Vector("a", "t", (1.0, 0.0)),)),
         PutReceipt(HERE, receipt("r")),
         Delete(HERE, ("b",)),
@@ -80,7 +80,7 @@ def test_no_transaction_is_left_open_after_any_write_even_a_failing_one(store):
     ]
     bad = [
         Put(HERE, (item("d", id="a"),)),
-        Relate(HERE, (Relation("a", "nobody"),)),
+        PutRelations(HERE, (Relation("a", "nobody"),)),
         PutVectors(HERE, "vectors", DIGEST, (Vector("a", "t", (1.0,)),)),
     ]
     for operation in good:
@@ -128,7 +128,7 @@ def test_a_write_that_fails_does_not_take_its_neighbours_with_it(store):
 
 def test_a_posted_write_that_fails_is_said_in_the_log(store, caplog):
     store.put(HERE, [item("a", id="a")])
-    store.post(Relate(HERE, (Relation("a", "nobody"),)))
+    store.post(PutRelations(HERE, (Relation("a", "nobody"),)))
     store.close()
     assert "nobody" in caplog.text
 
@@ -336,14 +336,14 @@ def live():
     with SqliteStore(folder, views) as store:
         store.put(HERE, [item("Ada saw the harbour", id="a"), item("b", id="b"), item("c", id="c")])
         vectors = tuple(Vector(name, name, axis(0)) for name in "abc")
-        store.batch([PutVectors(HERE, "vectors", DIGEST, vectors), Relate(HERE, (Relation("a", "b"),))])
+        store.batch([PutVectors(HERE, "vectors", DIGEST, vectors), PutRelations(HERE, (Relation("a", "b"),))])
         store.search(Search(HERE, PROBES))
         store.post(PutReceipt(HERE, receipt("r")))
         store.delete(Delete(HERE, ("a",)))
         store.batch([Count(HERE), Check(HERE), Repair(HERE)])
         store.workspaces()
 live()
-schema.MIGRATIONS.append(("9998-later", lambda db: db.execute("CREATE TABLE later(x)")))
+schema.MIGRATIONS.append(("9998-later", "CREATE TABLE later(x)"))
 live()
 open(folder / "memory.db.proof", "w").close()
 print(opened)

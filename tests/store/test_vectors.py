@@ -92,24 +92,24 @@ class Machine(RuleBasedStateMachine):
     def delete(self, nos, who):
         for no in nos:
             self.table.rows.pop(no, None)
-        self.files[who].erase(nos)
+        self.files[who].erase_items(nos)
 
     @rule(who=st.integers(0, 1))
-    def catch_up(self, who):
-        self.files[who].catch_up(self.table.newest, self.table.after)
-        assert self.files[who].contents() == self.table.codes
-        assert self.files[1 - who].contents() == self.table.codes
+    def append_missing_rows(self, who):
+        self.files[who].append_missing_rows(self.table.newest, self.table.after)
+        assert self.files[who].codes_by_item() == self.table.codes
+        assert self.files[1 - who].codes_by_item() == self.table.codes
 
     @rule(who=st.integers(0, 1))
     def rebuild(self, who):
         self.files[who].rebuild(self.table.after)
-        assert self.files[1 - who].contents() == self.table.codes
+        assert self.files[1 - who].codes_by_item() == self.table.codes
 
     @rule(who=st.integers(0, 1), how=st.sampled_from(["absent", "empty", "magic", "size", "cut", "count"]))
     def damage(self, who, how):
         if self.path.exists():
             _damage(self.path, how)
-        assert self.files[who].contents() == {}
+        assert self.files[who].codes_by_item() == {}
 
     @rule(who=st.integers(0, 1))
     def reopen(self, who):
@@ -125,14 +125,14 @@ class Machine(RuleBasedStateMachine):
     def nearest(self, who, seed, limit, allowed):
         codes = {no: code for no, code in self.table.codes.items() if allowed is None or no in allowed}
         filtered = None if allowed is None else np.fromiter(allowed, np.int64)
-        found = self.files[who].compare(_vector(seed), self.table.after, filtered).best(limit)
+        found = self.files[who].compute_cosines(_vector(seed), self.table.after, filtered).best(limit)
         _assert_nearest(found, _vector(seed), codes, limit)
         Machine.comparisons += 1
 
     @invariant()
     def an_item_stands_in_the_file_once(self):
         if hasattr(self, "files"):
-            nos = [no for no in self.files[0]._view()["no"] if no != -1]
+            nos = [no for no in self.files[0]._map_records()["no"] if no != -1]
             assert len(nos) == len(set(nos))
 
 
@@ -186,38 +186,38 @@ def test_the_nearest_are_those_of_brute_force(tmp_path, seed, count, limit, shar
     query = _vector([seed, 0])
     filtered = None if allowed is None else np.fromiter(allowed, np.int64)
     codes = {no: code for no, code in table.codes.items() if allowed is None or no in allowed}
-    _assert_nearest(file.compare(query, _no_rows, filtered).best(limit), query, codes, limit)
+    _assert_nearest(file.compute_cosines(query, _no_rows, filtered).best(limit), query, codes, limit)
 
 
 def test_a_filter_that_lets_nothing_pass_finds_nothing(tmp_path):
     file = CodeFile(tmp_path / "s.codes", SIZE)
     file.rebuild(Table(50).after)
-    assert file.compare(_vector(1), _no_rows, np.zeros(0, np.int64)).best(5) == []
-    assert file.compare(_vector(1), _no_rows, np.array([999], np.int64)).best(5) == []
+    assert file.compute_cosines(_vector(1), _no_rows, np.zeros(0, np.int64)).best(5) == []
+    assert file.compute_cosines(_vector(1), _no_rows, np.array([999], np.int64)).best(5) == []
 
 
 def test_a_file_that_is_mostly_holes_is_written_anew(tmp_path):
     table = Table(1200)
     file = CodeFile(tmp_path / "s.codes", SIZE)
-    file.catch_up(table.newest, table.after)
+    file.append_missing_rows(table.newest, table.after)
     full = file.path.stat().st_size
     gone = range(1, 401)
     for no in gone:
         del table.rows[no]
-    file.erase(gone)
+    file.erase_items(gone)
     assert file.path.stat().st_size == full
-    assert file.contents() == table.codes
-    file.catch_up(table.newest, table.after)
+    assert file.codes_by_item() == table.codes
+    file.append_missing_rows(table.newest, table.after)
     assert file.path.stat().st_size < full * 0.7
-    assert file.contents() == table.codes
+    assert file.codes_by_item() == table.codes
 
 
 def test_erased_codes_are_overwritten(tmp_path):
     table = Table(20)
     file = CodeFile(tmp_path / "s.codes", SIZE)
-    file.catch_up(table.newest, table.after)
+    file.append_missing_rows(table.newest, table.after)
     assert table.codes[7] in file.path.read_bytes()
-    file.erase([7, 999])
+    file.erase_items([7, 999])
     assert table.codes[7] not in file.path.read_bytes()
     assert table.codes[8] in file.path.read_bytes()
 
@@ -225,10 +225,10 @@ def test_erased_codes_are_overwritten(tmp_path):
 def test_what_was_compared_stays_though_another_process_erases_it_meanwhile(tmp_path):
     table = Table(20)
     file, other = (CodeFile(tmp_path / "s.codes", SIZE) for _ in range(2))
-    file.catch_up(table.newest, table.after)
-    compared = file.compare(_vector(1), _no_rows)
-    other.erase(range(1, 11))
-    assert set(compared.of(table.codes)) == set(table.codes)
+    file.append_missing_rows(table.newest, table.after)
+    compared = file.compute_cosines(_vector(1), _no_rows)
+    other.erase_items(range(1, 11))
+    assert set(compared.of_items(table.codes)) == set(table.codes)
     assert {no for no, _ in compared.best(20)} == set(table.codes)
     echoed = compared.echo(_vector(1), dict.fromkeys(table.codes, 0.1), 0.5, 3)
     assert {no for no, _ in echoed.best(20)} == set(table.codes)
@@ -240,7 +240,7 @@ def test_erasing_removes_what_cannot_be_read_and_what_was_left_half_written(tmp_
     _damage(file.path, "cut")
     file.path.with_suffix(".new").write_bytes(b"half")
     assert file.is_damaged
-    file.erase([1])
+    file.erase_items([1])
     assert not file.is_damaged
     assert [path.name for path in tmp_path.iterdir()] == ["s.lock"]
 
@@ -249,8 +249,8 @@ def test_absent_is_not_damaged(tmp_path):
     file = CodeFile(tmp_path / "s.codes", SIZE)
     assert not file.is_damaged
     assert file.last_row == 0
-    assert file.compare(_vector(1), _no_rows).best(5) == []
-    file.erase([1])
+    assert file.compute_cosines(_vector(1), _no_rows).best(5) == []
+    file.erase_items([1])
     file.remove()
 
 
@@ -259,7 +259,7 @@ def test_the_files_of_a_folder_are_found_with_their_size_and_the_damaged_ones_to
         CodeFile(tmp_path / f"{name}.codes", size).rebuild(lambda _: ())
     (tmp_path / "c.codes").write_bytes(b"FWCODES1" + b"\xff" * 24)
     (tmp_path / "d.codes").write_bytes(b"short")
-    found = {file.path.name: (file.dimensions, file.is_damaged) for file in CodeFile.in_folder(tmp_path)}
+    found = {file.path.name: (file.dimensions, file.is_damaged) for file in CodeFile.list_in_folder(tmp_path)}
     assert found == {
         "a.codes": (4, False),
         "b.codes": (16, False),
@@ -276,13 +276,13 @@ path, total = Path(sys.argv[1]), int(sys.argv[2])
 rows = [(n, n, bytes([n % 127]) * 16) for n in range(1, total + 1)]
 file = CodeFile(path, 16)
 for newest in range(1, total + 1):
-    file.catch_up(newest, lambda last, newest=newest: rows[last:newest])
+    file.append_missing_rows(newest, lambda last, newest=newest: rows[last:newest])
     if newest % 5 == 0:
-        file.erase([newest - 2])
+        file.erase_items([newest - 2])
     if newest % 97 == 0:
         kept = [r for r in rows[:newest] if (r[0] + 2) % 5 or r[0] + 2 > newest]
         file.rebuild(lambda last, kept=kept: kept)
-    file.compare([1.0] * 16, lambda last: []).best(3)
+    file.compute_cosines([1.0] * 16, lambda last: []).best(3)
 """
 
 
@@ -297,8 +297,8 @@ def test_processes_that_catch_up_at_once_never_spoil_the_file(tmp_path):
         assert child.returncode == 0, complaint.decode()
     file = CodeFile(path, 16)
     kept = {n: bytes([n % 127]) * 16 for n in range(1, total + 1) if (n + 2) % 5 or n + 2 > total}
-    assert file.contents() == kept
-    nos = [no for no in file._view()["no"] if no != -1]
+    assert file.codes_by_item() == kept
+    nos = [no for no in file._map_records()["no"] if no != -1]
     assert sorted(nos) == sorted(kept)
 
 
@@ -329,7 +329,7 @@ def test_closing_lets_go_and_the_file_can_be_used_again(tmp_path):
     file.rebuild(table.after)
     file.close()
     file.close()
-    assert file.contents() == table.codes
+    assert file.codes_by_item() == table.codes
     with suppress(FileNotFoundError):
         file.path.with_suffix(".lock").unlink()
-    assert file.contents() == table.codes
+    assert file.codes_by_item() == table.codes

@@ -4,12 +4,12 @@ import apsw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.text.words import STOPWORDS, content_words, fold, split_words
+from foreword.text.words import STOPWORDS, content_words, fold_case, split_words
 
 
 def test_case_accents_and_punctuation_do_not_make_another_word():
     assert split_words("Café, CAFE_au-lait!") == ["cafe", "cafe", "au", "lait"]
-    assert fold("Ünïcode") == "unicode"
+    assert fold_case("Ünïcode") == "unicode"
 
 
 def test_a_question_is_about_its_telling_words():

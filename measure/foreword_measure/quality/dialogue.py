@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foreword.compose.parts import escape_headings
+from foreword.compose.quoting import escape_headings
 from foreword.errors import ValidationError
 from foreword.recipes.dialogue.prompt import inject_context
 from foreword.recipes.dialogue.session import Session

@@ -25,11 +25,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.code.languages import DOCUMENTS, MAX_SNIFFED_BYTES, language_of
-from foreword.capture.code.units import WINDOW_LINES, code_items
-from foreword.capture.documents.chunking import document_items
+from foreword.capture.code.units import WINDOW_LINES, cut_code
+from foreword.capture.documents.chunking import cut_document
 from foreword.capture.folder.commits import commit_text
 from foreword.capture.folder.storable import storable_text
-from foreword.capture.purge import redact_keys
+from foreword.capture.redact import redact_file_text
 from foreword.errors import ValidationError
 from foreword.types import KINDS, Item, content_hash
 
@@ -268,12 +268,12 @@ def _commit_item(whole: Item) -> Item:
 
 
 def _file_items(path: str, whole: Item) -> list[Item]:
-    text = redact_keys(storable_text(whole.text))
+    text = redact_file_text(storable_text(whole.text))
     language = language_of(path, text[:MAX_SNIFFED_BYTES].encode())
     if language in DOCUMENTS:
-        made = document_items(path, text.encode(), whole.workspace, whole.created_at)
+        made = cut_document(path, text.encode(), whole.workspace, whole.created_at)
     else:
-        made = code_items(path, text, language, whole.workspace, whole.created_at)
+        made = cut_code(path, text, language, whole.workspace, whole.created_at)
     return [
         replace(item, session=whole.session, metadata={**whole.metadata, **item.metadata}) for item in made
     ]
@@ -282,9 +282,9 @@ def _file_items(path: str, whole: Item) -> list[Item]:
 def _snippet_items(whole: Item) -> list[Item]:
     """The units of code whose file is not known; itself, where no part of it is worth a unit."""
     # A file of a few lines is one item, whatever it defines; but a function stands among others.
-    text = redact_keys(storable_text(whole.text)) + "\n" * WINDOW_LINES
+    text = redact_file_text(storable_text(whole.text)) + "\n" * WINDOW_LINES
     language = str(whole.metadata.get("language") or "")
-    made = code_items("", text, language, whole.workspace, whole.created_at)
+    made = cut_code("", text, language, whole.workspace, whole.created_at)
     return [_without_path(item, whole) for item in made] or [whole]
 
 

@@ -32,7 +32,7 @@ from foreword.knowledge.experience import (
 )
 from foreword.knowledge.experiences import Experiences
 from foreword.options import SearchOptions
-from foreword.recall.alike import find_twins
+from foreword.recall.dedupe import find_twins
 from foreword.recipes.assembled.assembler import TYPES, ContextAssembler, arrange_by_source
 from foreword.recipes.assembled.searcher import Searcher
 from foreword.recipes.assembled.stages import AssembledDraft, fit

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.spaces.dense import DenseSpace
-from foreword.store.base import Amend, Relate, Search
+from foreword.store.base import Amend, PutRelations, Search
 from foreword.testing import FixedClock
 from foreword.types import Query, VectorProbe
 from foreword_measure.report import Cell, Table
@@ -162,7 +162,10 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
             kept = engine.remember_all(items, WORKSPACE)
             writing += time.perf_counter() - started
             engine.store.batch(
-                [corpus.vectors_of(space, kept, start), Relate(WORKSPACE, corpus.relations(start, stop))]
+                [
+                    corpus.vectors_of(space, kept, start),
+                    PutRelations(WORKSPACE, corpus.relations(start, stop)),
+                ]
             )
             send(progress=[stop, size])
         codes = milliseconds(lambda: engine.store.search(_any_vector(space)))

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from foreword.capture.excerpt import both_ends
+from foreword.capture.excerpt import keep_both_ends
 from foreword.capture.junk import junk_reason, remove_wrappers
 from foreword.capture.redact import redact, redact_json
-from foreword.capture.tool_calls import Call, read_call_record
+from foreword.capture.tool_calls import ToolCall, read_call_record
 from foreword.log import get_logger
 from foreword.text.frame import remove_frames
 from foreword.types import Item, Source
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from foreword.capture.junk import Repeats
+    from foreword.capture.junk import RecentTexts
 
 _log = get_logger(__name__)
 
@@ -70,7 +70,7 @@ class AgentEvent:
     stop_hook_active: bool = False
 
 
-def read_event(payload: bytes, at: datetime, agent: str = "") -> AgentEvent | None:
+def parse_hook_event(payload: bytes, at: datetime, agent: str = "") -> AgentEvent | None:
     """The event that a hook was handed, or None when nothing in it can be used."""
     try:
         body = json.loads(payload.decode("utf-8-sig", errors="replace"))
@@ -84,6 +84,7 @@ def read_event(payload: bytes, at: datetime, agent: str = "") -> AgentEvent | No
         next((body[key] for key in ("tool_response", "tool_output", "error") if key in body), None)
     )
     output = answer_text(answer)
+    outcome = read_outcome(answer, output) if name in _AFTER_TOOL else ""
     return AgentEvent(
         name=name,
         at=at if at.tzinfo else at.replace(tzinfo=UTC),
@@ -95,7 +96,7 @@ def read_event(payload: bytes, at: datetime, agent: str = "") -> AgentEvent | No
         tool=first_label(body, "tool_name", "toolName", "tool"),
         tool_input=_read_tool_input(body),
         tool_output=output,
-        outcome=_tool_call_outcome(name, answer, output),
+        outcome=outcome or ("failed" if name == "PostToolUseFailure" else ""),
         message=first_text(body, "last_assistant_message", "prompt_response", "compact_summary"),
         stop_hook_active=body.get("stop_hook_active") is True,
     )
@@ -119,14 +120,7 @@ def _read_tool_input(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return tool_input if isinstance(tool_input, dict) else {"input": tool_input} if tool_input else {}
 
 
-def _tool_call_outcome(event_name: str, answer: Any, output: str) -> str:  # noqa: ANN401  (any JSON)
-    """How a tool's call ended; empty for other events, and when nobody said."""
-    if event_name not in _AFTER_TOOL:
-        return ""
-    return read_outcome(answer, output) or ("failed" if event_name == "PostToolUseFailure" else "")
-
-
-def read_turns(event: AgentEvent, workspace: str, repeats: Repeats | None = None) -> list[Item]:
+def items_from_event(event: AgentEvent, workspace: str, repeats: RecentTexts | None = None) -> list[Item]:
     """What an event leaves worth remembering: a prompt, an answer, or a tool's call with its result.
 
     Secrets go before anything is cut, since half a secret would not be known as one. With `repeats`, what
@@ -144,7 +138,7 @@ def read_turns(event: AgentEvent, workspace: str, repeats: Repeats | None = None
     return [item for item in items if repeats is None or not _is_repeated_item(repeats, item)]
 
 
-def _is_repeated_item(repeats: Repeats, item: Item) -> bool:
+def _is_repeated_item(repeats: RecentTexts, item: Item) -> bool:
     """Whether the session had this item lately; the outputs of tools are compared loosely."""
     loosely = item.source.trust in ("tool", "web")
     return repeats.is_repeat(item.session or "", item.text, item.created_at, loosely=loosely)
@@ -157,14 +151,14 @@ def _items_from_speech(
     text = remove_wrappers(redact(remove_frames(spoken_text)))
     if junk_reason(text):
         return []
-    return [_make_turn_item(event, workspace, both_ends(text, MAX_SPOKEN_CHARACTERS), speaker, source)]
+    return [_make_turn_item(event, workspace, keep_both_ends(text, MAX_SPOKEN_CHARACTERS), speaker, source)]
 
 
 def _items_from_tool_call(event: AgentEvent, workspace: str) -> list[Item]:
     """What a tool did, if it is worth keeping."""
     tool_input = redact_json(_remove_frames_in_json(event.tool_input))
     output = redact(remove_frames(event.tool_output))
-    record = read_call_record(Call(event.tool, tool_input, output, event.outcome, event.folder))
+    record = read_call_record(ToolCall(event.tool, tool_input, output, event.outcome, event.folder))
     if record is None:
         return []
     purpose = tool_input.get("description")
@@ -221,14 +215,8 @@ _MAX_DEPTH = 8
 
 _STREAMS = ("stdout", "stderr")
 _ANSWERS = (
-    "output",
-    "aggregated_output",
-    "llmContent",
-    "content",
-    "text",
-    "result",
-    "returnDisplay",
-    "message",
+    *("output", "aggregated_output", "llmContent", "content"),
+    *("text", "result", "returnDisplay", "message"),
 )
 _CODES = ("exit_code", "exitCode", "returncode", "return_code")
 _EXIT_CODE = re.compile(
@@ -248,7 +236,7 @@ def bounded_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
             return "…"
         match value:
             case str():
-                return both_ends(_without_nul_and_surrogates(value), MAX_TEXT_CHARACTERS)
+                return keep_both_ends(_without_nul_and_surrogates(value), MAX_TEXT_CHARACTERS)
             case list():
                 return [cut_value(part, depth + 1) for part in value[: max(0, remaining)]]
             case dict():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from foreword.capture.junk import is_noise
+from foreword.capture.junk import is_progress_line
 from foreword.text.clean import remove_invisible
 
 MAX_OUTPUT_CHARACTERS = 2_000
@@ -25,9 +25,9 @@ _WORTH = tuple(
 _WORTH_OF_NEIGHBOURS = 4
 
 
-def excerpt(output: str, max_characters: int = MAX_OUTPUT_CHARACTERS) -> str:
+def excerpt_output(output: str, max_characters: int = MAX_OUTPUT_CHARACTERS) -> str:
     """The lines of an output that tell most: results, errors and what is beside them, the first, the last."""
-    lines = [line for line in _clean_output_lines(output) if not is_noise(line)]
+    lines = [line for line in _clean_output_lines(output) if not is_progress_line(line)]
     if sum(map(len, lines)) + len(lines) <= max_characters:
         return "\n".join(lines)
     chosen: list[int] = []
@@ -74,7 +74,7 @@ def _join_chosen_lines(lines: list[str], chosen_indexes: list[int]) -> str:
     return "\n".join(shown)
 
 
-def both_ends(text: str, max_characters: int) -> str:
+def keep_both_ends(text: str, max_characters: int) -> str:
     """A text of about this many characters at most: its beginning, a note of what is missing, and its end."""
     if len(text) <= max_characters:
         return text

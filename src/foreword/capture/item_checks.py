@@ -1,4 +1,4 @@
-"""Checks that a text or an item can be kept, searched and shown at all; and an item without its secrets."""
+"""Checks that a text or an item can be kept, searched and shown at all; and items without their secrets."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from foreword.options import check_fraction, check_kind, check_time_zone
 from foreword.types import TRUSTS, Source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from foreword.types import Item
 
 MAX_CHARACTERS = 1_000_000
@@ -51,6 +53,24 @@ def redact_item(item: Item) -> Item:
     return replace(item, text=text, about=redact(item.about), metadata=redact_json(dict(item.metadata)))
 
 
+def have_no_secrets(items: Iterable[Item], *, texts: bool = True) -> bool:
+    """Whether nothing would be taken out of any of these items; False where it is not sure.
+
+    Searched together, which is many times faster than field by field. Without `texts`, these are known to be
+    clean, and so is what stands in them word for word; the lists of captured metadata hold nothing else.
+    """
+    values: dict[str, None] = {}
+    for item in items:
+        fields = [item.about, *(value for value in item.metadata.values() if isinstance(value, str))]
+        if texts:
+            lists = [value for value in item.metadata.values() if isinstance(value, list)]
+            listed = (inner for value in lists for inner in value)
+            fields += [item.text, *(one if isinstance(one, str) else json.dumps(one) for one in listed)]
+        values.update(dict.fromkeys(value for value in fields if texts or value not in item.text))
+    joined = "\n\n".join(values)
+    return redact(joined) == joined
+
+
 def check_item(item: Item) -> Item:
     """The item, if every field can be kept; else raises a ValidationError that names the field."""
     check_text("text", item.text)
@@ -64,15 +84,11 @@ def check_item(item: Item) -> Item:
     check_fraction("importance", item.importance)
     check_time_zone("created_at", item.created_at)
     check_time_zone("valid_from", item.valid_from)
-    _check_source(item.source)
+    if not isinstance(item.source, Source) or item.source.trust not in TRUSTS:
+        raise ValidationError(f"source must be a Source whose trust is one of {', '.join(TRUSTS)}")
+    check_text("source", item.source.name, _MAX_LABEL_CHARACTERS)
     check_metadata(item.metadata)
     return item
-
-
-def _check_source(source: Source) -> None:
-    if not isinstance(source, Source) or source.trust not in TRUSTS:
-        raise ValidationError(f"source must be a Source whose trust is one of {', '.join(TRUSTS)}")
-    check_text("source", source.name, _MAX_LABEL_CHARACTERS)
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """What is said in a session and tells nothing: acknowledgements, housekeeping, boot text, progress bars.
 
 Knows wordings and shapes, not worth: a short answer that says something (`use tabs`, `no, port 8081`) stays.
-A text is junk only when all of it is.
+A text is junk only when all of it is. Wordings are listed in `junk_phrases.toml`.
 """
 
 from __future__ import annotations
@@ -9,55 +9,18 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+import tomllib
 from collections import OrderedDict
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foreword.text.words import fold, split_words
+from foreword.text.words import fold_case, split_words
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-_ACKNOWLEDGEMENTS = """
-    ok | okay | okey | k | kk | yes | yep | yeah | yup | ya | y | no | nope | n | sure | sure thing
-    of course | fine | that is fine | that s fine | good | good job | very good | great | great job
-    great work | nice | nice one | nice work | well done | perfect | excellent | awesome | amazing | cool
-    super | wow | lovely | brilliant | thanks | thank you | thank you so much | thank you very much
-    thanks a lot | many thanks | thx | ty | cheers | please | please do | pls | go | go on | go ahead
-    go for it | continue | keep going | carry on | proceed | next | do it | do that | do so | just do it
-    yes do it | make it so | sounds good | looks good | looks good to me | lgtm | all good | that works
-    works for me | got it | i see | understood | makes sense | right | correct | exactly | that is right
-    that s right | agreed | approved | done | ready | try again | again | retry | one more time | hi | hello
-    hey | hi there | hello there | good morning | good evening | bye | goodbye | see you | stop | wait
-    never mind | nevermind | hm | hmm | hmmm | uh | um | ah | oh | test | testing | ping | resume | start
-    absolutely | definitely | indeed | alright | all right | very nice | ack | roger | noted | it works
-    works | ja | nein | danke | vielen dank | danke schon | bitte | weiter | mach weiter | genau | gut
-    sehr gut | klar | passt | oui | non | merci | merci beaucoup | d accord | continue s il te plait | vas y
-    parfait | c est bon | tres bien | si | gracias | muchas gracias | vale | de acuerdo | continua | sigue
-    adelante | perfecto | muy bien | bien | sim | nao | obrigado | obrigada | muito obrigado
-    pode continuar | continue por favor | beleza | por favor | grazie | va bene | vai avanti | perfetto
-    certo | molto bene | bene | dank je | bedankt | ga door | prima | goed | tack | fortsatt | bra | tak
-    takk | kiitos | jatka | dziekuje | dzieki | tak jest | dalej | kontynuuj | dekuji | pokracuj | koszonom
-    tesekkurler | tamam | devam | devam et | evet | hayir | cam on | terima kasih | да | нет | спасибо
-    хорошо | ладно | продолжай | продолжайте | дальше | ок | понятно | отлично | давай | так | дякую | добре
-    好 | 好的 | 好吧 | 谢谢 | 多谢 | 继续 | 是 | 是的 | 对 | 可以 | 行 | 没问题 | 嗯 | 不 | 谢谢你 | 請繼續
-    謝謝 | はい | いいえ | ありがとう | ありがとうございます | 続けて | 続けてください | お願いします | 了解
-    了解です | 大丈夫 | 네 | 예 | 아니요 | 감사합니다 | 고마워 | 계속 | 계속해 | 계속해줘 | 좋아 | 좋아요
-    알겠습니다 | شكرا | نعم | لا | استمر | تمام | धन्यवाद | हाँ | ठीक है | תודה | כן | המשך
-"""
-_PHRASES = {
-    tuple(split_words(phrase)) for line in _ACKNOWLEDGEMENTS.splitlines() for phrase in line.split("|")
-} - {()}
-_MAX_PHRASE_WORDS = max(map(len, _PHRASES))
 _MAX_WORDS = 10
-
-_HOUSEKEEPING_COMMANDS = (
-    "add-dir agents approvals bashes bug chat clear compact compress config context copy cost doctor editor "
-    "exit export extensions fast feedback help hooks ide init keybindings login logout mcp memory model "
-    "models new output-style permissions plan plugin plugins privacy-settings quit release-notes reload "
-    "resume rewind sessions settings share skills stats status statusline tasks terminal-setup theme todos "
-    "tools undo upgrade usage vim"
-)
-_HOUSEKEEPING = frozenset(_HOUSEKEEPING_COMMANDS.split())
 _COMMAND = re.compile(r"/([A-Za-z][\w:.-]*)(?=\s|$)")
 
 _TAGS = (
@@ -129,6 +92,14 @@ _CHANGING = re.compile(
 )
 
 
+@cache
+def _read_phrases() -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
+    """The acknowledgements, each as its words, and the housekeeping commands; read on first use."""
+    table = tomllib.loads(Path(__file__).with_name("junk_phrases.toml").read_text(encoding="utf-8"))
+    said = re.split(r"[|\n]", table["acknowledgements"].strip())
+    return frozenset(tuple(split_words(one)) for one in said), frozenset(table["commands"].split())
+
+
 def remove_wrappers(text: str) -> str:
     """The text without what an agent's own machinery put around it; a command's arguments stay."""
     if "<" in text:
@@ -155,7 +126,7 @@ def _remove_tagged_blocks(text: str) -> str:
     return " ".join([*kept, "" if inside else text[here:]])
 
 
-def is_noise(line: str) -> bool:
+def is_progress_line(line: str) -> bool:
     """Whether a line of output only says that something is going on."""
     return _NOISE.match(line[:300]) is not None
 
@@ -172,7 +143,7 @@ def junk_reason(text: str) -> str | None:
         return "slash command"
     if _is_acknowledgement(said):
         return "acknowledgement"
-    if all(map(is_noise, said.splitlines())):
+    if all(map(is_progress_line, said.splitlines())):
         return "no more than progress or an empty output"
     return None
 
@@ -180,9 +151,8 @@ def junk_reason(text: str) -> str | None:
 def _is_housekeeping_command(text: str) -> bool:
     """A slash command with nothing after it, or one that only tends the agent itself."""
     match = _COMMAND.match(text)
-    if match is None:
-        return False
-    return match.end() == len(text) or fold(match.group(1)) in _HOUSEKEEPING
+    _, commands = _read_phrases()
+    return match is not None and (match.end() == len(text) or fold_case(match.group(1)) in commands)
 
 
 def _is_acknowledgement(text: str) -> bool:
@@ -194,15 +164,15 @@ def _is_acknowledgement(text: str) -> bool:
         return False
     if len(said) <= 1 and len("".join(said)) <= 1:  # a thumb, a question mark, the number of an option
         return True
+    phrases, _ = _read_phrases()
     reached = {0}
     for end in range(1, len(said) + 1):
-        starts = range(max(0, end - _MAX_PHRASE_WORDS), end)
-        if any(start in reached and tuple(said[start:end]) in _PHRASES for start in starts):
+        if any(tuple(said[start:end]) in phrases for start in reached):
             reached.add(end)
     return len(said) in reached
 
 
-class Repeats:
+class RecentTexts:
     """Remembers what a session has lately seen, so that the same text again is not kept again.
 
     Bounded in both directions: the oldest texts of a session and the oldest sessions are let go. The same
@@ -221,7 +191,7 @@ class Repeats:
 
         Loosely the same are texts that differ in times, durations and addresses only, as outputs do.
         """
-        gist = " ".join((_CHANGING.sub(" ", fold(text)) if loosely else fold(text)).split())
+        gist = " ".join((_CHANGING.sub(" ", fold_case(text)) if loosely else fold_case(text)).split())
         key = hashlib.blake2b(gist.encode(errors="replace"), digest_size=12).digest()
         with self._lock:
             seen = self._seen.setdefault(session, OrderedDict())

@@ -134,20 +134,33 @@ def redact(text: str) -> str:
     """The text without its secrets and without what was marked private; a second time changes nothing."""
     if len(text) < _MIN_CHARACTERS:
         return text
-    text = _remove_private_spans(text)
+    return _mark_secrets(_remove_private_spans(text))
+
+
+def redact_file_text(text: str) -> str:
+    """A file's text without the secrets in it, on as many lines as before; the same object if it has none.
+
+    A file is searched as a whole, since half a key may no longer look like one. What was marked private
+    stays: a mark that is not closed ends with the item it stands in, not with the file.
+    """
+    return _mark_secrets(text, keep_lines=True)
+
+
+def _mark_secrets(text: str, *, keep_lines: bool = False) -> str:
+    """The text with a mark in place of each secret and, if lines are kept, the secret's line breaks."""
     pieces, at = [], 0
     for secret in find_secrets(text):
-        pieces += [text[at : secret.start], f"[redacted:{secret.kind}]"]
+        breaks = "\n" * text.count("\n", secret.start, secret.end) if keep_lines else ""
+        pieces += [text[at : secret.start], f"[redacted:{secret.kind}]", breaks]
         at = secret.end
-    return "".join([*pieces, text[at:]])
+    return "".join([*pieces, text[at:]]) if pieces else text
 
 
 def find_secrets(text: str) -> list[Secret]:
     """The secrets in a text, in order and apart from each other; what is marked private is not looked at."""
     found = [*_find_known_formats(text), *_find_assigned_secrets(text), *_find_random_values(text)]
-    found = [secret for secret in found if not _overlaps_redaction_mark(text, secret)] + list(
-        _find_private_keys(text)
-    )
+    found = [secret for secret in found if not _overlaps_redaction_mark(text, secret)]
+    found += _find_private_keys(text)
     found.sort(key=lambda secret: secret.start)
     merged: list[Secret] = []
     for secret in found:
@@ -214,7 +227,7 @@ def _redact_named_value(name: str, value: str | int) -> str | int:
 
 
 @cache
-def _compile_ascii_pattern(pattern: str) -> re.Pattern[str]:
+def _compile_ascii(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
 
@@ -244,8 +257,8 @@ def _find_known_formats(text: str) -> Iterator[Secret]:
     runs = " ".join([run for run in dense if not run.islower() or _DIGIT.search(run)])
     for form in _FORMATS:
         if form.beginning == _NO_BEGINNING:
-            if _compile_ascii_pattern(form.pattern).search(runs):
-                spans = (match.span() for match in _compile_ascii_pattern(form.pattern).finditer(text))
+            if _compile_ascii(form.pattern).search(runs):
+                spans = (match.span() for match in _compile_ascii(form.pattern).finditer(text))
                 yield from (
                     Secret(form.kind, start, end) for start, end in spans if _can_start_word(text, start)
                 )
@@ -258,10 +271,7 @@ def _find_one_format(text: str, form: Format) -> Iterator[Secret]:
     at = text.find(form.beginning)
     while at >= 0:
         start, after = at - form.characters_before, at + len(form.beginning)
-        match = (
-            _compile_ascii_pattern(form.pattern).match(text, after) if _can_start_word(text, start) else None
-        )
-        if match:
+        if _can_start_word(text, start) and (match := _compile_ascii(form.pattern).match(text, after)):
             start, end = match.span(1) if match.re.groups else (start, match.end())
             if _CHECKS.get(form.kind, _has_varied_characters)(text[start:end]):
                 yield Secret(form.kind, start, end)
@@ -328,12 +338,8 @@ def _kind_of_named_secret(name_match: re.Match[str]) -> str:
 def _is_name_of_secret(text: str, name_match: re.Match[str]) -> bool:
     """Whether the name could be a secret's and, where only a gap follows, is a flag or an element."""
     at = name_match.start()
-    if (
-        name_match["word"] in ("pass", "passcode")
-        and at
-        and text[at - 1].isalpha()
-        and not text[at].isupper()
-    ):
+    goes_on = at and text[at - 1].isalpha() and not text[at].isupper()
+    if goes_on and name_match["word"] in ("pass", "passcode"):
         return False
     if _overlaps_redaction_mark(text, Secret("", at, at)):
         return False
@@ -390,7 +396,8 @@ def _randomness(value: str) -> float:
 
 def _is_like_secret(value: str, name_match: re.Match[str], *, quoted: bool) -> bool:
     """Whether a value could be the secret its name speaks of, and not a stand-in, a word or an expression."""
-    if len(value) < 6 or _is_placeholder(value) or _has_unexpected_blanks(value, name_match):
+    has_blanks = any(map(str.isspace, value)) and name_match["word"] != "passphrase"
+    if len(value) < 6 or has_blanks or _is_placeholder(value):
         return False
     if name_match["word"] == "pwd" and value.startswith(("/", "~")):
         return False  # the working directory
@@ -403,16 +410,9 @@ def _is_like_secret(value: str, name_match: re.Match[str], *, quoted: bool) -> b
             and _randomness(value) > 0.3
             and not _HARMLESS.search(name_match["tail"])
         )
-    return (
-        _is_like_password(value, quoted=quoted)
-        if _kind_of_named_secret(name_match) == "password"
-        else _is_like_key(value)
-    )
-
-
-def _has_unexpected_blanks(value: str, name_match: re.Match[str]) -> bool:
-    """Whether a value has blanks, which only a passphrase may have."""
-    return name_match["word"] != "passphrase" and any(map(str.isspace, value))
+    if _kind_of_named_secret(name_match) == "password":
+        return _is_like_password(value, quoted=quoted)
+    return _is_like_key(value)
 
 
 def _is_specific_secret_name(name_match: re.Match[str]) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from foreword.capture.excerpt import both_ends, excerpt
+from foreword.capture.excerpt import excerpt_output, keep_both_ends
 from foreword.types import Source
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ (?:b/)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """A tool's call and what came of it; `outcome` is empty when the agent did not say."""
 
     tool: str
@@ -76,7 +76,7 @@ class CallRecord:
     file: str = ""
 
 
-def read_call_record(call: Call) -> CallRecord | None:
+def read_call_record(call: ToolCall) -> CallRecord | None:
     """What a call leaves worth keeping, or None."""
     name = call.tool.lower()
     last = name.rpartition("__")[2]
@@ -89,18 +89,19 @@ def read_call_record(call: Call) -> CallRecord | None:
     return _build_answer_record(call)
 
 
-def _build_command_record(call: Call) -> CallRecord | None:
+def _build_command_record(call: ToolCall) -> CallRecord | None:
     """The command, how it ended, and the lines of its output that tell something."""
-    command = command_of(call.given)
+    command = read_command(call.given)
     if not command or only_reads(command):
         return None
-    lines = [f"$ {both_ends(command, _MAX_SHOWN_COMMAND_CHARACTERS)}", call.outcome, excerpt(call.output)]
+    shown = f"$ {keep_both_ends(command, _MAX_SHOWN_COMMAND_CHARACTERS)}"
+    lines = [shown, call.outcome, excerpt_output(call.output)]
     host = web_host(command)
     source = Source(host, "web") if host else Source(f"tool:{call.tool}", "tool")
     return CallRecord("\n".join(filter(None, lines)), source)
 
 
-def _build_change_record(call: Call) -> CallRecord | None:
+def _build_change_record(call: ToolCall) -> CallRecord | None:
     """Which file was changed, and a few lines of what went and came. A change that failed is no change."""
     path = _changed_file_path(call)
     if call.went_wrong or not path:
@@ -116,15 +117,14 @@ def _build_change_record(call: Call) -> CallRecord | None:
     shown = [f"- {line.strip()[:160]}" for line in removed[:_MAX_SHOWN_LINES]]
     shown += [f"+ {line.strip()[:160]}" for line in added[:_MAX_SHOWN_LINES]]
     text = "\n".join([f"{'Edited' if old else 'Wrote'} {path} ({size}){names}", *shown])
-    return CallRecord(both_ends(text, _MAX_CHANGE_CHARACTERS), Source(f"tool:{call.tool}", "tool"), path)
+    return CallRecord(keep_both_ends(text, _MAX_CHANGE_CHARACTERS), Source(f"tool:{call.tool}", "tool"), path)
 
 
-def _changed_file_path(call: Call) -> str:
+def _changed_file_path(call: ToolCall) -> str:
     """The file that was changed, as it is named inside the session's folder."""
     path = _first_text_field(call.given, "file_path", "path", "notebook_path", "filename", "filePath")
-    path = path or next(
-        (new or plain for new, plain in _PATCHED.findall(_patch_in_tool_input(call.given))), ""
-    )
+    patched = _PATCHED.findall(_patch_in_tool_input(call.given))
+    path = path or next((new or plain for new, plain in patched), "")
     path = " ".join(path.split())[:500]
     return path.removeprefix(f"{call.folder.rstrip('/')}/") if call.folder else path
 
@@ -138,10 +138,9 @@ def _texts_before_and_after_change(tool_input: Mapping[str, Any]) -> tuple[str, 
         return "\n".join(gone), "\n".join(line[1:] for line in lines if line.startswith("+"))
     edits = tool_input.get("edits")
     changes = [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else [tool_input]
+    old_names = ("old_string", "old_str", "old_source", "oldString")
     new_names = ("new_string", "new_str", "new_source", "newString", "content", "file_text", "contents")
-    old = [
-        _first_text_field(change, "old_string", "old_str", "old_source", "oldString") for change in changes
-    ]
+    old = [_first_text_field(change, *old_names) for change in changes]
     new = [_first_text_field(change, *new_names) for change in changes]
     return "\n".join(old), "\n".join(new)
 
@@ -156,12 +155,12 @@ def _nonblank_lines(text: str) -> list[str]:
     return [line for line in text.split("\n")[:_MAX_LINES] if line.strip()]
 
 
-def _build_answer_record(call: Call) -> CallRecord | None:
+def _build_answer_record(call: ToolCall) -> CallRecord | None:
     """What the tool was given, in a line, and what it answered; what comes from outside is the web's."""
-    answer = excerpt(call.output)
+    answer = excerpt_output(call.output)
     if not answer:
         return None
-    asked = both_ends(_tool_input_as_line(call.given), _MAX_INPUT_CHARACTERS)
+    asked = keep_both_ends(_tool_input_as_line(call.given), _MAX_INPUT_CHARACTERS)
     text = "\n".join(filter(None, [f"{call.tool} {asked}".rstrip(), call.outcome, answer]))
     host = first_host(json.dumps(dict(call.given), ensure_ascii=False)[:20_000])
     if host or _OUTSIDE_TOOL.fullmatch(call.tool.lower()):
@@ -209,7 +208,7 @@ _READING_COMMAND = re.compile(
 _ASKS_FOR_HELP = re.compile(r"(?:^|\s)(?:--help|--version)(?:\s|$)")
 
 
-def command_of(tool_input: Mapping[str, Any]) -> str:
+def read_command(tool_input: Mapping[str, Any]) -> str:
     """The command in a tool's input; of a list its words, of `bash -c …` what follows."""
     command = tool_input.get("command", tool_input.get("cmd", ""))
     if isinstance(command, list):

@@ -2,7 +2,8 @@
 
 Three ways: by fixed percentages, by what the conversation looks like, or in an order of importance. Whatever
 the way: no part is negative, together they are no more than the whole, and the query has room, because the
-rest of the prompt is there for it. Knows numbers only; what a part leaves over goes to the others by `flow`.
+rest of the prompt is there for it. Knows numbers only; what a part leaves over goes to the others by
+`redistribute`.
 """
 
 from __future__ import annotations
@@ -148,12 +149,12 @@ class TokenBudgetManager:
             raise QueryTooLarge(query_tokens, self.total_budget)
         if isinstance(self.strategy, Fixed):
             return self._divide_fixed(self.strategy, query_tokens)
-        contents = _AvailableParts(
-            len(dialogue_state.turns), dialogue_state.entity_registry.active_count(), available_chunks
-        )
+        turns, entities = len(dialogue_state.turns), dialogue_state.entity_registry.active_count()
         if isinstance(self.strategy, Prioritized):
-            return self._divide_by_priority(self.strategy, query_tokens, contents)
-        return self._divide_dynamically(query_tokens, contents)
+            there = {"history": turns, "entities": entities, "rag": available_chunks}
+            order = [name for name in self.strategy.order if name != "query" and there.get(name, 1) > 0]
+            return self._divide_by_priority(order, query_tokens)
+        return self._divide_dynamically(query_tokens, _dynamic_weights(turns, entities, available_chunks))
 
     def _divide_fixed(self, strategy: Fixed, query_tokens: int) -> TokenBudget:
         percentages = [strategy.of(category) for category in CATEGORIES]
@@ -164,20 +165,17 @@ class TokenBudgetManager:
         system, history, entities, rag = others
         return TokenBudget(system, history, entities, rag, query)
 
-    def _divide_dynamically(self, query_tokens: int, contents: _AvailableParts) -> TokenBudget:
+    def _divide_dynamically(self, query_tokens: int, weights: Sequence[float]) -> TokenBudget:
         query = min(self.total_budget, query_tokens + _QUERY_RESERVE)
         remaining = self.total_budget - query
         system = min(_SYSTEM, remaining * _SYSTEM_PERCENT // 100)
-        history, entities, rag = _divide_by_weights(remaining - system, contents.weights())
+        history, entities, rag = _divide_by_weights(remaining - system, weights)
         return TokenBudget(system, history, entities, rag, query)
 
-    def _divide_by_priority(
-        self, strategy: Prioritized, query_tokens: int, contents: _AvailableParts
-    ) -> TokenBudget:
+    def _divide_by_priority(self, order: Sequence[BudgetCategory], query_tokens: int) -> TokenBudget:
         given: dict[BudgetCategory, int] = dict.fromkeys(CATEGORIES, 0)
         given["query"] = min(self.total_budget, query_tokens + _QUERY_RESERVE)
         left = self.total_budget - given["query"]
-        order = [name for name in strategy.order if name != "query" and contents.has(name)]
         for name in order:
             given[name] = min(_USUAL.of(name), left)
             left -= given[name]
@@ -186,32 +184,20 @@ class TokenBudgetManager:
         return TokenBudget(**given)
 
 
-@dataclass(frozen=True, slots=True)
-class _AvailableParts:
-    """How much there is to say."""
-
-    turns: int
-    entities: int
-    chunks: int
-
-    def has(self, category: BudgetCategory) -> bool:
-        there = {"history": self.turns, "entities": self.entities, "rag": self.chunks}
-        return there.get(category, 1) > 0
-
-    def weights(self) -> tuple[float, float, float]:
-        """How history, entities and documents share what is left for them."""
-        if self.turns <= _SHORT:
-            history, entities, rag = 15.0, 15.0, 60.0
-        elif self.turns <= _MEDIUM:
-            history, entities, rag = 30.0, 20.0, 40.0
-        else:
-            history, entities, rag = 40.0, 25.0, 25.0
-        if self.entities > _MANY_ENTITIES:
-            more = entities * (_ENTITY_BOOST - 1)
-            entities, rag = entities + more, rag - more
-        if self.chunks <= 0:
-            history, entities, rag = history + rag / 2, entities + rag / 2, 0.0
-        return history, entities, rag
+def _dynamic_weights(turns: int, entity_count: int, chunks: int) -> tuple[float, float, float]:
+    """How history, entities and documents share what is left for them, where there is so much to say."""
+    if turns <= _SHORT:
+        history, entities, rag = 15.0, 15.0, 60.0
+    elif turns <= _MEDIUM:
+        history, entities, rag = 30.0, 20.0, 40.0
+    else:
+        history, entities, rag = 40.0, 25.0, 25.0
+    if entity_count > _MANY_ENTITIES:
+        more = entities * (_ENTITY_BOOST - 1)
+        entities, rag = entities + more, rag - more
+    if chunks <= 0:
+        history, entities, rag = history + rag / 2, entities + rag / 2, 0.0
+    return history, entities, rag
 
 
 def check_strategy(strategy: object) -> AllocationStrategy:

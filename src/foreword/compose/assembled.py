@@ -48,68 +48,47 @@ def context_item(result: SearchResult) -> ContextItem:
 
 def facts(item: Item) -> dict[str, Any]:
     """What is known of an item, under the names its source has for it."""
-    known = _FACTS.get(item.kind)
-    return {"id": item.id, "created_at": item.created_at.isoformat()} | (known(item) if known else {})
-
-
-def _memory_facts(item: Item) -> dict[str, Any]:
-    return {"category": item.label, "importance": item.importance}
-
-
-def _code_facts(item: Item) -> dict[str, Any]:
     held = item.metadata
-    return {
-        "file_path": _first_text(held, "path", "file_path"),
-        "start_line": held.get("start_line"),
-        "end_line": held.get("end_line"),
-        "language": _first_text(held, "language"),
-        "unit_type": _first_text(held, "unit", "unit_type") or item.type,
-        "qualified_name": _first_text(held, "qualified_name", "name"),
-    }
-
-
-def _experience_facts(item: Item) -> dict[str, Any]:
-    held = item.metadata
-    return {
-        "id": _first_text(held, "experience", "id") or item.id,
-        "domain": _first_text(held, "domain"),
-        "strategy": _first_text(held, "strategy"),
-        "outcome_status": _first_text(_nested_facts(held, "outcome", "status"), "status"),
-        "confidence_tier": _first_text(held, "tier", "confidence_tier"),
-        "iteration_count": held.get("iteration_count", 1),
-    }
-
-
-def _value_facts(item: Item) -> dict[str, Any]:
-    held = item.metadata
-    return {
-        "id": _first_text(held, "experience", "id") or item.id,
-        "axis": _first_text(held, "axis"),
-        "cluster_id": _first_text(held, "cluster_id"),
-        "cluster_size": held.get("cluster_size"),
-        "similarity_to_centroid": held.get("similarity_to_centroid"),
-    }
-
-
-def _commit_facts(item: Item) -> dict[str, Any]:
-    held = item.metadata
-    return {
-        "sha": _first_text(held, "sha"),
-        "author": _first_text(held, "author"),
-        "timestamp": item.created_at.isoformat(),
-        "files_changed": _changed_files(held),
-        "insertions": held.get("insertions"),
-        "deletions": held.get("deletions"),
-    }
-
-
-_FACTS: Mapping[str, Callable[[Item], dict[str, Any]]] = {
-    "memory": _memory_facts,
-    "code": _code_facts,
-    "experience": _experience_facts,
-    "value": _value_facts,
-    "commit": _commit_facts,
-}
+    known: dict[str, Any] = {"id": item.id, "created_at": item.created_at.isoformat()}
+    match item.kind:
+        case "memory":
+            return known | {"category": item.label, "importance": item.importance}
+        case "code":
+            return known | {
+                "file_path": _first_text(held, "path", "file_path"),
+                "start_line": held.get("start_line"),
+                "end_line": held.get("end_line"),
+                "language": _first_text(held, "language"),
+                "unit_type": _first_text(held, "unit", "unit_type") or item.type,
+                "qualified_name": _first_text(held, "qualified_name", "name"),
+            }
+        case "experience":
+            return known | {
+                "id": _first_text(held, "experience", "id") or item.id,
+                "domain": _first_text(held, "domain"),
+                "strategy": _first_text(held, "strategy"),
+                "outcome_status": _first_text(_nested_facts(held, "outcome", "status"), "status"),
+                "confidence_tier": _first_text(held, "tier", "confidence_tier"),
+                "iteration_count": held.get("iteration_count", 1),
+            }
+        case "value":
+            return known | {
+                "id": _first_text(held, "experience", "id") or item.id,
+                "axis": _first_text(held, "axis"),
+                "cluster_id": _first_text(held, "cluster_id"),
+                "cluster_size": held.get("cluster_size"),
+                "similarity_to_centroid": held.get("similarity_to_centroid"),
+            }
+        case "commit":
+            return known | {
+                "sha": _first_text(held, "sha"),
+                "author": _first_text(held, "author"),
+                "timestamp": item.created_at.isoformat(),
+                "files_changed": _changed_files(held),
+                "insertions": held.get("insertions"),
+                "deletions": held.get("deletions"),
+            }
+    return known
 
 
 # Wording -------------------------------------------------------------------------------------------------
@@ -129,7 +108,7 @@ def _word_memory(item: Item) -> str:
 
 
 def _word_code(item: Item) -> str:
-    known = _code_facts(item)
+    known = facts(item)
     name, path, start = known["qualified_name"], known["file_path"], known["start_line"]
     place = f" in {quote_inline_code(f'{path}:{start}' if start is not None else path)}" if path else ""
     kind = quote_line(known["unit_type"] or "code", _NAME)
@@ -140,14 +119,9 @@ def _word_code(item: Item) -> str:
 
 
 def _word_experience(item: Item) -> str:
-    return "\n".join([_experience_heading(item), *(_story_lines(item) or [quote_prose(item.text)])])
-
-
-def _experience_heading(item: Item) -> str:
-    kind = " | ".join(
-        filter(None, (quote_line(_first_text(item.metadata, key), _NAME) for key in ("domain", "strategy")))
-    )
-    return f"**Experience**{_author_note(item)}: {kind}" if kind else f"**Experience**{_author_note(item)}:"
+    kinds = (quote_line(_first_text(item.metadata, key), _NAME) for key in ("domain", "strategy"))
+    heading = f"**Experience**{_author_note(item)}: {' | '.join(filter(None, kinds))}".rstrip()
+    return "\n".join([heading, *(_story_lines(item) or [quote_prose(item.text)])])
 
 
 def _story_lines(item: Item) -> list[str]:
@@ -166,20 +140,14 @@ def _story_lines(item: Item) -> list[str]:
 
 def _word_value(item: Item) -> str:
     axis, size = _first_text(item.metadata, "axis"), item.metadata.get("cluster_size")
-    parts = [
-        quote_line(axis, _NAME),
-        f"cluster size: {quote_line(str(size), _NAME)}" if size is not None else "",
-    ]
-    known = ", ".join(filter(None, parts))
+    cluster = f"cluster size: {quote_line(str(size), _NAME)}" if size is not None else ""
+    known = ", ".join(filter(None, (quote_line(axis, _NAME), cluster)))
     return f"**Value**{f' ({known})' if known else ''}{_author_note(item)}:\n{quote_prose(item.text)}"
 
 
 def _word_commit(item: Item) -> str:
-    sha, author, files = (
-        _first_text(item.metadata, "sha"),
-        _first_text(item.metadata, "author"),
-        _changed_files(item.metadata),
-    )
+    sha, author = _first_text(item.metadata, "sha"), _first_text(item.metadata, "author")
+    files = _changed_files(item.metadata)
     head = "**Commit**" + (f" {quote_inline_code(sha[:7])}" if sha else "")
     head += (f" by {quote_line(author, _NAME)}" if author else "") + f" on {item.created_at:%Y-%m-%d}"
     lines = [head + _author_note(item), quote_prose(_first_text(item.metadata, "message") or item.text)]
@@ -202,8 +170,7 @@ def word_warning(item: Item, *, failures_stand_out: bool = False) -> str:
     """An experience as a warning: its root cause behind its story; a failure may stand out."""
     root = _nested_facts(item.metadata, "root_cause", "description")
     why = " - ".join(filter(None, (_first_text(root, "category"), _first_text(root, "description"))))
-    lines = [word_item(item), *([_bullet_line("Root cause", why)] if why else [])]
-    story = "\n".join(lines)
+    story = word_item(item) + (f"\n{_bullet_line('Root cause', why)}" if why else "")
     if failures_stand_out:
         story = story.replace("\n- **Outcome**: falsified", "\n- **Outcome**: **falsified**", 1)
     return story
@@ -217,11 +184,9 @@ def truncation_note(source: str, known: Mapping[str, Any]) -> str:
         return f"*(truncated, see full at {quote_line(place, _NAME)})*"
     if source == "commit" and sha:
         return f"*(truncated, see full with git show {quote_line(str(sha)[:12], _NAME)})*"
-    return (
-        f"*(truncated, full {quote_line(source)} ID: {quote_line(str(name), _NAME)})*"
-        if name
-        else "*(truncated)*"
-    )
+    if name:
+        return f"*(truncated, full {quote_line(source)} ID: {quote_line(str(name), _NAME)})*"
+    return "*(truncated)*"
 
 
 # Documents -----------------------------------------------------------------------------------------------
@@ -233,19 +198,9 @@ def document(title: str, sections: Sequence[tuple[str, Sequence[str]]], footer: 
     return "\n\n".join([title, *filled, f"---\n{footer}\n"]) if filled else ""
 
 
-def context_footer(items: int, sources: int) -> str:
-    """The last line of a context."""
-    return f"*{items} items from {sources} sources*"
-
-
 def premortem_title(domain: str, strategy: str | None) -> str:
     """The first line of a premortem."""
     return f"# Premortem: {quote_line(domain)}" + (f" with {quote_line(strategy)}" if strategy else "")
-
-
-def premortem_footer(experiences: int) -> str:
-    """The last line of a premortem."""
-    return f"*Based on {experiences} past experiences*"
 
 
 def _bullet_line(name: str, said: str) -> str:

@@ -1,17 +1,21 @@
 """Fit pieces of context from several sources into one document of sections.
 
-Tokens are divided by `share`; a piece that is longer than its source allows is shortened and says where the
-rest is. The document is counted as it stands, by the exact tokenizer. A hard budget is never exceeded, if
-need be by saying nothing; a soft one is, where otherwise nothing could be said.
+`divide_tokens` says what each source may spend; a piece that is longer than its source allows is shortened
+and says where the rest is. The document is counted as it stands, by the exact tokenizer. A hard budget is
+never exceeded, if need be by saying nothing; a soft one is, where otherwise nothing could be said.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.compose.assembled import SPARE, document, truncation_note
-from foreword.compose.shorten import shorten_markdown
+from foreword.compose.quoting import cut_line
+from foreword.compose.turns import MAX_CHARACTERS_A_TOKEN
+from foreword.text.tokens import cut_to_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,6 +58,16 @@ class Layout:
         return document(self.title, filled, self.footer(pieces))
 
 
+def context_footer(pieces: Sequence[Piece]) -> str:
+    """The last line of a context."""
+    return f"*{len(pieces)} items from {len({piece.item.source for piece in pieces})} sources*"
+
+
+def premortem_footer(pieces: Sequence[Piece]) -> str:
+    """The last line of a premortem."""
+    return f"*Based on {sum(piece.item.source == 'experience' for piece in pieces)} past experiences*"
+
+
 @dataclass(frozen=True, slots=True)
 class FittedDocument:
     """A document, what it costs, what is in it and what is not."""
@@ -78,8 +92,10 @@ def fit_document(
         shelves.setdefault(piece.item.source, []).append(piece)
     weights = {source: WEIGHTS.get(source, 1) for source in shelves}
     costs = {source: [piece.tokens + _JOIN_TOKENS for piece in shelf] for source, shelf in shelves.items()}
-    given = allowances(weights, costs, room)
-    caps = {source: item_cap(given[source], MIN_TOKENS.get(source, MIN_ITEM_TOKENS)) for source in shelves}
+    given = divide_tokens(weights, costs, room)
+    caps = {
+        source: max_item_tokens(given[source], MIN_TOKENS.get(source, MIN_ITEM_TOKENS)) for source in shelves
+    }
 
     def cost(source: str, at: int, room: float) -> int | None:
         cap, piece = caps[source], shelves[source][at]
@@ -149,7 +165,7 @@ def _frame_tokens(pieces: Sequence[Piece], layout: Layout, tokenizer: Tokenizer)
     return tokenizer.count(empty) + tokenizer.count(layout.footer(pieces)) + _JOIN_TOKENS
 
 
-# Dividing_tokens ------------------------------------------------------------------------------------------
+# Dividing tokens ------------------------------------------------------------------------------------------
 
 
 WEIGHTS: Mapping[str, int] = {"experience": 3, "code": 2, "commit": 2, "value": 1, "memory": 1}
@@ -169,12 +185,12 @@ MIN_COST_TOKENS = 8
 """No item costs less: with fewer tokens left, there is no use in looking."""
 
 
-def item_cap(allowance: float, least: int = MIN_ITEM_TOKENS) -> int:
+def max_item_tokens(allowance: float, least: int = MIN_ITEM_TOKENS) -> int:
     """The most tokens that one item may have, when its source has so many."""
     return max(least, int(allowance * MAX_ITEM_FRACTION))
 
 
-def allowances(
+def divide_tokens(
     weights: Mapping[str, float], costs: Mapping[str, Sequence[int]], budget: float
 ) -> dict[str, float]:
     """What each source may spend, by weight; what a source cannot use is shared among those that can.
@@ -235,3 +251,121 @@ def _tokens_needed(costs: Sequence[int]) -> float:
     """What a source needs for all its items to fit, none of them cut."""
     longest = max(costs)
     return max(sum(costs), longest / MAX_ITEM_FRACTION if longest > MIN_ITEM_TOKENS else 0.0)
+
+
+# Shortening a piece ---------------------------------------------------------------------------------------
+
+
+_FENCE = re.compile(r"^(`{3,}).*(?:\n|\Z)", re.MULTILINE)
+_HALF_A_FENCE = re.compile(r"\n`+[\w+#.-]*\Z")
+_HALF_A_LABEL = re.compile(r"\n\*\w[^\n]*\Z")
+_LISTED = "\n- **"
+_NAMED = re.compile(r"- \*\*(\w[\w ]*)\*\*:")
+_WIDTHS = (800, 400, 280, 200, 140, 120, 100, 85, 70, 60, 50)
+"""How long the lines of a list may be, from generous to terse."""
+
+_TELLING_WIDTH = 100
+"""Lines that are shorter say little: what can be spared goes before others are cut to less."""
+
+_TERSEST = (40, 30)
+"""How long they may be when all that can be spared is gone, the note too: a name, and a word or two."""
+
+_SAFETY, _GUESSES = 2, 6
+
+
+def shorten_markdown(
+    text: str, tokens: int, note: str, tokenizer: Tokenizer, spare: Sequence[str] = ()
+) -> str:
+    """The text within so many tokens, with the note behind it if it had to be cut and there is room.
+
+    A text is cut at its end, between words, and a fence that the cut left open is closed. A list of named
+    lines loses a little of every line; where that is not enough, the lines that can be spared go, one after
+    another, and of the others even less is said. `spare` names those lines, what is missed least first.
+    """
+    if tokenizer.count(text) <= tokens:
+        return text
+    behind = f"\n\n{note}"
+    if _LISTED in text:
+        kept = _drop_spare_lines(text.split("\n"), spare)
+        last = "\n".join(kept[-1])
+        return _make_terse(kept, tokens, behind, tokenizer) or _cut_to_beginning(last, tokens, tokenizer)
+    room = tokens - tokenizer.count("..." + behind) - _SAFETY
+    while room > 0:
+        made = _close_fences(_longest_beginning(text, room, tokenizer)) + behind
+        over = tokenizer.count(made) - tokens
+        if over <= 0:
+            return made
+        room -= over
+    return _cut_to_beginning(text, tokens, tokenizer)
+
+
+def _cut_to_beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
+    """The beginning of a text, where there is no room for a note."""
+    return _close_fences(_longest_beginning(text, max(1, tokens - _SAFETY), tokenizer))
+
+
+def _longest_beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
+    """About as much of a text as so many tokens hold, and no more; found by a guess and a few corrections."""
+    text = text[: tokens * MAX_CHARACTERS_A_TOKEN]  # no need to look beyond
+    size = len(text)
+    for _ in range(_GUESSES):
+        count = tokenizer.count(text[:size])
+        if count <= tokens:
+            return text[:size]
+        size = min(size - 1, int(size * tokens / count))
+    return cut_to_tokens(text[:size], tokens, tokenizer)
+
+
+def _make_terse(kept: Sequence[Sequence[str]], tokens: int, behind: str, tokenizer: Tokenizer) -> str:
+    """Of lists with fewer and fewer lines the first that fits, each line as long as may be; else nothing."""
+
+    def fits(made: str) -> bool:
+        return tokenizer.count(made) <= tokens
+
+    def widest(lines: Sequence[str], behind: str, widths: Sequence[int]) -> str:
+        # The widths get smaller: those that are too wide come first, and there are few of them to look at.
+        first = bisect_left(widths, 1, key=lambda width: int(fits(_narrow_lines(lines, width) + behind)))
+        return _narrow_lines(lines, widths[first]) + behind if first < len(widths) else ""
+
+    # Fewer lines are shorter: the first number of them that fits is found in the same way.
+    first = bisect_left(kept, 1, key=lambda lines: int(fits(_narrow_lines(lines, _TELLING_WIDTH) + behind)))
+    lines = kept[min(first, len(kept) - 1)]
+    return widest(lines, behind, _WIDTHS) or widest(lines, "", (*_WIDTHS, *_TERSEST))
+
+
+def _narrow_lines(lines: Sequence[str], width: int) -> str:
+    return "\n".join(cut_line(line, width) for line in lines)
+
+
+def _drop_spare_lines(lines: Sequence[str], spare: Sequence[str]) -> list[list[str]]:
+    """The lines; then again without those named first in `spare`, without the next too, and so on."""
+    names = [found[1] if (found := _NAMED.match(line)) else "" for line in lines]
+    there = [name for name in spare if name in names]
+    return [
+        [line for line, name in zip(lines, names, strict=True) if name not in there[:gone]]
+        for gone in range(len(there) + 1)
+    ]
+
+
+def _close_fences(head: str) -> str:
+    """A beginning with the mark of a cut; in a fence the mark is a line of its own, and the fence ends."""
+    head = _HALF_A_FENCE.sub("", head)
+    opened = _unclosed_fence(head)
+    if opened is None:
+        space = max(head.rfind(" "), head.rfind("\n"))
+        kept = (head[:space] if space > len(head) * 2 // 3 else head).rstrip()
+        return _HALF_A_LABEL.sub("", kept) + "..."
+    before, body = head[: opened.end()], head[opened.end() :]
+    whole, _, _ = body.rpartition("\n")
+    return f"{before}{whole or body}\n...\n{opened[1]}"
+
+
+def _unclosed_fence(text: str) -> re.Match[str] | None:
+    """The first line of a fence that a text has opened and not closed; only one as long closes it."""
+    opened: re.Match[str] | None = None
+    for match in _FENCE.finditer(text):
+        if opened is None:
+            opened = match
+        elif len(match[1]) >= len(opened[1]):
+            opened = None
+    return opened

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING
 
 from foreword.errors import BudgetExceeded
 from foreword.options import check_whole_number
@@ -40,16 +40,13 @@ class InjectionCategory(Enum):
     @property
     def budget(self) -> int:
         """Its tokens in the default budget."""
-        return _BUDGETS[self]
+        return DEFAULT_TOKEN_BUDGET.of(self)
 
     @classmethod
     def of(cls, weighted_agreement: float) -> InjectionCategory:
         """The category of a memory that was searched for, by how far the spaces agree on it."""
         agreed = weighted_agreement >= CLUSTER_AGREEMENT
         return cls.HIGH_RELEVANCE_CLUSTER if agreed else cls.SINGLE_SPACE_MATCH
-
-
-_BUDGETS = dict(zip(InjectionCategory, (200, 400, 300, 200, 50), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,19 +133,9 @@ _NO_OVERFLOW = (InjectionCategory.DIVERGENCE_ALERT, InjectionCategory.TEMPORAL_E
 """Alerts and badges accompany memories; what is left over is for memories."""
 
 
-class Portion(Protocol):
-    """What a budget asks of a candidate."""
-
-    @property
-    def category(self) -> InjectionCategory: ...  # noqa: D102
-    @property
-    def token_count(self) -> int: ...  # noqa: D102
-
-
-_Portion = TypeVar("_Portion", bound=Portion)
-
-
-def select_within_budget(candidates: Sequence[_Portion], budget: TokenBudget) -> list[_Portion]:
+def select_within_budget(
+    candidates: Sequence[InjectionCandidate], budget: TokenBudget
+) -> list[InjectionCandidate]:
     """The candidates that fit, by category, in the order given within each.
 
     First every category takes what its own tokens hold; what does not fit is skipped, and the rest goes on.

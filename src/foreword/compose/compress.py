@@ -13,27 +13,29 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from foreword.compose.entity_context import without_details
+from foreword.compose.entity_context import entities_text, without_details
 from foreword.compose.history import FormattedHistory, Summary, make_history, summarise
+from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
-from foreword.compose.turns import FormattedTurn, cut_middle_out, exchange_blocks, tidy_text
+from foreword.compose.system_prompt import Custom, SystemPromptBuilder
+from foreword.compose.turns import FormattedTurn, cut_middle_out, exchange_blocks, tidy_turn
 from foreword.errors import CannotCompress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from foreword.compose.allocation import TokenBudget
+    from foreword.compose.entity_context import EntityContext
+    from foreword.compose.knowledge_chunk import KnowledgeChunk
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueSummarizer, Turn
-
-# Reductions -----------------------------------------------------------------------------------------------
-
 
 _MARGIN = 4
 """Tokens that joining may cost."""
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ReductionTools:
     """What steps work with, and how many tokens the whole may have."""
 
     summarizer: DialogueSummarizer
@@ -41,23 +43,23 @@ class Means:
     target: int
 
 
-Reduction = Callable[[ContextContent, Means], tuple[ContextContent, str]]
+Reduction = Callable[[ContextContent, ReductionTools], tuple[ContextContent, str]]
 """From a content to a smaller one, and what is lost; no words when nothing is."""
 
 
-def tidy_turns(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
+def tidy_turns(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
     """Turns without white space that says nothing."""
     history = content.history
     recalled, recent = (
-        tuple(tidy_text(turn, means.tokenizer) for turn in turns)
+        tuple(tidy_turn(turn, tools.tokenizer) for turn in turns)
         for turns in (history.recalled, history.recent_turns)
     )
     if (recalled, recent) == (history.recalled, history.recent_turns):
         return content, ""
-    return _replace_history(content, means, recalled=recalled, recent=recent), "empty space in turns"
+    return _replace_history(content, tools, recalled=recalled, recent=recent), "empty space in turns"
 
 
-def drop_repeated_turns(content: ContextContent, means: Means) -> tuple[ContextContent, str]:  # noqa: ARG001
+def drop_repeated_chunks(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:  # noqa: ARG001
     """Chunks that no better chunk contains."""
     kept: list[str] = []
     chunks = []
@@ -70,19 +72,18 @@ def drop_repeated_turns(content: ContextContent, means: Means) -> tuple[ContextC
     return replace(content, rag_chunks=tuple(chunks)), _count_of(lost, "repeated knowledge chunk")
 
 
-def drop_details(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
+def drop_details(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
     """Entities by name and type alone."""
     detailed = sum(entity.has_details for entity in content.entities)
-    bare = tuple(without_details(entity, means.tokenizer) for entity in content.entities)
-    return replace(
-        content, entities=bare
-    ), f"the details of {_count_of(detailed, 'entity')}" if detailed else ""
+    bare = tuple(without_details(entity, tools.tokenizer) for entity in content.entities)
+    lost = f"the details of {_count_of(detailed, 'entity')}" if detailed else ""
+    return replace(content, entities=bare), lost
 
 
 def keep_top_chunks(most: int) -> Reduction:
     """The step that keeps so many of the best chunks, in the order they have."""
 
-    def step(content: ContextContent, means: Means) -> tuple[ContextContent, str]:  # noqa: ARG001
+    def step(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:  # noqa: ARG001
         best = sorted(content.rag_chunks, key=lambda chunk: -chunk.relevance)[:most]
         chunks = tuple(chunk for chunk in content.rag_chunks if chunk in best)[:most]
         lost = len(content.rag_chunks) - len(chunks)
@@ -94,7 +95,7 @@ def keep_top_chunks(most: int) -> Reduction:
 def keep_top_entities(most: int) -> Reduction:
     """The step that keeps so many of the most relevant entities."""
 
-    def step(content: ContextContent, means: Means) -> tuple[ContextContent, str]:  # noqa: ARG001
+    def step(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:  # noqa: ARG001
         entities = tuple(sorted(content.entities, key=lambda entity: -entity.relevance)[:most])
         return replace(content, entities=entities), _count_of(len(content.entities) - len(entities), "entity")
 
@@ -107,18 +108,18 @@ def summarise_older(keep: int, tokens: int) -> Reduction:
     The summary is at most half of what it replaces, or the step would be none.
     """
 
-    def step(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
+    def step(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
         history = content.history
         first = _newest_turns_start(history, keep)
         older, recent = history.recent_turns[:first], history.recent_turns[first:]
         before = history.summary or ""
-        if not older and means.tokenizer.count(before) <= tokens:
+        if not older and tools.tokenizer.count(before) <= tokens:
             return content, ""
-        half = (means.tokenizer.count(before) + sum(turn.tokens for turn in older)) // 2
-        summary = _summarise_turns(before, [turn.turn for turn in older], min(tokens, half), means)
+        half = (tools.tokenizer.count(before) + sum(turn.tokens for turn in older)) // 2
+        summary = _summarise_turns(before, [turn.turn for turn in older], min(tokens, half), tools)
         how = "but for a summary" if summary.text else "without a summary"
         lost = f"{_count_of(len(older), 'older turn')} {how}" if older else "some of the summary"
-        made = _replace_history(content, means, summary=summary.text, recent=recent)
+        made = _replace_history(content, tools, summary=summary.text, recent=recent)
         problem = summary.problem or history.problem
         return replace(made, history=replace(made.history, problem=problem)), lost
 
@@ -128,58 +129,56 @@ def summarise_older(keep: int, tokens: int) -> Reduction:
 def keep_best_recalled(most: int) -> Reduction:
     """The step that keeps so many of the earlier turns that bear on the question, the best of them."""
 
-    def step(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
+    def step(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
         recalled = content.history.recalled
         best = sorted(recalled, key=lambda turn: turn.rank)[:most]
         if len(best) == len(recalled):
             return content, ""
         kept = tuple(turn for turn in recalled if turn in best)
-        return (
-            _replace_history(content, means, recalled=kept),
-            _count_of(len(recalled) - len(kept), "recalled turn"),
-        )
+        lost = _count_of(len(recalled) - len(kept), "recalled turn")
+        return _replace_history(content, tools, recalled=kept), lost
 
     return step
 
 
-def drop_summary(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
+def drop_summary(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
     """No summary of what is long ago."""
     if not content.history.summary:
         return content, ""
-    return _replace_history(content, means, summary=""), "the summary"
+    return _replace_history(content, tools, summary=""), "the summary"
 
 
-def shorten_last_turn(content: ContextContent, means: Means) -> tuple[ContextContent, str]:
+def shorten_last_turn(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
     """The longest of the turns that are left, its middle left out, if the prompt then fits."""
     recent = content.history.recent_turns
-    over = prompt_tokens(content, means.tokenizer) - means.target
+    over = prompt_tokens(content, tools.tokenizer) - tools.target
     if not recent or over <= 0:
         return content, ""
     longest = max(recent, key=lambda turn: turn.tokens)
     room = longest.tokens - over - _MARGIN
-    formatted = cut_middle_out(longest.formatted, room, means.tokenizer)
+    formatted = cut_middle_out(longest.formatted, room, tools.tokenizer)
     if not formatted:
         return content, ""
     short = replace(
         longest,
-        content=cut_middle_out(longest.content, room, means.tokenizer),
+        content=cut_middle_out(longest.content, room, tools.tokenizer),
         formatted=formatted,
-        tokens=means.tokenizer.count(formatted),
+        tokens=tools.tokenizer.count(formatted),
     )
     turns = tuple(short if turn is longest else turn for turn in recent)
-    return _replace_history(content, means, recent=turns), "the middle of the last turn"
+    return _replace_history(content, tools, recent=turns), "the middle of the last turn"
 
 
-def drop_history(content: ContextContent, means: Means) -> tuple[ContextContent, str]:  # noqa: ARG001
+def drop_history(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:  # noqa: ARG001
     """Nothing of the conversation."""
     return replace(content, history=NO_HISTORY), "the conversation" if content.history.text else ""
 
 
-def _summarise_turns(before: str, older: Sequence[Turn], tokens: int, means: Means) -> Summary:
+def _summarise_turns(before: str, older: Sequence[Turn], tokens: int, tools: ReductionTools) -> Summary:
     """What the summary said before and what these turns say, half the tokens for each."""
-    new = summarise(means.summarizer, older, tokens // 2 if before else tokens) if older else Summary()
-    kept = cut_middle_out(before, tokens - means.tokenizer.count(new.text) - 1, means.tokenizer)
-    return replace(new, text=cut_middle_out(f"{kept} {new.text}".strip(), tokens, means.tokenizer))
+    new = summarise(tools.summarizer, older, tokens // 2 if before else tokens) if older else Summary()
+    kept = cut_middle_out(before, tokens - tools.tokenizer.count(new.text) - 1, tools.tokenizer)
+    return replace(new, text=cut_middle_out(f"{kept} {new.text}".strip(), tokens, tools.tokenizer))
 
 
 def _newest_turns_start(history: FormattedHistory, keep: int) -> int:
@@ -195,7 +194,7 @@ def _newest_turns_start(history: FormattedHistory, keep: int) -> int:
 
 def _replace_history(
     content: ContextContent,
-    means: Means,
+    tools: ReductionTools,
     *,
     summary: str | None = None,
     recalled: tuple[FormattedTurn, ...] | None = None,
@@ -207,7 +206,7 @@ def _replace_history(
         history.summary if summary is None else summary,
         history.recalled if recalled is None else recalled,
         history.recent_turns if recent is None else recent,
-        means.tokenizer,
+        tools.tokenizer,
         history.template,
         history.problem,
     )
@@ -234,7 +233,7 @@ _UP_TO = {0.2: CompressionLevel.LIGHT, 0.4: CompressionLevel.MEDIUM, 0.6: Compre
 """The share of a prompt that is over, and the level that mostly suffices below it."""
 
 _STEPS: Mapping[CompressionLevel, tuple[Reduction, ...]] = {
-    CompressionLevel.LIGHT: (tidy_turns, drop_repeated_turns),
+    CompressionLevel.LIGHT: (tidy_turns, drop_repeated_chunks),
     CompressionLevel.MEDIUM: (drop_details, keep_top_chunks(3), summarise_older(4, 200)),
     CompressionLevel.HEAVY: (
         keep_top_entities(3),
@@ -284,7 +283,7 @@ class DynamicCompressor:
 
     def compress(self, content: ContextContent, target_tokens: int) -> Compressed:
         """The content in at most so many tokens, and what that has cost."""
-        means = Means(self.summarizer, self.tokenizer, target_tokens)
+        tools = ReductionTools(self.summarizer, self.tokenizer, target_tokens)
         tokens = prompt_tokens(content, self.tokenizer)
         expected = expected_level(tokens, target_tokens)
         if expected is CompressionLevel.NONE:
@@ -292,7 +291,7 @@ class DynamicCompressor:
         lost: list[str] = []
         for level, steps in _STEPS.items():
             for step in steps:
-                content, words = step(content, means)
+                content, words = step(content, tools)
                 lost += [words] if words else []
                 if level < expected and step is not steps[-1]:
                     continue
@@ -300,3 +299,71 @@ class DynamicCompressor:
                 if tokens <= target_tokens:
                     return Compressed(content, tokens, level, tuple(lost))
         raise CannotCompress(tokens, target_tokens)
+
+
+# Parts within their own budgets ---------------------------------------------------------------------------
+
+
+def handle_overflow(
+    content: ContextContent, budget: TokenBudget, compressor: DynamicCompressor
+) -> ContextContent:
+    """The content with no part over its own budget; a part that is within it stays as it is, to the letter.
+
+    The system prompt then ends with a sentence that still fits, the conversation is told more briefly, and
+    entities and chunks go by relevance. The query is never touched, and the whole may still be too much.
+    """
+    tokenizer, system = compressor.tokenizer, content.system
+    fits = tokenizer.count(system) <= budget.system
+    return replace(
+        content,
+        system=system if fits else cut_instructions(system, budget.system, tokenizer),
+        history=_shorten_conversation(content.history, budget.history, compressor),
+        entities=_drop_entities(content.entities, budget.entities, tokenizer),
+        rag_chunks=_drop_chunks(content.rag_chunks, budget.rag, tokenizer),
+    )
+
+
+def cut_instructions(instructions: str, most: int, tokenizer: Tokenizer) -> str:
+    """Instructions up to the last sentence that is within so many tokens."""
+    return SystemPromptBuilder(instructions, Custom(""), tokenizer=tokenizer).build(most)
+
+
+def _shorten_conversation(
+    history: FormattedHistory, most: int, compressor: DynamicCompressor
+) -> FormattedHistory:
+    """The conversation alone, compressed like a prompt that holds nothing else."""
+    if history.token_count <= most:
+        return history
+    around = prompt_tokens(ContextContent(""), compressor.tokenizer)
+    alone = ContextContent("", history=history)
+    worded = compressor.compress(alone, around + most).content.history
+    return worded if worded.token_count <= most else NO_HISTORY
+
+
+def _drop_entities(
+    entities: Sequence[EntityContext], most: int, tokenizer: Tokenizer
+) -> tuple[EntityContext, ...]:
+    """The most relevant that fit: with their details, else by name and type, else not at all."""
+    if tokenizer.count(entities_text(entities)) <= most:
+        return tuple(entities)
+    chosen: list[EntityContext] = []
+    for entity in sorted(entities, key=lambda each: -each.relevance):
+        for worded in (entity, without_details(entity, tokenizer)):
+            if tokenizer.count(entities_text([*chosen, worded])) <= most:
+                chosen.append(worded)
+                break
+    return tuple(chosen)
+
+
+def _drop_chunks(
+    chunks: Sequence[KnowledgeChunk], most: int, tokenizer: Tokenizer
+) -> tuple[KnowledgeChunk, ...]:
+    """The most relevant that fit, in the order they had."""
+    if tokenizer.count(knowledge_text(chunks)) <= most:
+        return tuple(chunks)
+    chosen: list[KnowledgeChunk] = []
+    for chunk in sorted(chunks, key=lambda each: -each.relevance):
+        if tokenizer.count(knowledge_text([*chosen, chunk])) <= most:
+            chosen.append(chunk)
+    ordered = tuple(chunk for chunk in chunks if chunk in chosen)
+    return ordered if tokenizer.count(knowledge_text(ordered)) <= most else tuple(chosen)

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.compose.parts import escape_heading_line
+from foreword.compose.quoting import escape_heading_line
 from foreword.options import check_fraction, check_whole_number
 
 if TYPE_CHECKING:
@@ -122,18 +122,27 @@ class EntityContextFormatter:
     def _word_entity(self, entity: Entity, relevance: float, state: DialogueState) -> EntityContext:
         related = state.entity_registry.relationships(entity.id) if self.config.include_relationships else ()
         aliases = [alias for name in entity.aliases[:_MAX_ALIASES] if (alias := escape_heading_line(name))]
-        worded = EntityContext(
+        name, template = escape_heading_line(entity.canonical_name), self.config.template
+        description = f"{template.aliases}{', '.join(aliases)}" if aliases else ""
+        attributes = self._attribute_pairs(entity)
+        lines = [description] if description else []
+        lines += [f"{key}: {value}" for key, value in attributes]
+        if related:
+            named = (escape_heading_line(f"{each.relation} {each.target_name}") for each in related)
+            lines.append(template.related + ", ".join(named))
+        first = f"{template.bullet}{name} ({entity.entity_type})"
+        formatted = "\n".join((first, *(template.indent + line for line in lines)))
+        return EntityContext(
             entity_id=entity.id,
-            name=escape_heading_line(entity.canonical_name),
+            name=name,
             entity_type=entity.entity_type,
-            description=f"{self.config.template.aliases}{', '.join(aliases)}" if aliases else "",
-            attributes=self._attribute_pairs(entity),
+            description=description,
+            attributes=attributes,
             relationships=tuple(related),
             relevance=relevance,
-            formatted="",
-            token_count=0,
+            formatted=formatted,
+            token_count=self.tokenizer.count(formatted),
         )
-        return _count_wording(worded, self.tokenizer, self.config.template)
 
     def _attribute_pairs(self, entity: Entity) -> tuple[tuple[str, str], ...]:
         """The most useful first, then the others in the order they were said."""
@@ -161,16 +170,3 @@ def without_details(context: EntityContext, tokenizer: Tokenizer) -> EntityConte
 def entities_text(contexts: Sequence[EntityContext]) -> str:
     """All entities as they stand in a prompt; empty for none."""
     return "\n".join((_HEADING, *(each.formatted for each in contexts))) if contexts else ""
-
-
-def _count_wording(context: EntityContext, tokenizer: Tokenizer, template: EntityTemplate) -> EntityContext:
-    lines = [context.description] if context.description else []
-    lines += [f"{name}: {value}" for name, value in context.attributes]
-    if context.relationships:
-        related = (
-            escape_heading_line(f"{each.relation} {each.target_name}") for each in context.relationships
-        )
-        lines.append(template.related + ", ".join(related))
-    name = f"{template.bullet}{context.name} ({context.entity_type})"
-    formatted = "\n".join((name, *(template.indent + line for line in lines)))
-    return replace(context, formatted=formatted, token_count=tokenizer.count(formatted))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.compose.parts import escape_headings, whole_characters
+from foreword.compose.quoting import escape_headings, remove_half_characters
 from foreword.compose.turns import (
     MIN_CUT_TOKENS,
     FormattedTurn,
@@ -19,8 +19,8 @@ from foreword.compose.turns import (
     TurnWording,
     cut_middle_out,
     exchange_blocks,
-    in_order_of_time,
-    say_the_same,
+    sort_by_time,
+    turn_identity,
 )
 from foreword.errors import ValidationError
 from foreword.log import get_logger
@@ -171,12 +171,12 @@ class HistoryFormatter:
         for turn in recalled:
             if room <= _JOIN:
                 break
-            if say_the_same(turn) in known:
+            if turn_identity(turn) in known:
                 continue
             word = self._wording.word if draft.recalled else self._wording.shorten
             worded = word(turn, self._recalled, room - _JOIN)
             if worded is not None:
-                known.add(say_the_same(turn))
+                known.add(turn_identity(turn))
                 draft.recalled.append(replace(worded, rank=len(draft.recalled)))
                 room -= _token_sum([worded])
         if draft.recalled:
@@ -238,7 +238,7 @@ class HistoryFormatter:
         """The draft as text; tokens do not add up exactly, so what is over goes, the least needed first."""
         while True:
             recent = [turn for block in reversed(draft.recent) for turn in block]
-            recalled = in_order_of_time(draft.recalled, draft.turns)
+            recalled = sort_by_time(draft.recalled, draft.turns)
             made = make_history(
                 draft.summary, recalled, recent, self._tokenizer, self.config.template, draft.problem
             )
@@ -267,13 +267,13 @@ class _HistoryDraft:
         self.first = start
         self.recent.append(block)
         self.left -= _token_sum(block)
-        said = {say_the_same(worded.turn) for worded in block}
-        self.left += _token_sum([worded for worded in self.recalled if say_the_same(worded.turn) in said])
-        self.recalled = [worded for worded in self.recalled if say_the_same(worded.turn) not in said]
+        said = {turn_identity(worded.turn) for worded in block}
+        self.left += _token_sum([worded for worded in self.recalled if turn_identity(worded.turn) in said])
+        self.recalled = [worded for worded in self.recalled if turn_identity(worded.turn) not in said]
 
     def shown(self) -> set[Hashable]:
         """The recent turns, by what their copies have in common with them."""
-        return {say_the_same(worded.turn) for block in self.recent for worded in block}
+        return {turn_identity(worded.turn) for block in self.recent for worded in block}
 
     def drop(self) -> None:
         """Without what is needed least."""
@@ -313,7 +313,7 @@ def summarise(summarizer: DialogueSummarizer, turns: Sequence[Turn], max_tokens:
         return _failed_summary(f"{type(error).__name__}: {error}")
     if not isinstance(text, str):
         return _failed_summary(f"the summarizer gave {type(text).__name__}, not text")
-    return Summary(whole_characters(text))
+    return Summary(remove_half_characters(text))
 
 
 def _failed_summary(problem: str) -> Summary:

@@ -95,10 +95,10 @@ class ContextFormatter:
         `sources` says who wrote the memories that alerts are about, by their ids.
         """
         sections = (
-            (_CLUSTER, self._lines(candidates, InjectionCategory.HIGH_RELEVANCE_CLUSTER)),
-            (_SINGLE, self._lines(candidates, InjectionCategory.SINGLE_SPACE_MATCH)),
-            (_SHIFT, self._shift(alerts, sources or {})),
-            (_SESSION, self._lines(candidates, InjectionCategory.RECENT_SESSION)),
+            (_CLUSTER, self._lines_of(candidates, InjectionCategory.HIGH_RELEVANCE_CLUSTER)),
+            (_SINGLE, self._lines_of(candidates, InjectionCategory.SINGLE_SPACE_MATCH)),
+            (_SHIFT, self._shift_lines(alerts, sources or {})),
+            (_SESSION, self._lines_of(candidates, InjectionCategory.RECENT_SESSION)),
             (_TOPICS, [f"- {line}" for line in map(escape_entry, topics) if line]),
         )
         worded = ["\n".join((heading, *body)) for heading, body in sections if body]
@@ -157,7 +157,7 @@ class ContextFormatter:
         topics: Sequence[str] = (),
     ) -> FittedSections:
         """The context that the budget holds: what is selected, less what is over once all is counted."""
-        warnings = [self._warning(alert, sources or {}) for alert in alerts]
+        warnings = [self._alert_candidate(alert, sources or {}) for alert in alerts]
         counted = [self.with_cost(candidate) for candidate in candidates]
         chosen = {id(portion) for portion in select_within_budget([*warnings, *counted], budget)}
         heard = [alert for alert, cost in zip(alerts, warnings, strict=True) if id(cost) in chosen]
@@ -196,10 +196,10 @@ class ContextFormatter:
         """One memory in a few words, and its author."""
         return f"{_author(candidate.source)} {_summary(candidate.content, BRIEF_MAX_WORDS)}".strip()
 
-    def _lines(self, candidates: Sequence[InjectionCandidate], category: InjectionCategory) -> list[str]:
+    def _lines_of(self, candidates: Sequence[InjectionCandidate], category: InjectionCategory) -> list[str]:
         return [self.line(candidate) for candidate in candidates if candidate.category is category]
 
-    def _shift(self, alerts: Sequence[Alert], sources: Mapping[str, Source]) -> list[str]:
+    def _shift_lines(self, alerts: Sequence[Alert], sources: Mapping[str, Source]) -> list[str]:
         """What is said of shifts: of the query, if there is one, and of what it is far from."""
         if not self.query.strip():
             return [self.format_divergence_alert(a, sources.get(a.memory_id, Source())) for a in alerts]
@@ -212,9 +212,9 @@ class ContextFormatter:
         ]
         return [first, *lines] if lines else []
 
-    def _warning(self, alert: Alert, sources: Mapping[str, Source]) -> InjectionCandidate:
+    def _alert_candidate(self, alert: Alert, sources: Mapping[str, Source]) -> InjectionCandidate:
         """An alert as a candidate: what it would cost if it were alone in its section."""
-        section = "\n".join((_SHIFT, *self._shift([alert], sources), ""))
+        section = "\n".join((_SHIFT, *self._shift_lines([alert], sources), ""))
         return InjectionCandidate(
             memory_id=alert.memory_id,
             content=alert.summary,
@@ -297,7 +297,6 @@ class Dated(Protocol):
     @property
     def created_at(self) -> datetime:
         """When it was made."""
-        ...
 
 
 class TemporalEnrichmentProvider:
@@ -333,14 +332,14 @@ class TemporalEnrichmentProvider:
         """The badges to show for each memory, first come first served: when the budget is spent, none."""
         given: list[tuple[str, ...]] = []
         for memory in memories:
-            badges = _is_new(self.generate_badges(memory, query_time))
+            badges = _without_same_time(self.generate_badges(memory, query_time))
             cost = tokenizer.count(" " + self.format_badges(badges)) if badges else 0
             given.append(badges if cost <= budget else ())
             budget -= cost if cost <= budget else 0
         return given
 
 
-def _is_new(badges: list[str]) -> tuple[str, ...]:
+def _without_same_time(badges: list[str]) -> tuple[str, ...]:
     """What was said within these two hours was, of course, said at the same time of day."""
     recent = JUST_NOW in badges or RECENT in badges
     return tuple(badge for badge in badges if not (recent and badge == SAME_TIME))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from foreword.compose.parts import escape_heading_line, escape_headings
+from foreword.compose.quoting import escape_heading_line, escape_headings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from foreword.compose.entity_context import entities_text
 from foreword.compose.history import FormattedHistory, history_text
 from foreword.compose.knowledge_chunk import knowledge_text
-from foreword.compose.parts import (
+from foreword.compose.quoting import (
     escape_heading_line,
     escape_headings,
+    escape_headings_only,
     heading_and_text,
-    keep_verbatim,
-    whole_characters,
+    remove_half_characters,
 )
 from foreword.compose.turns import ToolCall, tool_calls
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from foreword.compose.entity_context import EntityContext
     from foreword.compose.knowledge_chunk import KnowledgeChunk
-    from foreword.compose.parts import PartName
+    from foreword.compose.quoting import PartName
     from foreword.compose.turns import FormattedTurn
     from foreword.text.tokens import Tokenizer
 
@@ -53,7 +53,7 @@ def prompt_parts(content: ContextContent) -> dict[PartName, str]:
         "KNOWLEDGE": knowledge_text(content.rag_chunks),
     }
     parts: dict[PartName, str] = {name: escape_headings(text) for name, text in said.items() if text.strip()}
-    parts["USER"] = keep_verbatim(content.query)
+    parts["USER"] = escape_headings_only(content.query)
     return parts
 
 
@@ -169,7 +169,7 @@ def _final_user_message(content: ContextContent) -> str:
     parts = prompt_parts(replace(content, history=replace(history, text=told)))
     parts.pop("SYSTEM", None)
     if len(parts) == 1:
-        return whole_characters(content.query)
+        return remove_half_characters(content.query)
     return "\n\n".join(heading_and_text(name, text) for name, text in parts.items())
 
 

@@ -1,13 +1,15 @@
-"""Text that others wrote, made fit to stand in a Markdown document of ours without becoming part of it.
+"""Text that others wrote, made fit to stand in a prompt or a document of ours without becoming part of it.
 
-A heading, a rule, a fence or a label inside it stays what it is: words. Prose keeps its lines and loses its
-blank ones, so that an item is one block. Code keeps every character that can be seen, inside a fence that
-nothing in it can close. What the words ask for is not judged here.
+In Markdown, a heading, a rule, a fence or a label inside it stays what it is: words. Prose keeps its lines
+and loses its blank ones, so that an item is one block. Code keeps every character that can be seen, inside a
+fence that nothing in it can close. In a prompt, a line that reads `[SYSTEM]` must not open a part of it: such
+a line keeps its words and gets a backslash before them. What the words ask for is not judged here.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Literal, get_args
 
 from foreword.text.clean import join_lines, remove_invisible
 from foreword.text.frame import escape_entry
@@ -30,7 +32,7 @@ def quote_prose(text: str, *, begun: bool = False) -> str:
         for written in _without_invisible(text).split("\n")
         if (inside := _escape_unless_harmless(written))
     ]
-    return "\n".join(line if begun and not at else _is_plain_word(line) for at, line in enumerate(lines))
+    return "\n".join(line if begun and not at else _escape_structure(line) for at, line in enumerate(lines))
 
 
 def quote_line(text: str, most: int = 0) -> str:
@@ -63,7 +65,7 @@ def cut_line(text: str, most: int) -> str:
 
 
 def _escape_unless_harmless(text: str) -> str:
-    """The text as `contained` gives it, which need not be asked about plain words."""
+    """The text as `escape_entry` gives it, which need not be asked about plain words."""
     if _HARMLESS.fullmatch(text) and "foreword" not in text.lower():
         return " ".join(text.split())
     return escape_entry(text)
@@ -73,5 +75,53 @@ def _without_invisible(text: str) -> str:
     return text if _PRINTABLE.fullmatch(text) else remove_invisible(text)
 
 
-def _is_plain_word(line: str) -> str:
+def _escape_structure(line: str) -> str:
     return "\\" + line if _STRUCTURE.match(line) else line
+
+
+# Parts of a prompt ----------------------------------------------------------------------------------------
+
+
+PartName = Literal["SYSTEM", "CONTEXT", "KNOWLEDGE", "USER"]
+HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")
+
+_HEADING_NAMES = "|".join((*get_args(PartName), "ASSISTANT", "TOOL"))
+_SPACES = r"[^\S\n]*"
+_HEADING = re.compile(
+    rf"^({_SPACES})(?=[\[［【]{_SPACES}/?{_SPACES}(?:{_HEADING_NAMES}){_SPACES}[\]］】])",
+    re.MULTILINE | re.IGNORECASE,
+)
+_BRACKET = re.compile(r"[\[［【]")
+_OTHER_BREAKS = re.compile("[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+
+
+def heading_and_text(name: PartName, text: str) -> str:
+    """The text under the heading of a part."""
+    return f"[{name}]\n{text}"
+
+
+def escape_headings(text: str) -> str:
+    """The text as a reader sees it, with no line of it that looks like the heading of a part."""
+    return _escape_found_headings(_without_invisible(text))
+
+
+def escape_heading_line(text: str) -> str:
+    """The same on one line."""
+    return _escape_found_headings(join_lines(_without_invisible(text)))
+
+
+def escape_headings_only(text: str) -> str:
+    """The text as it came, but for halves of characters and lines that look like the heading of a part."""
+    text = remove_half_characters(text)
+    if _OTHER_BREAKS.search(text):  # the reader may see a line begin where our pattern would not
+        return "".join(_escape_found_headings(line) for line in text.splitlines(keepends=True))
+    return _escape_found_headings(text)
+
+
+def remove_half_characters(text: str) -> str:
+    """The text without halves of characters, which no encoding can carry."""
+    return HALF_A_CHARACTER.sub("", text)
+
+
+def _escape_found_headings(text: str) -> str:
+    return _HEADING.sub(r"\1\\", text) if _BRACKET.search(text) else text

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from foreword.compose.parts import escape_heading_line, escape_headings
+from foreword.compose.quoting import escape_heading_line, escape_headings
 from foreword.errors import ValidationError
 from foreword.text.sentences import sentence_spans
 
@@ -176,23 +176,25 @@ class SystemPromptBuilder:
         """The same with its parts, and what was left out."""
         base = escape_headings(self.base_instructions).strip()
         manner = escape_headings(str(self.agent_personality)).strip()
-        own, sentences = self._own_words(), self._sentences()
+        wanted = self.user_preferences
+        written = wanted.custom_instructions if wanted else ()
+        own = [line for words in written if (line := escape_heading_line(words))]
+        sentences = wanted.sentences() if wanted else []
         lost: list[str] = []
-        kept_base = self._beginning(base, max_tokens)
+        kept_base = self._fitting_beginning(base, max_tokens)
         if kept_base != base:
             lost.append("the end of the base instructions")
         kept_manner = manner if not lost and self._fits((base, manner), max_tokens) else ""
         if kept_manner != manner:
             lost.append("the personality")
-        wishes = [] if lost else self._wishes((base, manner), own, sentences, max_tokens)
+        wishes = [] if lost else self._fitting_wishes((base, manner), own, sentences, max_tokens)
         if missing := len(own) + len(sentences) - len(wishes):
             lost.append(f"{missing} of {len(own) + len(sentences)} user preferences")
-        text = _join((kept_base, kept_manner, _bullet_list(wishes)))
-        return SystemPrompt(
-            text, self.tokenizer.count(text), kept_base, kept_manner, _bullet_list(wishes), tuple(lost)
-        )
+        parts = kept_base, kept_manner, _bullet_list(wishes)
+        text = _join_parts(parts)
+        return SystemPrompt(text, self.tokenizer.count(text), *parts, tuple(lost))
 
-    def _beginning(self, base: str, max_tokens: int) -> str:
+    def _fitting_beginning(self, base: str, max_tokens: int) -> str:
         """The instructions up to the last end of a sentence that fits."""
         if self.tokenizer.count(base) <= max_tokens:
             return base
@@ -202,7 +204,7 @@ class SystemPromptBuilder:
             fitting -= 1
         return base[: ends[fitting - 1]] if fitting else ""
 
-    def _wishes(
+    def _fitting_wishes(
         self, before: Sequence[str], own: list[str], sentences: list[str], max_tokens: int
     ) -> list[str]:
         """As many lines of preferences as fit, the user's own words tried first and standing last."""
@@ -218,15 +220,8 @@ class SystemPromptBuilder:
                 kept.append(line)
         return [*kept, *kept_own]
 
-    def _own_words(self) -> list[str]:
-        written = self.user_preferences.custom_instructions if self.user_preferences else ()
-        return [line for words in written if (line := escape_heading_line(words))]
-
-    def _sentences(self) -> list[str]:
-        return self.user_preferences.sentences() if self.user_preferences else []
-
     def _fits(self, parts: Sequence[str], max_tokens: int) -> bool:
-        return self.tokenizer.count(_join(parts)) <= max_tokens
+        return self.tokenizer.count(_join_parts(parts)) <= max_tokens
 
 
 def _check_text(name: str, value: object) -> None:
@@ -234,7 +229,7 @@ def _check_text(name: str, value: object) -> None:
         raise ValidationError(f"{name} must be text, not {type(value).__name__}")
 
 
-def _join(parts: Sequence[str]) -> str:
+def _join_parts(parts: Sequence[str]) -> str:
     return "\n\n".join(filter(None, parts))
 
 

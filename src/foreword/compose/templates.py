@@ -53,8 +53,6 @@ TEMPLATES = {
         ContextTemplate(
             name="chat",
             header="Relevant context from past conversations:\n\n",
-            memory_format="- {{content}}",
-            separator="\n",
             footer="\n",
         ),
         ContextTemplate(

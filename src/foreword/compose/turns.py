@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from foreword.compose.parts import escape_heading_line, escape_headings, whole_characters
+from foreword.compose.quoting import escape_heading_line, escape_headings, remove_half_characters
 from foreword.text.clean import indent_lines, remove_invisible
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class TurnWording:
         """The turn, if it is within so many tokens; one that is far too long is not even read."""
         if len(turn.text) > room * MAX_CHARACTERS_A_TOKEN:
             return None
-        return self._shorten_within(turn, escape_headings(turn.text).strip(), style, room)
+        return self._word_within(turn, escape_headings(turn.text).strip(), style, room)
 
     def shorten(self, turn: Turn, style: TurnStyle, room: int) -> FormattedTurn | None:
         """The turn, its middle left out where that makes it fit; nothing when there is no room even so."""
@@ -99,17 +99,17 @@ class TurnWording:
             if made is not None or inside < MIN_CUT_TOKENS:
                 break
             short = cut_middle_out(turn.text, inside, self._tokenizer)
-            made = self._shorten_within(turn, escape_headings(short).strip(), style, room) if short else None
+            made = self._word_within(turn, escape_headings(short).strip(), style, room) if short else None
             inside = inside * 3 // 4
         return made
 
-    def _shorten_within(self, turn: Turn, content: str, style: TurnStyle, room: int) -> FormattedTurn | None:
+    def _word_within(self, turn: Turn, content: str, style: TurnStyle, room: int) -> FormattedTurn | None:
         line = _turn_line(turn, content, style)
         tokens = self.count(line)
         return FormattedTurn(turn, content, line, tokens, stamp=style.stamp(turn)) if tokens <= room else None
 
 
-def tidy_text(turn: FormattedTurn, tokenizer: Tokenizer) -> FormattedTurn:
+def tidy_turn(turn: FormattedTurn, tokenizer: Tokenizer) -> FormattedTurn:
     """The turn without white space that says nothing: blank lines, and gaps inside and behind lines."""
     formatted = "\n".join(_GAP.sub(" ", line.rstrip()) for line in turn.formatted.split("\n") if line.strip())
     return replace(turn, formatted=formatted, tokens=tokenizer.count(formatted))
@@ -133,15 +133,15 @@ def exchange_blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[t
         end = start
 
 
-def in_order_of_time(worded: Sequence[FormattedTurn], turns: Sequence[Turn]) -> list[FormattedTurn]:
+def sort_by_time(worded: Sequence[FormattedTurn], turns: Sequence[Turn]) -> list[FormattedTurn]:
     """The turns in the order they were said: by their place in the conversation, else by their time."""
     if len(worded) < 2:
         return list(worded)
-    places = {say_the_same(turn): place for place, turn in enumerate(turns)}
-    return sorted(worded, key=lambda each: (places.get(say_the_same(each.turn), -1), _time_label(each.turn)))
+    places = {turn_identity(turn): place for place, turn in enumerate(turns)}
+    return sorted(worded, key=lambda each: (places.get(turn_identity(each.turn), -1), _seconds(each.turn)))
 
 
-def say_the_same(turn: Turn) -> Hashable:
+def turn_identity(turn: Turn) -> Hashable:
     """What two copies of a turn have in common."""
     return turn.turn_id or (turn.role, turn.name, turn.text, turn.timestamp)
 
@@ -158,7 +158,7 @@ def _says_something(turn: Turn) -> bool:
     return bool(turn.tool_calls or remove_invisible(text[:_GLANCE]).strip() or remove_invisible(text).strip())
 
 
-def _time_label(turn: Turn) -> float:
+def _seconds(turn: Turn) -> float:
     """When it was said, in seconds; comparable whether or not a time zone is known."""
     when = turn.timestamp
     if when is None:
@@ -208,7 +208,7 @@ def _read_tool_call(written: Mapping[str, Any]) -> ToolCall | None:
         missing = f"{len(arguments) - _BEGINNING:,} characters"
         arguments = json.dumps({"beginning": arguments[:_BEGINNING], "left_out": missing}, ensure_ascii=False)
     texts = (str(written.get("id") or ""), str(called["name"]), arguments or "{}")
-    return ToolCall(*map(whole_characters, texts))
+    return ToolCall(*map(remove_half_characters, texts))
 
 
 # Cutting_the_middle_out -----------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def cut_middle_out(text: str, tokens: int, tokenizer: Tokenizer) -> str:
         return ""
     kept = min(len(text) - 1, tokens * MAX_CHARACTERS_A_TOKEN)
     for _ in range(_GUESSES):
-        made = _cut_positions(text, kept)
+        made = _leave_middle_out(text, kept)
         count = tokenizer.count(made)
         if count <= tokens:
             return made
@@ -245,7 +245,7 @@ def cut_middle_out(text: str, tokens: int, tokenizer: Tokenizer) -> str:
     return ""
 
 
-def _cut_positions(text: str, kept: int) -> str:
+def _leave_middle_out(text: str, kept: int) -> str:
     """So many characters of a text, half from its beginning and half from its end, and the mark."""
     head = _word_end(text, (kept + 1) // 2)
     tail = _word_start(text, len(text) - kept // 2)

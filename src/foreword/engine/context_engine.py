@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from foreword import config, pipeline
 from foreword.capture import jsonl
@@ -17,7 +17,7 @@ from foreword.capture.folder import file_items
 from foreword.capture.item_checks import check_item, check_text, redact_item
 from foreword.capture.redact import redact
 from foreword.compose.templates import TEMPLATES, ContextTemplate
-from foreword.engine.defaults import default_provider, default_store, make_dense_space
+from foreword.engine.defaults import choose_summarizer, default_provider, default_store, make_dense_space
 from foreword.engine.embedder import Embedder
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
 from foreword.knowledge import axes, supersession
@@ -30,27 +30,16 @@ from foreword.options import (
     check_kind,
     check_workspace,
 )
-from foreword.recall.fuse import BLENDS, OTHER, Blend
-from foreword.recall.rank import RANKERS, RankingFunction, rankers
+from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, Blend
+from foreword.recall.rank import RANKERS, RankingFunction, build_rankers
 from foreword.recipes import chat
 from foreword.recipes.chat import ContextPreview, ContextResult
 from foreword.spaces.basic import DaySpace, GraphSpace, HourSpace, LexicalSpace, RecencySpace, TrigramSpace
 from foreword.spaces.bundled import BundledReranker
-from foreword.spaces.entities import EntitySpace
-from foreword.spaces.identifiers import IdentifierSpace
-from foreword.store.base import Amend, Delete, GetVectors, ListRelations, Put, Relate
+from foreword.spaces.names import EntitySpace, IdentifierSpace
+from foreword.store.base import Amend, Delete, GetVectors, ListRelations, Put, PutRelations
 from foreword.text.tokens import Tokenizer, tokenizer_by_name
-from foreword.types import (
-    Filters,
-    Item,
-    Note,
-    Query,
-    Receipt,
-    Relation,
-    SearchResult,
-    Source,
-    content_hash,
-)
+from foreword.types import Filters, Item, Note, Query, Receipt, Relation, SearchResult, Source, content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -181,7 +170,7 @@ class ContextEngine:
             now = {item.id: item for item in amended if item is not None}
             kept += [now.get(one.item.id, one.item) for one in stored]
             if self._embedder:
-                self._embedder.notice(workspace, [one.item for one in stored if one.new])
+                self._embedder.embed_soon(workspace, [one.item for one in stored if one.new])
         return kept
 
     def relate(
@@ -193,14 +182,9 @@ class ContextEngine:
         confidence: float = 1.0,
     ) -> Relation:
         """Keep a relation between two items."""
-        relation = Relation(
-            from_id,
-            to_id,
-            check_text("type", type, 200),
-            check_fraction("confidence", confidence),
-            self.clock(),
-        )
-        self.store.batch([Relate(workspace, (relation,))])
+        label = check_text("type", type, 200)
+        relation = Relation(from_id, to_id, label, check_fraction("confidence", confidence), self.clock())
+        self.store.run(PutRelations(workspace, (relation,)))
         return relation
 
     def forget(
@@ -293,12 +277,7 @@ class ContextEngine:
         chosen = _merge_options(ContextOptions, options, changes)
         result = self._build_context(self._text_query(query, workspace, chosen), chosen, keep=False)
         return ContextPreview(
-            context=result.context,
-            token_count=result.token_count,
-            memories=result.memories,
-            truncated=result.truncated,
-            template=result.template,
-            receipt=result.receipt,
+            **{name: getattr(result, name) for name in ContextResult.__dataclass_fields__},
             memory_ids=tuple(memory.memory.id for memory in result.memories),
             ranking_scores={memory.memory.id: memory.rank or 0.0 for memory in result.memories},
             budget_used=100 * result.token_count / result.receipt.budget,
@@ -340,26 +319,24 @@ class ContextEngine:
                 f"no weight named {unknown[0]!r}; there are: {', '.join(Blend.__dataclass_fields__)}"
             )
         blends = self._blends.setdefault(check_workspace(workspace), dict(BLENDS))
-        blends[kind] = replace(blends.get(kind, OTHER), **weights)
+        blends[kind] = replace(blends.get(kind, DEFAULT_BLEND), **weights)
 
     def dialogue_summarizer(self) -> DialogueSummarizer:
         """A new summarizer of conversations: a model's where the settings name one, else extractive."""
-        from foreword.engine.summaries import choose_summarizer
-
         return choose_summarizer(self.settings, self.tokenizer)
 
     # Keeping house
 
     def embed_pending(self, workspace: str, progress: Callable[[int], None] = lambda _: None) -> int:
         """Make the vectors that a workspace still lacks, now; gives how many were made."""
-        return self._embedder.catch_up(workspace, progress) if self._embedder else 0
+        return self._embedder.embed_missing(workspace, progress) if self._embedder else 0
 
     def vectors(self, workspace: str, items: Sequence[Item]) -> dict[str, Sequence[float]]:
         """The vectors of these items by id, as far as they have been made."""
         if self._dense is None or not items:
             return {}
         hashes = {item.id: self._dense.view_hash(item) for item in items}
-        known = self.store.batch([GetVectors(workspace, self._dense.digest, tuple(hashes.values()))])[0]
+        known = self.store.run(GetVectors(workspace, self._dense.digest, tuple(hashes.values())))
         return {item: known[name] for item, name in hashes.items() if name in known}
 
     def embed_question(self, question: str) -> list[float] | None:
@@ -374,7 +351,7 @@ class ContextEngine:
         """Everything said in a workspace, as lines of JSON: items, then relations."""
         for item in self.store.scan(workspace):
             yield jsonl.item_line(item)
-        for relation in cast("tuple[Relation, ...]", self.store.batch([ListRelations(workspace)])[0]):
+        for relation in self.store.run(ListRelations(workspace)):
             yield jsonl.relation_line(relation)
 
     def import_lines(self, lines: Iterable[str], workspace: str) -> int:
@@ -392,7 +369,7 @@ class ContextEngine:
                 replace(r, from_id=renamed.get(r.from_id, r.from_id), to_id=renamed.get(r.to_id, r.to_id))
                 for r in relations
             )
-            self.store.batch([Relate(workspace, moved)])
+            self.store.run(PutRelations(workspace, moved))
         return len(read)
 
     def close(self) -> None:
@@ -424,13 +401,8 @@ class ContextEngine:
             clocks=tuple(clock for clock in clocks if clock.name not in without),
             tokenizer=self.tokenizer,
             encoder=self._dense,
-            look=file_items.find_changes,
+            file_lookup=file_items.find_item_changes,
         )
-
-    def _kit_for_question(self, workspace: str, options: SearchOptions) -> pipeline.Kit:
-        """The tools for one question: the cross-encoder is among them in the full lane only."""
-        kit = replace(self.kit, blends=self._blends.get(workspace, BLENDS))
-        return replace(kit, reranker=self._reranker) if options.reranks else kit
 
     def _name_newest(self, workspace: str, newest: Item, changes: Sequence[Amend]) -> list[Amend]:
         """The changes, with the newest item by its content: it may be there already, under another id."""
@@ -453,36 +425,29 @@ class ContextEngine:
                 raise ValidationError(f"no item of {workspace!r} has the id {wanted!r}")
 
     def _text_query(self, text: str, workspace: str, options: SearchOptions) -> Query:
-        text = redact(check_text("query", text, empty=True))
-        return self._begin_query(
-            Query(text, workspace, self.clock(), options.filters, options.limit), options
-        )
+        return self._begin_query(redact(check_text("query", text, empty=True)), workspace, options)
 
     def _vector_query(self, vector: Sequence[float], workspace: str, options: SearchOptions) -> Query:
         if self._dense is None:
             raise EmbeddingError("this engine has no encoder; set embedding to something other than 'none'")
         self._dense.check_vector(vector)
-        values = tuple(float(value) for value in vector)
-        return self._begin_query(
-            Query("", workspace, self.clock(), options.filters, options.limit, values), options
-        )
+        return self._begin_query("", workspace, options, tuple(float(value) for value in vector))
 
-    def _begin_query(self, query: Query, options: SearchOptions) -> Query:
-        check_workspace(query.workspace)
+    def _begin_query(
+        self, text: str, workspace: str, options: SearchOptions, vector: tuple[float, ...] | None = None
+    ) -> Query:
+        check_workspace(workspace)
         if self._embedder:
-            self._embedder.notice(query.workspace)
-        if options.deadline_ms is None:
-            return query
-        return replace(query, expires=time.monotonic() + options.deadline_ms / 1000)
+            self._embedder.embed_soon(workspace)
+        expires = None if options.deadline_ms is None else time.monotonic() + options.deadline_ms / 1000
+        return Query(text, workspace, self.clock(), options.filters, options.limit, vector, expires)
 
     def _draft(self, query: Query, options: SearchOptions, recipe: str, budget: int) -> pipeline.SearchDraft:
+        blends = self._blends.get(query.workspace, BLENDS)
+        kit = replace(self.kit, blends=blends, reranker=self._reranker if options.reranks else None)
         depth = options.relationship_depth if options.include_relationships else 0
         return pipeline.SearchDraft(
-            kit=self._kit_for_question(query.workspace, options),
-            query=query,
-            recipe=recipe,
-            budget=budget,
-            relationship_depth=depth,
+            kit=kit, query=query, recipe=recipe, budget=budget, relationship_depth=depth
         )
 
     def _search(self, query: Query, options: SearchOptions) -> list[SearchResult]:
@@ -518,7 +483,7 @@ class ContextEngine:
     def _find_ranker(self, ranker: str | RankingFunction, now: datetime) -> RankingFunction:
         if callable(ranker):
             return ranker
-        known = {**rankers(now), **self._rankers}
+        known = {**build_rankers(now), **self._rankers}
         if ranker not in known:
             raise ValidationError(f"no ranker named {ranker!r}; there are: {', '.join(sorted(known))}")
         return known[ranker]

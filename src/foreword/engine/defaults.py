@@ -1,18 +1,42 @@
-"""The parts of an engine whose caller names none: the store and the encoder that the settings name."""
+"""The parts of an engine whose caller names none: the store, encoder and summariser that the settings name.
+
+Most are imported where they are made, because what reads files in other processes needs `views` alone.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foreword.engine.views import views
 from foreword.errors import ValidationError
-from foreword.spaces.dense import DenseSpace, EmbeddingCache
+from foreword.knowledge import supersession
+from foreword.spaces import names
+from foreword.types import Views
 
 if TYPE_CHECKING:
     from foreword.config import Settings
+    from foreword.knowledge.remote_summary import ChatSummariser
     from foreword.options import CacheConfig
+    from foreword.spaces.dense import DenseSpace
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.store.base import Store
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import DialogueSummarizer, Item
+
+_SUMMARY_TIMEOUT_SECONDS = 20.0
+
+
+def views_of_item(item: Item) -> Views:
+    """The code names in an item, by their parts, and the things it names.
+
+    Code names things by its names. The shapes of prose would find little more in it, and take five times as
+    long; only what surrounds it is prose.
+    """
+    found = names.find_code_names(item.searchable)
+    if item.kind == "code":
+        return Views(found.parts, (*names.find_named_things(item.about), *found.named))
+    return Views(
+        found.parts, (*names.find_named_things(item.searchable), *supersession.attribute_lookup_keys(item))
+    )
 
 
 def default_store(settings: Settings) -> Store:
@@ -21,7 +45,7 @@ def default_store(settings: Settings) -> Store:
     from foreword.store.sqlite import SqliteStore
 
     limits = Limits(receipt_days=settings.receipt_days, receipt_bytes=settings.receipt_megabytes * 1_000_000)
-    return SqliteStore(settings.workspaces, views, limits)
+    return SqliteStore(settings.workspaces, views_of_item, limits)
 
 
 def default_provider(settings: Settings) -> EmbeddingProvider | None:
@@ -50,6 +74,8 @@ def make_dense_space(
     provider: EmbeddingProvider | None, expected: int | None, cache: CacheConfig
 ) -> DenseSpace | None:
     """The space of meaning for an encoder; None without one. Raises if it has not the expected dimensions."""
+    from foreword.spaces.dense import DenseSpace, EmbeddingCache
+
     if provider is None:
         return None
     if expected is not None and provider.dimensions != expected:
@@ -57,3 +83,30 @@ def make_dense_space(
             f"{provider.model} makes vectors of {provider.dimensions} dimensions, not {expected} as expected"
         )
     return DenseSpace(provider, EmbeddingCache(cache.max_size, cache.ttl))
+
+
+def connect_summariser(settings: Settings) -> ChatSummariser | None:
+    """The model that writes summaries, if the settings name one; ValidationError if it cannot be asked."""
+    from foreword.knowledge.remote_summary import ChatSummariser
+    from foreword.spaces.remote import RemoteModel
+
+    if not settings.summary_url:
+        return None
+    endpoint = RemoteModel(
+        settings.summary_url,
+        settings.summary_key or None,
+        _SUMMARY_TIMEOUT_SECONDS,
+        tries=1,
+        address="the summary endpoint",
+        key_name="the key",
+    )
+    return ChatSummariser(endpoint.post_json, settings.summary_model)
+
+
+def choose_summarizer(settings: Settings, tokenizer: Tokenizer) -> DialogueSummarizer:
+    """A summarizer of conversations: the model's where the settings name one, else the extractive one."""
+    from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
+    from foreword.knowledge.remote_summary import RemoteDialogueSummarizer
+
+    model = connect_summariser(settings)
+    return RemoteDialogueSummarizer(model, tokenizer) if model else ExtractiveSummarizer(tokenizer)

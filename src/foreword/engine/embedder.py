@@ -14,7 +14,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from foreword.log import get_logger
 from foreword.store.base import GetVectors, ListUnembedded, PutVectors, Vector
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.embedder")
 
 BATCH = 64
-PATIENCE = 10.0
+CLOSE_TIMEOUT_SECONDS = 10.0
 """How many seconds `close` waits for the batch in hand; an encoder that hangs must not hang its user."""
 
 
@@ -51,7 +51,7 @@ class Embedder:
         self._lock = threading.Lock()
         self._encoding = threading.Lock()
 
-    def notice(self, workspace: str, items: Sequence[Item] = ()) -> None:
+    def embed_soon(self, workspace: str, items: Sequence[Item] = ()) -> None:
         """Embed these soon; and, the first time a workspace is seen, whatever else it lacks."""
         with self._lock:
             first = workspace not in self._opened
@@ -66,7 +66,7 @@ class Embedder:
         if items:
             self._queue.put((workspace, items))
 
-    def catch_up(self, workspace: str, progress: Callable[[int], None] = lambda _: None) -> int:
+    def embed_missing(self, workspace: str, progress: Callable[[int], None] = lambda _: None) -> int:
         """Make every vector that a workspace lacks, here and now; gives how many."""
         total = 0
         for kept in self._embed_missing_batches(workspace):
@@ -98,26 +98,25 @@ class Embedder:
         most = BATCH
         while True:
             listed = self._list_missing(workspace, name, most, kinds)
-            for batch in _batches_of_like_length(_apply_view(shown, listed)):
+            for batch in _split_into_batches(_apply_view(shown, listed)):
                 yield self._embed(workspace, name, batch)
             if len(listed) < most:
                 return
             most *= 16
 
     def _embed(self, workspace: str, name: str, items: Sequence[Item]) -> int:
-        with self._encoding:  # so that two threads never encode the same text
-            return self._encode(workspace, name, items) if items else 0
-
-    def _encode(self, workspace: str, name: str, items: Sequence[Item]) -> int:
+        if not items:
+            return 0
         space = self._space
-        hashes = {item.id: space.view_hash(item) for item in items}
-        known = self._store.batch([GetVectors(workspace, space.digest, tuple(hashes.values()))])[0]
-        fresh = [item for item in items if hashes[item.id] not in known]
-        vectors = [Vector(i.id, hashes[i.id], known[hashes[i.id]]) for i in items if hashes[i.id] in known]
-        for item, values in zip(fresh, space.embed_items(fresh) if fresh else (), strict=True):
-            vectors.append(Vector(item.id, hashes[item.id], tuple(values)))
-        stored = self._store.batch([PutVectors(workspace, name, space.digest, tuple(vectors))])[0]
-        return cast("int", stored)
+        with self._encoding:  # so that two threads never encode the same text
+            hashes = {item.id: space.view_hash(item) for item in items}
+            known = self._store.run(GetVectors(workspace, space.digest, tuple(hashes.values())))
+            fresh = [item for item in items if hashes[item.id] not in known]
+            embedded = [item for item in items if hashes[item.id] in known]
+            vectors = [Vector(item.id, hashes[item.id], known[hashes[item.id]]) for item in embedded]
+            for item, values in zip(fresh, space.embed_items(fresh) if fresh else (), strict=True):
+                vectors.append(Vector(item.id, hashes[item.id], tuple(values)))
+            return self._store.run(PutVectors(workspace, name, space.digest, tuple(vectors)))
 
     def close(self) -> None:
         """Stop after the batch in hand. What is left will be found again."""
@@ -126,13 +125,12 @@ class Embedder:
             thread = self._thread
         if thread is not None:
             self._queue.put(None)
-            thread.join(PATIENCE)
+            thread.join(CLOSE_TIMEOUT_SECONDS)
 
     def _list_missing(
         self, workspace: str, name: str, most: int, kinds: tuple[str, ...] = ()
     ) -> tuple[Item, ...]:
-        op = ListUnembedded(workspace, name, self._space.digest, most, kinds)
-        return cast("tuple[Item, ...]", self._store.batch([op])[0])
+        return self._store.run(ListUnembedded(workspace, name, self._space.digest, most, kinds))
 
     def _run(self) -> None:
         while (task := self._queue.get()) is not None and not self._stopping.is_set():
@@ -145,13 +143,13 @@ class Embedder:
                     self._opened.discard(workspace)
 
     def _work_until_closed(self, workspace: str, items: Sequence[Item]) -> None:
-        given = (self.embed(workspace, batch) for batch in _batches_of_like_length(items))
+        given = (self.embed(workspace, batch) for batch in _split_into_batches(items))
         steps = given if items else self._embed_missing_batches(workspace)
         while not self._stopping.is_set() and next(steps, None) is not None:
             pass
 
 
-def _batches_of_like_length(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+def _split_into_batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
 
 

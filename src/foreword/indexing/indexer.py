@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.capture.code.languages import DOCUMENTS
-from foreword.capture.folder.commits import commit_items, newest_commit
-from foreword.capture.folder.git import GitFailed, ask_git
+from foreword.capture.folder.commits import newest_commit, read_commit_items
+from foreword.capture.folder.git import GitFailed, run_git
 from foreword.capture.folder.storable import storable_path
-from foreword.capture.folder.walk import find_files, is_gone
+from foreword.capture.folder.walk import find_files, is_file_gone
 from foreword.indexing import reading
 from foreword.log import get_logger
 from foreword.options import check_workspace
@@ -77,7 +77,7 @@ class Indexed:
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
+class SourceFolder:
     """A folder as a workspace sees it.
 
     `shown_prefix` stands before a file's path where it is shown: from the workspace's own folder or, outside
@@ -89,7 +89,7 @@ class Root:
     mark_prefix: str
 
     @classmethod
-    def of(cls, folder: Path, workspace: str) -> Root:
+    def in_workspace(cls, folder: Path, workspace: str) -> SourceFolder:
         """The root that a folder is for a workspace."""
         real = Path(os.path.realpath(folder))
         own = Path(workspace)
@@ -101,11 +101,11 @@ class Root:
         return cls(real, f"{name}/" if name else "", f"{path.rstrip('/')}/")
 
     @property
-    def outside(self) -> str:
+    def outer_path(self) -> str:
         """The folder, where it is neither the workspace's own nor in it: a path as shown leads to no file."""
         return "" if self.shown_prefix == self.mark_prefix else storable_path(str(self.folder))
 
-    def has_mark(self, path: str) -> bool:
+    def holds_mark(self, path: str) -> bool:
         """Whether the path of a mark is that of a file below the root."""
         return path.startswith(self.mark_prefix) and (bool(self.mark_prefix) or not path.startswith("/"))
 
@@ -139,7 +139,7 @@ class Indexer:
         `commits` None means: where there is a history.
         """
         check_workspace(workspace)
-        run = _IndexingRun(self._engine, workspace, Root.of(root, workspace), progress)
+        run = _IndexingRun(self._engine, workspace, SourceFolder.in_workspace(root, workspace), progress)
         if code or documents:
             run.index_files(code=code, documents=documents)
         if commits is not False:
@@ -150,7 +150,7 @@ class Indexer:
 class _IndexingRun:
     """One pass over one folder."""
 
-    def __init__(self, engine: ContextEngine, workspace: str, root: Root, progress: Progress) -> None:
+    def __init__(self, engine: ContextEngine, workspace: str, root: SourceFolder, progress: Progress) -> None:
         self._engine = engine
         self._store = engine.store
         self._workspace = workspace
@@ -158,7 +158,7 @@ class _IndexingRun:
         self._progress = progress
         self._started = time.monotonic()
         self._marks = engine.store.files(workspace)
-        self._reader = reading.FileReader(workspace, root.shown_prefix, engine.tokenizer, root.outside)
+        self._reader = reading.FileReader(workspace, root.shown_prefix, engine.tokenizer, root.outer_path)
         self._skipped: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
 
@@ -180,9 +180,7 @@ class _IndexingRun:
         changed = [file for file in wanted if not self._count_if_unchanged(file)]
         with ThreadPoolExecutor(1) as writer:  # the next files are read while the last are written
             writing: Future[None] | None = None
-            for batch in _group_into_batches(
-                self._read_files_to_store(changed), _FILES_PER_COMMIT, _ITEMS_PER_COMMIT
-            ):
+            for batch in _group_into_batches(self._read_files_to_store(changed)):
                 if writing is not None:
                     writing.result()
                 writing = writer.submit(self._store_files, batch)
@@ -248,7 +246,7 @@ class _IndexingRun:
                 yield PutFile(self._workspace, replace(mark, hash=f"{_LEFT_OUT}{reason}"), ())
         elif read.items is None:
             self._counts["unchanged"] += 1
-            yield PutFile(self._workspace, mark, (), more=True)
+            yield PutFile(self._workspace, mark, (), keep_earlier=True)
         else:
             self._counts["files"] += 1
             yield PutFile(self._workspace, mark, read.items, views=read.views)
@@ -263,13 +261,13 @@ class _IndexingRun:
         gone = [
             path
             for path in self._marks
-            if self._root.has_mark(path)
+            if self._root.holds_mark(path)
             and path not in found_paths
             and path.rpartition("/")[2] != _HISTORY
-            and is_gone(self._root.folder, path.removeprefix(self._root.mark_prefix), visible)
+            and is_file_gone(self._root.folder, path.removeprefix(self._root.mark_prefix), visible)
         ]
         if gone:
-            self._store.batch([DropFiles(self._workspace, tuple(gone))])
+            self._store.run(DropFiles(self._workspace, tuple(gone)))
             self._counts["removed"] += len(gone)
 
     # History
@@ -279,7 +277,7 @@ class _IndexingRun:
         folder = self._root.folder
         try:
             newest = newest_commit(folder)
-            top = Root.of(_repository_folder(folder), self._workspace)
+            top = SourceFolder.in_workspace(_repository_folder(folder), self._workspace)
         except GitFailed as failed:
             if required:
                 raise
@@ -295,39 +293,38 @@ class _IndexingRun:
         unfinished = replace(mark, hash=since)
         if since != known:
             rewritten = self._ids_of_rewritten_commits(newest)
-            self._store.batch([PutFile(self._workspace, unfinished, (), more=True, less=rewritten)])
-        commits = commit_items(folder, self._workspace, since)
+            self._store.run(PutFile(self._workspace, unfinished, (), keep_earlier=True, except_ids=rewritten))
+        commits = read_commit_items(folder, self._workspace, since)
         while batch := list(islice(commits, _ITEMS_PER_COMMIT)):
             # How far history is stored is said at the end: commits come newest first, and leave a hole.
             self._store_commits(unfinished, batch)
-        self._store.batch([PutFile(self._workspace, mark, (), more=True)])
+        self._store.run(PutFile(self._workspace, mark, (), keep_earlier=True))
 
     def _last_common_commit(self, known: str, newest: str) -> str:
         """The last commit that is known and still holds; "" when there is none."""
         try:
-            return ask_git(self._root.folder, "merge-base", known, newest) if known else ""
+            return run_git(self._root.folder, "merge-base", known, newest) if known else ""
         except GitFailed:
             return ""
 
     def _ids_of_rewritten_commits(self, newest: str) -> tuple[str, ...]:
         """The ids of commits that are not behind the newest any more; of all, where there is none."""
-        alive = set(ask_git(self._root.folder, "rev-list", newest).split()) if newest else set()
+        alive = set(run_git(self._root.folder, "rev-list", newest).split()) if newest else set()
         stored = self._store.scan(self._workspace, Filters(kinds=("commit",)))
         return tuple(item.id for item in stored if item.metadata.get("sha") not in alive)
 
     def _store_commits(self, mark: FileState, batch: Sequence[Item]) -> None:
-        put = PutFile(self._workspace, mark, self._reader.prepare(batch, self._skipped), more=True)
-        refiled: StoredFile = self._store.batch([put])[0]
-        self._counts["commits"] += sum(stored.new for stored in refiled.stored)
+        put = PutFile(self._workspace, mark, self._reader.prepare(batch, self._skipped), keep_earlier=True)
+        self._counts["commits"] += sum(stored.new for stored in self._store.run(put).stored)
         self._progress("commits", self._counts["commits"], None)
 
 
 def _repository_folder(root: Path) -> Path:
     """The folder that a history is of: that of the files, or of a repository without any, its own."""
     try:
-        return Path(ask_git(root, "rev-parse", "--show-toplevel"))
+        return Path(run_git(root, "rev-parse", "--show-toplevel"))
     except GitFailed:
-        return Path(ask_git(root, "rev-parse", "--absolute-git-dir"))
+        return Path(run_git(root, "rev-parse", "--absolute-git-dir"))
 
 
 def _wrap_to_64_bits(number: int) -> int:
@@ -335,14 +332,14 @@ def _wrap_to_64_bits(number: int) -> int:
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-def _group_into_batches(puts: Iterable[PutFile], max_files: int, max_items: int) -> Iterator[list[PutFile]]:
-    """Files in batches, each full when it holds so many files, or so many items."""
+def _group_into_batches(puts: Iterable[PutFile]) -> Iterator[list[PutFile]]:
+    """Files in batches, each small enough to share a transaction."""
     batch: list[PutFile] = []
     items = 0
     for put in puts:
         batch.append(put)
         items += len(put.items)
-        if len(batch) >= max_files or items >= max_items:
+        if len(batch) >= _FILES_PER_COMMIT or items >= _ITEMS_PER_COMMIT:
             yield batch
             batch, items = [], 0
     if batch:

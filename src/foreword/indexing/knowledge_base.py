@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from foreword.capture.documents.chunking import CHUNK_TOKENS, chunk_text
 from foreword.capture.folder.storable import storable_text
 from foreword.capture.item_checks import check_item, check_text, redact_item
-from foreword.capture.purge import redact_keys
+from foreword.capture.redact import redact_file_text
 from foreword.compose.knowledge_chunk import HANDED_OVER, document_source
 from foreword.errors import ValidationError
 from foreword.indexing.indexer import Indexer
 from foreword.log import get_logger
 from foreword.options import check_time_zone, check_whole_number, check_workspace
-from foreword.store.base import FileState, PutFile, Scan, StoredFile
+from foreword.store.base import FileState, PutFile, Scan
 from foreword.types import Filters, Item, Source, text_hash
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class KnowledgeBase:
         facts = self._require_document(doc_id).metadata
         if facts.get("hash") == _document_digest(document):
             return Updated(same=int(facts.get("chunks", 0)))
-        refiled: StoredFile = self._engine.store.batch([self._make_put_file(doc_id, document)])[0]
+        refiled = self._engine.store.run(self._make_put_file(doc_id, document))
         new = sum(stored.new for stored in refiled.stored)
         return Updated(new, len(refiled.stored) - new, len(refiled.gone))
 
@@ -147,7 +147,8 @@ class KnowledgeBase:
     def _first_stored_chunk(self, doc_id: str) -> Item | None:
         """The first stored item of a document, if any."""
         scan = Scan(self.workspace, Filters(source=_source_name(doc_id)), limit=1)
-        return next(iter(cast("tuple[Item, ...]", self._engine.store.batch([scan])[0])), None)
+        found = self._engine.store.run(scan)
+        return found[0] if found else None
 
     def _require_document(self, doc_id: str) -> Item:
         """The first item of a document. Raises ValidationError when there is no such document."""
@@ -179,7 +180,7 @@ class KnowledgeBase:
     def _make_chunk_items(self, doc_id: str, document: Document) -> Iterator[Item]:
         """The chunks as they may be stored, but for those of which nothing is left without secrets."""
         counter = self._engine.tokenizer
-        chunks = chunk_text(redact_keys(document.text), counter, self._chunk_tokens)
+        chunks = chunk_text(redact_file_text(document.text), counter, self._chunk_tokens)
         common = {
             "title": document.title,
             "url": document.url,

@@ -25,9 +25,8 @@ from typing import TYPE_CHECKING, cast
 
 from foreword.capture.folder.file_items import cut_file, file_stamp
 from foreword.capture.folder.walk import read_file
-from foreword.capture.item_checks import check_item, redact_item
-from foreword.capture.purge import are_clean
-from foreword.engine.views import views
+from foreword.capture.item_checks import check_item, have_no_secrets, redact_item
+from foreword.engine.defaults import views_of_item
 from foreword.errors import ValidationError
 from foreword.log import get_logger
 
@@ -94,7 +93,7 @@ class FileReader:
             return FileRead("", skipped=skipped)
         stamp = file_stamp(file, content.hash, self.root)
         items = self.prepare(cut.items, skipped, stamp, verbatim=cut.verbatim)
-        return FileRead(content.hash, items, tuple(map(views, items)), skipped)
+        return FileRead(content.hash, items, tuple(map(views_of_item, items)), skipped)
 
     def prepare(
         self,
@@ -109,7 +108,7 @@ class FileReader:
         `verbatim` says that their texts stand word for word in a text without secrets.
         """
         prepared: list[Item] = []
-        clean = are_clean(items, texts=not verbatim)
+        clean = have_no_secrets(items, texts=not verbatim)
         for item in items:
             try:
                 checked = check_item(item) if clean else redact_item(check_item(item))

@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from foreword.knowledge.word_lists import word_list
 from foreword.text.sentences import sentence_spans
 from foreword.text.words import split_words
 
@@ -85,22 +86,7 @@ def _attribute_value(
 
 # Sentences -----------------------------------------------------------------------------------------------
 
-
-def _word_set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_DOUBT_WORDS = _word_set(
-    "additional ago also although and another any apparently aren't asked been believe both but can't "
-    "cannot consider considering could doesn't don't e.g either eventually example except formerly "
-    "generally guess hope hopefully ideally if isn't kind likely many maybe might most mostly neither "
-    "never no nor not often or other perhaps plan planning plans possibly presumably previously probably "
-    "propose proposed said says seem seems several should some someday sometimes soon sort suggest "
-    "suggested suppose supposedly think though too typically unless until used usually versus vs wants "
-    "was wasn't were when whenever while wish without won't would"
-)
-"""Words that make a sentence a guess, a denial, a condition, a list, or a report about another time."""
-
+_DOUBT_WORDS = word_list("doubt")
 _INTRODUCTION = re.compile(
     r"(?:(?:update|correction|fyi|note|decision|reminder|fact):\s*|"
     r"(?:actually|now|currently|from now on|as of (?:now|today)|today|remember that|remember),?\s+)+",
@@ -148,42 +134,11 @@ def _drop_revocation(sentence: str) -> tuple[str, bool]:
 
 # Forms ---------------------------------------------------------------------------------------------------
 
-_ATTRIBUTES = _word_set(
-    "address birthday budget capital ceo chair count cto date deadline depth email endpoint height host "
-    "hostname interval lead limit maintainer manager maximum minimum owner port price quota region size "
-    "threshold timeout timezone ttl uri url version width zone"
-)
-"""What a thing has one of, if the value is a name or a number: not in `the deadline is tight`."""
-
-_ANY_WORD_ATTRIBUTES = _word_set(
-    "branch bucket channel charset color colour convention currency domain editor encoding extension "
-    "format indentation language licence license locale name namespace nickname os path platform prefix "
-    "schedule shell style suffix target theme title username"
-)
-"""What a thing has one of, and any word may be the value: the default branch is trunk."""
-
-_NAMED_THINGS = _word_set(
-    "api backend broker bundler cache cdn ci cloud cluster compiler database datastore db encoder engine "
-    "environment formatter framework frontend gateway host hosting image interpreter library linter model "
-    "monorepo orm protocol provider proxy queue registry repo repository runner runtime scheduler server "
-    "stack storage store tokenizer tool tracker wiki"
-)
-"""Things that are fully told by a name: the database is Postgres."""
-
-_TALKING_POINTS = _word_set(
-    "advantage advice alternative answer approach benefit bug candidate cause caveat challenge change "
-    "concern conclusion difference error example fact feature fix goal hint idea issue lesson message "
-    "news note option plan point problem proposal question reason requirement rest result risk rule "
-    "solution status step story suggestion summary task thing tip todo trick truth warning way workaround"
-)
-"""Subjects of discussion, which have no lasting value: the problem is Postgres."""
-
-_PURPOSES = _word_set(
-    "clarity compatibility consistency convenience debugging everything fun it now performance reasons "
-    "reliability safety simplicity speed that them this"
-)
-"""Purposes that several things may serve: we use Redis for speed."""
-
+_ATTRIBUTES = word_list("attributes")
+_ANY_WORD_ATTRIBUTES = word_list("any_word_attributes")
+_NAMED_THINGS = word_list("named_things")
+_TALKING_POINTS = word_list("talking_points")
+_PURPOSES = word_list("purposes")
 _NOW = r"(?:now\s+|currently\s+)?"
 _THEY = r"(?:we|i|they)(?:'ve|\s+have)?\s+(?:just\s+|now\s+)?"
 _CHANGED = r"(?P<change>moved|switched|migrated|changed|upgraded|downgraded|bumped)"
@@ -263,13 +218,11 @@ def _attribute_name(subject: str, shape: str, groups: dict[str, str | None]) -> 
 
 # Subjects ------------------------------------------------------------------------------------------------
 
-_CLAUSE_WORDS = _word_set("that which who whose where is are has have had we i you be do does")
-"""Words that make a subject a clause of its own."""
-
-_LINKING_WORDS = _word_set("of in on for at from with to under by")
+_CLAUSE_WORDS = word_list("clause")
+_LINKING_WORDS = frozenset({"of", "in", "on", "for", "at", "from", "with", "to", "under", "by"})
 """Words between a noun and what belongs to it."""
 
-_UNSPECIFIC_WORDS = _word_set("the our your s")
+_UNSPECIFIC_WORDS = frozenset({"the", "our", "your", "s"})
 """Words that do not distinguish one subject from another."""
 
 _INDEFINITE = re.compile(
@@ -303,23 +256,8 @@ def _main_noun(subject: str) -> str:
 
 # Values --------------------------------------------------------------------------------------------------
 
-_DESCRIPTION_STARTS = _word_set(
-    "a about an as at because being between by done down for from getting going her here his how in it "
-    "its just less like more my off on only our out over per quite ready really so still that the their "
-    "there these this those to too under up very we what where why with within your"
-)
-"""First words of a description, which is not a value."""
-
-_STATES = _word_set(
-    "bad best better big blocked broken clean close closed consistent correct critical deprecated dirty "
-    "down early easy empty enough essential false far fast fine fixed flaky flexible full good great hard "
-    "high huge important inconsistent incorrect large late long low mandatory missing near new nice "
-    "obvious odd ok okay old open optional outdated private public ready required right safe short slow "
-    "small stable strange strict tight tiny true ugly unclear unknown unsafe unstable up weird worse "
-    "worst wrong"
-)
-"""States, which a thing may have beside any value: the database is slow."""
-
+_DESCRIPTION_STARTS = word_list("description_starts")
+_STATES = word_list("states")
 _WITHIN = re.compile(
     r"(?P<value>.+?)\s+(?:in|on|for|at|within|under)\s+(?P<within>[\w .'-]{2,40})", re.IGNORECASE
 )

@@ -34,12 +34,7 @@ _log = get_logger(__name__)
 Axis = Literal["full", "strategy", "surprise", "root_cause"]
 AXES: tuple[Axis, ...] = get_args(Axis)
 
-SPACES: Mapping[Axis, str] = {
-    "full": "semantic",
-    "strategy": "strategy",
-    "surprise": "surprise",
-    "root_cause": "root_cause",
-}
+SPACES: Mapping[Axis, str] = {**{axis: axis for axis in AXES}, "full": "semantic"}
 """The vector space of each axis; the whole is an item's text, which the semantic space has anyway."""
 
 _BY_WORDS, _BY_TIME = "lexical", "recency"
@@ -123,31 +118,23 @@ def _join_labelled_lines(*lines: tuple[str, str]) -> str:
     return "\n".join(f"{name}: {text}" for name, text in lines if text)
 
 
-_DESCRIBE: Mapping[Axis, Callable[[Experience], str]] = {
-    "full": describe_whole_experience,
-    "strategy": describe_strategy,
-    "surprise": describe_surprise,
-    "root_cause": describe_root_cause,
+_AXIS_TEXTS: Mapping[Axis, tuple[str, Callable[[Experience], str]]] = {
+    "full": ("experience", describe_whole_experience),
+    "strategy": ("outcome", describe_strategy),
+    "surprise": ("surprise", describe_surprise),
+    "root_cause": ("root_cause", describe_root_cause),
 }
-
-_REQUIRED_METADATA: Mapping[Axis, str] = {
-    "full": "experience",
-    "strategy": "outcome",
-    "surprise": "surprise",
-    "root_cause": "root_cause",
-}
-"""What an item's metadata must hold for it to have a text on an axis."""
+"""What an item's metadata must hold for it to have a text on an axis, and how that text is made."""
 
 
 def item_text_on_axis(axis: Axis, item: Item) -> str:
     """What the encoder sees of an item on an axis; empty when it says nothing there."""
+    required, describe = _AXIS_TEXTS[axis]
     # Most experiences say nothing on some axis, and the metadata alone shows that.
-    if not item.metadata.get(_REQUIRED_METADATA[axis]):
-        return ""
-    experience = read_experience(item)
+    experience = read_experience(item) if item.metadata.get(required) else None
     if experience is None:
         return ""
-    return item.searchable if axis == "full" else _DESCRIBE[axis](experience)
+    return item.searchable if axis == "full" else describe(experience)
 
 
 VIEWS: tuple[tuple[str, tuple[str, ...], Callable[[Item], str]], ...] = tuple(

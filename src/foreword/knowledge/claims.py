@@ -99,7 +99,7 @@ _REACHED_AT = re.compile(
         (?:(?P<phone>{_PHONE})|(?P<email>{_EMAIL}))""",
     _FLAGS,
 )
-_AFTER = (_HAS_TITLE, _IN_BRACKETS, _IN_DEPARTMENT, _REACHED_AT)
+_PATTERNS_AFTER_NAME = (_HAS_TITLE, _IN_BRACKETS, _IN_DEPARTMENT, _REACHED_AT)
 _TITLE_BEFORE = re.compile(
     rf"""(?<!\w)(?P<title>(?:{_PLAIN_ROLE}(?=\ of\ [^.;!?\n]{{1,40}}\ is\ $)|{ROLE}))
         (?:\ (?:at|for|of)\ [^.,;!?\n]{{1,40}})?(?:,|\ is|\ is\ (?:called|named))?\ $""",
@@ -154,27 +154,21 @@ _ASKS = re.compile(r"\s*(?:is|are|was|were|does|did)(?:n['’]t)?\s", re.IGNOREC
 
 
 class MentionLike(Protocol):
-    """A stretch of a text that names something, whoever found it."""
+    """A stretch of a text that names something, whoever found it.
+
+    `attributes` are what the way of naming says, such as a gender.
+    """
 
     @property
-    def text(self) -> str:
-        """The stretch itself."""
-
+    def text(self) -> str: ...  # noqa: D102
     @property
-    def entity_type(self) -> EntityType:
-        """What it names."""
-
+    def entity_type(self) -> EntityType: ...  # noqa: D102
     @property
-    def start(self) -> int:
-        """Where it begins."""
-
+    def start(self) -> int: ...  # noqa: D102
     @property
-    def end(self) -> int:
-        """Where it ends."""
-
+    def end(self) -> int: ...  # noqa: D102
     @property
-    def attributes(self) -> Mapping[str, str]:
-        """What the way of naming says, such as a gender."""
+    def attributes(self) -> Mapping[str, str]: ...  # noqa: D102
 
 
 @dataclass(slots=True)
@@ -205,10 +199,10 @@ def read_claims(text: str, mentions: Sequence[MentionLike]) -> Claims:
         if span >= 0 and start < doubtful[span][1]:
             continue
         if kinds[who] in ("person", "thing"):
-            _read_around(text, name, found)
+            _read_claims_around_name(text, name, found)
         if following is not None and 0 < following[0] - end <= _CHARACTERS_BETWEEN:
             relation = _relation_between(text, name, following)
-            if relation and _can_be(relation[1], kinds[relation[0]], kinds[relation[2]]):
+            if relation and _is_possible_relation(relation[1], kinds[relation[0]], kinds[relation[2]]):
                 found.relations.append(relation)
     return found
 
@@ -225,14 +219,14 @@ def doubtful_spans(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def _can_be(relation: str, one: EntityType, other: EntityType) -> bool:
+def _is_possible_relation(relation: str, one: EntityType, other: EntityType) -> bool:
     if "date" in (one, other):
         return False
     ones, others = _FITTING_KINDS.get(relation, ((one,), (other,)))
     return one in ones and other in others
 
 
-def _read_around(text: str, name: tuple[int, int, int], found: Claims) -> None:
+def _read_claims_around_name(text: str, name: tuple[int, int, int], found: Claims) -> None:
     """Titles, addresses, departments: what stands right before and right after a name."""
     start, end, who = name
     after, before = text[end : end + _CHARACTERS_AFTER], text[max(0, start - _CHARACTERS_BETWEEN) : start]
@@ -243,7 +237,7 @@ def _read_around(text: str, name: tuple[int, int, int], found: Claims) -> None:
             found.attributes.append((who, "title", title["title"]))
         if kin := _KIN_BEFORE.search(before) or _KIN_AFTER.match(after):
             found.attributes.append((who, "relation", kin["relation"].lower()))
-    patterns = (_REACHED_AT,) if text[start:end] == "me" else _AFTER
+    patterns = (_REACHED_AT,) if text[start:end] == "me" else _PATTERNS_AFTER_NAME
     for match in filter(None, (pattern.match(after) for pattern in patterns)):
         found.attributes += [(who, key, value) for key, value in match.groupdict().items() if value]
     owned = _HAS_ATTRIBUTE.match(after)

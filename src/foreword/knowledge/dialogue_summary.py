@@ -113,7 +113,7 @@ class _Draft:
 
     def _choose(self, weighed: list[Weighed]) -> list[Sentence]:
         """Important sentences in their share of the room, then the heaviest, then whatever still fits."""
-        important = self._conversation.important()
+        important = self._conversation.important_sentences()
         kept_back = int(self._max_tokens * (1 - _IMPORTANT_SHARE)) if important else 0
         self._room -= kept_back
         chosen = self._choose_beside([], important)
@@ -121,7 +121,7 @@ class _Draft:
         chosen += self._choose_beside(chosen, weighed)
         chosen += self._choose_beside(chosen, important)
         if self._room >= _MIN_TOKENS:
-            chosen += self._choose_beside(chosen, self._conversation.unusual())
+            chosen += self._choose_beside(chosen, self._conversation.unusual_sentences())
         return chosen
 
     def _choose_beside(self, chosen: list[Sentence], weighed: list[Weighed]) -> list[Sentence]:

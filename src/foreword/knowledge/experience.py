@@ -229,28 +229,16 @@ def check_lesson(value: Lesson | None) -> Lesson | None:
 
 def experience_to_metadata(experience: Experience) -> dict[str, Any]:
     """An experience as an item's metadata."""
-    outcome = experience.outcome
-    return {
-        "experience": experience.id,
-        "started_at": experience.created_at.isoformat(),
-        "domain": experience.domain,
-        "strategy": experience.strategy,
-        "goal": experience.goal,
-        "hypothesis": experience.hypothesis,
-        "action": experience.action,
-        "prediction": experience.prediction,
-        "history": [
-            [entry.timestamp.isoformat(), entry.hypothesis, entry.action, entry.prediction]
-            for entry in experience.history
-        ],
-        "iteration_count": experience.iteration_count,
-        "outcome": asdict(outcome) | {"captured_at": outcome.captured_at.isoformat()} if outcome else None,
-        "surprise": experience.surprise,
-        "root_cause": asdict(experience.root_cause) if experience.root_cause else None,
-        "lesson": asdict(experience.lesson) if experience.lesson else None,
-        "tier": experience.tier,
-        "notes": list(experience.notes),
-    }
+    fields = asdict(experience)
+    del fields["id"], fields["session"], fields["created_at"]
+    if experience.outcome:
+        fields["outcome"]["captured_at"] = experience.outcome.captured_at.isoformat()
+    fields["history"] = [
+        [entry.timestamp.isoformat(), entry.hypothesis, entry.action, entry.prediction]
+        for entry in experience.history
+    ]
+    fields["notes"] = list(experience.notes)
+    return {"experience": experience.id, "started_at": experience.created_at.isoformat(), **fields}
 
 
 def read_experience(item: Item) -> Experience | None:

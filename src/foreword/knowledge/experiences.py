@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
 from foreword.knowledge.axes import AXES, AxisQuery, describe_whole_experience, search_axis
@@ -122,12 +122,12 @@ class Experiences:
         if old.outcome is not None:
             raise ValidationError(f"{old.id!r} is {old.status} already; start another experience instead")
         texts = {"hypothesis": hypothesis, "action": action, "prediction": prediction}
-        changes = {name: check_text(name, text) for name, text in texts.items() if text is not None}
+        changes: dict[str, Any] = {
+            name: check_text(name, text) for name, text in texts.items() if text is not None
+        }
         new = replace(
             old,
-            hypothesis=changes.get("hypothesis", old.hypothesis),
-            action=changes.get("action", old.action),
-            prediction=changes.get("prediction", old.prediction),
+            **changes,
             strategy=old.strategy if strategy is None else check_choice("strategy", strategy, STRATEGIES),
             notes=_notes_with_added(old.notes, note),
         )

@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from foreword.text.words import STOPWORDS, fold, split_words
+from foreword.knowledge.word_lists import word_list
+from foreword.text.words import STOPWORDS, fold_case, split_words
 from foreword.types import Entity
 
 if TYPE_CHECKING:
@@ -21,20 +22,7 @@ if TYPE_CHECKING:
 
     Rank = Callable[["EntityRecord"], Any]
 
-_NICKNAMES = (
-    "abby=abigail al=albert al=alan al=alfred alex=alexander alex=alexandra andy=andrew annie=anna "
-    "becky=rebecca ben=benjamin beth=elizabeth betty=elizabeth bill=william bob=robert cathy=catherine "
-    "charlie=charles chris=christopher chris=christine dave=david deb=deborah debbie=deborah dick=richard "
-    "ed=edward eddie=edward gabe=gabriel greg=gregory hank=henry harry=henry jack=john jake=jacob "
-    "jen=jennifer jenny=jennifer jim=james jimmy=james joe=joseph joey=joseph johnny=john josh=joshua "
-    "kate=katherine kate=catherine kathy=katherine katie=katherine ken=kenneth larry=lawrence liz=elizabeth "
-    "lizzie=elizabeth maggie=margaret matt=matthew mel=melanie mel=melissa meg=margaret mike=michael "
-    "nate=nathan nick=nicholas peggy=margaret pete=peter ray=raymond rich=richard rick=richard rob=robert "
-    "ron=ronald sam=samantha sam=samuel sasha=alexander sasha=alexandra steph=stephanie steve=stephen "
-    "steve=steven sue=susan ted=edward ted=theodore tim=timothy tom=thomas tony=anthony vicky=victoria "
-    "vince=vincent will=william zach=zachary"
-)
-_PAIRS = frozenset(tuple(pair.split("=")) for pair in _NICKNAMES.split())
+_NICKNAMES = frozenset(tuple(pair.split("=")) for pair in word_list("nicknames"))
 _LEGAL_FORMS = frozenset(
     {"ab", "ag", "bv", "co", "company", "corp", "corporation", "gmbh", "group", "holding", "holdings", "inc"}
     | {"incorporated", "kg", "limited", "llc", "llp", "ltd", "nv", "oy", "plc", "pty", "sa", "se", "srl"}
@@ -57,7 +45,7 @@ _NUMBER = re.compile(r"\d+")
 def is_short_for(short: str, full: str) -> bool:
     """Whether a given name is another or is short for it, both folded: `jon` for `jonathan`."""
     cut = len(short) >= _MIN_PREFIX and len(full) >= len(short) + _MIN_LETTERS_CUT
-    return short == full or (short, full) in _PAIRS or (cut and full.startswith(short))
+    return short == full or (short, full) in _NICKNAMES or (cut and full.startswith(short))
 
 
 def can_be_same_person(name: str, other_name: str) -> bool:
@@ -74,13 +62,13 @@ def can_be_same_person(name: str, other_name: str) -> bool:
 
 def looks_like_full_name(name: str) -> bool:
     """Whether a name is written as people's are: two or three capitalised words, `van der` between them."""
-    return bool(_FULL_NAME.fullmatch(name)) and fold(name.partition(" ")[0]) not in _HOUSES
+    return bool(_FULL_NAME.fullmatch(name)) and fold_case(name.partition(" ")[0]) not in _HOUSES
 
 
 def is_first_or_last_name_in(part: str, name: str) -> bool:
     """Whether a word is the first or the last of what looks like somebody's full name."""
     parts = _split_name_words(name)
-    return looks_like_full_name(name) and fold(part) in (parts[0], parts[-1])
+    return looks_like_full_name(name) and fold_case(part) in (parts[0], parts[-1])
 
 
 def is_address_of(email: str, name: str) -> bool:
@@ -101,7 +89,7 @@ def name_acronym(name: str) -> str:
 def without_legal_form(name: str) -> str:
     """An organisation's name without its legal form: `Acme` for `Acme Corp`."""
     parts = name.replace(",", " ").split()
-    while len(parts) > 1 and fold(parts[-1]).rstrip(".") in _LEGAL_FORMS:
+    while len(parts) > 1 and fold_case(parts[-1]).rstrip(".") in _LEGAL_FORMS:
         parts.pop()
     return " ".join(parts)
 
@@ -110,27 +98,26 @@ def name_index_keys(name: str, kind: EntityType) -> frozenset[str]:
     """The keys under which a name is filed; two names that may mean one share a key."""
     if kind == "person":
         parts = _split_name_words(name)
-        forms = [other for pair in _PAIRS if parts and parts[0] in pair for other in pair]
+        forms = [other for pair in _NICKNAMES if parts and parts[0] in pair for other in pair]
         return frozenset({*parts, *(part[:_MIN_PREFIX] for part in parts[:1]), *forms})
     if kind in _FIRM:
-        halves = [
-            part
-            for part in _split_name_words(name)
-            if kind == "thing" and is_first_or_last_name_in(part, name)
-        ]
-        return frozenset({fold(name), fold(without_legal_form(name)), name_acronym(name), *halves}) - {""}
+        parts = _split_name_words(name) if kind == "thing" else []
+        halves = [part for part in parts if is_first_or_last_name_in(part, name)]
+        return frozenset(
+            {fold_case(name), fold_case(without_legal_form(name)), name_acronym(name), *halves}
+        ) - {""}
     return frozenset(_email_local_words(name)) if kind == "email" else frozenset()
 
 
 def _email_local_words(email: str) -> list[str]:
     """The words in an address before the @."""
-    local = fold(email.partition("@")[0].partition("+")[0])
+    local = fold_case(email.partition("@")[0].partition("+")[0])
     return [part for part in re.split(r"[._\-\d]+", local) if part]
 
 
 def _split_name_words(name: str) -> list[str]:
     """The words of a name, folded; a name with a hyphen is one word."""
-    return [part for part in re.split(r"[\s.]+", fold(name)) if part]
+    return [part for part in re.split(r"[\s.]+", fold_case(name)) if part]
 
 
 # The book
@@ -157,7 +144,7 @@ class EntityRecord:
         """Every name it has had, its own first."""
         return (self.name, *self.aliases)
 
-    def entity(self) -> Entity:
+    def to_entity(self) -> Entity:
         """The entity as it is now."""
         counts = (self.first, self.last, self.mentions)
         return Entity(self.id, self.name, self.kind, tuple(self.aliases), dict(self.attributes), *counts)
@@ -206,7 +193,7 @@ class NameBook:
 
     def add_name(self, record: EntityRecord, name: str) -> None:
         """One more name for an entity; the fullest becomes its own."""
-        if not _add_id_to_index(self._by_name, fold(name), record.id):
+        if not _add_id_to_index(self._by_name, fold_case(name), record.id):
             return
         for key in name_index_keys(name, record.kind):
             _add_id_to_index(self._by_key, key, record.id)
@@ -216,10 +203,10 @@ class NameBook:
             _add_fuller_name_or_alias(record, name)
         parts = name.split() if record.kind == "person" else [name]
         for part in (*parts, without_legal_form(name)):
-            if part[:1].isupper() and " " not in part and fold(part) not in STOPWORDS:
+            if part[:1].isupper() and " " not in part and fold_case(part) not in STOPWORDS:
                 self._by_spelling[part] = record.id
 
-    def known_names(self, text: str, found: Sequence[MentionLike]) -> Iterator[KnownName]:
+    def find_known_names(self, text: str, found: Sequence[MentionLike]) -> Iterator[KnownName]:
         """Known names that stand in a text as they are spelled, where nothing of what was found stands."""
         place = 0
         for match in _WORD.finditer(text):
@@ -232,25 +219,23 @@ class NameBook:
             if record is not None:
                 yield KnownName(name, record.kind, match.start(), match.start() + len(name))
 
-    def with_name(self, name: str, kind: EntityType | None = None) -> list[EntityRecord]:
+    def find_by_name(self, name: str, kind: EntityType | None = None) -> list[EntityRecord]:
         """Those who are called so; a `thing` may turn out to be of any kind."""
-        found = [self.records[one] for one in self._by_name.get(fold(name), ())]
+        found = [self.records[one] for one in self._by_name.get(fold_case(name), ())]
         return [one for one in found if kind in (None, "thing", one.kind) or one.kind == "thing"]
 
     def best_match(self, name: str, kind: EntityType, rank: Rank, gender: str = "") -> EntityRecord | None:
         """Whom a mention means, if that is known: who is called so, else who may also be; then by rank."""
-        found = self.with_name(name, kind)
+        found = self.find_by_name(name, kind)
         if kind == "person" or not found:
             found += self._find_possible_records(name, kind, gender)
-        if not found and kind == "person" and not gender:
-            found = self.with_name(name) or self._find_possible_records(
-                name, "thing", ""
-            )  # a name in no list may be anything
-        return min(
-            found,
-            key=lambda record: (_distance_from_known_names(record, fold(name)), rank(record)),
-            default=None,
-        )
+        if not found and kind == "person" and not gender:  # a name in no list may be anything
+            found = self.find_by_name(name) or self._find_possible_records(name, "thing", "")
+
+        def distance_and_rank(record: EntityRecord) -> tuple[int, Any]:
+            return _distance_from_known_names(record, fold_case(name)), rank(record)
+
+        return min(found, key=distance_and_rank, default=None)
 
     def _find_possible_records(self, name: str, kind: EntityType, gender: str) -> list[EntityRecord]:
         """Those who are not called so yet, but may be."""
@@ -268,7 +253,9 @@ def _can_name_mean_record(name: str, kind: EntityType, record: EntityRecord) -> 
         if kind == "email":
             return is_address_of(name, record.name)
         if kind == "thing":
-            return fold(name) in fold(record.name).split() or is_first_or_last_name_in(record.name, name)
+            return fold_case(name) in fold_case(record.name).split() or is_first_or_last_name_in(
+                record.name, name
+            )
         return kind == "person" and any(can_be_same_person(known, name) for known in record.names)
     if record.kind == "thing" and is_first_or_last_name_in(name, record.name):
         return kind in ("person", "thing")
@@ -284,10 +271,10 @@ def _can_name_mean_record(name: str, kind: EntityType, record: EntityRecord) -> 
 
 def _distance_from_known_names(record: EntityRecord, name: str) -> int:
     """How far a folded name is from those of an entity: its own, its given name or alias, a part, a form."""
-    own = fold(record.name)
+    own = fold_case(record.name)
     if name == own:
         return 0
-    if name == own.partition(" ")[0] or any(name == fold(alias) for alias in record.aliases):
+    if name == own.partition(" ")[0] or any(name == fold_case(alias) for alias in record.aliases):
         return 1
     return 2 if name in own.split() else 3
 
@@ -306,7 +293,7 @@ def _add_fuller_name_or_alias(record: EntityRecord, name: str) -> None:
     own, other = record.name.split(), name.split()
     fuller = record.kind in ("person", "organisation") and len(other) > len(own)
     if record.kind == "person" and len(own) == len(other) == 1:
-        fuller = len(name) > len(record.name) and is_short_for(fold(record.name), fold(name))
+        fuller = len(name) > len(record.name) and is_short_for(fold_case(record.name), fold_case(name))
     record.aliases.append(record.name if fuller else name)
     if fuller:
         record.name = name

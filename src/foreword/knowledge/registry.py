@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from foreword.errors import ValidationError
 from foreword.knowledge.claims import SPEAKER, read_claims
 from foreword.knowledge.name_book import EntityRecord, NameBook
-from foreword.text.words import fold
+from foreword.text.words import fold_case
 from foreword.types import EntityRelationship
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class EntityRegistry:
         text, speaker = turn.text, self._register_speaker(turn)
         found = sorted(self._find(text), key=lambda mention: mention.start)
         ids = {mention.start: self._register_mention(mention).id for mention in found}
-        known = list(self._book.known_names(text, found))
+        known = list(self._book.find_known_names(text, found))
         ids.update((mention.start, self._register_mention(mention).id) for mention in known)
         mentions = sorted((*found, *known), key=lambda mention: mention.start)
         mentioned = [ids[mention.start] for mention in mentions]
@@ -113,7 +113,7 @@ class EntityRegistry:
         if speaker is None and claims.own_names:
             speaker = self._link_speaker_to_entity(turn, mentioned[claims.own_names[0]])
         self._store_claims(claims, mentioned, speaker)
-        return tuple(self._book.records[one].entity() for one in dict.fromkeys(mentioned))
+        return tuple(self._book.records[one].to_entity() for one in dict.fromkeys(mentioned))
 
     def _register_mention(self, mention: MentionLike) -> EntityRecord:
         """The entity that a mention means, made if it is new, with one mention more."""
@@ -140,7 +140,7 @@ class EntityRegistry:
 
     def _register_speaker(self, turn: Turn) -> EntityRecord | None:
         """Who speaks, as an entity; None when nobody has said their name."""
-        if not turn.name or fold(turn.name) in _ROLES:
+        if not turn.name or fold_case(turn.name) in _ROLES:
             return self._book.records.get(self._speakers.get(turn.role, ""))
         record = self._book.best_match(turn.name, "person", self._salience_sort_key)
         record = record or self._book.add(turn.name, "person", self._now)
@@ -179,16 +179,13 @@ class EntityRegistry:
     def get(self, entity_id: str) -> Entity | None:
         """The entity, if it is known."""
         record = self._book.records.get(entity_id)
-        return record.entity() if record else None
+        return record.to_entity() if record else None
 
     def get_high_salience_entities(self, limit: int) -> list[Entity]:
         """The active entities, the most salient first, at most `limit`."""
-        return [
-            record.entity()
-            for record in heapq.nsmallest(
-                max(0, limit), self._iterate_active_records(), key=self._salience_sort_key
-            )
-        ]
+        active = self._iterate_active_records()
+        best = heapq.nsmallest(max(0, limit), active, key=self._salience_sort_key)
+        return [record.to_entity() for record in best]
 
     def get_salience(self, entity_id: str) -> float:
         """How present an entity is, 0 to 1; 0 when it is unknown."""
@@ -209,27 +206,30 @@ class EntityRegistry:
 
     def entities(self) -> list[Entity]:
         """All of them, the one mentioned longest ago first."""
-        return [record.entity() for record in self._book.records.values()]
+        return [record.to_entity() for record in self._book.records.values()]
 
     def named(self, name: str) -> list[Entity]:
         """Those who are called so, the most salient first."""
-        return [record.entity() for record in sorted(self._book.with_name(name), key=self._salience_sort_key)]
+        return [
+            record.to_entity()
+            for record in sorted(self._book.find_by_name(name), key=self._salience_sort_key)
+        ]
 
     def recognise(self, text: str) -> list[tuple[str, int, Entity]]:
         """Known names in a text, and forms of them: the words, where they begin, and whom they mean."""
         found = sorted(self._find(text), key=lambda mention: mention.start)
         recognised = []
-        for mention in (*found, *self._book.known_names(text, found)):
+        for mention in (*found, *self._book.find_known_names(text, found)):
             gender = mention.attributes.get("gender", "")
             record = self._book.best_match(mention.text, mention.entity_type, self._salience_sort_key, gender)
             if record is not None:
-                recognised.append((mention.text, mention.start, record.entity()))
+                recognised.append((mention.text, mention.start, record.to_entity()))
         return recognised
 
     def spellings(self) -> dict[str, str]:
         """Every name, and every word of a person's name, folded, with the id of the latest who has it."""
         return {
-            fold(spelling): record.id
+            fold_case(spelling): record.id
             for record in self._book.records.values()
             for name in record.names
             for spelling in ((*name.split(), name) if record.kind == "person" else (name,))

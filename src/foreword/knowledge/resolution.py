@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from foreword.knowledge.claims import KIN, ROLE
 from foreword.knowledge.name_book import looks_like_full_name
-from foreword.text.words import STOPWORDS, fold
+from foreword.text.words import STOPWORDS, fold_case
 from foreword.types import ResolvedEntity
 
 if TYPE_CHECKING:
@@ -150,10 +150,8 @@ class EntityResolver:
         for reference in find_references(query):
             if any(_spans_overlap(reference, one) for one in found):
                 continue
-            before = [self._registry.get(one.entity_id) for one in found if one.end <= reference.start]
-            chosen = self._resolve_reference(
-                reference, [one for one in before if one is not None], dialogue_state
-            )
+            before = (self._registry.get(one.entity_id) for one in found if one.end <= reference.start)
+            chosen = self._resolve_reference(reference, [*filter(None, before)], dialogue_state)
             found += [
                 _build_resolved_entity(entity, sure, reference.text, reference.start)
                 for entity, sure in chosen
@@ -164,15 +162,13 @@ class EntityResolver:
         self, reference: Reference, named_before: Sequence[Entity], state: DialogueState
     ) -> list[Choice]:
         """Whom a reference means; `named_before` are those whom the question names before it."""
-        way = reference.way
+        way, people = reference.way, [one for one in named_before if one.entity_type == "person"]
         if way == "me":
             return self._resolve_first_person(state)
         if way in _GENDERS:
-            return self._resolve_person_by_gender(
-                _GENDERS[way], [one for one in named_before if one.entity_type == "person"]
-            )
+            return self._resolve_person_by_gender(_GENDERS[way], people)
         if way == "they":
-            return self._resolve_plural_pronoun([one for one in named_before if one.entity_type == "person"])
+            return self._resolve_plural_pronoun(people)
         if way == "it":
             return self._resolve_it_pronoun([one for one in named_before if one.entity_type not in _NEVER_IT])
         if way == "there":
@@ -180,9 +176,9 @@ class EntityResolver:
             return _choose_nearest(places or self._recently_mentioned(("place",)))
         if way == "ordinal":
             return self._resolve_ordinal(reference)
-        return (
-            self._resolve_role_or_kin(reference.noun) if way == "role" else self._resolve_kind_noun(reference)
-        )
+        if way == "role":
+            return self._resolve_role_or_kin(reference.noun)
+        return self._resolve_kind_noun(reference)
 
     # Names
 
@@ -190,7 +186,7 @@ class EntityResolver:
         """The entities that a question calls by their names, even if these are mistyped."""
         found = []
         for text, start, entity in self._registry.recognise(query):
-            known = fold(text) in {fold(name) for name in (entity.canonical_name, *entity.aliases)}
+            known = fold_case(text) in {fold_case(name) for name in (entity.canonical_name, *entity.aliases)}
             found.append(_build_resolved_entity(entity, EXACT if known else FORM, text, start))
         covered = bytearray(len(query))
         for one in found:
@@ -202,7 +198,7 @@ class EntityResolver:
             word = match.group().removesuffix("'s").removesuffix("’s")
             if word.islower() and not query.islower():
                 continue  # a name without its capital, beside words that have theirs
-            meant = self._find_mistyped_name(fold(word), spellings)
+            meant = self._find_mistyped_name(fold_case(word), spellings)
             if meant is not None:
                 found.append(_build_resolved_entity(meant, TYPING_ERROR, word, match.start()))
         return found
@@ -271,17 +267,15 @@ class EntityResolver:
         for group in self._groups_mentioned_together(reference.kinds, _RECENT_TURNS):
             if len(group) >= max(2, needed):
                 return [(group[reference.place], _ONLY_ONE)]
-        return (
-            _choose_nearest(self._recently_mentioned(reference.kinds))
-            if reference.kinds and reference.place == -1
-            else []
-        )
+        if reference.kinds and reference.place == -1:
+            return _choose_nearest(self._recently_mentioned(reference.kinds))
+        return []
 
     def _resolve_role_or_kin(self, noun: str) -> list[Choice]:
         """Somebody by their title, or by what they are to the speaker; of several relatives, none."""
-        noun = _SAME_KIN.get(fold(noun), fold(noun))
+        noun = _SAME_KIN.get(fold_case(noun), fold_case(noun))
         people = list(reversed(self._registry.entities()))
-        titled = [one for one in people if fold(one.attributes.get("title", "")) == noun]
+        titled = [one for one in people if fold_case(one.attributes.get("title", "")) == noun]
         kin = [one for one in people if _kinship_of(one) == noun]
         return _choose_nearest(titled) if titled or len(kin) != 1 else _choose_nearest(kin)
 
@@ -290,7 +284,7 @@ class EntityResolver:
         if reference.noun in _GENDERS:
             return self._resolve_person_by_gender(_GENDERS[reference.noun], ())
         recent = self._recently_mentioned(reference.kinds)
-        with_noun = [one for one in recent if reference.noun in fold(one.canonical_name)]
+        with_noun = [one for one in recent if reference.noun in fold_case(one.canonical_name)]
         fitting = with_noun or [one for one in recent if one.entity_type == reference.kinds[0]] or recent
         vague = "thing" in reference.kinds and not with_noun and len(fitting) > 1
         return [] if vague else _choose_nearest(fitting)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from foreword.knowledge.word_lists import word_list
 from foreword.text.sentences import split_sentences
 from foreword.text.words import STOPWORDS, split_words
 
@@ -76,15 +77,7 @@ _CODE_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.
 _BULLET = re.compile(r"^\s*(?:[-*+•>]\s+|\d{1,2}[.)]\s+|#{1,6}\s+|\|\s*)+")
 _EMPHASIS = re.compile(r"\*\*|(?<!\w)\*(?=\w)|(?<=[\w.!?])\*(?!\w)")
 _TABLE_RULE = re.compile(r"[\s|:=*_-]*")
-_SMALL_TALK = (
-    "actually afternoon ain aren bit bye come couldn course didn doesn evening ever excuse fine get go "
-    "going gonna good goodbye got great guess hasn haven hello hey hi im isn ive know let lets like little "
-    "look looks lot lots madam make many maybe mean miss morning mr mrs ms much need never nice oh ok okay "
-    "one please really right said say says see shouldn sir sorry sounds sure take tell thank thanks thing "
-    "things think told want wasn way welcome well won wouldn yeah yep yes"
-)
-SMALL_TALK = frozenset(_SMALL_TALK.split())
-"""Words that keep a conversation going and say nothing about its subject."""
+SMALL_TALK = word_list("small_talk")
 
 
 def read_sentences(texts: Mapping[int, str]) -> list[Sentence]:
@@ -369,7 +362,7 @@ class ConversationWeights:
             for at in self._close_sentences()
         ]
 
-    def important(self) -> list[Weighed]:
+    def important_sentences(self) -> list[Weighed]:
         """What a long conversation must not lose: decisions, demands, names, numbers, open questions."""
         if len(self.turns) <= _SHORT_CONVERSATION_TURNS:
             return []
@@ -381,7 +374,7 @@ class ConversationWeights:
         best = heapq.nlargest(_MAX_IMPORTANT, importance, key=importance.__getitem__)
         return [(self._sentences[at], importance[at]) for at in sorted(best)]
 
-    def unusual(self) -> list[Weighed]:
+    def unusual_sentences(self) -> list[Weighed]:
         """What shares least with the rest of a long conversation, and is neither a question nor a scrap."""
         if len(self._sentences) <= MAX_CLOSE_SENTENCES:
             return []

@@ -36,9 +36,8 @@ class SessionSummary:
 
 def summarise_session(turns: Sequence[Item], max_words: int = SUMMARY_WORDS) -> SessionSummary:
     """The turns in at most `max_words` words; without text when there is nothing to tell."""
-    quotable = [index for index, turn in enumerate(turns) if turn.source.trust != "web"] or list(
-        range(len(turns))
-    )
+    quotable = [index for index, turn in enumerate(turns) if turn.source.trust != "web"]
+    quotable = quotable or list(range(len(turns)))
     if any(turns[index].source.trust in ("agent", "tool") for index in quotable):
         return _summarise_agent_work(turns, quotable, max_words)
     return _summarise_conversation(turns, quotable, max_words)
@@ -211,9 +210,8 @@ def _lines_said_by_agent(turns: Sequence[Item], weights: Mapping[Sentence, float
             sentence.text, is_late=sentence.turn in late, is_unanswered=unanswered
         )
         if heading != _NOTED or sentence.word_count >= _MIN_NOTE_WORDS:
-            yield _line_from_sentence(
-                heading, sentence, weights[sentence] + _AGENT_WEIGHTS[heading] + 0.2 * last
-            )
+            weight = weights[sentence] + _AGENT_WEIGHTS[heading] + 0.2 * last
+            yield _line_from_sentence(heading, sentence, weight)
 
 
 def _choose_agent_heading(text: str, *, is_late: bool, is_unanswered: bool) -> str:

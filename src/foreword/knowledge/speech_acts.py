@@ -101,14 +101,10 @@ def classify_speech_act(text: str, after: SpeechAct | None = None) -> SpeechAct 
 
 def _classify_without_context(text: str) -> SpeechAct:
     """What a text does, whatever was said before it."""
-    greeting = _GREETING.match(text)
-    if greeting:
+    if greeting := _GREETING.match(text):
         rest = text[greeting.end() :]
-        return (
-            _classify_without_context(rest)
-            if any(map(str.isalnum, rest)) and not _GREETING.match(rest)
-            else "greeting"
-        )
+        says_more = any(map(str.isalnum, rest)) and not _GREETING.match(rest)
+        return _classify_without_context(rest) if says_more else "greeting"
     affirmed = _YES.match(text)
     if affirmed and affirmed.end() < len(text) and not _is_question(text):
         return _classify_after_yes(text[affirmed.end() :])

@@ -144,9 +144,8 @@ def _read_stored_statements(store: Store, workspace: str, values: Sequence[Attri
         _log.warning("what was said before is not looked at", workspace=workspace, problem=note.message)
     items: dict[str, Item | None] = dict(found.items)
     for _ in range(_MAX_STEPS):
-        missing = {
-            item.superseded_by for item in items.values() if item and item.superseded_by
-        } - items.keys()
+        successors = {item.superseded_by for item in items.values() if item and item.superseded_by}
+        missing = successors - items.keys()
         if not missing:
             break
         items |= dict(zip(missing, store.get(workspace, *missing), strict=True))

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.sentence_weights import SMALL_TALK
-from foreword.text.words import STOPWORDS, fold
+from foreword.knowledge.word_lists import word_list
+from foreword.text.words import STOPWORDS, fold_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,35 +43,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_COMMON_WORDS = (
-    "abandoned action confirmed falsified goal hypothesis lesson outcome prediction surprise "
-    "able absolutely add added adding adds agent agreed allow already always amazing another anything april "
-    "args around ask asked asking assistant async august await away awesome back bad bash beautiful begin "
-    "best better big break bring brings broke broken brought build built bump bumps call called case cd "
-    "change changed changes characters check checked choose chose class clean close co-authored-by code "
-    "command commit congrats congratulations const continue cool create created current day days december "
-    "decide decided decision def definitely delete deprecated different doc docs done drop echo edit edited "
-    "eight else empty end enjoy enjoyed entry error errors even every everything excellent excited exciting "
-    "exit explain fail failed failing fails false fantastic favorite favourite feature february feel "
-    "feeling feels felt file files find first five fix fixed fixes fixing following found four friday full "
-    "fun function getting git give given glad guy guys haha happen happened happy hard hear heard help hope "
-    "hour hours however idea implement implemented import important include incredible input inspiring "
-    "instead interesting issue issues item january july june keep kind kwargs last later learn learned "
-    "learning leave left less likely line lines list long looking love loved made main makes making march "
-    "may means merge message method minute minutes missing monday month months move moved must name needed "
-    "needs new next night nine none note noted nothing november npm null number october often old open "
-    "option output part pass passed passes passing path people per perhaps place point possible prefer "
-    "prefers probably problem project prompt proud pull push put pytest question quite rather read ready "
-    "refactor remember remove removed rename replace report result results return returns review run "
-    "running runs saturday save second seem seems seen self september session set seven several share "
-    "shared show signed-off-by simple since six small someone something sometimes soon sort special spend "
-    "start started still stop string summary sunday support supportive switch takes taking talking ten test "
-    "tested tests text thinking thought three thursday time times today together tomorrow tool totally "
-    "toward tried true try trying tuesday turn two type understand update updated upon use used user using "
-    "usually value values var version via wait wants warning wednesday week weeks whole without wonderful "
-    "work working works wow write wrong wrote year years yesterday yet"
-)
-_COMMON = frozenset(_COMMON_WORDS.split())
+_NO_TOPIC = STOPWORDS | SMALL_TALK | word_list("common")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +66,16 @@ class _Term:
     sessions: dict[str, float] = field(default_factory=dict)
     score: float = 0.0
 
+    @property
+    def name(self) -> str:
+        """The most frequent spelling."""
+        return min(self.spellings, key=lambda spelling: (-self.spellings[spelling], spelling))
+
+    @property
+    def name_words(self) -> set[str]:
+        """The words of its name, folded."""
+        return set(fold_case(self.name).split())
+
 
 def find_topics(items: Sequence[Item], now: datetime, max_topics: int = MAX_TOPICS) -> tuple[Topic, ...]:
     """At most `max_topics` topics of these items, surest first.
@@ -107,7 +90,7 @@ def find_topics(items: Sequence[Item], now: datetime, max_topics: int = MAX_TOPI
         term.score = _topic_score(term, len(items), len(sessions))
     ranked = sorted(
         (term for term in terms.values() if term.score > 0),
-        key=lambda t: (-t.score, -t.size, _most_frequent_spelling(t)),
+        key=lambda term: (-term.score, -term.size, term.name),
     )
     return tuple(_build_topic(term, items) for term in _choose_distinct_terms(ranked, max_topics))
 
@@ -153,15 +136,15 @@ def _find_terms(text: str) -> Iterator[tuple[str, str, int]]:
         run, next_starts = [], shape == "stop" and value[0] in ".!?\n#"
         if shape == "file":
             name = "/".join(value.strip("/~").split("/")[-2:])
-            yield fold(name), name, 1
+            yield fold_case(name), name, 1
         elif shape == "code":
-            yield fold(value), value, 1
+            yield fold_case(value), value, 1
     yield from _candidate_phrases(run, starts_sentence=run_starts)
 
 
 def _is_content_word(word: str) -> bool:
-    plain = fold(word)
-    return len(plain) > 2 and plain not in STOPWORDS and plain not in SMALL_TALK and plain not in _COMMON
+    plain = fold_case(word)
+    return len(plain) > 2 and plain not in _NO_TOPIC
 
 
 def _candidate_phrases(run: list[str], *, starts_sentence: bool) -> Iterator[tuple[str, str, int]]:
@@ -174,7 +157,11 @@ def _candidate_phrases(run: list[str], *, starts_sentence: bool) -> Iterator[tup
             if words[0].endswith("ly") or words[-1].endswith(("ly", "ing", "ed")):
                 continue
             plain = size == 1 and words[0].islower()
-            yield " ".join(_to_singular(fold(word)) for word in words), " ".join(words), 0 if plain else size
+            yield (
+                " ".join(_to_singular(fold_case(word)) for word in words),
+                " ".join(words),
+                0 if plain else size,
+            )
 
 
 def _to_singular(word: str) -> str:
@@ -214,35 +201,27 @@ def _choose_distinct_terms(ranked: list[_Term], max_terms: int) -> Iterable[_Ter
 
 def _find_longer_term(term: _Term, ranked: list[_Term]) -> _Term:
     """The longer term that nearly all of a term's items share; the term itself when there is none."""
-    words = set(fold(_most_frequent_spelling(term)).split())
+    words = term.name_words
     for other in sorted(ranked, key=lambda other: -other.size):
-        longer = other.size > term.size and words < set(fold(_most_frequent_spelling(other)).split())
+        longer = other.size > term.size and words < other.name_words
         if longer and len(other.places) >= 0.75 * len(term.places):
             return other
     return term
 
 
 def _is_same_topic(term: _Term, other: _Term) -> bool:
-    one, two = (
-        set(fold(_most_frequent_spelling(term)).split()),
-        set(fold(_most_frequent_spelling(other)).split()),
-    )
+    if not term.name_words.isdisjoint(other.name_words):
+        return True
     shared = len(set(term.places) & set(other.places))
     small = min(len(term.places), len(other.places))
-    return bool(one & two) or (shared >= _SAME_TOPIC_SHARE * small and min(term.size, other.size) < 2)
-
-
-def _most_frequent_spelling(term: _Term) -> str:
-    """The most frequent spelling."""
-    return min(term.spellings, key=lambda spelling: (-term.spellings[spelling], spelling))
+    return shared >= _SAME_TOPIC_SHARE * small and min(term.size, other.size) < 2
 
 
 def _build_topic(term: _Term, items: Sequence[Item]) -> Topic:
-    mentioned = sorted(
-        (items[place] for place in term.places), key=lambda item: item.created_at, reverse=True
-    )
+    mentioned = [items[place] for place in term.places]
+    mentioned.sort(key=lambda item: item.created_at, reverse=True)
     return Topic(
-        name=_most_frequent_spelling(term),
+        name=term.name,
         confidence=round(_topic_confidence(term), 3),
         items=tuple(item.id for item in mentioned[:_MAX_TOPIC_ITEMS]),
         last_seen=mentioned[0].created_at,

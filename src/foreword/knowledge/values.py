@@ -241,11 +241,11 @@ def _cluster_points(axis: Axis, points: builtins.list[_ExperienceVector]) -> _Cl
     found: builtins.list[Cluster] = []
     members: dict[str, Sequence[_ExperienceVector]] = {}
     for label, group in enumerate(_group_vectors([point.vector for point in points])):
-        grouped = [points[place] for place in group.places]
+        grouped = [points[place] for place in group]
         weights = [point.experience.weight for point in grouped]
         centre = find_centre([point.vector for point in grouped], weights)
         order = sorted(range(len(grouped)), key=lambda place: centre.distances[place])
-        sureness = sum(weight * sure for weight, sure in zip(weights, group.probabilities, strict=True))
+        sureness = sum(weight * sure for weight, sure in zip(weights, group.values(), strict=True))
         name = f"{axis}_{label}"
         members[name] = [grouped[place] for place in order]
         ids = tuple(point.experience.id for point in members[name])
@@ -254,14 +254,6 @@ def _cluster_points(axis: Axis, points: builtins.list[_ExperienceVector]) -> _Cl
 
 
 # Groups of vectors ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _VectorGroup:
-    """Vectors that lie close together: their places among those given, and how surely each belongs."""
-
-    places: tuple[int, ...]
-    probabilities: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,14 +275,12 @@ class Centre:
         return self.mean + _MAX_DEVIATIONS * self.deviation
 
 
-def _group_vectors(vectors: Sequence[Sequence[float]]) -> list[_VectorGroup]:
-    """The groups among these vectors, in the order of their first members.
+def _group_vectors(vectors: Sequence[Sequence[float]]) -> list[dict[int, float]]:
+    """The groups among these vectors: the place of each member, and how surely it belongs.
 
     Groups are found by density (HDBSCAN): their number is not given, and what belongs to none is left out.
     On vectors of length one the euclidean distance orders pairs as the cosine does.
     """
-    import numpy as np
-
     try:
         from sklearn.cluster import HDBSCAN
     except ImportError as error:
@@ -303,10 +293,11 @@ def _group_vectors(vectors: Sequence[Sequence[float]]) -> list[_VectorGroup]:
         cluster_selection_method="eom",
         copy=True,
     ).fit(_scale_to_unit_length(vectors))
-    labels, probabilities = found.labels_.tolist(), found.probabilities_.tolist()
-    in_order = [label for label in dict.fromkeys(labels) if label >= 0]
-    members = [np.flatnonzero(found.labels_ == label).tolist() for label in in_order]
-    return [_VectorGroup(tuple(places), tuple(probabilities[at] for at in places)) for places in members]
+    groups: dict[int, dict[int, float]] = {}
+    for place, (label, sure) in enumerate(zip(found.labels_.tolist(), found.probabilities_, strict=True)):
+        if label >= 0:
+            groups.setdefault(label, {})[place] = float(sure)
+    return list(groups.values())
 
 
 def find_centre(vectors: Sequence[Sequence[float]], weights: Sequence[float]) -> Centre:

@@ -1,9 +1,9 @@
 """Has this prompt left the subject of the recent talk? One alert says so, and names what was left.
 
-Only the past is known: a prompt is held against what was said before it, as a hook meets it. Nine signs are
-read off (`Signs`), and a logistic curve makes a probability of them. Three are similarities of vectors that
-are there anyway, the others are words, counted. Without vectors the words decide alone, and the alert says so
-by its space. What a prompt merely replies to ("what about it?", "ok, thanks") it has not left.
+Only the past is known: a prompt is held against what was said before it, as a hook meets it. A logistic curve
+makes a probability of nine signs (`ShiftSigns`). Three are similarities of vectors that are there anyway, the
+others are words, counted. Without vectors the words decide alone, and the alert says so by its space. What a
+prompt merely replies to ("what about it?", "ok, thanks") it has not left.
 
 An alert interrupts, so the threshold asks for precision before recall (docs/quality.md has the numbers).
 Refuses to embed anything: whoever asks brings the vectors. `tools/fit_shift.py` fits the coefficients anew.
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
 
 Severity = Literal["low", "medium", "high"]
 
-SUMMARY = 100
+MAX_SUMMARY_CHARACTERS = 100
 """How many characters an alert tells of what was left."""
 
 SEMANTIC, LEXICAL = "semantic", "lexical"
 
-_NEAR, _SHARING, _HOME = 3, 4, 4
+_NEAR_TURNS, _SHARED_WORD_TURNS, _HOME_TURNS = 3, 4, 4
 """How many turns back a similar one is looked for, shared words, and a similar one to the last turn."""
 
-_UNSETTLED = 0.29
+_SETTLED_FIRST_TURN = 0.29
 """What a first turn is taken for, which nothing precedes: as much at home as turns are on average."""
 
-_LONG, _TELLING = 32, 16
+_MAX_WORDS, _MAX_LAST_ROOTS = 32, 16
 """Words beyond these say no more for certain: the curves were fitted on talk, and a prompt may be a page."""
 
-MAX_COMPARED_TURNS = 1 + max(_NEAR, _SHARING, _HOME)
+MAX_COMPARED_TURNS = 1 + max(_NEAR_TURNS, _SHARED_WORD_TURNS, _HOME_TURNS)
 
-_FADING = 0.8
+_TURN_FADING = 0.8
 """What the turn before counts, as a share, when the middle of the recent talk is looked for."""
 
-_SPEAKERS = ("user", "agent")
-_SELF = ("user", "human")
+_SPEAKING_TRUSTS = ("user", "agent")
+_USER_NAMES = ("user", "human")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,46 +88,26 @@ class ShiftSigns:
 
 @dataclass(frozen=True, slots=True)
 class ShiftCurve:
-    """A weight for each sign, and where the curve begins."""
+    """Where the curve begins, and a weight for each sign."""
 
-    weights: ShiftSigns
     start: float
+    weights: ShiftSigns
 
-    def chance(self, seen: ShiftSigns) -> float:
+    def probability(self, seen: ShiftSigns) -> float:
         """The probability of a shift, with these signs."""
         return 1 / (1 + math.exp(-self.start - sum(map(mul, astuple(self.weights), astuple(seen)))))
 
 
-MEANING = ShiftCurve(
-    ShiftSigns(
-        near=-3.94,
-        last=-2.36,
-        settled=1.56,
-        shared=-0.83,
-        length=0.88,
-        before=0.33,
-        leans=-0.90,
-        asks=1.36,
-        pending=-1.55,
-    ),
-    start=-4.01,
-)
+MEANING = ShiftCurve(-4.01, ShiftSigns(
+    near=-3.94, last=-2.36, settled=1.56, shared=-0.83, length=0.88, before=0.33, leans=-0.90, asks=1.36,
+    pending=-1.55,
+))  # fmt: skip
 """Fitted on two sets of dialogues, chat and errands, with equal weight."""
 
-WORDS = ShiftCurve(
-    ShiftSigns(
-        near=0.0,
-        last=0.0,
-        settled=0.0,
-        shared=-3.31,
-        length=0.36,
-        before=0.45,
-        leans=-0.82,
-        asks=1.30,
-        pending=-1.93,
-    ),
-    start=-2.45,
-)
+WORDS = ShiftCurve(-2.45, ShiftSigns(
+    near=0.0, last=0.0, settled=0.0, shared=-3.31, length=0.36, before=0.45, leans=-0.82, asks=1.30,
+    pending=-1.93,
+))  # fmt: skip
 """The same where there are no vectors."""
 
 
@@ -136,18 +116,18 @@ def read_shift_signs(
 ) -> ShiftSigns:
     """What tells whether a prompt leaves the recent talk (oldest first, one turn or more)."""
     last = recent[-1]
-    known = frozenset[str]().union(*(turn.roots for turn in recent[-_SHARING:]))
+    known = frozenset[str]().union(*(turn.roots for turn in recent[-_SHARED_WORD_TURNS:]))
     near, home = [0.0], [0.0]
     if _have_comparable_vectors(prompt, last):
-        near = _vector_similarities(prompt, recent[-_NEAR:], unrelated)
-        home = _vector_similarities(last, recent[-1 - _HOME : -1], unrelated) or [_UNSETTLED]
+        near = _vector_similarities(prompt, recent[-_NEAR_TURNS:], unrelated)
+        home = _vector_similarities(last, recent[-1 - _HOME_TURNS : -1], unrelated) or [_SETTLED_FIRST_TURN]
     return ShiftSigns(
         near=max(near),
         last=near[-1],
         settled=max(home),
         shared=len(prompt.roots & known) / max(1, len(prompt.roots)),
-        length=math.log1p(min(_LONG, prompt.length)),
-        before=math.log1p(min(_TELLING, len(last.roots))),
+        length=math.log1p(min(_MAX_WORDS, prompt.length)),
+        before=math.log1p(min(_MAX_LAST_ROOTS, len(last.roots))),
         leans=float(prompt.leans),
         asks=float(prompt.asks),
         pending=float(last.asks and not last.offers and not last.own),
@@ -164,7 +144,7 @@ def shift_probability(
     if not recent:
         return 0.0
     curve = MEANING if _have_comparable_vectors(prompt, recent[-1]) else WORDS
-    return curve.chance(read_shift_signs(prompt, recent, unrelated))
+    return curve.probability(read_shift_signs(prompt, recent, unrelated))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +196,7 @@ class DivergenceDetector:
         `vectors` are the items' own by id, as far as there are any, of the encoder that made `query_vector`.
         """
         known = vectors or {}
-        past = self.past(query, recent, now)
+        past = self.select_recent_talk(query, recent, now)
         prompt = read_utterance(query, () if query_vector is None else query_vector)
         latest = [_read_item_utterance(item, known) for item in past[-MAX_COMPARED_TURNS:]]
         chance = shift_probability(prompt, latest, unrelated)
@@ -233,11 +213,11 @@ class DivergenceDetector:
             severity=self.severity(chance),
         )
 
-    def past(self, query: str, recent: Iterable[Item], now: datetime) -> list[Item]:
+    def select_recent_talk(self, query: str, recent: Iterable[Item], now: datetime) -> list[Item]:
         """The talk that counts, oldest first: what tools printed only where nobody spoke, the query never."""
         inside = [item for item in recent if now - self.lookback <= item.created_at <= now]
         inside.sort(key=lambda item: item.created_at)
-        spoken = [item for item in inside if item.source.trust in _SPEAKERS] or inside
+        spoken = [item for item in inside if item.source.trust in _SPEAKING_TRUSTS] or inside
         if spoken and spoken[-1].text.split() == query.split():
             spoken.pop()
         return spoken[-self.most :]
@@ -252,7 +232,7 @@ class DivergenceDetector:
 
 
 def _read_item_utterance(item: Item, vectors: Mapping[str, Sequence[float]]) -> Utterance:
-    return read_utterance(item.text, vectors.get(item.id, ()), own=item.about.casefold() in _SELF)
+    return read_utterance(item.text, vectors.get(item.id, ()), own=item.about.casefold() in _USER_NAMES)
 
 
 def _have_comparable_vectors(one: Utterance, other: Utterance) -> bool:
@@ -285,7 +265,7 @@ def _find_most_central_turn(turns: Sequence[Utterance]) -> int:
     """Which turn stands best for all of them, the later ones weighing more; no mere reply, if it can be."""
     telling = [place for place, turn in enumerate(turns) if not turn.replies] or list(range(len(turns)))
     compared = [place for place in telling if _have_comparable_vectors(turns[place], turns[-1])]
-    weights = {place: _FADING ** (len(turns) - place) for place in compared or telling}
+    weights = {place: _TURN_FADING ** (len(turns) - place) for place in compared or telling}
     if compared:
         columns = zip(*(turns[place].vector for place in compared), strict=True)
         centre = [sum(map(mul, column, weights.values())) for column in columns]
@@ -302,53 +282,53 @@ def _common_word_weight(turn: Utterance, common: Mapping[str, float]) -> float:
 
 
 def _shorten_to_one_line(text: str) -> str:
-    """The beginning of a text on one line, whole words, at most `SUMMARY` characters."""
+    """The beginning of a text on one line, whole words, at most `MAX_SUMMARY_CHARACTERS`."""
     flat = " ".join(text.split())
-    if len(flat) <= SUMMARY:
+    if len(flat) <= MAX_SUMMARY_CHARACTERS:
         return flat
-    cut = flat[: SUMMARY - 1]
+    cut = flat[: MAX_SUMMARY_CHARACTERS - 1]
     return f"{cut.rpartition(' ')[0] or cut}…"
 
 
 # What an utterance does -----------------------------------------------------------------------------------
 
 
-_READ = 2000
+_MAX_READ_CHARACTERS = 2000
 """Characters read for words, at either end of a long text."""
 
-_HEARD = 300
+_MAX_HEARD_CHARACTERS = 300
 """Characters read for questions and orders, at either end: in the middle of a page they are quoted."""
 
-_ROOT = 5
+_ROOT_LETTERS = 5
 """Two words are the same when they begin alike: book, booked, bookings."""
 
-_BRIEF = 2
+_MAX_BRIEF_WORDS = 2
 """With so few telling words, whoever says "it" speaks of what was said before."""
 
 
-def _split_word_set(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_LEANING = _split_word_set("it its that this they them those these he she him her his their one ones there")
-_REPLYING = _split_word_set(
+_POINTING_WORDS = _word_set("it its that this they them those these he she him her his their one ones there")
+_REPLY_WORDS = _word_set(
     "yes yeah yep yup no nope ok okay sure thanks thank please and or but because alright right"
 )
-_ACKNOWLEDGING = _REPLYING | _split_word_set(
+_ACKNOWLEDGING_WORDS = _REPLY_WORDS | _word_set(
     "great perfect good nice cool wow lol haha ha oh ah hmm fine awesome excellent exactly correct true "
     "agreed sounds looks works done lgtm go ahead continue proceed carry keep going next again retry "
     "welcome bye goodbye hi hello hey"
 )
-_FINISHING = _split_word_set(
+_FINISHING_WORDS = _word_set(
     "commit push pull request requests pr merge rebase revert undo redo diff test tests suite lint linter "
     "format build run rerun deploy ship save open create make message branch changes"
 )
 """What is ordered of the work at hand, whatever it is: run the tests, open a pull request."""
 
-_OPENING = _REPLYING | _split_word_set("so oh well now then also hi hello hey great good you next first")
+_OPENING_WORDS = _REPLY_WORDS | _word_set("so oh well now then also hi hello hey great good you next first")
 """What may stand before the word that asks."""
 
-_ASKING = _split_word_set(
+_ASKING_WORDS = _word_set(
     "what how why where when who which add build change check clean compare create debug delete describe "
     "document draft drop explain find fix generate give help implement improve install investigate list look "
     "make merge move open optimise optimize plan pull push read refactor remove rename replace review revert "
@@ -387,16 +367,17 @@ class Utterance:
 
 def read_utterance(text: str, vector: Sequence[float] = (), *, own: bool = False) -> Utterance:
     """A turn by its looks; of a long text, those of its beginning and its end."""
-    every, ends = split_words(_beginning_and_end(text, _READ)), _beginning_and_end(text, _HEARD)
+    every = split_words(_beginning_and_end(text, _MAX_READ_CHARACTERS))
+    ends = _beginning_and_end(text, _MAX_HEARD_CHARACTERS)
     heard = split_words(ends)
     plain = " ".join(heard)
     return Utterance(
-        roots=frozenset(word[:_ROOT] for word in every if word not in STOPWORDS),
+        roots=frozenset(word[:_ROOT_LETTERS] for word in every if word not in STOPWORDS),
         length=len(every),
         asks=bool(_QUESTION_MARK.search(ends) or _REQUEST.search(plain))
-        or _first_word_after_opening(heard) in _ASKING,
+        or _first_word_after_opening(heard) in _ASKING_WORDS,
         offers=bool(_OFFER.search(plain)),
-        leans=not _LEANING.isdisjoint(heard) or not _REPLYING.isdisjoint(heard[:1]),
+        leans=not _POINTING_WORDS.isdisjoint(heard) or not _REPLY_WORDS.isdisjoint(heard[:1]),
         replies=_is_mere_reply(every),
         own=own,
         vector=vector,
@@ -410,10 +391,10 @@ def _beginning_and_end(text: str, end_characters: int) -> str:
 
 def _first_word_after_opening(turn_words: Sequence[str]) -> str:
     """The first word that is no mere opening."""
-    return next((word for word in turn_words if word not in _OPENING), "")
+    return next((word for word in turn_words if word not in _OPENING_WORDS), "")
 
 
 def _is_mere_reply(turn_words: Sequence[str]) -> bool:
     """Whether a turn brings no subject: it acknowledges or finishes, or says little and points back."""
-    brought = set(turn_words) - STOPWORDS - _ACKNOWLEDGING - _FINISHING
-    return not brought or (len(brought) <= _BRIEF and not _LEANING.isdisjoint(turn_words))
+    brought = set(turn_words) - STOPWORDS - _ACKNOWLEDGING_WORDS - _FINISHING_WORDS
+    return not brought or (len(brought) <= _MAX_BRIEF_WORDS and not _POINTING_WORDS.isdisjoint(turn_words))

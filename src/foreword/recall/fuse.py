@@ -18,9 +18,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.text.date_meaning import FIRST_MOMENT, LAST_MOMENT, Span
-from foreword.text.dates import date_span
-from foreword.text.question import find_event
+from foreword.text.date_meaning import FIRST_MOMENT, LAST_MOMENT, TimeSpan
+from foreword.text.dates import date_span, find_event
 from foreword.text.words import split_words
 from foreword.types import Findings, SearchResult
 
@@ -72,10 +71,10 @@ BLENDS: Mapping[str, Blend] = {
     ),
     "commit": Blend(0.03, trigram=0.05, beside=0.0, middle=0.85, slope=30.8, known=0.0, named=0.0),
 }  # fmt: skip
-OTHER = Blend()
+DEFAULT_BLEND = Blend()
 
-_WORDS = ("lexical", "identifiers", "trigram", "entities")
-_NAMES = ("identifiers", "entities")
+_WORD_SPACES = ("lexical", "identifiers", "trigram", "entities")
+_NAME_SPACES = ("identifiers", "entities")
 UNRELATED_COSINE = 0.53
 """The cosine that the bundled encoder gives to a question and a stranger, on average."""
 
@@ -105,19 +104,17 @@ def fuse(
 
 
 def _fuse_for_span(
-    found: Findings, span: Span | None, unrelated: float, blends: Mapping[str, Blend]
+    found: Findings, span: TimeSpan | None, unrelated: float, blends: Mapping[str, Blend]
 ) -> list[SearchResult]:
     """One list of hits, most probable first; those inside the span of time, if any, a little higher."""
     ranks, scores = _ranks_and_scores_by_item(found, unrelated)
-    grasps = {
-        kind: _known_question_bonus(found, _blend_for_kind(blends, kind))
-        for kind in {i.kind for i in found.items.values()}
-    }
+    kinds = {item.kind for item in found.items.values()}
+    grasps = {kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in kinds}
     own_blends = {item: _blend_without_neighbours(found, item, scores[item], blends) for item in found.items}
     hits = []
     for item, kept in found.items.items():
         value = _blend_with_neighbours_and_time(found, item, own_blends, span, blends)
-        probability = _blend_for_kind(blends, kept.kind).probability(value, grasps[kept.kind])
+        probability = blends.get(kept.kind, DEFAULT_BLEND).probability(value, grasps[kept.kind])
         told = scores[item] | {"blend": value}
         hits.append(SearchResult(kept, probability, ranks=ranks[item], scores=told))
     hits.sort(key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
@@ -126,7 +123,7 @@ def _fuse_for_span(
 
 def name_spaces_weight(found: Findings, blend: Blend) -> float:
     """The shares that the spaces of names gave to their best, whether or not that was any good."""
-    return sum(float(getattr(blend, space)) for space in _NAMES if found.lists.get(space))
+    return sum(float(getattr(blend, space)) for space in _NAME_SPACES if found.lists.get(space))
 
 
 def known_question_shares(found: Findings, blend: Blend) -> tuple[float, float]:
@@ -147,7 +144,7 @@ def _best_score_in_space(found: Findings, space: str) -> float:
     return min(1.0, listed[0][1]) if listed else 0.0
 
 
-def _span_beside_event(question: str, hits: Sequence[SearchResult]) -> Span | None:
+def _span_beside_event(question: str, hits: Sequence[SearchResult]) -> TimeSpan | None:
     """The time before or after the event that a question names, if a good answer speaks of that event."""
     named = find_event(question)
     if named is None:
@@ -156,12 +153,8 @@ def _span_beside_event(question: str, hits: Sequence[SearchResult]) -> Span | No
     for hit in hits[:_MAX_EVENT_RANK]:
         if set(wanted) <= set(split_words(hit.memory.text)):
             event = hit.memory.created_at
-            return Span(FIRST_MOMENT, event) if side == "before" else Span(event, LAST_MOMENT)
+            return TimeSpan(FIRST_MOMENT, event) if side == "before" else TimeSpan(event, LAST_MOMENT)
     return None
-
-
-def _blend_for_kind(blends: Mapping[str, Blend], kind: str) -> Blend:
-    return blends.get(kind, OTHER)
 
 
 def _ranks_and_scores_by_item(
@@ -189,8 +182,8 @@ def _blend_without_neighbours(
     found: Findings, item: str, scores: Mapping[str, float], blends: Mapping[str, Blend]
 ) -> float:
     """What is known of an item without looking at its neighbours."""
-    blend = _blend_for_kind(blends, found.items[item].kind)
-    shares = {space: _score_as_share_of_best(found, space, scores) for space in _WORDS}
+    blend = blends.get(found.items[item].kind, DEFAULT_BLEND)
+    shares = {space: _score_as_share_of_best(found, space, scores) for space in _WORD_SPACES}
     # An item whose vector is not there yet is judged by its words: they must be able to carry it alone.
     cosine = scores.get("semantic", UNRELATED_COSINE + _WORDS_AS_COSINE * max(shares.values()))
     value = cosine + blend.echo * (scores.get("echo", cosine) - cosine)
@@ -207,17 +200,16 @@ def _blend_with_neighbours_and_time(
     found: Findings,
     item: str,
     own_blends: Mapping[str, float],
-    span: Span | None,
+    span: TimeSpan | None,
     blends: Mapping[str, Blend],
 ) -> float:
     """What is known of an item, its best neighbour and its time included."""
-    blend = _blend_for_kind(blends, found.items[item].kind)
+    blend = blends.get(found.items[item].kind, DEFAULT_BLEND)
     near = found.beside.get(item, {})
     # Next to each other in a session is nearness one half; a sure relation is one.
     best = max((own_blends[other] * min(1.0, 2 * nearness) for other, nearness in near.items()), default=0.0)
-    value = (own_blends[item] + blend.beside * (best or _UNSEEN_NEIGHBOUR * own_blends[item])) / (
-        1 + blend.beside
-    )
+    neighbour = best or _UNSEEN_NEIGHBOUR * own_blends[item]
+    value = (own_blends[item] + blend.beside * neighbour) / (1 + blend.beside)
     if span is not None and span.holds(found.items[item].created_at):
         value += blend.time
     return value

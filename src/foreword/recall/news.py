@@ -20,24 +20,24 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
-from foreword.text.words import STOPWORDS, fold
+from foreword.text.words import STOPWORDS, fold_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     Shape = Literal["", "name", "code"]
 
-_STATEMENT, _SUBJECT = 40, 5
+_MAX_STATEMENT_WORDS, _SUBJECT_WORDS = 40, 5
 """A text of so few words is a statement, and says with its first what it is about."""
 
-_OTHER, _NEAR = 0.5, 0.8
+_MAX_UNLIKE_SIMILARITY, _MIN_MISSPELLED_SIMILARITY = 0.5, 0.8
 """Words less similar than this are two words; those more similar than that are one, misspelled."""
 
 _TOKEN = re.compile(r"\w+(?:['’]t\b)?")
-_OPENS = re.compile(r"(?:^|[.!?:;\n])\W*$")
-_HUMP = re.compile(r"[a-z0-9][A-Z]")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;\n])\W*$")
+_CAMEL_CASE = re.compile(r"[a-z0-9][A-Z]")
 _DENIALS = frozenset({"not", "no", "never", "none", "cannot", "without", "neither", "nor"})
-_PAIRS = (
+_OPPOSITE_PAIRS = (
     "confirmed/falsified confirmed/abandoned falsified/abandoned passes/fails passed/failed pass/fail "
     "passing/failing success/failure succeeds/fails succeeded/failed true/false yes/no on/off always/never "
     "enable/disable enabled/disabled enables/disables allow/forbid allowed/forbidden required/optional "
@@ -45,7 +45,7 @@ _PAIRS = (
     "add/remove added/removed adds/removes more/less most/least minimum/maximum min/max first/last "
     "read/write reads/writes input/output public/private sync/async ascending/descending with/without"
 )
-_OPPOSITES = frozenset(frozenset(pair.split("/")) for pair in _PAIRS.split())
+_OPPOSITES = frozenset(frozenset(pair.split("/")) for pair in _OPPOSITE_PAIRS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def split_shaped_words(text: str) -> ShapedWords:
     shapes: list[Shape] = []
     for found in _TOKEN.finditer(text):
         parts = [part for part in found[0].split("_") if part]
-        words += map(fold, parts)
+        words += map(fold_case, parts)
         shapes += [_word_shape(text, found[0], found.start(), len(parts))] * len(parts)
     return ShapedWords(tuple(words), tuple(shapes))
 
@@ -76,9 +76,9 @@ def concatenate_shaped_words(texts: Iterable[ShapedWords]) -> ShapedWords:
 
 def _word_shape(text: str, word: str, start: int, part_count: int) -> Shape:
     """Whether a word looks like a name, like an identifier, or like neither."""
-    if part_count > 1 or _HUMP.search(word):
+    if part_count > 1 or _CAMEL_CASE.search(word):
         return "code"
-    if not word[0].isupper() or _OPENS.search(text, max(0, start - 4), start):
+    if not word[0].isupper() or _SENTENCE_START.search(text, max(0, start - 4), start):
         return ""  # a sentence begins like a name
     return "name"
 
@@ -88,15 +88,15 @@ class _WordChange:
     """Some words of one text that stand where the other has others; or where it has none."""
 
     position: int
-    ours: tuple[str, ...]
-    theirs: tuple[str, ...]
+    words: tuple[str, ...]
+    other_words: tuple[str, ...]
     shapes: frozenset[Shape]
 
     @property
     def has_only_numbers(self) -> bool:
         """Whether only numbers differ, or the letters by which things are told apart."""
-        changed_words = (*self.ours, *self.theirs)
-        if len(self.ours) == len(self.theirs):
+        changed_words = (*self.words, *self.other_words)
+        if len(self.words) == len(self.other_words):
             return all(_has_digit(word) or len(word) == 1 for word in changed_words)
         return all(map(_has_digit, changed_words))
 
@@ -104,9 +104,11 @@ class _WordChange:
         """Whether a telling word stands for another, no more similar than this."""
         from rapidfuzz.distance import Levenshtein
 
-        if STOPWORDS.issuperset(self.ours) or STOPWORDS.issuperset(self.theirs):
+        if STOPWORDS.issuperset(self.words) or STOPWORDS.issuperset(self.other_words):
             return False
-        return Levenshtein.normalized_similarity("".join(self.ours), "".join(self.theirs)) < max_similarity
+        return (
+            Levenshtein.normalized_similarity("".join(self.words), "".join(self.other_words)) < max_similarity
+        )
 
 
 def differ_in_meaning(one: ShapedWords, other: ShapedWords) -> bool:
@@ -118,7 +120,7 @@ def differ_in_meaning(one: ShapedWords, other: ShapedWords) -> bool:
         all(change.has_only_numbers for change in changes)
         or any(_is_about_another_thing(change, len(one.words)) for change in changes)
         or _has_repeated_change(changes)
-        or any(frozenset(change.ours + change.theirs) in _OPPOSITES for change in changes)
+        or any(frozenset(change.words + change.other_words) in _OPPOSITES for change in changes)
         or _is_denial_of_other(one.words, other.words)
     )
 
@@ -142,15 +144,16 @@ def _find_word_changes(one: ShapedWords, other: ShapedWords) -> Iterator[_WordCh
 def _is_about_another_thing(change: _WordChange, word_count: int) -> bool:
     """Whether a name stands for a name, or another word says what a statement is about."""
     named = len(change.shapes) == 1 and "" not in change.shapes
-    about = word_count <= _STATEMENT and change.position < _SUBJECT
-    return (named or about) and change.is_replacement_by_unlike_word(_OTHER)
+    about = word_count <= _MAX_STATEMENT_WORDS and change.position < _SUBJECT_WORDS
+    return (named or about) and change.is_replacement_by_unlike_word(_MAX_UNLIKE_SIMILARITY)
 
 
 def _has_repeated_change(changes: Sequence[_WordChange]) -> bool:
     """Whether the same word stands for the same other more than once."""
-    often = Counter((change.ours, change.theirs) for change in changes)
+    often = Counter((change.words, change.other_words) for change in changes)
     return any(
-        often[change.ours, change.theirs] > 1 and change.is_replacement_by_unlike_word(_NEAR)
+        often[change.words, change.other_words] > 1
+        and change.is_replacement_by_unlike_word(_MIN_MISSPELLED_SIMILARITY)
         for change in changes
     )
 

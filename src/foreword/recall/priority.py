@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from foreword.errors import ValidationError
 from foreword.options import check_fraction
-from foreword.text.words import split_words
+from foreword.recall.rank import MMR_LAMBDA, order_by_marginal_relevance, word_overlap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
     from typing import Self
-
-MMR_LAMBDA = 0.7
-"""How much being relevant weighs against being different."""
 
 
 class HasPriority(Protocol):
@@ -134,42 +131,15 @@ class PriorityRanker:
         from 0 to 1; without one, it is the overlap of the words.
         """
         check_fraction("balance", balance)
-        alike = similarity if similarity is not None else _build_word_overlap(ranked)
+        overlap = word_overlap(candidate.content for candidate in ranked)
+
+        def alike(one: int, other: int) -> float:
+            return overlap(one, other) if similarity is None else similarity(ranked[one], ranked[other])
+
         best = max((candidate.priority for candidate in ranked), default=0.0) or 1.0
-        chosen: list[_Weighed] = []
-        for _, group in groupby(ranked, key=lambda candidate: candidate.category):
-            chosen += _order_by_marginal_relevance(list(group), chosen, alike, best, balance)
-        return chosen
-
-
-def _order_by_marginal_relevance(
-    candidates: list[_Weighed],
-    chosen_before: Sequence[_Weighed],
-    similarity: Callable[[_Weighed, _Weighed], float],
-    best_priority: float,
-    balance: float,
-) -> list[_Weighed]:
-    """The candidates, each next the one that adds most to all before it."""
-    nearest = [max((similarity(one, other) for other in chosen_before), default=0.0) for one in candidates]
-    order: list[_Weighed] = []
-    left = list(range(len(candidates)))
-    while left:
-        at = max(
-            left, key=lambda i: balance * candidates[i].priority / best_priority - (1 - balance) * nearest[i]
-        )
-        left.remove(at)
-        order.append(candidates[at])
-        for i in left:
-            nearest[i] = max(nearest[i], similarity(candidates[i], candidates[at]))
-    return order
-
-
-def _build_word_overlap(candidates: Sequence[_Weighed]) -> Callable[[_Weighed, _Weighed], float]:
-    """How far two candidates share their words (Jaccard); each is split once."""
-    bags = {id(candidate): frozenset(split_words(candidate.content)) for candidate in candidates}
-
-    def word_overlap(one: _Weighed, other: _Weighed) -> float:
-        mine, theirs = bags[id(one)], bags[id(other)]
-        return len(mine & theirs) / (len(mine | theirs) or 1)
-
-    return word_overlap
+        gains = [balance * candidate.priority / best for candidate in ranked]
+        order: list[int] = []
+        for _, group in groupby(range(len(ranked)), key=lambda place: ranked[place].category):
+            added = order_by_marginal_relevance(group, gains, alike, 1 - balance, tuple(order))
+            order += [place for place, _ in added]
+        return [ranked[place] for place in order]

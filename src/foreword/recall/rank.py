@@ -15,13 +15,14 @@ from foreword.text.words import split_words
 from foreword.types import SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
 RankingFunction = Callable[[Sequence[SearchResult]], Sequence[SearchResult]]
 """What `register_ranker` takes."""
 
 MMR_LAMBDA = 0.7
+"""How much being relevant weighs against being different."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class MemoryRanker:
         def blended_score(result: SearchResult) -> float:
             return (
                 result.score / best * options.similarity_weight
-                + recency(result, now) * options.recency_weight
+                + recency_score(result, now) * options.recency_weight
                 + result.memory.confidence * options.confidence_weight
             ) / total
 
@@ -70,7 +71,11 @@ class MemoryRanker:
     def by_recency(results: Sequence[SearchResult]) -> list[SearchResult]:
         """Newest first."""
         newest = max((r.memory.created_at for r in results), default=None)
-        return [] if newest is None else MemoryRanker.custom(results, lambda result: recency(result, newest))
+        return (
+            []
+            if newest is None
+            else MemoryRanker.custom(results, lambda result: recency_score(result, newest))
+        )
 
     @staticmethod
     def by_confidence(results: Sequence[SearchResult]) -> list[SearchResult]:
@@ -88,26 +93,18 @@ class MemoryRanker:
         results: Sequence[SearchResult], balance: float = MMR_LAMBDA, best: float = 1.0
     ) -> list[SearchResult]:
         """Maximal marginal relevance: each next is relevant and unlike those before it."""
-        rest = list(results)
-        chosen: list[SearchResult] = []
-        bags = {result.memory.id: frozenset(split_words(result.memory.text)) for result in rest}
-
-        def marginal_relevance(result: SearchResult) -> float:
-            return balance * result.score / best - (1 - balance) * _max_word_overlap(result, chosen, bags)
-
-        while rest:
-            following = max(rest, key=marginal_relevance)
-            rest.remove(following)
-            chosen.append(replace(following, rank=marginal_relevance(following)))
-        return chosen
+        gains = [balance * result.score / best for result in results]
+        similarity = word_overlap([result.memory.text for result in results])
+        order = order_by_marginal_relevance(range(len(gains)), gains, similarity, 1 - balance)
+        return [replace(results[at], rank=relevance) for at, relevance in order]
 
 
-def recency(result: SearchResult, now: datetime) -> float:
+def recency_score(result: SearchResult, now: datetime) -> float:
     """1 / (1 + days since it was created)."""
     return 1 / (1 + max(0.0, (now - result.memory.created_at).total_seconds() / 86_400))
 
 
-def rankers(now: datetime) -> dict[str, RankingFunction]:
+def build_rankers(now: datetime) -> dict[str, RankingFunction]:
     """The rankings by name, with the time they count age from.
 
     A score is a probability, and even a good answer may have a small one. Where it is weighed against
@@ -132,10 +129,27 @@ def _best_score_or_one(results: Sequence[SearchResult]) -> float:
     return max((result.score for result in results), default=0.0) or 1.0
 
 
-def _max_word_overlap(
-    result: SearchResult, chosen: Sequence[SearchResult], bags: Mapping[str, frozenset[str]]
-) -> float:
-    """How much the words of a result overlap with the most similar of those chosen (Jaccard)."""
-    mine = bags[result.memory.id]
-    others = [bags[other.memory.id] for other in chosen]
-    return max((len(mine & other) / (len(mine | other) or 1) for other in others), default=0.0)
+def order_by_marginal_relevance(
+    places: Iterable[int],
+    gains: Sequence[float],
+    similarity: Callable[[int, int], float],
+    similarity_weight: float,
+    before: Sequence[int] = (),
+) -> Iterator[tuple[int, float]]:
+    """The places, each next the one that adds most to all before it, with what it adds."""
+    nearest = {place: max((similarity(place, one) for one in before), default=0.0) for place in places}
+    while nearest:
+        best = max(nearest, key=lambda place: gains[place] - similarity_weight * nearest[place])
+        yield best, gains[best] - similarity_weight * nearest.pop(best)
+        for place, known in nearest.items():
+            nearest[place] = max(known, similarity(place, best))
+
+
+def word_overlap(texts: Iterable[str]) -> Callable[[int, int], float]:
+    """How far two of the texts, given by their places, share their words (Jaccard); each is split once."""
+    bags = [frozenset(split_words(text)) for text in texts]
+
+    def overlap(one: int, other: int) -> float:
+        return len(bags[one] & bags[other]) / (len(bags[one] | bags[other]) or 1)
+
+    return overlap

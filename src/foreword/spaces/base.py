@@ -21,16 +21,13 @@ class Space(Protocol):
     @property
     def name(self) -> str:
         """What receipts call it."""
-        ...
 
     @property
     def slow(self) -> bool:
         """Whether making a probe may take long (an encoder, a network), so that a deadline must watch it."""
-        ...
 
     def probe(self, query: Query) -> Probe | None:
         """How to look for an answer, or None when this space cannot help with this question."""
-        ...
 
 
 class TimeSpace(Protocol):
@@ -39,11 +36,9 @@ class TimeSpace(Protocol):
     @property
     def name(self) -> str:
         """What receipts call it."""
-        ...
 
     def closeness(self, created_at: datetime, now: datetime) -> float:
         """How near the two moments are in this sense: 1 at best, 0 when not at all."""
-        ...
 
 
 class VectorSpace(Space, Protocol):
@@ -52,20 +47,16 @@ class VectorSpace(Space, Protocol):
     @property
     def digest(self) -> str:
         """Which encoder makes these vectors, down to its weights."""
-        ...
 
     @property
     def unrelated(self) -> float | None:
         """The cosine of texts that have nothing in common; None until a question has been encoded."""
-        ...
 
     def view_hash(self, item: Item) -> str:
         """The name of the text that this space embeds of an item."""
-        ...
 
     def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
         """The vectors of items, in order."""
-        ...
 
 
 class Reranker(Protocol):
@@ -73,4 +64,3 @@ class Reranker(Protocol):
 
     def scores(self, query: str, texts: Sequence[str], expires: float | None = None) -> list[float]:
         """How well each text answers, as logits; of the leading texts only, if time runs out."""
-        ...

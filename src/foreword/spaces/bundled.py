@@ -2,32 +2,61 @@
 
 The encoder (bge-small-en-v1.5) makes vectors. The cross-encoder (ms-marco-MiniLM-L-12-v2) reads a question
 and a text together and says how well one answers the other: ten times as dear as comparing vectors, so it is
-for the best few candidates, while the deadline allows.
+for the best few candidates, while the deadline allows. Their files are read and verified here, and run by
+onnxruntime; its own telemetry, which would use the network, is switched off before it is imported.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 import time
 from collections import OrderedDict
+from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING, Any, cast
 
-from foreword.errors import ValidationError
-from foreword.spaces import onnx
+from foreword.errors import EmbeddingError, ValidationError
 from foreword.spaces.providers import check_vectors
 from foreword.types import text_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from importlib.resources.abc import Traversable
+    from types import ModuleType
+
+    from tokenizers import Tokenizer
+
+WEIGHTS, VOCABULARY = "model.onnx", "tokenizer.json"
+_MAX_THREADS = 4
+_MAX_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class BundledModel:
+    """One model of the package: its folder's name, and the digests of its two files."""
+
+    name: str
+    sha256: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model in memory: its tokenizer and its session of onnxruntime."""
+
+    tokenizer: Tokenizer
+    session: Any
+
 
 QUERY_PREFIX = "Represent this sentence for searching relevant passages: "
 """What the bundled model was trained to see in front of a question, and never in front of an answer."""
 
-BGE = onnx.BundledModel(
+BGE = BundledModel(
     "bge-small-en-v1.5",
     {
-        onnx.WEIGHTS: "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
-        onnx.VOCABULARY: "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+        WEIGHTS: "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+        VOCABULARY: "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
     },
 )
 _MAX_TEXT_TOKENS = 512
@@ -44,20 +73,23 @@ class BundledEmbeddingProvider:
     model: str = BGE.name
     dimensions: int = 384
     unrelated: float = 0.53
-    fingerprint: str = f"sha256:{BGE.sha256[onnx.WEIGHTS]}"
+    fingerprint: str = f"sha256:{BGE.sha256[WEIGHTS]}"
 
     def __init__(self, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
             raise ValidationError(
                 f"threads must be 1 or more, not {threads}; leave it out for a good default"
             )
-        self._threads = threads or onnx.default_threads()
+        self._threads = threads or default_threads()
         self._lock = threading.Lock()
-        self._model: onnx.LoadedModel | None = None
+        self._model: LoadedModel | None = None
 
-    def load(self) -> None:
+    def load(self) -> LoadedModel:
         """Load the model now rather than on first use; loading twice is harmless."""
-        self._loaded_model()
+        with self._lock:
+            if self._model is None:
+                self._model = load_model(BGE, self._threads, _MAX_TEXT_TOKENS)
+            return self._model
 
     def embed(self, text: str) -> list[float]:
         """The vector of one item's text."""
@@ -71,21 +103,15 @@ class BundledEmbeddingProvider:
         """The vectors of many items' texts, in their order; each has length 1."""
         if not texts:
             return []
-        encoder = self._loaded_model()
+        encoder = self.load()
         # One by one: `encode_batch` would start threads of its own, and costs next to nothing here.
-        tokens = [encoder.tokenizer.encode(onnx.clean_text(text)).ids for text in texts]
+        tokens = [encoder.tokenizer.encode(clean_text(text)).ids for text in texts]
         vectors: list[list[float]] = [[]] * len(texts)
-        for batch in onnx.group_by_length([len(ids) for ids in tokens], _BATCH_TEXTS, _BATCH_TOKENS):
-            found = _first_token_vectors(onnx.run_batch(encoder, [tokens[at] for at in batch]))
+        for batch in group_by_length([len(ids) for ids in tokens], _BATCH_TEXTS, _BATCH_TOKENS):
+            found = _first_token_vectors(run_batch(encoder, [tokens[at] for at in batch]))
             for position, vector in zip(batch, found, strict=True):
                 vectors[position] = vector
         return check_vectors(vectors, len(texts), self.dimensions)
-
-    def _loaded_model(self) -> onnx.LoadedModel:
-        with self._lock:
-            if self._model is None:
-                self._model = onnx.load_model(BGE, self._threads, _MAX_TEXT_TOKENS)
-            return self._model
 
 
 def _first_token_vectors(hidden_states: Any) -> list[list[float]]:  # noqa: ANN401  (onnxruntime has no types)
@@ -96,11 +122,11 @@ def _first_token_vectors(hidden_states: Any) -> list[list[float]]:  # noqa: ANN4
     return cast("list[list[float]]", (first / np.linalg.norm(first, axis=1, keepdims=True)).tolist())
 
 
-MINILM = onnx.BundledModel(
+MINILM = BundledModel(
     "ms-marco-MiniLM-L-12-v2",
     {
-        onnx.WEIGHTS: "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
-        onnx.VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+        WEIGHTS: "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+        VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
     },
 )
 _MAX_PAIR_TOKENS = 256
@@ -120,19 +146,19 @@ class BundledReranker:
     """
 
     def __init__(self, threads: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._threads = threads or onnx.default_threads()
+        self._threads = threads or default_threads()
         self._clock = clock
         self._lock = threading.Lock()
-        self._loaded: onnx.LoadedModel | None = None
+        self._loaded: LoadedModel | None = None
         self._score_cache: OrderedDict[tuple[str, str], float] = OrderedDict()
         self._seconds_per_token = _FIRST_SECONDS_PER_TOKEN
 
-    def load(self) -> onnx.LoadedModel:
+    def load(self) -> LoadedModel:
         """Load the model now rather than on first use; loading twice is harmless."""
         with self._lock:
             if self._loaded is None:
-                loaded = onnx.load_model(MINILM, self._threads, _MAX_PAIR_TOKENS)
-                onnx.run_batch(loaded, [[101, 102]])  # the first run is slow, and shows no usual pace
+                loaded = load_model(MINILM, self._threads, _MAX_PAIR_TOKENS)
+                run_batch(loaded, [[101, 102]])  # the first run is slow, and shows no usual pace
                 self._loaded = loaded
             return self._loaded
 
@@ -156,12 +182,12 @@ class BundledReranker:
     ) -> bool:
         """Score one batch into the cache; False when it would not be done in time."""
         loaded = self.load()
-        pairs = [loaded.tokenizer.encode(onnx.clean_text(query), onnx.clean_text(text)) for text in texts]
+        pairs = [loaded.tokenizer.encode(clean_text(query), clean_text(text)) for text in texts]
         tokens = len(pairs) * max(len(pair.ids) for pair in pairs)
         started = self._clock()
         if expires is not None and started + _SLOWDOWN_ALLOWED * tokens * self._seconds_per_token > expires:
             return False
-        logits = onnx.run_batch(loaded, [pair.ids for pair in pairs], [pair.type_ids for pair in pairs])
+        logits = run_batch(loaded, [pair.ids for pair in pairs], [pair.type_ids for pair in pairs])
         taken = (self._clock() - started) / tokens
         self._seconds_per_token = (self._seconds_per_token + taken) / 2
         for key, logit in zip(keys, logits.reshape(len(pairs), -1)[:, 0].tolist(), strict=True):
@@ -169,3 +195,116 @@ class BundledReranker:
         while len(self._score_cache) > _MAX_CACHED_SCORES:
             self._score_cache.popitem(last=False)
         return True
+
+
+# How they are run ----------------------------------------------------------------------------------------
+
+
+def load_model(bundle: BundledModel, threads: int, max_tokens: int) -> LoadedModel:
+    """A bundled model, ready to run; texts are cut to `max_tokens`. EmbeddingError if it is damaged."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_str(read_model_file(bundle, VOCABULARY).decode())
+    tokenizer.enable_truncation(max_tokens)
+    tokenizer.no_padding()  # `run_batch` pads to the longest of its batch, and masks what it pads
+    return LoadedModel(tokenizer, start_session(read_model_file(bundle, WEIGHTS), threads))
+
+
+def model_folder(name: str) -> Traversable:
+    """The folder of a model's files."""
+    return resources.files("foreword.spaces").joinpath("models", name)
+
+
+def read_model_file(bundle: BundledModel, name: str) -> bytes:
+    """The content of a bundled file; EmbeddingError if it is missing or is not the one that was bundled."""
+    advice = "reinstall it: pip install --force-reinstall foreword"
+    try:
+        data = model_folder(bundle.name).joinpath(name).read_bytes()
+    except OSError as error:
+        raise EmbeddingError(f"cannot read {name} of {bundle.name} ({error}); {advice}") from error
+    # A flipped bit would load and give vectors that are quietly wrong; 20 ms buy certainty.
+    if hashlib.sha256(data).hexdigest() != bundle.sha256[name]:
+        raise EmbeddingError(f"{name} of {bundle.name} is damaged; {advice}")
+    return data
+
+
+def start_session(weights: bytes, threads: int) -> Any:  # noqa: ANN401  (onnxruntime has no types)
+    """A session that runs the weights on the processor."""
+    runtime = _import_onnxruntime()
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # Spinning gains 7 % on batches by burning cores while idle; we are a guest on this machine.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return runtime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+    except _onnxruntime_error_types() as error:
+        raise EmbeddingError(
+            f"onnxruntime cannot run the bundled model: {error}; upgrade onnxruntime"
+        ) from error
+
+
+def run_batch(
+    loaded: LoadedModel, token_ids: Sequence[Sequence[int]], type_ids: Sequence[Sequence[int]] | None = None
+) -> Any:  # noqa: ANN401
+    """The first output for one batch, padded to its longest text."""
+    import numpy as np
+
+    width = max(map(len, token_ids))
+    ids = np.zeros((len(token_ids), width), dtype=np.int64)
+    mask, kinds = np.zeros_like(ids), np.zeros_like(ids)
+    for row, text in enumerate(token_ids):
+        ids[row, : len(text)] = text
+        mask[row, : len(text)] = 1
+        if type_ids is not None:
+            kinds[row, : len(text)] = type_ids[row]
+    inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}
+    try:
+        return loaded.session.run(None, inputs)[0]
+    except _onnxruntime_error_types() as error:
+        raise EmbeddingError(f"the bundled model failed: {error}; is there enough free memory?") from error
+
+
+def group_by_length(lengths: Sequence[int], max_texts: int, max_tokens: int) -> Iterator[list[int]]:
+    """Groups of positions of like length: at most `max_texts` and, padded, `max_tokens` each; shortest first.
+
+    Little is padded that way: int8 vectors drift with their padding.
+    """
+    batch: list[int] = []
+    for position in sorted(range(len(lengths)), key=lengths.__getitem__):
+        full = len(batch) == max_texts or lengths[position] * (len(batch) + 1) > max_tokens
+        if batch and full:
+            yield batch
+            batch = []
+        batch.append(position)
+    if batch:
+        yield batch
+
+
+def clean_text(text: str) -> str:
+    """The text as a tokenizer can read it: without lone surrogates, and cut well above 512 tokens."""
+    return text[:_MAX_CHARACTERS].encode(errors="replace").decode()
+
+
+def default_threads() -> int:
+    """As many threads as there are cores to use, at most four."""
+    if hasattr(os, "sched_getaffinity"):
+        return min(_MAX_THREADS, len(os.sched_getaffinity(0)))
+    return min(_MAX_THREADS, os.cpu_count() or 1)
+
+
+def _import_onnxruntime() -> ModuleType:
+    """The package onnxruntime, which sends no telemetry."""
+    # It reports home from its first import on unless it is told not to before.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    return onnxruntime  # type: ignore[no-any-return]
+
+
+def _onnxruntime_error_types() -> tuple[type[Exception], ...]:
+    """What onnxruntime raises; its errors share no ancestor but Exception."""
+    state = _import_onnxruntime().capi.onnxruntime_pybind11_state
+    refused = (state.InvalidProtobuf, state.InvalidGraph, state.InvalidArgument, state.NotImplemented)
+    return (RuntimeError, state.Fail, state.RuntimeException, *refused)

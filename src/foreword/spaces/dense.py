@@ -8,18 +8,19 @@ store.
 from __future__ import annotations
 
 import math
+import re
 import threading
 import time
 from array import array
 from collections import OrderedDict
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from foreword.errors import EmbeddingError, ForewordError, ValidationError
 from foreword.spaces.providers import check_vectors, embed_query, encoder_digest
-from foreword.text.question import texts_to_encode
 from foreword.types import VectorProbe, text_hash
 
 if TYPE_CHECKING:
@@ -106,32 +107,24 @@ class DenseSpace:
     def __init__(self, provider: EmbeddingProvider, cache: EmbeddingCache | None = None) -> None:
         self.provider = provider
         self.cache = cache if cache is not None else EmbeddingCache()
-        self._digest: str | None = None
-        self._unrelated: float | None = getattr(provider, "unrelated", None)
+        self.unrelated: float | None = getattr(provider, "unrelated", None)
+        """The cosine of texts that have nothing in common; None until a question has been encoded."""
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[list[float]]] = {}
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Which encoder makes these vectors, down to its weights."""
-        if self._digest is None:
-            self._digest = encoder_digest(self.provider)
-        return self._digest
-
-    @property
-    def unrelated(self) -> float | None:
-        """The cosine of texts that have nothing in common; None until a question has been encoded."""
-        return self._unrelated
+        return encoder_digest(self.provider)
 
     def _measure_unrelated_cosine(self) -> None:
         """Learn the cosine of texts that have nothing in common: from the provider, or by encoding a few."""
-        if self._unrelated is None:
+        if self.unrelated is None:
             with _raise_as_embedding_error(self.provider):
                 vectors = self.provider.embed_batch(list(_UNRELATED_TEXTS))
-            pairs = list(
-                combinations(check_vectors(vectors, len(_UNRELATED_TEXTS), self.provider.dimensions), 2)
-            )
-            self._unrelated = sum(map(_cosine_of_pair, pairs)) / len(pairs)
+            checked = check_vectors(vectors, len(_UNRELATED_TEXTS), self.provider.dimensions)
+            cosines = [_cosine(one, other) for one, other in combinations(checked, 2)]
+            self.unrelated = sum(cosines) / len(cosines)
 
     def probe(self, query: Query) -> VectorProbe | None:
         """The question as a vector: the one it came with, or the encoder's."""
@@ -170,10 +163,8 @@ class DenseSpace:
             # What comes out of the cache is rounded; the first answer must be the same as the next.
             answer.set_result(self.cache.get(key) or vector)
         except BaseException as error:
-            failure = (
-                error if isinstance(error, Exception) else EmbeddingError("the encoding was interrupted")
-            )
-            answer.set_exception(failure)
+            interrupted = EmbeddingError("the encoding was interrupted")
+            answer.set_exception(error if isinstance(error, Exception) else interrupted)
             raise
         finally:
             with self._lock:
@@ -197,12 +188,33 @@ class DenseSpace:
             raise EmbeddingError(f"the given vector does not fit {self.provider.model}: {error}") from error
 
 
-def _cosine_of_pair(pair: tuple[list[float], list[float]]) -> float:
+def _cosine(one: list[float], other: list[float]) -> float:
     """The cosine of the angle between two vectors; 0 if one of them is zero."""
-    one, other = pair
-    return sum(a * b for a, b in zip(one, other, strict=True)) / (
-        math.hypot(*one) * math.hypot(*other) or 1.0
-    )
+    product = sum(a * b for a, b in zip(one, other, strict=True))
+    return product / (math.hypot(*one) * math.hypot(*other) or 1.0)
+
+
+_MAX_SHORT_CHARACTERS = 200
+_LANGUAGE = re.compile(
+    r"\b(?:in |using |with )?(?:python|java|javascript|typescript|golang|rust|ruby|php|kotlin|swift|scala|"
+    r"bash|c\+\+|c#)\s?[23]?(?![\w+#])",
+    re.IGNORECASE,
+)
+
+
+def texts_to_encode(text: str) -> tuple[str, ...]:
+    """One or two texts whose vectors together stand for the question.
+
+    For a long question, its first line, usually a title, and the whole. For a short one that names a
+    programming language, the question with and without that name: in a project of that language the name
+    says nothing.
+    """
+    text = text.strip()
+    title = text.partition("\n")[0].strip()
+    if len(text) > _MAX_SHORT_CHARACTERS and title and len(title) < len(text) / 2:
+        return (title, text)
+    without = " ".join(_LANGUAGE.sub(" ", text).split())
+    return (text, without) if without and without != text and len(text) <= _MAX_SHORT_CHARACTERS else (text,)
 
 
 @contextmanager

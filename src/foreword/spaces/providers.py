@@ -8,13 +8,15 @@ that comes with the package is in `bundled`, those behind HTTP in `remote`.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import math
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from foreword.errors import EmbeddingError, MissingExtra
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
 PREPROCESSING = 1
 """Part of every digest: to be raised whenever texts are prepared differently for their encoder."""
@@ -27,20 +29,16 @@ class EmbeddingProvider(Protocol):
     @property
     def dimensions(self) -> int:
         """How many numbers a vector has."""
-        ...
 
     @property
     def model(self) -> str:
         """The model's name."""
-        ...
 
     def embed(self, text: str) -> list[float]:
         """The vector of one text."""
-        ...
 
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
         """The vectors of many texts, in their order."""
-        ...
 
 
 def embed_query(provider: EmbeddingProvider, text: str) -> list[float]:
@@ -86,80 +84,62 @@ def check_vectors(
 _LIBRARY_ERRORS = (OSError, ValueError, RuntimeError)
 
 
-class SentenceTransformersProvider:
+class _LibraryProvider(ABC):
+    """A model run by a class of a package that a user may have installed."""
+
+    def __init__(self, model: str, package: str, class_name: str) -> None:
+        try:
+            load = getattr(importlib.import_module(package.replace("-", "_")), class_name)
+        except ImportError as error:
+            raise MissingExtra(package, package) from error
+        self.model = model
+        self._package = package
+        try:
+            self._encoder = load(model)
+        except _LIBRARY_ERRORS as error:
+            raise EmbeddingError(f"{package} cannot load {model!r}: {error}") from error
+        self.dimensions: int = len(self._encode_and_check(["dimensions"], "document", None)[0])
+
+    def embed(self, text: str) -> list[float]:
+        """The vector of one item's text."""
+        return self.embed_batch([text])[0]
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a question, asked as the package asks it of this model."""
+        return self._encode_and_check([text], "query", self.dimensions)[0]
+
+    def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
+        """The vectors of many items' texts, in their order."""
+        return self._encode_and_check(texts, "document", self.dimensions) if texts else []
+
+    def _encode_and_check(self, texts: Sequence[str], role: str, dimensions: int | None) -> list[list[float]]:
+        try:
+            vectors = list(self._encode(list(texts), role))
+        except _LIBRARY_ERRORS as error:
+            raise EmbeddingError(f"{self._package} failed on {self.model!r}: {error}") from error
+        return check_vectors(vectors, len(texts), dimensions)
+
+    @abstractmethod
+    def _encode(self, texts: list[str], role: str) -> Any:  # noqa: ANN401  (the packages have no types)
+        """The vectors of texts that are a `query` or a `document`, as the package gives them."""
+
+
+class SentenceTransformersProvider(_LibraryProvider):
     """A model run by sentence-transformers, which may download it."""
 
     def __init__(self, model: str) -> None:
-        try:
-            from sentence_transformers import SentenceTransformer
-        except ImportError as error:
-            raise MissingExtra("sentence-transformers", "sentence-transformers") from error
-        self.model = model
-        try:
-            self._encoder = SentenceTransformer(model)
-        except _LIBRARY_ERRORS as error:
-            raise EmbeddingError(f"sentence-transformers cannot load {model!r}: {error}") from error
-        self.dimensions: int = len(self._encode_texts(["dimensions"], "document", None)[0])
+        super().__init__(model, "sentence-transformers", "SentenceTransformer")
 
-    def embed(self, text: str) -> list[float]:
-        """The vector of one item's text."""
-        return self.embed_batch([text])[0]
-
-    def embed_query(self, text: str) -> list[float]:
-        """The vector of a question, with the model's own prompt for questions where it has one."""
-        return self._encode_texts([text], "query", self.dimensions)[0]
-
-    def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
-        """The vectors of many items' texts, in their order."""
-        return self._encode_texts(texts, "document", self.dimensions) if texts else []
-
-    def _encode_texts(self, texts: Sequence[str], role: str, dimensions: int | None) -> list[list[float]]:
-        """The checked vectors of texts that are a `query` or a `document`."""
-        prompt = (getattr(self._encoder, "prompts", None) or {}).get(role)
-        try:
-            vectors = self._encoder.encode(
-                list(texts), prompt=prompt or None, normalize_embeddings=True, show_progress_bar=False
-            )
-        except _LIBRARY_ERRORS as error:
-            raise EmbeddingError(f"sentence-transformers failed on {self.model!r}: {error}") from error
-        return check_vectors(vectors, len(texts), dimensions)
+    def _encode(self, texts: list[str], role: str) -> Any:  # noqa: ANN401  (the packages have no types)
+        prompt = (getattr(self._encoder, "prompts", None) or {}).get(role) or None
+        return self._encoder.encode(texts, prompt=prompt, normalize_embeddings=True, show_progress_bar=False)
 
 
-class FastEmbedProvider:
+class FastEmbedProvider(_LibraryProvider):
     """A model run by fastembed, which may download it."""
 
     def __init__(self, model: str) -> None:
-        try:
-            from fastembed import TextEmbedding
-        except ImportError as error:
-            raise MissingExtra("fastembed", "fastembed") from error
-        self.model = model
-        try:
-            self._encoder = TextEmbedding(model_name=model)
-        except _LIBRARY_ERRORS as error:
-            raise EmbeddingError(f"fastembed cannot load {model!r}: {error}") from error
-        self.dimensions: int = len(
-            self._collect_vectors(self._encoder.passage_embed, ["dimensions"], None)[0]
-        )
+        super().__init__(model, "fastembed", "TextEmbedding")
 
-    def embed(self, text: str) -> list[float]:
-        """The vector of one item's text."""
-        return self.embed_batch([text])[0]
-
-    def embed_query(self, text: str) -> list[float]:
-        """The vector of a question, as fastembed asks it of this model."""
-        return self._collect_vectors(self._encoder.query_embed, [text], self.dimensions)[0]
-
-    def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
-        """The vectors of many items' texts, in their order."""
-        return self._collect_vectors(self._encoder.passage_embed, texts, self.dimensions) if texts else []
-
-    def _collect_vectors(
-        self, encode: Callable[[list[str]], Iterable[Any]], texts: Sequence[str], dimensions: int | None
-    ) -> list[list[float]]:
-        """The checked vectors that one of fastembed's methods gives for texts."""
-        try:
-            vectors = list(encode(list(texts)))
-        except _LIBRARY_ERRORS as error:
-            raise EmbeddingError(f"fastembed failed on {self.model!r}: {error}") from error
-        return check_vectors(vectors, len(texts), dimensions)
+    def _encode(self, texts: list[str], role: str) -> Any:  # noqa: ANN401  (the packages have no types)
+        return self._encoder.query_embed(texts) if role == "query" else self._encoder.passage_embed(texts)

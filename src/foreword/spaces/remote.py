@@ -1,17 +1,176 @@
-"""Vectors over HTTP, from any endpoint that speaks OpenAI's embeddings API."""
+"""Models behind an OpenAI-compatible API over HTTP: a client that posts JSON, and the encoder that uses it.
+
+The key goes to that endpoint and nowhere else: no redirects, no error message that repeats it. What else is
+asked of a model and what its answer should look like is left to the callers.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
-from foreword.errors import EmbeddingError, ValidationError
+from foreword.errors import ContextError, EmbeddingError, ValidationError
 from foreword.spaces.providers import check_vectors
-from foreword.spaces.remote_model import RemoteModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from urllib.error import HTTPError
+    from urllib.request import OpenerDirector
+
+MAX_ANSWER_BYTES = 64_000_000
+_FIRST_PAUSE_SECONDS = 0.5
+_MAX_PAUSE_SECONDS = 10.0
+_ADVICE = {
+    401: "check the API key",
+    403: "check what the API key may do",
+    404: "check {address} and the model's name",
+    429: "the endpoint limits the rate, or the account's quota is spent",
+}
+
+
+class RemoteModel:
+    """An endpoint with its key. `address` is what error messages call the URL, `error` what is raised."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None,
+        timeout_seconds: float = 30.0,
+        *,
+        tries: int = 3,
+        error: type[ContextError] = ContextError,
+        address: str = "base_url",
+        key_name: str = "api_key",
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        _check_url(url, address, key_name)
+        _check_key(key, key_name)
+        if not timeout_seconds > 0:
+            raise ValidationError("the timeout must be above 0")
+        self._url = url.rstrip("/")
+        self._key = key
+        self._timeout_seconds = timeout_seconds
+        self._tries = tries
+        self._error = error
+        self._address = address
+        self._sleep = sleep
+        self._opener = _make_opener()
+
+    def post_json(self, path: str, body: object) -> Any:  # noqa: ANN401  (whatever the endpoint says)
+        """What the endpoint answers to a body posted to `path`; asked again when the trouble may pass."""
+        answer = self._post(self._url + path, json.dumps(body).encode())
+        try:
+            return json.loads(answer)
+        except (ValueError, RecursionError) as error:
+            raise self.unusable("JSON", error) from error
+
+    def unusable(self, wanted: str, error: Exception) -> ContextError:
+        """The error that says that an answer is not what was wanted."""
+        return self._error(
+            f"the endpoint's answer is not {wanted} ({type(error).__name__}); "
+            f"check that {self._address} is an OpenAI-compatible API, usually ending in /v1"
+        )
+
+    def _post(self, url: str, body: bytes) -> bytes:
+        from http.client import HTTPException
+        from urllib.error import HTTPError
+        from urllib.request import Request
+
+        headers = {"Content-Type": "application/json", "User-Agent": "foreword"}
+        if self._key is not None:
+            headers["Authorization"] = f"Bearer {self._key}"
+        request = Request(url, body, headers)  # noqa: S310  (the scheme was checked)
+        for attempt in range(self._tries):
+            cause: Exception
+            try:
+                return self._read_answer(request)
+            except HTTPError as error:
+                cause, problem = error, self._describe_refusal(url, error)
+                pause = _pause_seconds(attempt, error.headers.get("Retry-After"))
+                if error.code != 429 and error.code < 500:
+                    raise self._error(problem) from error
+            except (OSError, HTTPException) as error:
+                cause, pause = error, _pause_seconds(attempt, None)
+                problem = self._hide_key(f"no answer from {url} ({error}); is it reachable?")
+            if attempt + 1 < self._tries:
+                self._sleep(pause)
+        tried = f" (tried {self._tries} times)" if self._tries > 1 else ""
+        raise self._error(problem + tried) from cause
+
+    def _read_answer(self, request: Any) -> bytes:  # noqa: ANN401  (urllib is imported on first use)
+        from http.client import IncompleteRead
+
+        with self._opener.open(request, timeout=self._timeout_seconds) as response:
+            answer = cast("bytes", response.read(MAX_ANSWER_BYTES))
+            if response.length:  # what is still missing of a length that was announced
+                raise IncompleteRead(answer, response.length)
+            return answer
+
+    def _describe_refusal(self, url: str, error: HTTPError) -> str:
+        """What to tell the user about an answer that is an error; closes the answer."""
+        from http.client import HTTPException
+
+        with error:
+            try:
+                answer = error.read(500).decode(errors="replace").strip()
+            except (OSError, HTTPException):
+                answer = ""
+        advice = _ADVICE.get(error.code, "see the endpoint's own words").format(address=self._address)
+        if 300 <= error.code < 400:
+            advice = f"it redirects, which is refused to keep the key safe; give the final {self._address}"
+        return self._hide_key(f"{url} answered {error.code}; {advice}: {answer}")
+
+    def _hide_key(self, message: str) -> str:
+        """The message without the key, which an endpoint may have repeated."""
+        return message.replace(self._key, "***") if self._key else message
+
+
+def _check_url(url: str, address: str, key_name: str) -> None:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable or not url.isascii() or not url.isprintable() or " " in url:
+        raise ValidationError(f"{address} must be a plain http:// or https:// address")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ValidationError(f"{address} must not hold a password, a query or a fragment; use {key_name}")
+
+
+def _check_key(key: str | None, key_name: str) -> None:
+    """Refuse a key that no header can carry, before an error further down would print it."""
+    if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
+        raise ValidationError(
+            f"{key_name} is empty or has a blank, a line break or a non-ASCII character in it"
+        )
+
+
+def _make_opener() -> OpenerDirector:
+    """HTTP and HTTPS only, and no redirects: urllib would carry the key along to another host."""
+    from urllib import request
+
+    opener = request.OpenerDirector()
+    opener.add_handler(request.ProxyHandler())
+    opener.add_handler(request.HTTPHandler())
+    opener.add_handler(request.HTTPSHandler())
+    opener.add_handler(request.HTTPDefaultErrorHandler())
+    opener.add_handler(request.HTTPErrorProcessor())
+    return opener
+
+
+def _pause_seconds(attempt: int, retry_after: str | None) -> float:
+    """How long to wait: as long as the endpoint says, within reason, else twice as long each time."""
+    try:
+        asked = float(retry_after or "")
+    except ValueError:
+        asked = _FIRST_PAUSE_SECONDS * 2**attempt
+    return max(0.0, min(_MAX_PAUSE_SECONDS, asked))
+
+
+# Vectors -------------------------------------------------------------------------------------------------
 
 _KNOWN_DIMENSIONS = {
     "text-embedding-3-small": 1536,

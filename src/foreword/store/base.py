@@ -166,7 +166,7 @@ class ListRecent(Read[tuple[Item, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Tally(Read[tuple[int, Item | None]]):
+class GetCountAndLast(Read[tuple[int, Item | None]]):
     """Return how many items pass the filters, and which of them was stored last, or None.
 
     While both stay the same, no such item was added or deleted. Callers ask this often: answering must not
@@ -216,7 +216,7 @@ class Delete(Write[tuple[str, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Relate(Write[int]):
+class PutRelations(Write[int]):
     """Store relations. Returns how many were new or had another confidence before.
 
     A relation is known by its ends and its type. If an end is not in the workspace, raises `ValidationError`.
@@ -226,7 +226,7 @@ class Relate(Write[int]):
 
 
 @dataclass(frozen=True, slots=True)
-class Expand(Read[dict[str, tuple[RelatedMemory, ...]]]):
+class GetRelated(Read[dict[str, tuple[RelatedMemory, ...]]]):
     """Follow relations from each id, in both directions, up to `depth` (at most `MAX_DEPTH`).
 
     Returns what each id reaches: every item once, by its shortest way, nearest first, and at the same
@@ -358,15 +358,15 @@ class PutFile(Write[StoredFile]):
 
     What has not changed keeps its id, time, relations and vectors, and gets the new metadata. An item that
     was there before now belongs to the file; one that belongs to several files is deleted with the last of
-    them. With `more`, the file keeps its earlier items except those whose ids are in `less`. The count of
+    them. With `keep_earlier`, the file keeps its earlier items but for those with `except_ids`. The count of
     items in `state` is ignored. `views` are those of the items, in order, if the caller has computed them.
     Creates the workspace.
     """
 
     state: FileState
     items: tuple[Item, ...]
-    more: bool = False
-    less: tuple[str, ...] = ()
+    keep_earlier: bool = False
+    except_ids: tuple[str, ...] = ()
     views: tuple[Views, ...] = ()
 
 
@@ -437,8 +437,8 @@ class Store(ABC):
             after = items[-1].id
 
     def tally(self, workspace: str, filters: Filters = EVERYTHING) -> tuple[int, Item | None]:
-        """How many items pass the filters, and which of them was stored last; see `Tally`."""
-        return self.run(Tally(workspace, filters))
+        """How many items pass the filters, and which of them was stored last; see `GetCountAndLast`."""
+        return self.run(GetCountAndLast(workspace, filters))
 
     def recent(self, workspace: str, filters: Filters = EVERYTHING, limit: int = 50) -> tuple[Item, ...]:
         """The newest items that pass the filters, newest first; see `ListRecent`."""
@@ -453,8 +453,8 @@ class Store(ABC):
         return self.run(operation)
 
     def expand(self, workspace: str, ids: Sequence[str], depth: int) -> dict[str, tuple[RelatedMemory, ...]]:
-        """What each item is related to, up to `depth`; see `Expand`."""
-        return self.run(Expand(workspace, tuple(ids), depth))
+        """What each item is related to, up to `depth`; see `GetRelated`."""
+        return self.run(GetRelated(workspace, tuple(ids), depth))
 
     def receipt(self, workspace: str, receipt_id: str = "") -> Receipt | None:
         """A receipt by its id, or the newest; see `GetReceipt`."""

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import json
 import random
 import re
+import secrets
 import threading
 import time
 from concurrent.futures import wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from foreword.errors import StorageError, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly
+from foreword.errors import StorageError, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly, ValidationError
 from foreword.log import get_logger
 from foreword.store import base, schema
-from foreword.store.indexes import reindex_outdated_names
+from foreword.store.indexes import IndexQueue, reindex_outdated_names
 from foreword.store.operations import run_operations
-from foreword.store.transaction import Transaction
+from foreword.store.rows import COLUMNS, as_stored_with_hash, item_from_row, item_to_row
 from foreword.store.vectors import CodeFile, update_code_file
 from foreword.store.writer import Writer
 from foreword.types import VectorProbe
@@ -111,7 +113,7 @@ class WorkspaceDatabase:
         self._writer = Writer(db, self._erase_traces_of_deleted)
 
     @staticmethod
-    def workspace_of(path: Path, limits: Limits) -> str | None:
+    def read_workspace_name(path: Path, limits: Limits) -> str | None:
         """Which workspace a database is of; None when it holds nothing, or is only just being made."""
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
@@ -217,8 +219,8 @@ class WorkspaceDatabase:
                 return
             unswept = db.execute("SELECT value FROM facts WHERE key = 'unswept'").get
             if erased:
-                for file in CodeFile.in_folder(self.path.parent):
-                    file.erase(erased)
+                for file in CodeFile.list_in_folder(self.path.parent):
+                    file.erase_items(erased)
             if erased and unswept is not None:  # backups still have what was deleted
                 for backup in schema.list_backups(self.path):
                     backup.unlink(missing_ok=True)
@@ -282,6 +284,53 @@ class WorkspaceDatabase:
         return db
 
 
+class Transaction:
+    """A connection inside a transaction, and what operations need to know of the workspace."""
+
+    def __init__(self, database: WorkspaceDatabase, db: apsw.Connection) -> None:
+        self.database, self.db = database, db
+        self.workspace, self.views, self.limits = database.workspace, database.views, database.limits
+        self.unindexed = IndexQueue(self)
+
+    def execute(self, sql: str, *values: Any) -> apsw.Cursor:  # noqa: ANN401  (whatever SQLite can bind)
+        """Run a statement."""
+        return self.db.execute(sql, values)
+
+    def select_value(self, sql: str, *values: Any) -> Any:  # noqa: ANN401  (whatever a column has)
+        """The only value of the first row, or None if there is no row."""
+        return self.db.execute(sql, values).get
+
+    def select_items(self, sql_rest: str, *values: object) -> tuple[Item, ...]:
+        """The items that `SELECT … FROM items i` and the rest of that statement give."""
+        rows = self.execute(f"SELECT {COLUMNS} FROM items i {sql_rest}", *values)
+        return tuple(item_from_row(self.workspace, row) for row in rows)
+
+    def select_numbered_items(self, sql_rest: str, *values: object) -> list[tuple[int, Item]]:
+        """The same, each with the number of its row."""
+        rows: list[Any] = self.execute(f"SELECT i.no, {COLUMNS} FROM items i {sql_rest}", *values).fetchall()
+        return [(row[0], item_from_row(self.workspace, row[1:])) for row in rows]
+
+    def put_items(self, items: tuple[Item, ...], views: tuple[Views, ...] = ()) -> tuple[base.Stored, ...]:
+        """Store items that are not there yet; see `Put`. `views` are those of the items, if known."""
+        pairs = zip(items, views or (None,) * len(items), strict=True)
+        return tuple(self._put_item_if_new(item, its_views) for item, its_views in pairs)
+
+    def _put_item_if_new(self, item: Item, views: Views | None) -> base.Stored:
+        """Store an item, unless one with the same content is there: then that one is returned."""
+        item = as_stored_with_hash(self.workspace, item)
+        if known := self.select_items("WHERE hash = ?", item.hash):
+            return base.Stored(known[0], new=False)
+        item = replace(item, id=item.id or secrets.token_hex(8))
+        try:
+            self.execute(f"INSERT INTO items({COLUMNS}) VALUES({', '.join('?' * 17)})", *item_to_row(item))
+        except apsw.ConstraintError as error:
+            raise ValidationError(
+                f"another item has the id {item.id!r}; forget it first, or leave the id out"
+            ) from error
+        self.unindexed.add(self.db.last_insert_rowid(), item, views)
+        return base.Stored(item, new=True)
+
+
 class _LockWaiter:
     """Wait for a lock in short uneven steps: SQLite's own waiting grows long and is unfair to latecomers."""
 
@@ -298,14 +347,12 @@ class _LockWaiter:
 
 def _switch_to_wal(db: apsw.Connection, lock_wait: _LockWaiter) -> None:
     """Have the database keep a write-ahead log. SQLite does not wait for the lock this needs, so we do."""
-    tries = 0
-    while True:
+    for tries in itertools.count():
         try:
             db.execute("PRAGMA journal_mode = WAL")
         except apsw.BusyError:
             if not lock_wait(tries):
                 raise
-            tries += 1
         else:
             return
 

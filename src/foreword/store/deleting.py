@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foreword.store.base import Delete, DropFiles, ListFiles, PutFile
-    from foreword.store.transaction import Transaction
+    from foreword.store.database import Transaction
     from foreword.types import Filters, Item
 
 _IS_DERIVED = """instr(i.metadata, '"derived_from"') > 0"""
@@ -63,7 +63,7 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
         tx.execute(
             """UPDATE receipts SET body = json_remove(body, '$.view') WHERE instr(body, '"view":{') > 0"""
         )
-    if gone or tx.value("SELECT 1 FROM facts WHERE key = 'replaced'"):
+    if gone or tx.select_value("SELECT 1 FROM facts WHERE key = 'replaced'"):
         # SQLite overwrites what is deleted where it stands, but not where it stood before a page was split:
         # the database has to be rewritten, at the next check or when it is closed.
         tx.execute("INSERT OR REPLACE INTO facts VALUES('unswept', ?)", secrets.token_hex(8))
@@ -87,7 +87,7 @@ def _remove_matching_items(
     tx: Transaction, clause: str, values: Sequence[object]
 ) -> tuple[list[str], set[str]]:
     """Take items out of every table; return their ids and the paths of the files they were made from."""
-    items = tx.numbered_items(f"WHERE {clause}", *values)
+    items = tx.select_numbered_items(f"WHERE {clause}", *values)
     paths: set[str] = set()
     for number, item in items:
         indexes.remove_from_indexes(tx, number, item)
@@ -127,7 +127,7 @@ def put_file(tx: Transaction, op: PutFile) -> StoredFile:
     gone = _unlink_items_from_files(tx, (path,), outdated)
     stored = tuple(
         one if one.new else _update_stored_metadata(tx, one, item)
-        for item, one in zip(op.items, tx.put(op.items, op.views), strict=True)
+        for item, one in zip(op.items, tx.put_items(op.items, op.views), strict=True)
     )
     ids = json.dumps([one.item.id for one in stored])
     tx.execute(f"INSERT OR IGNORE INTO file_items SELECT ?, no FROM items WHERE id {IN_LIST}", path, ids)
@@ -157,9 +157,9 @@ def _item_numbers_in_files(
 def _outdated_item_numbers(tx: Transaction, op: PutFile) -> list[int]:
     """The numbers of the items that a file contained and contains no more."""
     paths = (op.state.path,)
-    if op.more:
-        return _item_numbers_in_files(tx, paths, f"i.id {IN_LIST}", json.dumps(op.less))
-    if not tx.value("SELECT 1 FROM file_items WHERE path = ?", *paths):
+    if op.keep_earlier:
+        return _item_numbers_in_files(tx, paths, f"i.id {IN_LIST}", json.dumps(op.except_ids))
+    if not tx.select_value("SELECT 1 FROM file_items WHERE path = ?", *paths):
         return []  # a new file: its items are hashed once, when they are put
     hashes = [as_stored_with_hash(tx.workspace, item).hash for item in op.items]
     return _item_numbers_in_files(tx, paths, f"i.hash NOT {IN_LIST}", json.dumps(hashes))

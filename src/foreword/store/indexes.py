@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from foreword.store.base import Check, Repair
-    from foreword.store.transaction import Transaction
+    from foreword.store.database import Transaction
     from foreword.store.vectors import VectorRow
     from foreword.types import Item, Views
 
@@ -78,7 +78,7 @@ def _add_items_to_indexes(tx: Transaction, numbered_items: Sequence[tuple[int, I
     spread: Counter[str] = Counter()
     for _, item, _ in numbered_items:
         spread.update(_distinct_words_of_item(item))
-    known = tx.value("SELECT max(id) FROM vocabulary") or 0
+    known = tx.select_value("SELECT max(id) FROM vocabulary") or 0
     tx.execute(
         "INSERT INTO vocabulary(word, items) SELECT key, value FROM json_each(?) WHERE TRUE ORDER BY 1 "
         "ON CONFLICT(word) DO UPDATE SET items = items + excluded.items",
@@ -115,7 +115,7 @@ def remove_from_indexes(tx: Transaction, number: int, item: Item) -> None:
     tx.execute("DELETE FROM mentions WHERE no = ?", number)
     for word in _distinct_words_of_item(item):
         tx.execute("UPDATE vocabulary SET items = items - 1 WHERE word = ?", word)
-        unused = tx.value("SELECT id FROM vocabulary WHERE word = ? AND items <= 0", word)
+        unused = tx.select_value("SELECT id FROM vocabulary WHERE word = ? AND items <= 0", word)
         if unused is not None:
             tx.execute("INSERT INTO trigrams(trigrams, rowid, word) VALUES('delete', ?, ?)", unused, word)
             tx.execute("DELETE FROM vocabulary WHERE id = ?", unused)
@@ -129,11 +129,11 @@ def reindex_outdated_names(tx: Transaction) -> None:
     """
     known = "SELECT 1 FROM facts WHERE key = ?"
     for fact, kind in _KIND_BY_OUTDATED_FACT.items():
-        if tx.value(known, fact):
+        if tx.select_value(known, fact):
             with write_transaction(tx.db):
-                if tx.value(known, fact):  # else another process has done it meanwhile
+                if tx.select_value(known, fact):  # else another process has done it meanwhile
                     tx.execute("DELETE FROM mentions WHERE no IN (SELECT no FROM items WHERE kind = ?)", kind)
-                    items = tx.numbered_items("WHERE kind = ?", kind)
+                    items = tx.select_numbered_items("WHERE kind = ?", kind)
                     _add_names_to_index(tx, {number: tx.views(item).entities for number, item in items})
                     tx.execute("DELETE FROM facts WHERE key = ?", fact)
 
@@ -155,7 +155,7 @@ def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
         verdict = [error]
     if verdict != ["ok"]:
         yield Problem("database", "; ".join(map(str, verdict)))
-    items = tx.numbered_items("ORDER BY i.no")
+    items = tx.select_numbered_items("ORDER BY i.no")
     if wrong := sum(content_hash(item) != item.hash for _, item in items):
         yield Problem("items", f"{wrong} rows do not match the hash of their content")
     for index in ("words", "identifiers", "trigrams"):  # compared by the full-text engine itself
@@ -166,9 +166,11 @@ def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
     yield from _find_problems_in_small_indexes(tx, items)
     yield from _find_problems_in_code_files(tx)
     for table, column in _REFERENCES:
-        if orphans := tx.value(f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT no FROM items)"):
+        if orphans := tx.select_value(
+            f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT no FROM items)"
+        ):
             yield Problem(table, f"{orphans} rows speak of items that are not there")
-    if unknown := tx.value(f"SELECT count(*) {_UNKNOWN_FILES}"):
+    if unknown := tx.select_value(f"SELECT count(*) {_UNKNOWN_FILES}"):
         yield Problem("file_items", f"{unknown} rows speak of files that are not there")
 
 
@@ -219,14 +221,14 @@ def _find_problems_in_code_files(tx: Transaction) -> Iterator[Problem]:
             file, vector_rows_reader(tx, space, digest)(0), to_erase
         ):
             yield Problem(file.path.name, "the vector file disagrees with the rows")
-    for file in CodeFile.in_folder(tx.database.path.parent):
-        if file.path.name not in known and (file.is_damaged or file.contents().keys() - to_erase):
+    for file in CodeFile.list_in_folder(tx.database.path.parent):
+        if file.path.name not in known and (file.is_damaged or file.codes_by_item().keys() - to_erase):
             yield Problem(file.path.name, "the vector file holds what no row has")
 
 
 def _file_agrees_with_rows(file: CodeFile, rows: Sequence[VectorRow], numbers_to_erase: set[int]) -> bool:
     """Whether file and rows agree, except for rows newer than the file and items about to be erased."""
-    last, contents = file.last_row, file.contents()
+    last, contents = file.last_row, file.codes_by_item()
     expected = {number: code for sequence, number, code in rows if sequence <= last}
     ignored = numbers_to_erase | {number for sequence, number, _ in rows if sequence > last}
     return expected == {number: code for number, code in contents.items() if number not in ignored}
@@ -237,7 +239,7 @@ def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
     for table in DERIVED_NAMES:
         _drop_even_damaged_table(tx, table)
     tx.execute(DERIVED_TABLES)
-    for number, item in tx.numbered_items("ORDER BY i.no"):
+    for number, item in tx.select_numbered_items("ORDER BY i.no"):
         tx.unindexed.add(number, item)
         if (right := content_hash(item)) != item.hash:
             tx.execute("UPDATE OR IGNORE items SET hash = ? WHERE no = ?", right, number)
@@ -246,7 +248,7 @@ def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
         tx.execute(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT no FROM items)")
     # A file without a state is given one that fits no file: it will be read again, and its items are known.
     tx.execute(f"INSERT INTO files SELECT DISTINCT path, -1, 0, '' {_UNKNOWN_FILES}")
-    for file in CodeFile.in_folder(tx.database.path.parent):
+    for file in CodeFile.list_in_folder(tx.database.path.parent):
         file.remove()
     for space, digest, dimensions in _list_encoders_with_dimensions(tx):
         tx.database.code_file(space, digest, dimensions).rebuild(vector_rows_reader(tx, space, digest))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from foreword.store.transaction import Transaction
+    from foreword.store.database import Transaction
     from foreword.types import Item, Receipt, Relation
 
 
@@ -34,9 +34,8 @@ def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -
     """Carry out operations in order; what each returns is said at its class."""
     results: list[Any] = []
     for op in operations:
-        if not isinstance(
-            op, base.PutFile
-        ):  # when thousands of files are put, nothing is looked up meanwhile
+        # When thousands of files are put, nothing is looked up meanwhile.
+        if not isinstance(op, base.PutFile):
             tx.unindexed.flush()
         results.append(_HANDLER_BY_OPERATION[type(op)](tx, op))
     tx.unindexed.flush()
@@ -48,7 +47,7 @@ def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -
 
 def _get_items(tx: Transaction, op: base.Get) -> tuple[Item | None, ...]:
     """The item of each id, or None."""
-    items = {item.id: item for item in tx.items(f"WHERE id {IN_LIST}", json.dumps(op.ids))}
+    items = {item.id: item for item in tx.select_items(f"WHERE id {IN_LIST}", json.dumps(op.ids))}
     return tuple(items.get(wanted) for wanted in op.ids)
 
 
@@ -56,23 +55,23 @@ def _list_items_page(tx: Transaction, op: base.Scan) -> tuple[Item, ...]:
     clause, values = filters_to_sql(op.filters)
     start = 0
     if op.after is not None:
-        start = tx.value("SELECT no FROM items WHERE id = ?", op.after)
+        start = tx.select_value("SELECT no FROM items WHERE id = ?", op.after)
         if start is None:
             raise StorageError(
                 f"{op.after!r}, where the last page ended, was forgotten meanwhile; list again"
             )
-    return tx.items(f"WHERE i.no > ? AND {clause} ORDER BY i.no LIMIT ?", start, *values, op.limit)
+    return tx.select_items(f"WHERE i.no > ? AND {clause} ORDER BY i.no LIMIT ?", start, *values, op.limit)
 
 
 def _list_recent_items(tx: Transaction, op: base.ListRecent) -> tuple[Item, ...]:
     clause, values = filters_to_sql(op.filters)
-    return tx.items(f"WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?", *values, op.limit)
+    return tx.select_items(f"WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ?", *values, op.limit)
 
 
-def _count_and_find_last(tx: Transaction, op: base.Tally) -> tuple[int, Item | None]:
+def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int, Item | None]:
     clause, values = filters_to_sql(op.filters)
-    count, last = tx.value(f"SELECT count(*), max(i.no) FROM items i WHERE {clause}", *values)
-    return count, next(iter(tx.items("WHERE no = ?", last)), None)
+    count, last = tx.select_value(f"SELECT count(*), max(i.no) FROM items i WHERE {clause}", *values)
+    return count, next(iter(tx.select_items("WHERE no = ?", last)), None)
 
 
 def _amend(tx: Transaction, op: base.Amend) -> Item | None:
@@ -94,9 +93,9 @@ def _count_contents(tx: Transaction, _: base.Count) -> base.Counts:
     return base.Counts(
         items=sum(kinds.values()),
         kinds=kinds,
-        relations=tx.value("SELECT count(*) FROM relations"),
+        relations=tx.select_value("SELECT count(*) FROM relations"),
         vectors=dict(tx.execute("SELECT space, count(*) FROM vectors GROUP BY space")),
-        receipts=tx.value("SELECT count(*) FROM receipts"),
+        receipts=tx.select_value("SELECT count(*) FROM receipts"),
         bytes=sum(map(_file_size_or_zero, tx.database.path.parent.iterdir())),
     )
 
@@ -112,15 +111,11 @@ def _file_size_or_zero(path: Path) -> int:
 # Relations
 
 
-def _put_relations(tx: Transaction, op: base.Relate) -> int:
-    return sum(_put_relation(tx, relation) for relation in op.relations)
-
-
 def _put_relation(tx: Transaction, relation: Relation) -> bool:
     """Store a relation; whether it is new or had another confidence before."""
     numbers = []
     for end in (relation.from_id, relation.to_id):
-        numbers.append(tx.value("SELECT no FROM items WHERE id = ?", end))
+        numbers.append(tx.select_value("SELECT no FROM items WHERE id = ?", end))
         if numbers[-1] is None:
             raise ValidationError(f"cannot relate: no item has the id {end!r}")
     tx.execute(
@@ -131,10 +126,6 @@ def _put_relation(tx: Transaction, relation: Relation) -> bool:
     return tx.db.changes() > 0
 
 
-def _list_relations(tx: Transaction, _: base.ListRelations) -> tuple[Relation, ...]:
-    return _select_relations(tx, "ORDER BY r.from_no, r.to_no, r.type")
-
-
 def _select_relations(tx: Transaction, sql_rest: str, *values: str) -> tuple[Relation, ...]:
     """The relations `r` between items `a` and `b` that the rest of the statement selects."""
     rows = tx.execute(
@@ -143,10 +134,6 @@ def _select_relations(tx: Transaction, sql_rest: str, *values: str) -> tuple[Rel
         *values,
     )
     return tuple(relation_from_row(row) for row in rows)
-
-
-def _find_related_of_each(tx: Transaction, op: base.Expand) -> dict[str, tuple[RelatedMemory, ...]]:
-    return {start: _find_related_items(tx, start, op.depth) for start in op.ids}
 
 
 def _find_related_items(tx: Transaction, start_id: str, max_depth: int) -> tuple[RelatedMemory, ...]:
@@ -194,7 +181,7 @@ def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
     )
     oldest = now - tx.limits.receipt_days * DAY_MICROSECONDS
     tx.execute("DELETE FROM receipts WHERE created_at < ?", oldest)
-    while (tx.value("SELECT sum(size) FROM receipts") or 0) > tx.limits.receipt_bytes:
+    while (tx.select_value("SELECT sum(size) FROM receipts") or 0) > tx.limits.receipt_bytes:
         tx.execute(
             "DELETE FROM receipts WHERE id IN "
             "(SELECT id FROM receipts ORDER BY created_at LIMIT max(1, (SELECT count(*) FROM receipts) / 10))"
@@ -202,12 +189,12 @@ def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
 
 
 def _has_all_items(tx: Transaction, item_ids: set[str]) -> bool:
-    known = tx.value(f"SELECT count(*) FROM items WHERE id {IN_LIST}", json.dumps(sorted(item_ids)))
+    known = tx.select_value(f"SELECT count(*) FROM items WHERE id {IN_LIST}", json.dumps(sorted(item_ids)))
     return bool(known == len(item_ids))
 
 
 def _get_receipt(tx: Transaction, op: base.GetReceipt) -> Receipt | None:
-    body = tx.value(
+    body = tx.select_value(
         "SELECT body FROM receipts WHERE substr(id, 1, length(?1)) = ?1 "
         "ORDER BY id = ?1 DESC, created_at DESC, id DESC LIMIT 1",
         op.id,
@@ -243,16 +230,16 @@ def _clear_shown_items(tx: Transaction, op: base.ClearShown) -> int:
 
 
 _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, Any], Any]] = {
-    base.Put: lambda tx, op: tx.put(op.items),
+    base.Put: lambda tx, op: tx.put_items(op.items),
     base.Get: _get_items,
     base.Scan: _list_items_page,
     base.ListRecent: _list_recent_items,
-    base.Tally: _count_and_find_last,
+    base.GetCountAndLast: _count_and_find_last,
     base.Amend: lambda tx, op: _amend(tx, op),  # noqa: PLW0108  (looked up at each call: tests make it fail)
     base.Delete: deleting.delete_items,
-    base.Relate: _put_relations,
-    base.Expand: _find_related_of_each,
-    base.ListRelations: _list_relations,
+    base.PutRelations: lambda tx, op: sum(_put_relation(tx, relation) for relation in op.relations),
+    base.GetRelated: lambda tx, op: {start: _find_related_items(tx, start, op.depth) for start in op.ids},
+    base.ListRelations: lambda tx, _: _select_relations(tx, "ORDER BY r.from_no, r.to_no, r.type"),
     base.Search: search.run_search,
     base.PutVectors: vectors.put_vectors,
     base.ListUnembedded: vectors.list_unembedded,

@@ -100,7 +100,7 @@ def item_from_row(workspace: str, row: tuple[Any, ...]) -> Item:
     """The item in a row of `COLUMNS`; raises `StoreDamaged` if the row cannot be one."""
     if not all(map(isinstance, row, _COLUMN_TYPES)):
         raise _damaged_row_error("a value is of another type than its column")
-    try:  # not `malformed_is_damaged`, which would cost as much as all the rest
+    try:  # not `raise_damaged_if_malformed`, which would cost as much as all the rest
         return Item(
             id=row[0],
             hash=row[1],

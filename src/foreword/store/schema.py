@@ -1,4 +1,4 @@
-"""The tables of one workspace's database, as named migrations that are only ever appended.
+"""The tables of one workspace's database, as named migrations in SQL that are only ever appended.
 
 `items`, `relations`, `receipts`, `told`, `files` and `file_items` are the truth, and so are the codes in
 `vectors`, which are expensive to compute again. `words`, `identifiers`, `vocabulary`, `trigrams` and
@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING
 from foreword.errors import StoreDamaged, StoreTooNew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import apsw
 
 _APPLICATION_ID = 0x46574431  # "FWD1", so that `file` can tell
 DERIVED_NAMES = ("spread", "words", "identifiers", "trigrams", "vocabulary", "mentions")
 
-_TRUTH_TABLES = """
+_TRUTH_TABLES = f"""
+PRAGMA application_id = {_APPLICATION_ID};
 CREATE TABLE facts(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items(
     no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE,
@@ -71,87 +72,62 @@ CREATE TABLE mentions(entity TEXT NOT NULL, no INTEGER NOT NULL, PRIMARY KEY(ent
 CREATE INDEX mentions_no ON mentions(no);
 """
 
+# What each session was shown. The table keeps the name it was made with: to rename it, every user's database
+# would be copied first, and an older Foreword on the same machine could open it no more, all for a word.
+_TABLE_OF_SHOWN_ITEMS = """
+CREATE TABLE told(
+    session TEXT NOT NULL, no INTEGER NOT NULL, told_at INTEGER NOT NULL, PRIMARY KEY(session, no)
+) WITHOUT ROWID;
+CREATE INDEX told_no ON told(no);
+CREATE INDEX told_when ON told(told_at);
+CREATE INDEX items_derived ON items(no) WHERE instr(metadata, '"derived_from"') > 0;
+"""
 
-def _create_first_tables(db: apsw.Connection) -> None:
-    """Create the tables of rows and all that is derived from them."""
-    db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-    db.execute(_TRUTH_TABLES)
-    db.execute(DERIVED_TABLES)
+_TABLES_OF_FILES = """
+CREATE TABLE files(
+    path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, hash TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE file_items(path TEXT NOT NULL, no INTEGER NOT NULL, PRIMARY KEY(path, no)) WITHOUT ROWID;
+CREATE INDEX file_items_no ON file_items(no);
+CREATE INDEX items_superseded ON items(superseded_by) WHERE superseded_by IS NOT NULL;
+"""
 
+# Every prompt asks for the newest summary, and every receipt for the size of all.
+_INDEX_ON_KIND = """
+CREATE INDEX items_kind ON items(kind, created_at);
+CREATE INDEX receipts_size ON receipts(size);
+"""
 
-def _add_table_of_shown_items(db: apsw.Connection) -> None:
-    # What each session was shown. The table keeps the name it was made with: to rename it, every user's
-    # database would be copied first, and an older Foreword on the same machine could open it no more, all for
-    # a word.
-    db.execute(
-        """
-        CREATE TABLE told(
-            session TEXT NOT NULL, no INTEGER NOT NULL, told_at INTEGER NOT NULL, PRIMARY KEY(session, no)
-        ) WITHOUT ROWID;
-        CREATE INDEX told_no ON told(no);
-        CREATE INDEX told_when ON told(told_at);
-        CREATE INDEX items_derived ON items(no) WHERE instr(metadata, '"derived_from"') > 0;
-        """
-    )
+# A premortem asks for experiences by their types, which say how they ended, several times over.
+_INDEX_ON_TYPE = "CREATE INDEX items_type ON items(kind, type)"
 
+# Whoever stores an item and says in the same transaction what it supersedes cannot know its id if the same
+# content was there before, but knows its hash. An empty name is nobody's: the old item stands again.
+# `indexes.reindex_outdated_names` acts on the fact.
+_TRIGGER_FOR_SUCCESSORS = """
+CREATE TRIGGER items_heir AFTER UPDATE OF superseded_by ON items
+WHEN NEW.superseded_by = '' OR NEW.superseded_by GLOB 'b2:*'
+BEGIN
+    UPDATE items SET superseded_by =
+        (SELECT id FROM items WHERE hash = NEW.superseded_by OR id = NEW.superseded_by)
+    WHERE no = NEW.no;
+END;
+INSERT INTO facts SELECT 'unnamed', '' WHERE EXISTS(SELECT 1 FROM items WHERE kind = 'memory');
+"""
 
-def _add_tables_of_files(db: apsw.Connection) -> None:
-    db.execute(
-        """
-        CREATE TABLE files(
-            path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, hash TEXT NOT NULL
-        ) WITHOUT ROWID;
-        CREATE TABLE file_items(path TEXT NOT NULL, no INTEGER NOT NULL, PRIMARY KEY(path, no)) WITHOUT ROWID;
-        CREATE INDEX file_items_no ON file_items(no);
-        CREATE INDEX items_superseded ON items(superseded_by) WHERE superseded_by IS NOT NULL;
-        """
-    )
+# Code is found by the names in it, no longer by what looks like a name in prose.
+_REQUEST_TO_REINDEX_CODE = (
+    "INSERT INTO facts SELECT 'unnamed code', '' WHERE EXISTS(SELECT 1 FROM items WHERE kind = 'code')"
+)
 
-
-def _add_index_on_kind(db: apsw.Connection) -> None:
-    # Every prompt asks for the newest summary, and every receipt for the size of all.
-    db.execute("CREATE INDEX items_kind ON items(kind, created_at)")
-    db.execute("CREATE INDEX receipts_size ON receipts(size)")
-
-
-def _add_index_on_type(db: apsw.Connection) -> None:
-    # A premortem asks for experiences by their types, which say how they ended, several times over.
-    db.execute("CREATE INDEX items_type ON items(kind, type)")
-
-
-def _add_trigger_for_successors(db: apsw.Connection) -> None:
-    # Whoever stores an item and says in the same transaction what it supersedes cannot know its id if the
-    # same content was there before, but knows its hash. An empty name is nobody's: the old item stands again.
-    # `indexes.update_outdated_names` acts on the fact.
-    db.execute(
-        """
-        CREATE TRIGGER items_heir AFTER UPDATE OF superseded_by ON items
-        WHEN NEW.superseded_by = '' OR NEW.superseded_by GLOB 'b2:*'
-        BEGIN
-            UPDATE items SET superseded_by =
-                (SELECT id FROM items WHERE hash = NEW.superseded_by OR id = NEW.superseded_by)
-            WHERE no = NEW.no;
-        END;
-        INSERT INTO facts SELECT 'unnamed', '' WHERE EXISTS(SELECT 1 FROM items WHERE kind = 'memory');
-        """
-    )
-
-
-def _request_new_search_for_code_names(db: apsw.Connection) -> None:
-    # Code is found by the names in it, no longer by what looks like a name in prose.
-    db.execute(
-        "INSERT INTO facts SELECT 'unnamed code', '' WHERE EXISTS(SELECT 1 FROM items WHERE kind = 'code')"
-    )
-
-
-MIGRATIONS: list[tuple[str, Callable[[apsw.Connection], None]]] = [
-    ("0001-items-relations-receipts-vectors", _create_first_tables),
-    ("0002-told", _add_table_of_shown_items),
-    ("0003-files", _add_tables_of_files),
-    ("0004-newest-of-a-kind", _add_index_on_kind),
-    ("0005-of-a-type", _add_index_on_type),
-    ("0006-heirs", _add_trigger_for_successors),
-    ("0007-names-of-code", _request_new_search_for_code_names),
+MIGRATIONS: list[tuple[str, str]] = [
+    ("0001-items-relations-receipts-vectors", _TRUTH_TABLES + DERIVED_TABLES),
+    ("0002-told", _TABLE_OF_SHOWN_ITEMS),
+    ("0003-files", _TABLES_OF_FILES),
+    ("0004-newest-of-a-kind", _INDEX_ON_KIND),
+    ("0005-of-a-type", _INDEX_ON_TYPE),
+    ("0006-heirs", _TRIGGER_FOR_SUCCESSORS),
+    ("0007-names-of-code", _REQUEST_TO_REINDEX_CODE),
 ]
 
 
@@ -190,7 +166,7 @@ def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
             db.execute(
                 "CREATE TABLE IF NOT EXISTS migrations(name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)"
             )
-            steps[name](db)
+            db.execute(steps[name]).fetchall()  # a statement that returns rows would stop the rest
             db.execute("INSERT INTO migrations VALUES(?, ?)", (name, now))
             db.execute("INSERT OR IGNORE INTO facts VALUES('workspace', ?)", (workspace,))
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from foreword.store.base import Search
-    from foreword.store.transaction import Transaction
+    from foreword.store.database import Transaction
     from foreword.store.vectors import Cosines
     from foreword.types import Filters, Probe
 
@@ -139,7 +139,7 @@ class _SearchUnderWay:
     def collect_findings(self) -> Findings:
         """The items that were found, and all that is known of them, by id."""
         numbers = {number for ranked in self.lists.values() for number, _ in ranked}
-        items = dict(self.tx.numbered_items(f"WHERE no {IN_LIST}", json.dumps(list(numbers))))
+        items = dict(self.tx.select_numbered_items(f"WHERE no {IN_LIST}", json.dumps(list(numbers))))
         ids = {number: item.id for number, item in items.items()}
         return Findings(
             items={item.id: item for item in items.values()},
@@ -149,7 +149,7 @@ class _SearchUnderWay:
             },
             notes=tuple(self.notes),
             measures={
-                space: {ids[number]: score for number, score in cosines.of(ids).items()}
+                space: {ids[number]: score for number, score in cosines.of_items(ids).items()}
                 for space, cosines in self.cosines.items()
             },
             beside={
@@ -174,7 +174,9 @@ class _SearchUnderWay:
             )
         allowed = None if self.op.filters.empty else _allowed_numbers(self.tx, self.op.filters)
         file = self.tx.database.code_file(probe.space, probe.digest, dimensions)
-        cosines = file.compare(probe.vector, vector_rows_reader(self.tx, probe.space, probe.digest), allowed)
+        cosines = file.compute_cosines(
+            probe.vector, vector_rows_reader(self.tx, probe.space, probe.digest), allowed
+        )
         self._add_cosine_ranking(probe.space, cosines)
         if probe.echo is not None and len(cosines.values):
             bonuses = self._word_match_bonuses()
@@ -198,7 +200,7 @@ def _allowed_numbers(tx: Transaction, filters: Filters) -> NDArray[np.int64]:
     """The numbers of the items that pass the filters."""
     clause, values = filters_to_sql(filters)
     # As one text: a row in Python costs more than SQLite's finding it, and there may be 50,000 of them.
-    numbers = tx.value(f"SELECT group_concat(i.no) FROM items i WHERE {clause}", *values)
+    numbers = tx.select_value(f"SELECT group_concat(i.no) FROM items i WHERE {clause}", *values)
     return np.fromstring(numbers or "", np.int64, sep=",")
 
 
@@ -233,11 +235,11 @@ def _rank_by_entities(tx: Transaction, op: Search, probe: EntitiesProbe) -> Rank
     """Items that mention the same names; a rare name counts for more."""
     clause, values = filters_to_sql(op.filters)
     join = "" if op.filters.empty else "JOIN items i USING(no)"
-    total = tx.value("SELECT max(no) FROM items") or 1
+    total = tx.select_value("SELECT max(no) FROM items") or 1
     scores: dict[int, float] = {}
     sum_of_weights = 0.0
     for name in probe.names:
-        known = tx.value("SELECT count(*) FROM mentions WHERE entity = ?", name)
+        known = tx.select_value("SELECT count(*) FROM mentions WHERE entity = ?", name)
         weight = math.log(1 + total / (1 + known))
         sum_of_weights += weight
         rows = tx.execute(
@@ -268,7 +270,7 @@ _RANKER_BY_PROBE: dict[type, Callable[[Transaction, Search, Any], Ranked]] = {
 
 def _search_index_by_bm25(tx: Transaction, op: Search, index: str, words: tuple[str, ...]) -> Ranked:
     """The best items for any of the words, by BM25."""
-    if (tx.value("SELECT max(no) FROM items") or 0) > _SMALL_WORKSPACE:
+    if (tx.select_value("SELECT max(no) FROM items") or 0) > _SMALL_WORKSPACE:
         words = _choose_rarest_words(_count_items_with_each_word(tx, _stem_of_each_word(tx, words)))
     if not words:
         return []
@@ -289,10 +291,10 @@ def _quote_for_full_text(word: str) -> str:
 
 def _share_of_words_in_item(tx: Transaction, item_number: int, words: tuple[str, ...]) -> float:
     """How much of some words an item has, by weight of rarity; BM25 cannot tell where items are few."""
-    about, text = tx.value("SELECT about, text FROM items WHERE no = ?", item_number)
+    about, text = tx.select_value("SELECT about, text FROM items WHERE no = ?", item_number)
     stems = _stem_of_each_word(tx, words)
     counts = _count_items_with_each_word(tx, stems)
-    total = tx.value("SELECT max(no) FROM items")
+    total = tx.select_value("SELECT max(no) FROM items")
     weights = {word: math.log(1 + (total + 1) / (counts[word] + 0.5)) for word in words}
     present = set(_split_into_stems(tx, f"{about}\n{text}"))
     return sum(weights[word] for word in words if stems[word] in present) / sum(weights.values())
@@ -397,10 +399,10 @@ def _find_related_items(tx: Transaction, seeds_json: str, filters: Filters) -> l
     return tx.execute(
         "SELECT r.seed, i.no, r.confidence FROM ("
         "SELECT s.value AS seed, to_no AS no, confidence "
-        "FROM json_each(?1) s JOIN relations ON from_no = s.value UNION ALL "
-        "SELECT s.value, from_no, confidence FROM json_each(?1) s JOIN relations ON to_no = s.value"
-        f") r JOIN items i USING(no) WHERE {_number_marks_from_two(clause)}",
-        *(seeds_json, *values),
+        "FROM json_each(?) s JOIN relations ON from_no = s.value UNION ALL "
+        "SELECT s.value, from_no, confidence FROM json_each(?) s JOIN relations ON to_no = s.value"
+        f") r JOIN items i USING(no) WHERE {clause}",
+        *(seeds_json, seeds_json, *values),
     ).fetchall()
 
 
@@ -412,13 +414,7 @@ def _find_adjacent_in_session(
     return tx.execute(
         f"SELECT b.seed, i.no FROM ("
         f"SELECT s.value AS seed, (SELECT {aggregate}(n.no) FROM items n WHERE n.session = o.session "
-        f"AND n.no {comparison} o.no) AS no FROM json_each(?1) s JOIN items o ON o.no = s.value "
-        f"WHERE o.session IS NOT NULL) b JOIN items i USING(no) WHERE {_number_marks_from_two(clause)}",
+        f"AND n.no {comparison} o.no) AS no FROM json_each(?) s JOIN items o ON o.no = s.value "
+        f"WHERE o.session IS NOT NULL) b JOIN items i USING(no) WHERE {clause}",
         *(seeds_json, *values),
     ).fetchall()
-
-
-def _number_marks_from_two(clause: str) -> str:
-    """The same clause with its marks numbered from 2, for queries whose ?1 is used twice."""
-    parts = clause.split("?")
-    return "".join(part + (f"?{i + 2}" if i < len(parts) - 1 else "") for i, part in enumerate(parts))

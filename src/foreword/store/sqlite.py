@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 _DATABASE = "memory.db"
 
 
-def _empty_views(_: Item) -> Views:
-    return Views()
-
-
 class SqliteStore(Store):
     """Items on this machine, one database a workspace, under one folder.
 
@@ -41,7 +37,7 @@ class SqliteStore(Store):
     def __init__(
         self,
         folder: Path,
-        views: Callable[[Item], Views] = _empty_views,
+        views: Callable[[Item], Views] = lambda _: Views(),
         limits: Limits = Limits(),  # noqa: B008  (frozen)
     ) -> None:
         self.folder = folder
@@ -84,7 +80,7 @@ class SqliteStore(Store):
         names = []
         for path in sorted(self.folder.glob(f"*/{_DATABASE}")):
             with translate_errors(path):
-                names.append(WorkspaceDatabase.workspace_of(path, self._limits))
+                names.append(WorkspaceDatabase.read_workspace_name(path, self._limits))
         return sorted(name for name in names if name is not None)
 
     def close(self) -> None:
@@ -143,13 +139,13 @@ def _result_in_empty_workspace(operation: Operation[Any]) -> Any:  # noqa: ANN40
             return (None,) * len(operation.ids)
         case base.Search():
             return Findings({}, {probe.space: () for probe in operation.probes})
-        case base.Expand():
+        case base.GetRelated():
             return dict.fromkeys(operation.ids, ())
         case base.GetVectors() | base.ListFiles():
             return {}
         case base.Count():
             return base.Counts()
-        case base.Tally():
+        case base.GetCountAndLast():
             return 0, None
         case base.PutVectors() | base.MarkShown() | base.ClearShown():
             return 0
@@ -157,6 +153,6 @@ def _result_in_empty_workspace(operation: Operation[Any]) -> Any:  # noqa: ANN40
             return frozenset()
         case base.GetReceipt() | base.Amend():
             return None
-        case base.Relate():
+        case base.PutRelations():
             raise ValidationError(f"the workspace {operation.workspace!r} holds nothing to relate")
     return ()  # everything else returns a tuple

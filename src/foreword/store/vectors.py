@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from foreword.store.base import GetVectors, ListUnembedded, PutVectors
-    from foreword.store.transaction import Transaction
+    from foreword.store.database import Transaction
     from foreword.types import Item
 
     VectorRow = tuple[int, int, bytes]
@@ -80,7 +80,7 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
                 f"vectors of one encoder have one size: {dimensions} numbers, not {len(vector.values)}"
             )
         values = (op.space, op.digest, vector.text_hash, vector_to_code(vector.values))
-        found = tx.value(
+        found = tx.select_value(
             "SELECT i.no, v.text_hash = ?3 AND v.code = ?4 FROM items i LEFT JOIN vectors v "
             "ON v.no = i.no AND v.space = ?1 AND v.digest = ?2 WHERE i.id = ?5",
             *(*values, vector.item_id),
@@ -100,7 +100,7 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
 def list_unembedded(tx: Transaction, op: ListUnembedded) -> tuple[Item, ...]:
     """Items that have no vector of an encoder yet."""
     clause, values = filters_to_sql(Filters(kinds=op.kinds))
-    return tx.items(
+    return tx.select_items(
         f"WHERE {clause} AND NOT EXISTS "
         "(SELECT 1 FROM vectors v WHERE v.no = i.no AND v.space = ? AND v.digest = ?) ORDER BY i.no LIMIT ?",
         *(*values, op.space, op.digest, op.limit),
@@ -123,13 +123,13 @@ def update_code_file(tx: Transaction, space: str, digest: str) -> None:
     file, rows_after = tx.database.code_file(space, digest, dimensions), vector_rows_reader(tx, space, digest)
     if file.last_row > last_sequence_number(tx):
         file.rebuild(rows_after)
-    newest = tx.value("SELECT max(seq) FROM vectors WHERE space = ? AND digest = ?", space, digest)
-    file.catch_up(newest or 0, rows_after)
+    newest = tx.select_value("SELECT max(seq) FROM vectors WHERE space = ? AND digest = ?", space, digest)
+    file.append_missing_rows(newest or 0, rows_after)
 
 
 def last_sequence_number(tx: Transaction) -> int:
     """The last sequence number any row was given; a file that goes further belongs to another database."""
-    return tx.value("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'") or 0
+    return tx.select_value("SELECT seq FROM sqlite_sequence WHERE name = 'vectors'") or 0
 
 
 def vector_rows_reader(tx: Transaction, space: str, digest: str) -> RowsAfter:
@@ -143,7 +143,7 @@ def vector_rows_reader(tx: Transaction, space: str, digest: str) -> RowsAfter:
 def encoder_dimensions(tx: Transaction, space: str, digest: str) -> int | None:
     """How many numbers the vectors of an encoder have; None when there are none."""
     query = "SELECT length(code) FROM vectors WHERE space = ? AND digest = ? LIMIT 1"
-    dimensions: int | None = tx.value(query, space, digest)
+    dimensions: int | None = tx.select_value(query, space, digest)
     return dimensions
 
 
@@ -175,7 +175,7 @@ class Cosines:
         best = best[np.argsort(-self.values[best], kind="stable")]
         return [(int(self.numbers[i]), float(self.values[i])) for i in best]
 
-    def of(self, numbers: Iterable[int]) -> dict[int, float]:
+    def of_items(self, numbers: Iterable[int]) -> dict[int, float]:
         """The cosines of these items, as far as they have vectors."""
         wanted = np.isin(self.numbers, np.fromiter(numbers, np.int64))
         return dict(zip(self.numbers[wanted].tolist(), self.values[wanted].tolist(), strict=True))
@@ -226,7 +226,7 @@ class CodeFile:
         self._records: NDArray[np.void] = np.zeros(0, self._record)
 
     @classmethod
-    def in_folder(cls, folder: Path) -> Iterator[CodeFile]:
+    def list_in_folder(cls, folder: Path) -> Iterator[CodeFile]:
         """The code files of a folder, of any space; one whose header is damaged has 0 dimensions."""
         for path in sorted(folder.glob("*.codes")):
             with path.open("rb") as file:
@@ -246,7 +246,7 @@ class CodeFile:
         """Whether there is a file that cannot be used; one that is absent is merely behind."""
         return self._load_header() is None and self.path.exists()
 
-    def catch_up(self, newest_sequence: int, rows_after: RowsAfter) -> None:
+    def append_missing_rows(self, newest_sequence: int, rows_after: RowsAfter) -> None:
         """Add the rows that came since; a file that is a quarter holes is written anew.
 
         Safe while other processes do the same. `rows_after` must read a snapshot taken after this call began.
@@ -266,7 +266,7 @@ class CodeFile:
         with self._lock_exclusively():
             self._write_new_file(rows_after(0))
 
-    def erase(self, numbers: Iterable[int]) -> None:
+    def erase_items(self, numbers: Iterable[int]) -> None:
         """Overwrite the codes of these items; remove a file that cannot be read, or was left half-written."""
         with self._lock_exclusively(), self._lock:
             self.path.with_suffix(".new").unlink(missing_ok=True)
@@ -281,27 +281,25 @@ class CodeFile:
         with self._lock_exclusively():
             self.path.unlink(missing_ok=True)
 
-    def compare(
+    def compute_cosines(
         self, vector: Sequence[float], rows_after: RowsAfter, allowed: NDArray[np.int64] | None = None
     ) -> Cosines:
         """The cosine of every item, or every allowed one; what the file lacks is read from `rows_after`."""
         with self._lock:
-            records, last_row = self._view(), self._last_row
+            records, last_row = self._map_records(), self._last_row
         records = self._records_with_rows(records, rows_after(last_row))
         numbers = records["no"].copy()  # the file is shared: another process may erase a record at any time
         mask = numbers != _ERASED if allowed is None else np.isin(numbers, allowed)
         if not mask.all():
             places = np.flatnonzero(mask)
-            numbers, records = (
-                numbers[places],
-                records.take(places),
-            )  # a mask copies field by field, far slower
+            # By places: a mask would copy field by field, far slower.
+            numbers, records = numbers[places], records.take(places)
         return Cosines(numbers, records["code"], _cosines_to_codes(vector, records["code"]))
 
-    def contents(self) -> dict[int, bytes]:
+    def codes_by_item(self) -> dict[int, bytes]:
         """Every code by item number."""
         with self._lock:
-            records = self._view().copy()
+            records = self._map_records().copy()
         return {int(r["no"]): r["code"].tobytes() for r in records if r["no"] != _ERASED}
 
     def close(self) -> None:
@@ -334,7 +332,7 @@ class CodeFile:
         file.seek(0)
         file.write(_HEADER.pack(_MAGIC, self.dimensions, header.holes, header.records, header.last_row))
 
-    def _view(self) -> NDArray[np.void]:
+    def _map_records(self) -> NDArray[np.void]:
         """The records as an array over the file, mapped anew when it grew or was replaced."""
         try:
             # One opening for header and records: another process may replace the file in between.
@@ -365,7 +363,7 @@ class CodeFile:
 
     def _erase_records(self, item_numbers: NDArray[np.int64]) -> int:
         """Overwrite the codes of these items, on the disk when this returns; returns how many there were."""
-        records = self._view()
+        records = self._map_records()
         holes = np.isin(records["no"], item_numbers)
         if self._map is None or not holes.any():
             return 0

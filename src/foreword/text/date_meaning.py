@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeSpan:
     """A stretch of time: from `since` up to, and without, `until`."""
 
     since: datetime
@@ -88,7 +88,7 @@ class Moment:
         """The midnight at which a day begins."""
         return datetime(year, month, day, tzinfo=self.now.tzinfo)
 
-    def nearest(self, in_year: Callable[[int], Span]) -> Span | None:
+    def nearest(self, in_year: Callable[[int], TimeSpan]) -> TimeSpan | None:
         """Of what comes every year, the latest that has begun; looking ahead, the first that is not over."""
         now = self.today
         for distance in range(-1, 9):  # the 29th of February may be eight years away
@@ -102,7 +102,7 @@ class Moment:
         return None
 
 
-def resolve(form: str | None, said: str, moment: Moment) -> Span | None:
+def resolve_date(form: str | None, said: str, moment: Moment) -> TimeSpan | None:
     """What the words mean; None when that cannot be said, as of the 30th of February."""
     try:
         return _MEANINGS[form or ""](" ".join(said.split()), moment)
@@ -110,23 +110,23 @@ def resolve(form: str | None, said: str, moment: Moment) -> Span | None:
         return None
 
 
-def whole_days(span: Span) -> Span | None:
+def whole_days(span: TimeSpan) -> TimeSpan | None:
     """The days that a span touches, as a whole."""
     try:
         since = span.since.replace(hour=0, minute=0, second=0, microsecond=0)
         until = span.until.replace(hour=0, minute=0, second=0, microsecond=0)
-        return Span(since, until if until == span.until else until + A_DAY)
+        return TimeSpan(since, until if until == span.until else until + A_DAY)
     except OverflowError:
         return None
 
 
-def _one_day(start: datetime) -> Span:
-    return Span(start, start + A_DAY)
+def _one_day(start: datetime) -> TimeSpan:
+    return TimeSpan(start, start + A_DAY)
 
 
-def _days(start: datetime, first: int, count: int) -> Span:
+def _days(start: datetime, first: int, count: int) -> TimeSpan:
     """So many days, the first of them at a distance from a start."""
-    return Span(start + first * A_DAY, start + (first + count) * A_DAY)
+    return TimeSpan(start + first * A_DAY, start + (first + count) * A_DAY)
 
 
 def _add_months(start: datetime, months: int) -> datetime:
@@ -135,8 +135,8 @@ def _add_months(start: datetime, months: int) -> datetime:
     return start.replace(year=start.year + years, month=month + 1)
 
 
-def _months(start: datetime, count: int) -> Span:
-    return Span(start, _add_months(start, count))
+def _months(start: datetime, count: int) -> TimeSpan:
+    return TimeSpan(start, _add_months(start, count))
 
 
 def _month_number(said: str) -> int:
@@ -145,25 +145,25 @@ def _month_number(said: str) -> int:
     return next(_MONTH_BEGINNINGS.index(name) + 1 for name in names if name in _MONTH_BEGINNINGS)
 
 
-def _iso(said: str, moment: Moment) -> Span:
+def _iso(said: str, moment: Moment) -> TimeSpan:
     written = datetime.fromisoformat(said.upper())
     if written.tzinfo is None:
         written = written.replace(tzinfo=moment.now.tzinfo)
-    return _one_day(written) if len(said) == 10 else Span(written, written + timedelta(minutes=1))
+    return _one_day(written) if len(said) == 10 else TimeSpan(written, written + timedelta(minutes=1))
 
 
-def _week(said: str, moment: Moment) -> Span | None:
+def _week(said: str, moment: Moment) -> TimeSpan | None:
     numbers = [int(number) for number in _NUMBER.findall(said)]
     week = numbers.pop(0 if said.startswith("week") else -1)
 
-    def in_year(year: int) -> Span:
+    def in_year(year: int) -> TimeSpan:
         monday = datetime.fromisocalendar(year, week, 1)
         return _days(moment.day(monday.year, monday.month, monday.day), 0, 7)
 
     return in_year(numbers[0]) if numbers else moment.nearest(in_year)
 
 
-def _numeric(said: str, moment: Moment) -> Span | None:
+def _numeric(said: str, moment: Moment) -> TimeSpan | None:
     """A date in numbers; None for one whose day and month could be each other."""
     first, second, third = (int(number) for number in _NUMBER.findall(said))
     if first > 31:
@@ -174,19 +174,14 @@ def _numeric(said: str, moment: Moment) -> Span | None:
     return _one_day(moment.day(year, first, second)) if second > 12 else None
 
 
-def _part_of_year(said: str, moment: Moment) -> Span | None:
+def _part_of_year(said: str, moment: Moment) -> TimeSpan | None:
     """A quarter, or a half of a year."""
-    months = (
-        6
-        if "half" in said
-        or "h" in said.split("quarter", maxsplit=1)[0].replace("third", "").replace("fourth", "")
-        else 3
-    )
+    months = 6 if "h" in re.sub("third|fourth", "", said.split("quarter", maxsplit=1)[0]) else 3
     numbers = [int(number) for number in _NUMBER.findall(said)]
     ordinal = next((number for word, number in _ORDINALS.items() if word in said), 0)
     which = ordinal or numbers.pop(-1 if numbers[0] > 99 else 0)
 
-    def in_year(year: int) -> Span:
+    def in_year(year: int) -> TimeSpan:
         return _months(moment.day(year, 1 + (which - 1) * months), months)
 
     if not numbers:
@@ -194,7 +189,7 @@ def _part_of_year(said: str, moment: Moment) -> Span | None:
     return in_year(numbers[0] if numbers[0] > 99 else 2000 + numbers[0])
 
 
-def _day_month(said: str, moment: Moment) -> Span | None:
+def _day_month(said: str, moment: Moment) -> TimeSpan | None:
     day, *year = (int(number) for number in _NUMBER.findall(said))
     month = _month_number(said)
     if year:
@@ -202,14 +197,14 @@ def _day_month(said: str, moment: Moment) -> Span | None:
     return moment.nearest(lambda year: _one_day(moment.day(year, month, day)))
 
 
-def _month(said: str, moment: Moment) -> Span | None:
+def _month(said: str, moment: Moment) -> TimeSpan | None:
     month, year = _month_number(said), _NUMBER.search(said)
     if year:
         return _months(moment.day(int(year.group()), month), 1)
     return moment.nearest(lambda year: _months(moment.day(year, month), 1))
 
 
-def _season(said: str, moment: Moment) -> Span | None:
+def _season(said: str, moment: Moment) -> TimeSpan | None:
     month = next(month for name, month in SEASONS.items() if name in said)
     year = _NUMBER.search(said)
     if year:
@@ -217,15 +212,15 @@ def _season(said: str, moment: Moment) -> Span | None:
     return moment.nearest(lambda year: _months(moment.day(year, month), 3))
 
 
-def _year(said: str, moment: Moment) -> Span:
+def _year(said: str, moment: Moment) -> TimeSpan:
     return _months(moment.day(int(said.rsplit(maxsplit=1)[-1])), 12)
 
 
-def _decade(said: str, moment: Moment) -> Span:
+def _decade(said: str, moment: Moment) -> TimeSpan:
     return _months(moment.day(int(said[:4])), 120)
 
 
-def _day_word(said: str, moment: Moment) -> Span:
+def _day_word(said: str, moment: Moment) -> TimeSpan:
     distances = {"yesterday": -1, "tomorrow": 1, "the day before yesterday": -2, "the day after tomorrow": 2}
     day = _days(moment.today, distances.get(said, 0), 1)
     if said == "last night":
@@ -235,10 +230,10 @@ def _day_word(said: str, moment: Moment) -> Span:
     return part_of_day(day, said.removeprefix("this ")) if said.startswith("this ") else day
 
 
-def part_of_day(day: Span, name: str) -> Span:
+def part_of_day(day: TimeSpan, name: str) -> TimeSpan:
     """The hours of a day that its `morning`, `afternoon`, `evening` or `night` has."""
     first, last = PARTS_OF_DAY[name]
-    return Span(day.since + first * _AN_HOUR, day.since + last * _AN_HOUR)
+    return TimeSpan(day.since + first * _AN_HOUR, day.since + last * _AN_HOUR)
 
 
 def _count_and_unit(said: str) -> tuple[int, str] | None:
@@ -254,7 +249,7 @@ _UNIT_DAYS |= {"year": 365, "decade": 3652}
 _UNIT_HOURS = {"minute": 1 / 60, "hour": 1.0}
 
 
-def _distance(said: str, moment: Moment) -> Span | None:
+def _distance(said: str, moment: Moment) -> TimeSpan | None:
     """About then: as wide as the unit is vague."""
     past = said.endswith(" ago")
     counted = _count_and_unit(said.removesuffix(" ago").removesuffix(" from now").removeprefix("in "))
@@ -263,13 +258,13 @@ def _distance(said: str, moment: Moment) -> Span | None:
     count, unit = counted[0] * (-1 if past else 1), counted[1]
     if unit in _UNIT_HOURS:
         middle, half = moment.now + count * _UNIT_HOURS[unit] * _AN_HOUR, _UNIT_HOURS[unit] / 2 * _AN_HOUR
-        return Span(middle - half, middle + half)
+        return TimeSpan(middle - half, middle + half)
     days = _UNIT_DAYS[unit]
     slack = max(1, days // 2)
     return _days(moment.today, count * days - slack, 2 * slack + 1)
 
 
-def _window(said: str, moment: Moment) -> Span | None:
+def _window(said: str, moment: Moment) -> TimeSpan | None:
     """So much time up to now, or from now on."""
     step, _, rest = said.partition(" ")
     counted = _count_and_unit(rest)
@@ -277,14 +272,12 @@ def _window(said: str, moment: Moment) -> Span | None:
         return None
     count, unit = counted
     length = count * (_UNIT_HOURS[unit] * _AN_HOUR if unit in _UNIT_HOURS else _UNIT_DAYS[unit] * A_DAY)
-    return (
-        Span(moment.now, moment.now + length)
-        if step in ("next", "coming")
-        else Span(moment.now - length, moment.now)
-    )
+    if step in ("next", "coming"):
+        return TimeSpan(moment.now, moment.now + length)
+    return TimeSpan(moment.now - length, moment.now)
 
 
-def _step(said: str, moment: Moment) -> Span | None:
+def _step(said: str, moment: Moment) -> TimeSpan | None:
     """The last, this or the next of something; `the month` in `the end of the month` is this one."""
     word, _, what = said.partition(" ")
     step = {"last": -1, "next": 1, "coming": 1}.get(word, 0)
@@ -299,16 +292,15 @@ def _step(said: str, moment: Moment) -> Span | None:
     return _yearly_by_step(what, step, moment)
 
 
-def _weekday_by_step(weekday: int, step: int, today: datetime) -> Span:
+def _weekday_by_step(weekday: int, step: int, today: datetime) -> TimeSpan:
     if step == 0:
         return _days(today, weekday - today.weekday(), 1)
-    distance = (
-        (weekday - today.weekday() - 1) % 7 + 1 if step > 0 else -((today.weekday() - weekday - 1) % 7 + 1)
-    )
-    return _days(today, distance, 1)
+    if step > 0:
+        return _days(today, (weekday - today.weekday() - 1) % 7 + 1, 1)
+    return _days(today, -((today.weekday() - weekday - 1) % 7 + 1), 1)
 
 
-def _unit_by_step(unit: str, step: int, today: datetime) -> Span | None:
+def _unit_by_step(unit: str, step: int, today: datetime) -> TimeSpan | None:
     first_of_month = today.replace(day=1)
     match unit:
         case "day" | "night":
@@ -330,13 +322,13 @@ def _unit_by_step(unit: str, step: int, today: datetime) -> Span | None:
     return None
 
 
-def _yearly_by_step(what: str, step: int, moment: Moment) -> Span | None:
+def _yearly_by_step(what: str, step: int, moment: Moment) -> TimeSpan | None:
     """The last, this or the next month, season or feast of a name."""
     if (name := what.replace("’", "'")) in MOVING_FEASTS:
         return None
     today = moment.today
 
-    def in_year(year: int) -> Span:
+    def in_year(year: int) -> TimeSpan:
         if what in SEASONS:
             return _months(moment.day(year, SEASONS[what]), 3)
         if what[:3] in _MONTH_BEGINNINGS:
@@ -353,13 +345,13 @@ def _yearly_by_step(what: str, step: int, moment: Moment) -> Span | None:
     return None
 
 
-def _weekday(said: str, moment: Moment) -> Span:
+def _weekday(said: str, moment: Moment) -> TimeSpan:
     short = [weekday[:3] for weekday in WEEKDAYS]
     weekday = WEEKDAYS_ABROAD[said] if said in WEEKDAYS_ABROAD else short.index(said[:3])
     return _weekday_by_step(weekday, 1 if moment.ahead else -1, moment.today)
 
 
-def _ordinal(said: str, moment: Moment) -> Span | None:
+def _ordinal(said: str, moment: Moment) -> TimeSpan | None:
     """The day with this number, in the latest month that has one which has begun."""
     day = int(_NUMBER.findall(said)[0])
     for distance in range(3):
@@ -373,12 +365,12 @@ def _ordinal(said: str, moment: Moment) -> Span | None:
     return None
 
 
-def _feast(said: str, moment: Moment) -> Span | None:
+def _feast(said: str, moment: Moment) -> TimeSpan | None:
     name = said.replace("’", "'")
     return None if name in MOVING_FEASTS else moment.nearest(lambda year: _feast_in(name, year, moment))
 
 
-def _feast_in(name: str, year: int, moment: Moment) -> Span:
+def _feast_in(name: str, year: int, moment: Moment) -> TimeSpan:
     match name.replace("years", "year's"):
         case "easter":  # from Good Friday to Easter Monday
             return _days(_easter(year, moment), -2, 4)
@@ -404,26 +396,26 @@ def _easter(year: int, moment: Moment) -> datetime:
     return moment.day(year, 3, 1) + timedelta(days=epact - weekday + 27)
 
 
-def _clock(said: str, moment: Moment) -> Span:
+def _clock(said: str, moment: Moment) -> TimeSpan:
     """The latest time of day that has come, or the next one."""
-    span = at_time(_one_day(moment.today), said)
+    span = time_on_day(_one_day(moment.today), said)
     if moment.ahead and span.until <= moment.now:
-        return Span(span.since + A_DAY, span.until + A_DAY)
+        return TimeSpan(span.since + A_DAY, span.until + A_DAY)
     if not moment.ahead and span.since > moment.now:
-        return Span(span.since - A_DAY, span.until - A_DAY)
+        return TimeSpan(span.since - A_DAY, span.until - A_DAY)
     return span
 
 
-def at_time(day: Span, said: str) -> Span:
+def time_on_day(day: TimeSpan, said: str) -> TimeSpan:
     """A minute of a day; an hour where the words name no minute."""
     hour, *rest = (int(number) for number in _NUMBER.findall(said))
     if re.search(r"[ap]\.?m", said):
         hour = hour % 12 + (12 if "p" in said else 0)
     since = day.since.replace(hour=hour, minute=rest[0] if rest else 0)
-    return Span(since, since + (timedelta(minutes=1) if rest else _AN_HOUR))
+    return TimeSpan(since, since + (timedelta(minutes=1) if rest else _AN_HOUR))
 
 
-_MEANINGS: dict[str, Callable[[str, Moment], Span | None]] = {
+_MEANINGS: dict[str, Callable[[str, Moment], TimeSpan | None]] = {
     "iso": _iso,
     "week": _week,
     "numeric": _numeric,

@@ -1,7 +1,7 @@
 """Dates and times in text, and the stretch of time that each of them means at a given moment.
 
 Knows English wordings, the weekdays of its neighbours, and the shapes of written dates. `find_dates` is for
-what items say, `date_span` for what a question asks about. A date without a year (`in March`, `Q3`, `on
+what items say, `date_span` and `find_event` for what a question asks about. A date without a year (`Q3`, `on
 Tuesday`) is the latest that has begun, or the first that is not over where the words before it look ahead
 (`will`, `by`, `due`). Days begin at midnight in the time zone of `now`.
 """
@@ -12,27 +12,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.text.date_meaning import (
-    A_DAY,
-    COUNTS,
-    FEASTS,
-    MONTHS,
-    MOVING_FEASTS,
-    PARTS_OF_DAY,
-    SEASONS,
-    UNITS,
-    UNMEASURED_UNITS,
-    VAGUE_COUNTS,
-    WEEKDAYS,
-    WEEKDAYS_ABROAD,
-    Moment,
-    Span,
-    at_time,
-    part_of_day,
-    resolve,
-    whole_days,
-)
-from foreword.text.words import fold
+from foreword.text import date_meaning as meaning
+from foreword.text.date_meaning import A_DAY, Moment, TimeSpan, part_of_day, whole_days
+from foreword.text.words import content_words, fold_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,21 +31,35 @@ class DateMention:
     start: int
     end: int
     text: str
-    span: Span | None
+    span: TimeSpan | None
     form: str
 
 
-def date_span(text: str, now: datetime) -> Span | None:
+def date_span(text: str, now: datetime) -> TimeSpan | None:
     """The time that a question speaks of, in whole days; None if it names none.
 
     The first complete date or past time (`May 2023`, `last week`, `3 days ago`) wins over forms whose meaning
     is guessed (`in March`, `on Tuesday`).
     """
-    plain = _PLAIN.search(fold(text))
+    plain = _PLAIN.search(fold_case(text))
     if plain is not None:
-        span = resolve(plain.lastgroup, plain.group(), Moment.at(now))
+        span = meaning.resolve_date(plain.lastgroup, plain.group(), Moment.at(now))
         return span and whole_days(span)
     return next((whole_days(found.span) for found in find_dates(text, now) if found.span), None)
+
+
+_EVENT = re.compile(r"\b(before|until|after|since)\s+(?:the|our|we|my|that|this)\s+(.{3,80}?)[\s?.!,;]*$")
+
+
+def find_event(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """Whether a question asks `before` or `after` an event, and the event's content words; None for others.
+
+    `What broke after the migration` gives `("after", ("migration",))`.
+    """
+    match = _EVENT.search(fold_case(" ".join(text.split())))
+    words = content_words(match.group(2)) if match else ()
+    side = "before" if match and match.group(1) in ("before", "until") else "after"
+    return (side, words) if words else None
 
 
 def find_dates(text: str, now: datetime) -> list[DateMention]:
@@ -78,7 +74,7 @@ def find_dates(text: str, now: datetime) -> list[DateMention]:
         before = folded[max(place, match.start() - _NEAR_CHARACTERS) : match.start()]
         ahead = bool(_LOOKS_AHEAD.search(before)) and not _LOOKS_BACK.search(before)
         moment = Moment.at(now, ahead=ahead)
-        span = resolve(match.lastgroup, match.group(), moment)
+        span = meaning.resolve_date(match.lastgroup, match.group(), moment)
         start, span = _with_prefix(before, match.start(), span, moment)
         place, span = _with_suffix(folded, match.end(), span)
         first, last = positions[start], positions[place - 1] + 1
@@ -90,7 +86,7 @@ def _fold_with_positions(text: str) -> tuple[str, Sequence[int]]:
     """The folded text, and for each of its characters the position of the one that it was made of."""
     if text.isascii():
         return text.lower(), range(len(text))
-    pieces = {character: fold(character) for character in set(text)}
+    pieces = {character: fold_case(character) for character in set(text)}
     folded = "".join(map(pieces.__getitem__, text))
     if all(len(piece) == 1 for piece in pieces.values()):
         return folded, range(len(text))
@@ -99,13 +95,13 @@ def _fold_with_positions(text: str) -> tuple[str, Sequence[int]]:
 
 # How dates are written -----------------------------------------------------------------------------------
 
-_MONTH = rf"(?:{'|'.join(MONTHS)}|(?:jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)\b\.?)"
+_MONTH = rf"(?:{'|'.join(meaning.MONTHS)}|(?:jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)\b\.?)"
 _YEAR, _DAY, _TH = r"(?:1[5-9]|20)\d\d", r"(?:[12]\d|3[01]|0?[1-9])", "(?:st|nd|rd|th)"
-_SEASON, _WEEKDAY = f"(?:{'|'.join(SEASONS)})", f"(?:{'|'.join(WEEKDAYS)})"
-_UNIT = f"(?:{'|'.join(UNITS + UNMEASURED_UNITS)})"
-_COUNT = rf"(?:\d{{1,4}}|{'|'.join(sorted((*COUNTS, *VAGUE_COUNTS), key=len, reverse=True))})"
+_SEASON, _WEEKDAY = f"(?:{'|'.join(meaning.SEASONS)})", f"(?:{'|'.join(meaning.WEEKDAYS)})"
+_UNIT = f"(?:{'|'.join(meaning.UNITS + meaning.UNMEASURED_UNITS)})"
+_COUNT = rf"(?:\d{{1,4}}|{'|'.join(sorted((*meaning.COUNTS, *meaning.VAGUE_COUNTS), key=len, reverse=True))})"
 _COUNTED = f"{_COUNT} (?:business |working )?(?:minute|hour|{_UNIT})s?"
-_FEAST = f"(?:{'|'.join((*FEASTS, *MOVING_FEASTS))})".replace("'", "['’]")
+_FEAST = f"(?:{'|'.join((*meaning.FEASTS, *meaning.MOVING_FEASTS))})".replace("'", "['’]")
 _HALF = r"(?:[ap]m\b|[ap]\.m\b\.?)"
 _CLOCK = rf"(?:(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?: ?{_HALF})?|[01]?\d ?{_HALF})"
 _PART = "(?:q[1-4]|h[12])"
@@ -133,22 +129,18 @@ _FORMS = {
     "short_weekday": "mon|tues?|wed|thu(?:rs)?|fri|sat|sun",
     "feast": _FEAST,
     "ordinal": rf"the {_DAY}{_TH}(?=\s*(?:[.,;!?)]|$|and\b|or\b|at\b|in\b))",
-    "abroad": "|".join(WEEKDAYS_ABROAD),
+    "abroad": "|".join(meaning.WEEKDAYS_ABROAD),
     "clock": rf"(?<=at\s){_CLOCK}|(?=[\d:]{{1,5}} ?[ap]\.?m){_CLOCK}",
     "month": _MONTH,
     "year": _YEAR,
 }
 
 
-def _compile(forms: dict[str, str]) -> re.Pattern[str]:
-    """Any of the forms, as a word of its own; a blank in a form is any white space."""
-    every = "|".join(f"(?P<{name}>{form})" for name, form in forms.items())
-    pattern = rf"(?:(?<![\w.-])|(?<=\bmid-))(?=\w)(?:{every})(?![\w-]|\.\d)"
-    return re.compile(pattern.replace(" ", r"(?:\s{1,4})"))
+_ANY_FORM = "|".join(f"(?P<{name}>{form})" for name, form in _FORMS.items()).replace(" ", r"(?:\s{1,4})")
+_DATE = re.compile(rf"(?:(?<![\w.-])|(?<=\bmid-))(?=\w)(?:{_ANY_FORM})(?![\w-]|\.\d)")
+"""Any of the forms, as a word of its own; a blank in a form is any white space."""
 
-
-_DATE = _compile(_FORMS)
-_PLAIN_MONTH = "|".join(f"{name}|{name[:3]}" for name in MONTHS)
+_PLAIN_MONTH = "|".join(f"{name}|{name[:3]}" for name in meaning.MONTHS)
 _PLAIN = re.compile(
     rf"""\b(?:
         (?P<iso>\d{{4}}-\d\d-\d\d)
@@ -173,7 +165,7 @@ _THIRD = re.compile(
     r"|(?:the\s)?(?P<noun>beginning|start|middle|end)\sof\s(?:the\s)?)$"
 )
 _THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
-_PART_OF_DAY = re.compile(rf"\s({'|'.join(PARTS_OF_DAY)})\b")
+_PART_OF_DAY = re.compile(rf"\s({'|'.join(meaning.PARTS_OF_DAY)})\b")
 _TIME_AFTER = re.compile(rf"(?:,?\sat\s|,?\s)({_CLOCK})(?![\w:])".replace(" ", r"(?:\s)"))
 
 _WORD_BEFORE = re.compile(r"([^\W\d_]{1,12})[\s-]$")
@@ -216,7 +208,9 @@ def _is_date(match: re.Match[str], folded: str, is_capital: Callable[[int], bool
 # What stands before and after ------------------------------------------------------------------------------
 
 
-def _with_prefix(before: str, start: int, span: Span | None, moment: Moment) -> tuple[int, Span | None]:
+def _with_prefix(
+    before: str, start: int, span: TimeSpan | None, moment: Moment
+) -> tuple[int, TimeSpan | None]:
     """Where the mention begins and what it means, with `early`, `the end of` or `since` before it."""
     found = _THIRD.search(before)
     if found is not None:
@@ -224,21 +218,21 @@ def _with_prefix(before: str, start: int, span: Span | None, moment: Moment) -> 
         span = span and _third(span, found["adverb"] or found["noun"], moment)
         before = before[: found.start()]
     if span is not None and span.since < moment.now and _SINCE.search(before):
-        span = Span(span.since, max(span.until, moment.now))
+        span = TimeSpan(span.since, max(span.until, moment.now))
     return start, span
 
 
-def _third(span: Span, word: str, moment: Moment) -> Span | None:
+def _third(span: TimeSpan, word: str, moment: Moment) -> TimeSpan | None:
     """The part of a span that the word names; of what is running, what is over or still to come."""
     if word in ("earlier", "later") and span.since < moment.now < span.until:
-        return Span(span.since, moment.now) if word == "earlier" else Span(moment.now, span.until)
+        return TimeSpan(span.since, moment.now) if word == "earlier" else TimeSpan(moment.now, span.until)
     third = _THIRDS[{"earlier": "early", "later": "late"}.get(word, word)]
     length = (span.until - span.since) / 3
-    part = Span(span.since + third * length, span.since + (third + 1) * length)
+    part = TimeSpan(span.since + third * length, span.since + (third + 1) * length)
     return whole_days(part) if length >= A_DAY else part
 
 
-def _with_suffix(folded: str, end: int, span: Span | None) -> tuple[int, Span | None]:
+def _with_suffix(folded: str, end: int, span: TimeSpan | None) -> tuple[int, TimeSpan | None]:
     """Where the mention ends and what it means, with a part of the day or a time of day after it."""
     if span is None or span.until - span.since != A_DAY:
         return end, span
@@ -246,4 +240,4 @@ def _with_suffix(folded: str, end: int, span: Span | None) -> tuple[int, Span | 
     if part is not None:
         return part.end(), part_of_day(span, part[1])
     time = _TIME_AFTER.match(folded, end)
-    return (time.end(), at_time(span, time[1])) if time else (end, span)
+    return (time.end(), meaning.time_on_day(span, time[1])) if time else (end, span)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from foreword.text.words import STOPWORDS, fold
+from foreword.text.words import STOPWORDS, fold_case
 
 _BOUNDARY = re.compile(
     r"""(?P<fence>^[^\S\n]*(?P<mark>```|~~~)[^\n]*)
@@ -136,7 +136,7 @@ def _ends_at_full_stop(text: str, line_start: int, at: int, next_begins: str) ->
         return not next_begins.isdigit()
     if "." in word and word[0].isupper():  # the U.S. Post Office, but: in the U.S. They left
         following = _LETTERS.search(text, at, at + _LONGEST_ABBREVIATION)
-        return next_begins.isupper() and following is not None and fold(following.group()) in STOPWORDS
+        return next_begins.isupper() and following is not None and fold_case(following.group()) in STOPWORDS
     may_end = word.lower() in _MAY_END or "." in word
     return not (may_end and (next_begins.islower() or next_begins.isdigit()))
 

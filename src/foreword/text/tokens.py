@@ -24,15 +24,12 @@ class Tokenizer(Protocol):
 
     def count(self, text: str) -> int:
         """How many tokens the text is."""
-        ...
 
     def encode(self, text: str) -> list[int]:
         """The text as token ids."""
-        ...
 
     def decode(self, tokens: list[int]) -> str:
         """The text that these ids stand for."""
-        ...
 
 
 _CONTRACTION = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -104,7 +101,7 @@ class TiktokenTokenizer:
 
     def count(self, text: str) -> int:
         """How many tokens the text is."""
-        return len(_load_encoding(self.encoding).encode_ordinary(text))
+        return len(self.encode(text))
 
     def encode(self, text: str) -> list[int]:
         """The text as token ids; text that looks like a special token is ordinary text."""
@@ -131,32 +128,18 @@ class CharacterTokenizer:
         return "".join(map(chr, tokens))
 
 
-class WordTokenizer:
+class WordTokenizer(CharacterTokenizer):
     """A token is 1/1.3 of a word; `encode` numbers the characters, as there is no vocabulary."""
 
     def count(self, text: str) -> int:
         """Words × 1.3, rounded up."""
         return math.ceil(len(text.split()) * 1.3)
 
-    def encode(self, text: str) -> list[int]:
-        """The characters' code points."""
-        return [ord(character) for character in text]
-
-    def decode(self, tokens: list[int]) -> str:
-        """The characters with these code points."""
-        return "".join(map(chr, tokens))
-
-
-_TOKENIZERS: dict[str, type[WordTokenizer | CharacterTokenizer]] = {
-    "words": WordTokenizer,
-    "chars": CharacterTokenizer,
-}
-
 
 def tokenizer_by_name(name: str) -> Tokenizer:
     """A tokenizer by name: `o200k`, `cl100k`, a model's name, `words` or `chars`."""
-    if name in _TOKENIZERS:
-        return _TOKENIZERS[name]()
+    if name in ("words", "chars"):
+        return WordTokenizer() if name == "words" else CharacterTokenizer()
     if not re.fullmatch(r"[\w.:-]+", name):
         raise ValidationError(
             f"no tokenizer named {name!r}; use o200k, cl100k, words, chars or a model's name"

@@ -13,7 +13,7 @@ _WORD = re.compile(r"[^\W_]+")
 _ASCII = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128)) + bytes(128)
 
 
-def fold(text: str) -> str:
+def fold_case(text: str) -> str:
     """Lower case, without accents."""
     if text.isascii():
         return text.lower()
@@ -25,7 +25,7 @@ def split_words(text: str) -> list[str]:
     """The words of a text, folded, in order, repeats kept."""
     if text.isascii():  # most text and nearly all code, in half the time
         return text.encode().translate(_ASCII).decode().split()
-    return _WORD.findall(fold(text))
+    return _WORD.findall(fold_case(text))
 
 
 _STOPWORDS = (

@@ -12,7 +12,7 @@ from foreword.capture.code import grammars
 from foreword.capture.code.grammars import LANGUAGES
 from foreword.capture.code.languages import language_of
 from foreword.capture.code.outline import MAX_SHOWN_CHARACTERS, MIN_NESTED_LINES
-from foreword.capture.code.units import MAX_REFERENCES, WINDOW_LINES, WINDOW_OVERLAP_LINES, code_items
+from foreword.capture.code.units import MAX_REFERENCES, WINDOW_LINES, WINDOW_OVERLAP_LINES, cut_code
 from foreword.capture.folder.storable import bytes_hash, decode_text
 from foreword.capture.item_checks import check_item
 from foreword.errors import MissingExtra
@@ -24,7 +24,7 @@ TAIL = "\n" * (WINDOW_LINES + 10)  # a file of fewer lines would be one item
 
 def read(text, path="shop/cart.py", language=None):
     text = decode_text(text) if isinstance(text, bytes) else text
-    return code_items(path, text, language or language_of(path), "shop", NOW)
+    return cut_code(path, text, language or language_of(path), "shop", NOW)
 
 
 def by_name(text, path="shop/cart.py"):
@@ -375,7 +375,7 @@ def test_a_file_that_takes_too_long_is_cut_into_windows(monkeypatch, caplog):
 )
 def test_what_nobody_writes_is_not_parsed(text, caplog):
     """A parser takes gigabytes for some of these."""
-    code_items("odd.js", text, "javascript", "shop", NOW)
+    cut_code("odd.js", text, "javascript", "shop", NOW)
     assert "is cut into windows" in caplog.text
 
 
@@ -456,8 +456,8 @@ def test_damaged_code_gives_items_whose_lines_and_text_are_the_files(path, data)
 
 def check(data, language):
     text = decode_text(data)
-    items = code_items("any/file", text, language, "shop", NOW)
-    assert items == code_items("any/file", text, language, "shop", NOW)
+    items = cut_code("any/file", text, language, "shop", NOW)
+    assert items == cut_code("any/file", text, language, "shop", NOW)
     lines = text.split("\n")
     for item in items:
         check_item(item)
@@ -475,5 +475,5 @@ def is_cut_from(text, there):
 
 @given(st.text(max_size=200), st.text(max_size=40))
 def test_any_path_and_any_text_can_be_kept(text, path):
-    for item in code_items(path, text, "python", "shop", NOW):
+    for item in cut_code(path, text, "python", "shop", NOW):
         check_item(item)

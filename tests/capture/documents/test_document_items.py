@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from foreword.capture.documents.chunking import (
     MAX_FILE_CHUNK_CHARACTERS,
     MAX_FILE_CODE_CHARACTERS,
-    document_items,
+    cut_document,
 )
 from foreword.capture.documents.sections import markdown_headings, rst_headings
 from foreword.capture.folder.storable import bytes_hash, decode_text
@@ -26,7 +26,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 def read(text, path="docs/guide.md", skipped=None):
     data = text if isinstance(text, bytes) else text.encode()
-    return document_items(path, data, "shop", NOW, skipped)
+    return cut_document(path, data, "shop", NOW, skipped)
 
 
 def places_and_texts(text, path="docs/guide.md"):

@@ -11,9 +11,9 @@ import pytest
 from foreword.capture.folder.commits import (
     MAX_FILES_IN_TEXT,
     MAX_MESSAGE_CHARACTERS,
-    commit_items,
     commit_text,
     newest_commit,
+    read_commit_items,
 )
 from foreword.capture.folder.git import GitFailed
 from foreword.capture.item_checks import check_item
@@ -78,7 +78,7 @@ def import_commits(folder, count, message=b"Change %d", files=3):
 
 
 def texts(folder, **options):
-    return [item.text for item in commit_items(folder, "shop", **options)]
+    return [item.text for item in read_commit_items(folder, "shop", **options)]
 
 
 # One commit
@@ -87,7 +87,7 @@ def texts(folder, **options):
 def test_a_commit_is_an_item_with_its_message_files_author_and_numbers(repository):
     commit(repository, "Start", cart__py="a\nb\n")
     sha = commit(repository, "Fix the total\n\nIt forgot the tax.", cart__py="a\nc\nd\n", tax__py="x\n")
-    item = next(commit_items(repository, "shop"))
+    item = next(read_commit_items(repository, "shop"))
     assert item.kind == "commit"
     assert item.workspace == "shop"
     assert item.text == "Fix the total\n\nIt forgot the tax.\n\nfiles: cart/py, tax/py"
@@ -110,7 +110,7 @@ def test_a_commit_is_an_item_with_its_message_files_author_and_numbers(repositor
 
 def test_a_commit_happened_when_it_was_committed(repository):
     import_commits(repository, 1)
-    assert next(commit_items(repository, "shop")).created_at == datetime.fromtimestamp(START, UTC)
+    assert next(read_commit_items(repository, "shop")).created_at == datetime.fromtimestamp(START, UTC)
 
 
 def test_files_are_named_behind_the_message_in_the_order_of_git(repository):
@@ -122,7 +122,7 @@ def test_many_files_are_counted_and_the_most_telling_are_named(repository):
     notes = {f"a{number:02}.md": "x\n" for number in range(MAX_FILES_IN_TEXT)}
     checks = {f"test_{number:02}.py": "x\n" for number in range(10)}
     commit(repository, "Many", **notes, **checks, **{f"z{number:02}.py": "x\n" for number in range(10)})
-    item = next(commit_items(repository, "shop"))
+    item = next(read_commit_items(repository, "shop"))
     assert item.metadata["files_changed"] == len(item.metadata["files"]) == MAX_FILES_IN_TEXT + 20
     named = [*sorted(checks)[: MAX_FILES_IN_TEXT - 10], *(f"z{number:02}.py" for number in range(10))]
     assert item.text == f"Many\n\nfiles: {', '.join(named)} and 20 more"
@@ -138,7 +138,7 @@ def test_a_renamed_file_is_told_by_both_names(repository):
     commit(repository, "Start", cart="a\nb\nc\nd\n")
     (repository / "cart").rename(repository / "basket")
     commit(repository, "Rename", other="x\n")
-    item = next(commit_items(repository, "shop"))
+    item = next(read_commit_items(repository, "shop"))
     assert item.metadata["renames"] == [["cart", "basket"]]
     assert item.metadata["files"] == ["basket", "other"]
 
@@ -146,7 +146,7 @@ def test_a_renamed_file_is_told_by_both_names(repository):
 def test_a_binary_file_has_no_lines(repository):
     (repository / "logo").write_bytes(b"\0\1\2")
     commit(repository, "Logo")
-    item = next(commit_items(repository, "shop"))
+    item = next(read_commit_items(repository, "shop"))
     assert (item.text, item.metadata["insertions"]) == ("Logo\n\nfiles: logo", 0)
 
 
@@ -157,20 +157,20 @@ def test_a_merge_tells_its_parents(repository):
     git(repository, "checkout", "-q", "main")
     commit(repository, "Main", c="3\n")
     git(repository, "merge", "-q", "--no-ff", "-m", "Merge side", "side")
-    merge = next(commit_items(repository, "shop"))
+    merge = next(read_commit_items(repository, "shop"))
     assert (merge.text, merge.metadata["parents"], merge.metadata["files_changed"]) == ("Merge side", 2, 0)
 
 
 def test_a_commit_without_message_or_files_can_be_kept(repository):
     sha = commit(repository, "")
-    item = check_item(next(commit_items(repository, "shop")))
+    item = check_item(next(read_commit_items(repository, "shop")))
     assert item.text == f"(no message) {sha[:12]}"
     assert item.metadata["message"] == ""
 
 
 def test_a_long_message_keeps_both_ends(repository):
     import_commits(repository, 1, b"Begin\n\n" + b"words " * 5_000 + b"\nEnd")
-    message = next(commit_items(repository, "shop")).metadata["message"]
+    message = next(read_commit_items(repository, "shop")).metadata["message"]
     assert message.startswith("Begin")
     assert message.endswith("End")
     assert len(message) < MAX_MESSAGE_CHARACTERS + 100
@@ -178,7 +178,7 @@ def test_a_long_message_keeps_both_ends(repository):
 
 def test_messages_in_any_encoding_are_read(repository):
     import_commits(repository, 1, b"Caf\xe9 \xff \x01\x1f\x1e 1\t2\tnot a file")
-    item = check_item(next(commit_items(repository, "shop")))
+    item = check_item(next(read_commit_items(repository, "shop")))
     assert item.text.startswith("Caf")
     assert item.metadata["message"].endswith("1\t2\tnot a file")
 
@@ -186,7 +186,7 @@ def test_messages_in_any_encoding_are_read(repository):
 def test_a_message_that_looks_like_gits_own_fields_is_a_message(repository):
     said = f"{'a' * 40}\n3\t4\tsrc/cart.py\ncommit {'b' * 40}"
     commit(repository, said, x="1\n")
-    [item] = commit_items(repository, "shop")
+    [item] = read_commit_items(repository, "shop")
     assert item.metadata["message"] == said
     assert item.metadata["files"] == ["x"]
 
@@ -197,7 +197,7 @@ def test_paths_with_any_characters_are_read(repository):
         "Odd",
         **{"new\nline": "1\n", "tab\tbed": "2\n", "ümlaut": "3\n", '"': "4\n", "1\t2\tx": "5\n"},
     )
-    item = check_item(next(commit_items(repository, "shop")))
+    item = check_item(next(read_commit_items(repository, "shop")))
     assert set(item.metadata["files"]) == {"new\nline", "tab\tbed", "ümlaut", '"', "1\t2\tx"}
     assert item.text.splitlines()[2].count(", ") == 4
     assert len(item.text.splitlines()) == 3
@@ -210,13 +210,13 @@ def test_a_submodule_is_a_file_like_others(repository, tmp_path):
     commit(other, "Theirs", y="1\n")
     git(repository, "submodule", "--quiet", "add", str(other), "lib")
     commit(repository, "Add lib")
-    assert "lib" in next(commit_items(repository, "shop")).metadata["files"]
+    assert "lib" in next(read_commit_items(repository, "shop")).metadata["files"]
 
 
 def test_a_time_that_no_clock_shows_is_worked_around(repository):
     stream = b"commit refs/heads/main\ncommitter Ada <a@b> 99999999999999 +0000\ndata 3\nodd\n"
     git(repository, "fast-import", "--quiet", stdin=stream)
-    check_item(next(commit_items(repository, "shop")))
+    check_item(next(read_commit_items(repository, "shop")))
 
 
 @pytest.mark.parametrize(
@@ -232,9 +232,9 @@ def test_a_repositorys_own_settings_change_nothing_and_run_nothing(repository, n
     commit(repository, "Start", src__cart="a\nb\nc\nd\n")
     git(repository, "mv", "src/cart", "src/basket")
     commit(repository, "Rename")
-    expected = list(commit_items(repository, "shop"))
+    expected = list(read_commit_items(repository, "shop"))
     git(repository, "config", name, value)
-    assert list(commit_items(repository / "src", "shop")) == expected
+    assert list(read_commit_items(repository / "src", "shop")) == expected
     assert not (repository / "pwned").exists()
 
 
@@ -283,14 +283,14 @@ def test_an_empty_repository_has_no_commits(repository):
 def test_a_bare_repository_is_read(repository, tmp_path):
     commit(repository, "one", a="1\n")
     git(tmp_path, "clone", "-q", "--bare", str(repository), "bare.git")
-    [item] = commit_items(tmp_path / "bare.git", "shop")
+    [item] = read_commit_items(tmp_path / "bare.git", "shop")
     assert item.text == "one\n\nfiles: a"
 
 
 def test_where_history_was_cut_short_the_oldest_commit_claims_no_files(repository, tmp_path):
     import_commits(repository, 5)
     git(tmp_path, "clone", "-q", "--depth=2", f"file://{repository}", "shallow")
-    newest, oldest = commit_items(tmp_path / "shallow", "shop")
+    newest, oldest = read_commit_items(tmp_path / "shallow", "shop")
     assert newest.metadata["files_changed"] == 3
     assert oldest.text == "Change 3"
     assert "files_changed" not in oldest.metadata
@@ -301,7 +301,7 @@ def test_where_files_were_never_fetched_nothing_is_fetched_for_them(repository, 
     git(repository, "config", "uploadpack.allowFilter", "true")
     git(tmp_path, "clone", "-q", "--bare", "--filter=blob:none", f"file://{repository}", "partial.git")
     repository.rename(tmp_path / "gone")
-    items = list(commit_items(tmp_path / "partial.git", "shop"))
+    items = list(read_commit_items(tmp_path / "partial.git", "shop"))
     assert [item.text for item in items] == [f"Change {number}" for number in (4, 3, 2, 1, 0)]
 
 
@@ -326,12 +326,12 @@ def test_five_thousand_commits_take_no_more_processes_than_one(repository, monke
 
     import_commits(repository, 1)
     monkeypatch.setattr("foreword.capture.folder.git.subprocess.Popen", Counted)
-    assert len(list(commit_items(repository, "shop"))) == 1
+    assert len(list(read_commit_items(repository, "shop"))) == 1
     few = len(started)
     git(repository, "update-ref", "-d", "HEAD")
     import_commits(repository, 5_000)
     started.clear()
-    items = list(commit_items(repository, "shop"))
+    items = list(read_commit_items(repository, "shop"))
     assert len(started) == few
     assert len(items) == 5_000
     assert all(item.metadata["files_changed"] for item in items)
@@ -340,7 +340,7 @@ def test_five_thousand_commits_take_no_more_processes_than_one(repository, monke
 def test_a_reader_that_stops_leaves_no_process(repository):
     import_commits(repository, 2_000)
     before = children()
-    reading = commit_items(repository, "shop")
+    reading = read_commit_items(repository, "shop")
     next(reading)
     assert children() > before
     reading.close()
@@ -381,7 +381,7 @@ def test_a_damaged_history_is_read_as_far_as_it_goes_and_then_told(repository):
     file = repository / ".git" / "objects" / damaged[:2] / damaged[2:]
     file.chmod(0o600)
     file.write_bytes(b"garbage")
-    reading = commit_items(repository, "shop")
+    reading = read_commit_items(repository, "shop")
     read = []
     with pytest.raises(GitFailed, match="git cannot read"):
         read.extend(item.metadata["message"] for item in reading)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.capture.names.entities import MAX_CHARACTERS_READ, Mention, drop_overlaps, find_entities
+from foreword.capture.names.entities import MAX_CHARACTERS_READ, drop_overlaps, find_entities
+from foreword.capture.names.shapes import Mention
 from foreword.types import ENTITY_TYPES
 
 

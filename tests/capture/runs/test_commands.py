@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.capture.runs.run import read_run
+from foreword.capture.runs.run import read_run_result
 
 
 @pytest.mark.parametrize("exit_state", [0, 1, "failed", "", None])
@@ -47,7 +47,7 @@ from foreword.capture.runs.run import read_run
     ],
 )
 def test_the_name_of_a_runner_somewhere_in_a_command_is_no_run(command, exit_state):
-    assert read_run(command, "done\n", exit_state) is None
+    assert read_run_result(command, "done\n", exit_state) is None
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,6 @@ def test_the_name_of_a_runner_somewhere_in_a_command_is_no_run(command, exit_sta
     ],
 )
 def test_a_run_is_known_in_whatever_it_is_wrapped(command):
-    passed, failed = read_run(command, "", 0), read_run(command, "", 1)
+    passed, failed = read_run_result(command, "", 0), read_run_result(command, "", 1)
     assert (passed.purpose, passed.passed) == ("test", True)
     assert (failed.purpose, failed.passed) == ("test", False)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.capture.runs.judge import Failures, judge
-from foreword.capture.runs.run import Run, read_run
-from foreword.capture.runs.scope import key_of
+from foreword.capture.runs.judge import SeenFailures, judge_run
+from foreword.capture.runs.run import RunResult, read_run_result
+from foreword.capture.runs.scope import subject_key
 
 PASSING, FAILING = (
     "3 passed in 0.10s\n",
@@ -29,9 +29,9 @@ class Attempt:
 
 
 def decide(command, output, prediction, exit_state=None, **more):
-    run = read_run(command, output, exit_state)
+    run = read_run_result(command, output, exit_state)
     assert run is not None
-    return judge(run, Attempt(prediction, **more)).status
+    return judge_run(run, Attempt(prediction, **more)).status
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_a_real_run_of_everything_decides_on_a_test_that_is_named(tmp_path):
             command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
         )
         for exit_state in (ran.returncode, f"exit {ran.returncode}", None):
-            assert judge(read_run(command, ran.stdout, exit_state), predicted).status == status
+            assert judge_run(read_run_result(command, ran.stdout, exit_state), predicted).status == status
 
 
 def test_that_it_builds_does_not_show_that_tests_pass():
@@ -251,52 +251,52 @@ def test_that_it_builds_does_not_show_that_tests_pass():
     ],
 )
 def test_code_and_its_tests_go_by_one_key(name, key):
-    assert key_of(name) == key
+    assert subject_key(name) == key
 
 
 @settings(max_examples=200)
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=100), st.booleans())
 def test_any_words_can_be_judged(prediction, action, command, passed):
-    run = read_run(f"pytest {command}", "1 passed in 0.1s" if passed else "1 failed in 0.1s", None)
-    judged = judge(run or Run("pytest", "test", passed), Attempt(prediction, action, action))
+    run = read_run_result(f"pytest {command}", "1 passed in 0.1s" if passed else "1 failed in 0.1s", None)
+    judged = judge_run(run or RunResult("pytest", "test", passed), Attempt(prediction, action, action))
     assert judged.status in (None, "confirmed" if (run.passed if run else passed) else "falsified")
 
 
 # What a run means ----------------------------------------------------------------------------------------
 
 
-FAILED = Run("pytest", "test", False, 2, 12, ("cart::b", "cart::c"), "assert 20 == 30")
-PASSED = Run("pytest", "test", True, 0, 14)
+FAILED = RunResult("pytest", "test", False, 2, 12, ("cart::b", "cart::c"), "assert 20 == 30")
+PASSED = RunResult("pytest", "test", True, 0, 14)
 
 
 def test_a_run_resolves_the_open_attempt():
-    assert judge(PASSED, Attempt("The cart tests pass.")).status == "confirmed"
-    assert judge(FAILED, Attempt("The cart tests pass.")).status == "falsified"
+    assert judge_run(PASSED, Attempt("The cart tests pass.")).status == "confirmed"
+    assert judge_run(FAILED, Attempt("The cart tests pass.")).status == "falsified"
     assert (
-        judge(FAILED, Attempt("The cart tests pass.")).result
+        judge_run(FAILED, Attempt("The cart tests pass.")).result
         == "pytest: 2 failed, 12 passed (cart::b, …): assert 20 == 30"
     )
-    assert judge(PASSED, Attempt("The cart tests pass.")).result == "pytest: 14 passed"
+    assert judge_run(PASSED, Attempt("The cart tests pass.")).result == "pytest: 14 passed"
 
 
 def test_without_an_open_attempt_a_run_resolves_nothing():
-    assert judge(PASSED, None).status is None
-    assert judge(FAILED, None).status is None
+    assert judge_run(PASSED, None).status is None
+    assert judge_run(FAILED, None).status is None
 
 
 def test_a_failure_is_warned_of_once_in_a_session():
-    first = judge(FAILED, None)
+    first = judge_run(FAILED, None)
     assert first.premortem
-    assert not judge(FAILED, None, first.failures).premortem
-    fewer = Run("pytest", "test", False, 1, 13, ("cart::c",), "assert 20 == 30")
-    assert not judge(fewer, None, first.failures).premortem
-    other = Run("pytest", "test", False, 1, 13, ("cart::d",), "KeyError")
-    assert judge(other, None, first.failures).premortem
-    assert not judge(PASSED, None).premortem
+    assert not judge_run(FAILED, None, first.failures).premortem
+    fewer = RunResult("pytest", "test", False, 1, 13, ("cart::c",), "assert 20 == 30")
+    assert not judge_run(fewer, None, first.failures).premortem
+    other = RunResult("pytest", "test", False, 1, 13, ("cart::d",), "KeyError")
+    assert judge_run(other, None, first.failures).premortem
+    assert not judge_run(PASSED, None).premortem
 
 
 def test_a_session_remembers_what_it_saw_fail_and_old_sessions_are_let_go():
-    failures = Failures(max_sessions=2)
+    failures = SeenFailures(max_sessions=2)
     failures.note("shop", "s1", frozenset({"a"}))
     failures.note("shop", "s1", frozenset({"b"}))
     assert failures.seen_in("shop", "s1") == {"a", "b"}
@@ -310,18 +310,18 @@ def test_a_session_remembers_what_it_saw_fail_and_old_sessions_are_let_go():
 
 def test_a_failure_without_a_name_is_known_by_its_error_whatever_the_numbers():
     def broken(line):
-        return Run("make", "build", False, error=f"cart.c:{line}:5: error: unknown type name 'itn'")
+        return RunResult("make", "build", False, error=f"cart.c:{line}:5: error: unknown type name 'itn'")
 
-    seen = judge(broken(3), None).failures
-    assert not judge(broken(17), None, seen).premortem
-    assert judge(Run("make", "build", False, error="linker failed"), None, seen).premortem
+    seen = judge_run(broken(3), None).failures
+    assert not judge_run(broken(17), None, seen).premortem
+    assert judge_run(RunResult("make", "build", False, error="linker failed"), None, seen).premortem
 
 
 def test_that_it_compiles_confirms_only_who_said_so():
-    compiled = Run("cargo", "build", True)
-    assert judge(compiled, Attempt("Requests take half the time.")).status is None
-    assert judge(compiled, Attempt("It compiles without the unsafe block.")).status == "confirmed"
-    assert judge(Run("tsc", "build", False), Attempt("The build is clean.")).status == "falsified"
+    compiled = RunResult("cargo", "build", True)
+    assert judge_run(compiled, Attempt("Requests take half the time.")).status is None
+    assert judge_run(compiled, Attempt("It compiles without the unsafe block.")).status == "confirmed"
+    assert judge_run(RunResult("tsc", "build", False), Attempt("The build is clean.")).status == "falsified"
 
 
 @pytest.mark.parametrize(
@@ -340,4 +340,4 @@ def test_that_it_compiles_confirms_only_who_said_so():
     ],
 )
 def test_a_prediction_of_failure_is_left_to_whoever_made_it(prediction, judged):
-    assert (judge(PASSED, Attempt(prediction)).status is not None) is judged
+    assert (judge_run(PASSED, Attempt(prediction)).status is not None) is judged

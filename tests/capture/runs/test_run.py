@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.capture.runs.run import MAX_NAMES, Run, read_run
+from foreword.capture.runs.run import MAX_NAMES, RunResult, read_run_result
 
 OUTPUTS = {file.stem: file.read_text() for file in (Path(__file__).parent / "outputs").glob("*.txt")}
 """What test runners and build tools print, in both outcomes."""
@@ -21,15 +21,15 @@ class Sample:
     command: str
     exit: str | int | None
     output: str
-    run: Run
+    run: RunResult
 
 
 def of_tests(tool, passed, *rest):
-    return Run(tool, "test", passed, *rest)
+    return RunResult(tool, "test", passed, *rest)
 
 
 def of_build(tool, passed, *rest):
-    return Run(tool, "build", passed, *rest)
+    return RunResult(tool, "build", passed, *rest)
 
 
 SAMPLES = {
@@ -307,7 +307,7 @@ SAMPLES = {
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_a_tool_prints_becomes_a_run(name):
     sample = SAMPLES[name]
-    assert read_run(sample.command, sample.output, sample.exit) == sample.run
+    assert read_run_result(sample.command, sample.output, sample.exit) == sample.run
 
 
 # What is no run -------------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ def test_what_a_tool_prints_becomes_a_run(name):
 )
 @pytest.mark.parametrize("exit_state", [0, 1, "exit 1", "failed", None])
 def test_reading_searching_and_showing_is_no_run(command, exit_state):
-    assert read_run(command, OUTPUTS["pytest_failed"], exit_state) is None
+    assert read_run_result(command, OUTPUTS["pytest_failed"], exit_state) is None
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_reading_searching_and_showing_is_no_run(command, exit_state):
     ],
 )
 def test_a_run_that_tested_nothing_or_did_not_end_is_none(command, output, exit_state):
-    assert read_run(command, output, exit_state) is None
+    assert read_run_result(command, output, exit_state) is None
 
 
 @pytest.mark.parametrize(
@@ -402,31 +402,31 @@ def test_a_run_that_tested_nothing_or_did_not_end_is_none(command, output, exit_
     ],
 )
 def test_an_exit_code_counts_only_where_it_is_the_runs_own(command, exit_state, passed):
-    run = read_run(command, "", exit_state)
+    run = read_run_result(command, "", exit_state)
     assert (None if run is None else run.passed) is passed
 
 
 def test_what_the_tool_reports_counts_before_a_swallowed_exit_code():
-    assert read_run("pytest 2>&1 | tail -20", OUTPUTS["pytest_failed"], 0).passed is False
-    assert read_run("pytest || true", OUTPUTS["pytest_failed"], "exit 0").passed is False
+    assert read_run_result("pytest 2>&1 | tail -20", OUTPUTS["pytest_failed"], 0).passed is False
+    assert read_run_result("pytest || true", OUTPUTS["pytest_failed"], "exit 0").passed is False
 
 
 def test_of_one_run_the_last_report_counts_for_its_tests_may_print_others():
     nested = f"{OUTPUTS['pytest_failed']}\n3 passed in 0.10s\n"
-    assert read_run("pytest", nested, 0).passed is True
-    assert read_run("pytest", nested).passed is True
-    assert read_run("pytest a; pytest b", nested, 0).passed is False
+    assert read_run_result("pytest", nested, 0).passed is True
+    assert read_run_result("pytest", nested).passed is True
+    assert read_run_result("pytest a; pytest b", nested, 0).passed is False
 
 
 def test_at_most_twenty_names_are_told_and_all_are_counted():
     output = "\n".join(f"FAILED tests/test_a.py::test_{n} - assert 0" for n in range(50))
-    run = read_run("pytest", f"{output}\n50 failed in 1.00s", 1)
+    run = read_run_result("pytest", f"{output}\n50 failed in 1.00s", 1)
     assert (run.failures, len(run.failing)) == (50, MAX_NAMES)
 
 
 def test_a_secret_in_an_error_is_not_told():
     key = "ghp_" + secrets.token_hex(18)
-    run = read_run("pytest", f"E   ValueError: bad token {key}\n1 failed in 0.1s", 1)
+    run = read_run_result("pytest", f"E   ValueError: bad token {key}\n1 failed in 0.1s", 1)
     assert key[:12] not in run.error
     assert "redacted" in run.error
 
@@ -440,7 +440,7 @@ def test_a_real_run_of_pytest_and_of_unittest_is_read(tmp_path):
     for module, name in (("pytest", "test_sums.py::Sums::test_bad"), ("unittest", "test_sums.Sums.test_bad")):
         command = [sys.executable, "-m", module]
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
-        run = read_run(" ".join(command), ran.stdout + ran.stderr, ran.returncode)
+        run = read_run_result(" ".join(command), ran.stdout + ran.stderr, ran.returncode)
         assert (run.tool, run.passed, run.failures, run.successes, run.failing) == (
             module,
             False,
@@ -463,7 +463,7 @@ LINES = st.sampled_from(
     COMMANDS, st.lists(LINES, max_size=30).map("\n".join), st.none() | st.integers() | st.text(max_size=20)
 )
 def test_reading_never_fails_and_says_only_what_makes_sense(command, output, exit_state):
-    run = read_run(command, output, exit_state)
+    run = read_run_result(command, output, exit_state)
     if run is not None:
         assert run.failures >= 0 <= run.successes
         assert len(run.failing) <= MAX_NAMES
@@ -497,7 +497,7 @@ def test_a_megabyte_of_anything_is_read_to_its_end(unit):
     output = unit * (1_000_000 // len(unit))
     lines = (unit * 150 + "\n") * (1_000_000 // (150 * len(unit) + 1))
     for text in (output, lines):
-        run = read_run("make test", text, 1)
+        run = read_run_result("make test", text, 1)
         assert not run.passed
         assert len(run.summary) < 1000
-        assert read_run(text, text[:1000], 1) is None
+        assert read_run_result(text, text[:1000], 1) is None

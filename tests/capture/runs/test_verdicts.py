@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foreword.capture.runs.run import read_run
+from foreword.capture.runs.run import read_run_result
 
 PASSED, FAILED, NOTHING, BUILT, BROKEN = "passed", "failed", "nothing", "built", "build failed"
 
@@ -517,7 +517,7 @@ def verdict_of(run):
     ("command", "output", "exit_state", "verdict"), [*PYTHON, *JAVASCRIPT, *COMPILED, *OTHERS]
 )
 def test_a_run_comes_to_what_it_has_shown(command, output, exit_state, verdict):
-    assert verdict_of(read_run(command, output, exit_state)) == verdict
+    assert verdict_of(read_run_result(command, output, exit_state)) == verdict
 
 
 WENT_WRONG = [
@@ -538,5 +538,5 @@ def test_of_what_went_wrong_no_part_is_taken_for_a_pass(command, lines, exit_sta
             ("grep -v it", lines[:kept] + lines[kept + 1 :]),
             ("grep it", lines[kept : kept + 1]),
         ):
-            run = read_run(f"{command} 2>&1 | {pipe}", "\n".join(seen), exit_state)
+            run = read_run_result(f"{command} 2>&1 | {pipe}", "\n".join(seen), exit_state)
             assert verdict_of(run) not in (PASSED, BUILT), (pipe, seen)

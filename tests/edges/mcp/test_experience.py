@@ -101,7 +101,7 @@ def test_what_a_run_left_unexplained_is_asked_for(tools, engine):
 def test_the_past_is_found_by_axis_and_filter(tools, engine):
     begun = tools.experience_start(**BEGUN).experience
     tools.experience_resolve(begun.id, "falsified", "401 still.", **WHY)
-    Embedder(engine.store, engine.kit.encoder, axes.VIEWS).catch_up("shop")
+    Embedder(engine.store, engine.kit.encoder, axes.VIEWS).embed_missing("shop")
     found = tools.experience_search("the clock was ahead", "surprise", domain="debugging").experiences
     assert [one.id for one in found] == [begun.id]
     assert 0 < found[0].score <= 1
@@ -164,7 +164,7 @@ def test_clusters_and_values_are_reached_when_there_are_enough(tools, engine):
                 root_cause="oversight",
                 root_cause_description=told,
             )
-    Embedder(engine.store, engine.kit.encoder, axes.VIEWS).catch_up("shop")
+    Embedder(engine.store, engine.kit.encoder, axes.VIEWS).embed_missing("shop")
     found = tools.value_clusters("root_cause")
     assert [one.cluster for one in found.clusters] == ["root_cause_0", "root_cause_1", "root_cause_2"]
     assert all(len(one.typical) == 5 for one in found.clusters)

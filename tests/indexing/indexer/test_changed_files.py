@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.capture.folder.file_items import CHANGED, NO_FILE, RENEWED, find_changes
+from foreword.capture.folder.file_items import CHANGED, NO_FILE, RENEWED, find_item_changes
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import Searcher
 from foreword.recipes.coding.injection import InjectionPipeline
@@ -104,7 +104,7 @@ def test_after_the_deadline_no_file_is_looked_at(index, engine, root):
     index()
     found = engine.store.scan(str(root), Filters(kinds=("code",)))
     (root / "src/ledger.py").unlink()
-    assert find_changes(list(found), time.monotonic() - 1) == {}
+    assert find_item_changes(list(found), time.monotonic() - 1) == {}
 
 
 @pytest.mark.parametrize("workspace", [None, "by name"])
@@ -115,16 +115,16 @@ def test_what_is_from_another_folder_is_marked_when_its_file_has_changed(
     write_file(other, "src/ledger.py", LEDGER)
     index(other, workspace)
     held = items(workspace, kinds=("code",))
-    assert find_changes(held) == {}
+    assert find_item_changes(held) == {}
     write_file(other, "src/ledger.py", LEDGER.replace("other.book(", "other.receive("))
-    seen = find_changes(held)
+    seen = find_item_changes(held)
     assert {told for _, told in seen.values()} == {CHANGED}
     assert not any("receive" in item.text for item, _ in seen.values())
     assert all(item.text.startswith("(file changed since indexed)") for item, _ in seen.values())
     (other / "src/ledger.py").unlink()
-    assert {item for item, _ in find_changes(held).values()} == {None}
+    assert {item for item, _ in find_item_changes(held).values()} == {None}
     other.rename(tmp_path / "moved")
-    assert find_changes(held) == {}  # nobody can say what became of it
+    assert find_item_changes(held) == {}  # nobody can say what became of it
 
 
 def test_code_of_a_named_workspace_is_told_with_a_mark(engine, index, root, write_file):
@@ -148,7 +148,7 @@ def test_no_item_leads_out_of_the_folder_that_it_names(tmp_path, root, folder, p
     (tmp_path / "link").symlink_to(root)
     named = folder.format(root=root, link=tmp_path / "link")
     item = Item("x", "w", kind="code", id="1", metadata={"path": path, "stamp": "0-0", "root": named})
-    assert find_changes([item]) == {}
+    assert find_item_changes([item]) == {}
 
 
 def test_a_link_is_not_followed(index, items, root, tmp_path, write_file):
@@ -160,17 +160,17 @@ def test_a_link_is_not_followed(index, items, root, tmp_path, write_file):
     (root / "src/ledger.py").unlink()
     (root / "src/ledger.py").symlink_to(secret)
     held = items(kinds=("code",))
-    assert find_changes(held) == {}
+    assert find_item_changes(held) == {}
     (root / "src/ledger.py").unlink()
     (root / "src").rename(root / "was")
     (root / "src").symlink_to(secret.parent, target_is_directory=True)
-    assert find_changes(held) == {}
+    assert find_item_changes(held) == {}
 
 
 @pytest.mark.parametrize("path", ["../shop/src/ledger.py", "/etc/passwd", "src/../../x", ""])
 def test_a_path_that_leads_elsewhere_is_not_looked_at(root, path):
     item = Item("x", str(root), kind="code", id="1", metadata={"path": path, "stamp": "0-0"})
-    assert find_changes([item]) == {}
+    assert find_item_changes([item]) == {}
 
 
 def test_a_secret_that_a_file_has_got_since_is_not_told(index, ask_recipes, root, write_file):
@@ -196,7 +196,7 @@ def test_an_unchanged_unit_in_a_changed_file_is_told_at_its_new_line(
     after = {item.metadata["name"]: item for item in items(kinds=("code",)) if item.metadata.get("name")}
     assert after["settle"].id == before["settle"].id
     assert after["settle"].metadata["start_line"] == line
-    assert find_changes(list(after.values())) == {}
+    assert find_item_changes(list(after.values())) == {}
 
 
 def test_a_section_of_a_document_is_told_as_it_is_now(index, engine, root, write_file):
@@ -213,10 +213,10 @@ def test_only_a_few_files_are_cut_again(index, items, root, monkeypatch, write_f
     index()
     for number in range(12):
         write_file(root, f"src/part{number}.py", f"def act_{number}():\n    return {number}00\n")
-    seen = find_changes([item for item in items(kinds=("code",)) if "part" in item.metadata["path"]])
+    seen = find_item_changes([item for item in items(kinds=("code",)) if "part" in item.metadata["path"]])
     assert Counter(told for _, told in seen.values()) == {RENEWED: 4, CHANGED: 8}
     monkeypatch.setattr("foreword.capture.folder.file_items._CUT_SECONDS", 0)
-    seen = find_changes([item for item in items(kinds=("code",)) if "part" in item.metadata["path"]])
+    seen = find_item_changes([item for item in items(kinds=("code",)) if "part" in item.metadata["path"]])
     assert Counter(told for _, told in seen.values()) == {CHANGED: 12}
 
 
@@ -227,4 +227,4 @@ def test_files_that_were_only_touched_are_the_same_however_many(index, items, ro
     index()
     for path in (root / "src").iterdir():
         os.utime(path, ns=(1, 1))
-    assert find_changes(items(kinds=("code",))) == {}
+    assert find_item_changes(items(kinds=("code",))) == {}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.capture.folder.file_items import find_changes
+from foreword.capture.folder.file_items import find_item_changes
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.indexing.indexer import Indexer
@@ -58,7 +58,7 @@ def test_a_folder_whose_name_is_no_text_is_read_like_others(index, items, root, 
         assert index(odd, workspace).files == 1
         assert index(odd, workspace).unchanged == 1
         assert {item.metadata["path"] for item in items(workspace)} == {"caf\\xe9/guide.md"}
-        assert find_changes(items(workspace)) == {}
+        assert find_item_changes(items(workspace)) == {}
 
 
 def test_a_document_that_cannot_be_read_is_left_out_and_counted_as_that_alone(index, root):
@@ -88,7 +88,7 @@ def test_a_header_is_known_by_what_comes_after_its_comment(index, items, root, w
     write_file(
         root, "src/cart.h", f"{said}namespace shop {{\nclass Cart {{\n public:\n{body}}};\n}}\n// end\n"
     )
-    assert [told for _, told in find_changes([kept]).values()] == [""]  # the same, as C++ still
+    assert [told for _, told in find_item_changes([kept]).values()] == [""]  # the same, as C++ still
 
 
 # What cannot be looked at

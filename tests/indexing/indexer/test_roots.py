@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from foreword.indexing.indexer import Root
+from foreword.indexing.indexer import SourceFolder
 
 
 @pytest.mark.parametrize(
@@ -23,25 +23,26 @@ def test_paths_are_told_from_the_workspace_or_from_the_root(
 ):
     (tmp_path / "shop/src").mkdir(parents=True)
     (tmp_path / "link").symlink_to("shop")
-    root = Root.of(tmp_path / folder, workspace.format(here=tmp_path))
+    root = SourceFolder.in_workspace(tmp_path / folder, workspace.format(here=tmp_path))
     assert (root.shown_prefix, root.mark_prefix) == (shown, marked.format(here=tmp_path))
-    assert root.outside == outside.format(here=tmp_path)
+    assert root.outer_path == outside.format(here=tmp_path)
 
 
 def test_a_root_holds_the_marks_of_its_own_files_alone(tmp_path):
     own, inner, other = (
-        Root.of(tmp_path / name, str(tmp_path / "shop")) for name in ("shop", "shop/src", "lib")
+        SourceFolder.in_workspace(tmp_path / name, str(tmp_path / "shop"))
+        for name in ("shop", "shop/src", "lib")
     )
-    assert own.has_mark("src/a.py")
-    assert inner.has_mark("src/a.py")
-    assert not inner.has_mark("srcs/a.py")
-    assert other.has_mark(f"{tmp_path}/lib/a.py")
-    assert not own.has_mark(f"{tmp_path}/lib/a.py")
+    assert own.holds_mark("src/a.py")
+    assert inner.holds_mark("src/a.py")
+    assert not inner.holds_mark("srcs/a.py")
+    assert other.holds_mark(f"{tmp_path}/lib/a.py")
+    assert not own.holds_mark(f"{tmp_path}/lib/a.py")
 
 
 def test_a_folder_is_known_from_another_of_its_name(tmp_path):
     (tmp_path / "shop").mkdir()
-    root = Root.of(tmp_path / "shop", "w")
+    root = SourceFolder.in_workspace(tmp_path / "shop", "w")
     before = root.identity()
     assert before == root.identity() is not None
     (tmp_path / "shop").rename(tmp_path / "was")
@@ -51,5 +52,5 @@ def test_a_folder_is_known_from_another_of_its_name(tmp_path):
 
 
 def test_a_name_that_is_no_text_is_spelled_out(tmp_path):
-    root = Root.of(tmp_path / os.fsdecode(b"caf\xe9"), "w")
-    assert (root.shown_prefix, root.outside) == ("caf\\xe9/", f"{tmp_path}/caf\\xe9")
+    root = SourceFolder.in_workspace(tmp_path / os.fsdecode(b"caf\xe9"), "w")
+    assert (root.shown_prefix, root.outer_path) == ("caf\\xe9/", f"{tmp_path}/caf\\xe9")

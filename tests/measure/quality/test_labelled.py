@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreword.capture.code.units import code_items
-from foreword.capture.documents.chunking import document_items
-from foreword.capture.folder.commits import MAX_FILES_IN_TEXT, commit_items
+from foreword.capture.code.units import cut_code
+from foreword.capture.documents.chunking import cut_document
+from foreword.capture.folder.commits import MAX_FILES_IN_TEXT, read_commit_items
 from foreword.capture.item_checks import check_item
 from foreword.errors import ValidationError
 from foreword.types import Item
@@ -145,7 +145,7 @@ def _make_item(text, kind="code", path=None, **metadata):
 
 def test_a_file_of_code_becomes_the_units_that_indexing_makes_of_it():
     made = captured_items(_make_item(CODE, path="src/parts.py", repo="r"))
-    expected = code_items("src/parts.py", CODE, "python", "w", NOW)
+    expected = cut_code("src/parts.py", CODE, "python", "w", NOW)
     assert [(item.text, item.about, item.source) for item in made] == [
         (item.text, item.about, item.source) for item in expected
     ]
@@ -155,7 +155,7 @@ def test_a_file_of_code_becomes_the_units_that_indexing_makes_of_it():
 
 def test_a_document_becomes_pieces_of_its_sections():
     made = captured_items(_make_item(GUIDE, kind="document", path="docs/guide.md"))
-    expected = document_items("docs/guide.md", GUIDE.encode(), "w", NOW)
+    expected = cut_document("docs/guide.md", GUIDE.encode(), "w", NOW)
     assert [(item.text, item.about) for item in made] == [(item.text, item.about) for item in expected]
     assert {item.kind for item in made} == {"document"}
 
@@ -181,9 +181,7 @@ def test_a_secret_is_taken_out_before_code_is_cut(path):
 def test_a_function_alone_is_the_unit_that_it_would_be_in_a_file():
     [item] = captured_items(_make_item(FUNCTION, language="python", origin="web"))
     [expected] = [
-        unit
-        for unit in code_items("a.py", f"{FUNCTION}\n\n{CODE}", "python", "w", NOW)
-        if "flag" in unit.text
+        unit for unit in cut_code("a.py", f"{FUNCTION}\n\n{CODE}", "python", "w", NOW) if "flag" in unit.text
     ]
     assert item.about == expected.about.removeprefix("a.py").lstrip(" ›—")
     assert item.about.endswith("Writes a flag to the stream.")
@@ -219,7 +217,7 @@ def _commit_item(folder, message, files):
     for command in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", message)):
         git = ["git", *author, "-C", folder, *command]
         subprocess.run(git, check=True, capture_output=True, env=ours, timeout=120)
-    return next(commit_items(folder, "w"))
+    return next(read_commit_items(folder, "w"))
 
 
 @pytest.mark.parametrize("several", [1, 3, MAX_FILES_IN_TEXT, MAX_FILES_IN_TEXT + 5])

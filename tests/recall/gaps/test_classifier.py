@@ -18,7 +18,7 @@ from foreword.recall.gaps.classifier import (
     load_weights,
     message_features,
     request_score_margin,
-    split_words,
+    split_tokens,
     sum_features,
     unquoted_sentences,
     word_groups,
@@ -139,11 +139,11 @@ def test_words_without_a_group_are_joined():
 
 
 def test_short_forms_are_spelled_out_and_names_count_as_names():
-    assert split_words("I can't tell, and I'd ask; it's Priya's job_id, not 42!") == [
+    assert split_tokens("I can't tell, and I'd ask; it's Priya's job_id, not 42!") == [
         "i", "can", "not", "tell", ",", "and", "i", "would", "ask", ";",
         "it", "'s", "Name", "'s", "#", ",", "not", "0", "!",
     ]  # fmt: skip
-    assert split_words("@pm cannot co-operate, won't, n't") == [
+    assert split_tokens("@pm cannot co-operate, won't, n't") == [
         "@", "can", "not", "co", "operate", ",", "will", "not", ",", "not",
     ]  # fmt: skip
 

@@ -13,7 +13,7 @@ from foreword.compose.assembled import ContextItem, context_item
 from foreword.errors import SearchError, ValidationError
 from foreword.knowledge.experience import Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
-from foreword.recipes.assembled.premortem import take_turns
+from foreword.recipes.assembled.assembler import assign_to_sections
 from foreword.types import Item, SearchResult
 
 ABOUT = (
@@ -226,7 +226,7 @@ def ids_by_section(turns):
 
 def test_sections_take_turns_so_that_none_empties_another():
     every = [story(name) for name in "abcdef"]
-    turns = take_turns(
+    turns = assign_to_sections(
         {"Common Failures": every, "Unexpected Outcomes": every, "Root Causes to Watch": every}
     )
     assert ids_by_section(turns) == [
@@ -242,4 +242,4 @@ def test_sections_take_turns_so_that_none_empties_another():
 def test_items_made_by_hand_keep_their_words():
     result = SearchResult(Item("by hand", "shop", kind="experience", id="h"), 0.5)
     item = ContextItem("experience", "by hand", 0.5, {}, result)
-    assert take_turns({"Common Failures": [item]}) == [("Common Failures", item)]
+    assert assign_to_sections({"Common Failures": [item]}) == [("Common Failures", item)]

@@ -21,7 +21,7 @@ from foreword.recall.gaps.types import (
     RetrievedContext,
     new_gap_id,
 )
-from foreword.recipes.gap import sources
+from foreword.recipes.gap import stages
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import inject_context, manage_context_injection, retrieve_relevant_context
 from foreword.recipes.gap.stages import contexts_text
@@ -386,7 +386,7 @@ def test_one_question_that_fails_leaves_the_others_and_a_note(caplog):
 
 
 def test_a_source_that_is_late_is_left_behind(monkeypatch):
-    monkeypatch.setattr(sources, "TIMEOUT_SECONDS", 0.02)
+    monkeypatch.setattr(stages, "TIMEOUT_SECONDS", 0.02)
 
     class Slow(Shelf):
         async def search_similar(self, query, k=5):

@@ -140,10 +140,8 @@ def _has_too_deep_brackets(source: bytes, language: str) -> bool:
     for opener, closer in _BRACKET_PAIRS:
         if source.count(opener) > MAX_BRACKET_DEPTH:
             brackets = source.translate(None, _ALL_BYTES.translate(None, opener + closer))
-            if (
-                _max_bracket_depth(1 if bracket == opener[0] else -1 for bracket in brackets)
-                > MAX_BRACKET_DEPTH
-            ):
+            depth = _max_bracket_depth(1 if bracket == opener[0] else -1 for bracket in brackets)
+            if depth > MAX_BRACKET_DEPTH:
                 return True
     if source.count(b"<") <= MAX_BRACKET_DEPTH:
         return False

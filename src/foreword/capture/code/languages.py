@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 DOCUMENTS = frozenset({"markdown", "rst", "html", "pdf", "text"})
-"""What is read by headings and paragraphs (`document_items`); everything else is `code_items`."""
+"""What is read by headings and paragraphs (`cut_document`); everything else by `cut_code`."""
 
 
 def _languages_by_word(words_by_language: dict[str, str]) -> dict[str, str]:

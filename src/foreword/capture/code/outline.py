@@ -117,7 +117,7 @@ class Outline:
         return unit
 
 
-def outline(source: bytes, language: str) -> Outline:
+def parse_outline(source: bytes, language: str) -> Outline:
     """The outline of a source; no units where the language is unknown or parsing takes too long."""
     lines = source.split(b"\n")
     line_starts = [0, *(newline.end() for newline in _NEWLINE.finditer(source))]

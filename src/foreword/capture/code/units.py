@@ -11,7 +11,7 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from foreword.capture.code.outline import MAX_SHOWN_CHARACTERS, Definition, outline
+from foreword.capture.code.outline import MAX_SHOWN_CHARACTERS, Definition, parse_outline
 from foreword.capture.folder.storable import bytes_hash, display_path, file_source, storable_text
 from foreword.types import Item
 
@@ -45,14 +45,12 @@ _ASSIGNMENT = re.compile(rb"[\w\])]\s?[:=]|#\s?define\s")
 _UNFINISHED = (b"(", b"[", b"{", b",", b"=", b":")
 
 
-def code_items(path: str, text: str, language: str, workspace: str, created_at: datetime) -> list[Item]:
+def cut_code(path: str, text: str, language: str, workspace: str, created_at: datetime) -> list[Item]:
     """The items of a file. The path is from the workspace's folder; the language is `language_of` it."""
     text = storable_text(text)
-    return (
-        list(_FileCutter(path, text, language, workspace, created_at).cut_into_items())
-        if text.strip()
-        else []
-    )
+    if not text.strip():
+        return []
+    return list(_FileCutter(path, text, language, workspace, created_at).cut_into_items())
 
 
 class _FileCutter:
@@ -63,7 +61,7 @@ class _FileCutter:
         self._text = text if len(text) == len(source) else None  # in ASCII, bytes and characters are the same
         self._path = display_path(path)
         self._language = language
-        self._outline = outline(source, language)
+        self._outline = parse_outline(source, language)
         self._docstring = _string_literal_at(source, 0) if language == "python" else ""
         self._covered = bytearray(len(self._outline.lines))
         self._facts = {"path": storable_text(path), "language": language, "hash": bytes_hash(source)}
@@ -149,11 +147,7 @@ class _FileCutter:
             docstring = _string_literal_at(self._outline.source, unit.body[0])
             if docstring:
                 return docstring
-        return (
-            _remove_comment_marks(self._text_between(unit.start, unit.head))
-            if unit.start != unit.head
-            else ""
-        )
+        return _remove_comment_marks(self._text_between(unit.start, unit.head))
 
     def _referenced_names(self, parts: list[tuple[int, int]], own_name: str = "") -> list[str]:
         """The names referred to in these spans, sorted, without the unit's own."""

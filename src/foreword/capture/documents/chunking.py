@@ -8,6 +8,8 @@ meaning. A chunk is a stretch of the document as it stands, and knows its place.
 
 from __future__ import annotations
 
+import io
+import logging
 import re
 from dataclasses import dataclass
 from itertools import accumulate
@@ -15,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.capture.code.languages import language_of
 from foreword.capture.documents.html_text import read_page
-from foreword.capture.documents.pdf import UnreadablePdf, read_pages
-from foreword.capture.documents.sections import Section, has_words, is_fenced, read_sections
+from foreword.capture.documents.sections import Section, flag_fenced_lines, has_words, read_sections
 from foreword.capture.folder.storable import bytes_hash, decode_text, display_path, file_source, storable_text
+from foreword.errors import MissingExtra
+from foreword.log import get_logger
 from foreword.text.sentences import sentence_spans
 from foreword.text.tokens import CharacterTokenizer, cut_to_tokens
 from foreword.text.words import STOPWORDS, split_words
@@ -28,7 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from pypdf import PageObject, PdfReader
+
     from foreword.text.tokens import Tokenizer
+
+_log = get_logger(__name__)
 
 CHUNK_TOKENS = 320
 """At most how many tokens a chunk has, unless its caller says otherwise."""
@@ -112,10 +119,12 @@ def chunk_text(text: str, counter: Tokenizer, size: int = CHUNK_TOKENS) -> list[
     lines = text.split("\n")
     line_starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     _, sections = read_sections(lines, "markdown", under_title=False)
-    return [chunk for section in sections for chunk in _chunks(section, limits, line_starts[section.first])]
+    return [
+        chunk for section in sections for chunk in _cut_section(section, limits, line_starts[section.first])
+    ]
 
 
-def document_items(
+def cut_document(
     path: str, data: bytes, workspace: str, created_at: datetime, skipped: Counter[Any] | None = None
 ) -> list[Item]:
     """The items of a file that is a document, read as its name says; none raise.
@@ -127,7 +136,7 @@ def document_items(
     title, sections = "", []
     if language == "pdf":
         try:
-            sections = _read_pdf(path, data)
+            sections = _read_pdf(display_path(path), data)
         except UnreadablePdf as reason:
             if skipped is not None:
                 skipped[str(reason)] += 1
@@ -136,7 +145,7 @@ def document_items(
     found = [
         (section, chunk)
         for section in sections
-        for chunk in _chunks(section, _FILE_LIMITS)
+        for chunk in _cut_section(section, _FILE_LIMITS)
         if has_words(chunk.text)
     ][:_MAX_CHUNKS]
     shown_path, source = display_path(path), file_source(path)
@@ -156,14 +165,14 @@ def document_items(
                 "headings": list(chunk.headings),
                 "chunk": number,
                 "chunks": len(found),
-                **_place(section, chunk, language),
+                **_place_in_file(section, chunk, language),
             },
         )
         for number, (section, chunk) in enumerate(found, 1)
     ]
 
 
-def _place(section: Section, chunk: Chunk, language: str) -> dict[str, int]:
+def _place_in_file(section: Section, chunk: Chunk, language: str) -> dict[str, int]:
     """Where in its file a chunk is: on a page, or on lines; a web page as it is read has neither."""
     if section.page:
         return {"page": section.page}
@@ -183,16 +192,11 @@ def _read_text(text: str, language: str) -> tuple[str, list[Section]]:
     return read_sections(lines, language, under_title=True)
 
 
-def _read_pdf(path: str, data: bytes) -> list[Section]:
-    texts = enumerate(read_pages(display_path(path), data), 1)
-    return [Section((f"page {number}",), 0, text.split("\n"), number) for number, text in texts]
-
-
-def _chunks(section: Section, limits: _Limits, offset: int = 0) -> Iterator[Chunk]:
+def _cut_section(section: Section, limits: _Limits, offset: int = 0) -> Iterator[Chunk]:
     """The chunks of a section that begins `offset` characters into its document."""
     text = "\n".join(section.lines)
     line, counted = section.first + 1, 0
-    for start, end in _Cutter(text, limits).spans(section.lines):
+    for start, end in _SectionCutter(text, limits).find_spans(section.lines):
         line += text.count("\n", counted, start)
         counted = start
         last_line = line + text.count("\n", start, end)
@@ -200,7 +204,7 @@ def _chunks(section: Section, limits: _Limits, offset: int = 0) -> Iterator[Chun
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class _Piece:
     """What is not cut any further: a paragraph, a sentence of a long one, a block of code or a part of it."""
 
     start: int
@@ -210,31 +214,31 @@ class _Unit:
     begins_block: bool
 
 
-class _Cutter:
+class _SectionCutter:
     """Cuts one section. Places are in characters of its text."""
 
     def __init__(self, text: str, limits: _Limits) -> None:
         self._text = text
         self._limits = limits
 
-    def spans(self, lines: list[str]) -> Iterator[tuple[int, int]]:
+    def find_spans(self, lines: list[str]) -> Iterator[tuple[int, int]]:
         """Where the chunks begin and end."""
-        units = list(self._units(lines))
-        at, start = 0, units[0].start if units else 0
-        while at < len(units):
-            after, is_full = self._fill(units, at, start)
-            yield start, units[after - 1].end
-            if after < len(units):
-                start = self._overlap_start(units, at, after) if is_full else units[after].start
+        pieces = list(self._cut_into_pieces(lines))
+        at, start = 0, pieces[0].start if pieces else 0
+        while at < len(pieces):
+            after, is_full = self._find_chunk_end(pieces, at, start)
+            yield start, pieces[after - 1].end
+            if after < len(pieces):
+                start = self._overlap_start(pieces, at, after) if is_full else pieces[after].start
             at = after
 
-    def _units(self, lines: list[str]) -> Iterator[_Unit]:
-        for block_start, block_end, is_code in _blocks(lines):
+    def _cut_into_pieces(self, lines: list[str]) -> Iterator[_Piece]:
+        for block_start, block_end, is_code in _find_blocks(lines):
             begins_block = True
             for part in self._cut_block(block_start, block_end, is_code=is_code):
-                start, end = self._strip(*part)
+                start, end = self._trim_blanks(*part)
                 if start < end:
-                    yield _Unit(start, end, self._count(start, end), is_code, begins_block)
+                    yield _Piece(start, end, self._count(start, end), is_code, begins_block)
                     begins_block = False
 
     def _cut_block(self, start: int, end: int, *, is_code: bool) -> Iterator[tuple[int, int]]:
@@ -262,7 +266,7 @@ class _Cutter:
         blank = max(part.rfind(" "), newline)
         return start + (blank + 1 if blank > 0 else len(part))
 
-    def _strip(self, start: int, end: int) -> tuple[int, int]:
+    def _trim_blanks(self, start: int, end: int) -> tuple[int, int]:
         """A stretch without the blanks around it, empty if it has no more; its first line stays indented."""
         text = self._text[start:end]
         blank = len(text) - len(text.lstrip())
@@ -271,41 +275,41 @@ class _Cutter:
             blank = newline + 1
         return start + blank, start + len(text.rstrip())
 
-    def _fill(self, units: Sequence[_Unit], at: int, start: int) -> tuple[int, bool]:
+    def _find_chunk_end(self, pieces: Sequence[_Piece], at: int, start: int) -> tuple[int, bool]:
         """The unit after the last that belongs to this chunk, and whether the chunk is full."""
         limits = self._limits
-        after, total = at + 1, self._count(start, units[at].end)
+        after, total = at + 1, self._count(start, pieces[at].end)
         is_full = False
-        while after < len(units):
-            is_full = total + units[after].size > limits.size
+        while after < len(pieces):
+            is_full = total + pieces[after].size > limits.size
             if is_full or (
                 limits.split_topics
                 and total >= _MIN_TOPIC_SHARE * limits.size
-                and self._changes_topic(units, at, after)
+                and self._changes_topic(pieces, at, after)
             ):
                 break
-            total += units[after].size
+            total += pieces[after].size
             after += 1
-        while after - at > 1 and self._count(start, units[after - 1].end) > limits.size:
+        while after - at > 1 and self._count(start, pieces[after - 1].end) > limits.size:
             after, is_full = after - 1, True  # tokens do not add up exactly
         return after, is_full
 
-    def _changes_topic(self, units: Sequence[_Unit], at: int, after: int) -> bool:
+    def _changes_topic(self, pieces: Sequence[_Piece], at: int, after: int) -> bool:
         """Whether a paragraph begins here that shares hardly a word with the chunk before it."""
-        if not units[after].begins_block or units[after].is_code:
+        if not pieces[after].begins_block or pieces[after].is_code:
             return False
-        before = self._content_words(units[at].start, units[after - 1].end)
-        coming = self._content_words(units[after].start, units[after].end)
+        before = self._content_words(pieces[at].start, pieces[after - 1].end)
+        coming = self._content_words(pieces[after].start, pieces[after].end)
         if min(len(before), len(coming)) < _MIN_TOPIC_WORDS:
             return False
         return len(before & coming) < _MIN_SHARED_WORDS * len(coming)
 
-    def _overlap_start(self, units: Sequence[_Unit], at: int, after: int) -> int:
+    def _overlap_start(self, pieces: Sequence[_Piece], at: int, after: int) -> int:
         """Where the next chunk begins: at the last sentence of this one, if that is prose and it fits."""
-        last, coming = units[after - 1], units[after]
+        last, coming = pieces[after - 1], pieces[after]
         if last.is_code:
             return coming.start
-        start, _ = self._strip(_last_sentence(self._text, units[at].start, last.end), coming.end)
+        start, _ = self._trim_blanks(_last_sentence(self._text, pieces[at].start, last.end), coming.end)
         if self._count(start, coming.start) > self._limits.overlap:
             return coming.start
         return start if self._count(start, coming.end) <= self._limits.size else coming.start
@@ -317,11 +321,11 @@ class _Cutter:
         return self._limits.counter.count(self._text[start:end])
 
 
-def _blocks(lines: list[str]) -> Iterator[tuple[int, int, bool]]:
+def _find_blocks(lines: list[str]) -> Iterator[tuple[int, int, bool]]:
     """Stretches that belong together: paragraphs with what is indented under them, and fences (True)."""
     place = start = 0
     in_block = is_code = after_blank = False
-    for line, fenced in zip(lines, is_fenced(lines), strict=True):
+    for line, fenced in zip(lines, flag_fenced_lines(lines), strict=True):
         has_text = bool(line.strip())
         begins = has_text and after_blank and not line[0].isspace()
         if in_block and (fenced != is_code or (begins and not fenced)):
@@ -345,3 +349,57 @@ def _last_sentence(text: str, start: int, end: int) -> int:
 def _sentence_ends(text: str, start: int, end: int) -> list[int]:
     """Where each sentence of a stretch is over, but for the last."""
     return [start + length for _, length in sentence_spans(text[start:end])[:-1]]
+
+
+# PDF -----------------------------------------------------------------------------------------------------
+#
+# Broken and encrypted files are common and the reader is strict in its own ways, so whatever it raises is a
+# reason to skip a file or a page, and is logged. Pages and characters are bounded: a small file can unfold
+# into a large one.
+
+_MAX_PAGES = 1_000
+_MAX_PAGE_CHARACTERS = 50_000
+_MAX_PAGE_BYTES = 4_000_000
+"""A page whose drawing has more bytes is a picture; looking for words in it would take minutes."""
+
+
+class UnreadablePdf(Exception):
+    """A PDF that gives no text; the message says why: `encrypted` or `broken`."""
+
+
+def _read_pdf(path: str, data: bytes) -> list[Section]:
+    """A section for each page; one that cannot be read is empty. Raises UnreadablePdf."""
+    try:
+        import pypdf
+    except ImportError as error:
+        raise MissingExtra("pypdf", "documents") from error
+    logger = logging.getLogger("pypdf")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)  # it reports every oddity; what follows from them is logged below
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(data), strict=False)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise UnreadablePdf("encrypted")  # noqa: TRY301  (logged like the rest)
+        texts = enumerate(_extract_page_texts(path, reader), 1)
+        return [Section((f"page {number}",), 0, text.split("\n"), number) for number, text in texts]
+    except Exception as error:
+        problem = str(error) if isinstance(error, UnreadablePdf) else "broken"
+        _log.warning("a PDF cannot be read", path=path, problem=f"{type(error).__name__}: {error}"[:200])
+        raise UnreadablePdf(problem) from error  # a damaged file can make the reader raise anything
+
+
+def _extract_page_texts(path: str, reader: PdfReader) -> Iterator[str]:
+    for number in range(min(len(reader.pages), _MAX_PAGES)):
+        try:
+            yield _extract_page_text(reader.pages[number])
+        except Exception as error:  # noqa: BLE001  (one page; the others may be readable)
+            _log.warning("a page cannot be read", path=path, page=number + 1, problem=type(error).__name__)
+            yield ""
+
+
+def _extract_page_text(page: PageObject) -> str:
+    """The text of a page; empty when it is a picture."""
+    content = page.get_contents()
+    if content is None or len(content.get_data()) > _MAX_PAGE_BYTES:
+        return ""
+    return storable_text(page.extract_text())[:_MAX_PAGE_CHARACTERS]

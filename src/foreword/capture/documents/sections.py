@@ -105,7 +105,7 @@ def _is_statement_heading(title: str) -> bool:
     return len(_WORD.findall(title)) >= _MIN_STATEMENT_WORDS and not title.endswith(("?", "？"))
 
 
-def is_fenced(lines: list[str]) -> Iterator[bool]:
+def flag_fenced_lines(lines: list[str]) -> Iterator[bool]:
     """For every line of Markdown, whether it belongs to a fence."""
     closing = ""
     for line in lines:
@@ -123,7 +123,7 @@ def is_fenced(lines: list[str]) -> Iterator[bool]:
 
 def markdown_headings(lines: list[str]) -> Iterator[Heading]:
     """The headings of Markdown: with hashes, underlined, or as HTML on a line of its own."""
-    fenced = list(is_fenced(lines))
+    fenced = list(flag_fenced_lines(lines))
     for row, line in enumerate(lines):
         if fenced[row] or not line.strip() or _indent_width(line) > 3:
             continue

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from foreword.capture.code.languages import DOCUMENTS, language_of
-from foreword.capture.excerpt import both_ends
-from foreword.capture.folder.git import GitFailed, ask_git, git_fields
+from foreword.capture.excerpt import keep_both_ends
+from foreword.capture.folder.git import GitFailed, run_git, stream_git_fields
 from foreword.capture.folder.storable import storable_text, storable_time
 from foreword.errors import ValidationError
 from foreword.types import Item, Source
@@ -62,14 +62,14 @@ class _Commit:
 def newest_commit(root: Path) -> str:
     """The newest commit's name, or "" where nothing was committed yet."""
     try:
-        return ask_git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        return run_git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     except GitFailed as failed:
         if failed.reason:
             raise
         return ""  # there is a repository; it has no commits
 
 
-def commit_items(root: Path, workspace: str, since_sha: str = "") -> Iterator[Item]:
+def read_commit_items(root: Path, workspace: str, since_sha: str = "") -> Iterator[Item]:
     """The commits behind HEAD, newest first; only those since `since_sha`, where that is still behind it."""
     newest = newest_commit(root)
     if not newest:
@@ -79,7 +79,7 @@ def commit_items(root: Path, workspace: str, since_sha: str = "") -> Iterator[It
     )
     with_files = () if _is_partial_clone(root) else _WITH_FILES
     without_parents = _shas_without_fetched_parents(root)
-    for commit in _parse_commits(git_fields(root, *_LOG, *with_files, commits, "--")):
+    for commit in _parse_commits(stream_git_fields(root, *_LOG, *with_files, commits, "--")):
         yield _make_commit_item(
             commit, workspace, with_files=bool(with_files) and commit.sha not in without_parents
         )
@@ -108,7 +108,7 @@ def _is_ancestor_commit(root: Path, sha: str, newest: str) -> bool:
     if not re.fullmatch(r"[0-9a-fA-F]{4,64}", sha):
         raise ValidationError(f"since_sha must be a commit's name in hexadecimal, not {sha[:80]!r}")
     try:
-        ask_git(root, "merge-base", "--is-ancestor", sha, newest)
+        run_git(root, "merge-base", "--is-ancestor", sha, newest)
     except GitFailed:
         return False  # rewritten, or never heard of: everything is new
     return True
@@ -117,16 +117,16 @@ def _is_ancestor_commit(root: Path, sha: str, newest: str) -> bool:
 def _is_partial_clone(root: Path) -> bool:
     """Whether files were left out when the repository was cloned: counting lines would fetch each of them."""
     try:
-        return bool(ask_git(root, "config", "--get-regexp", r"^remote\..*\.promisor$"))
+        return bool(run_git(root, "config", "--get-regexp", r"^remote\..*\.promisor$"))
     except GitFailed:
         return False
 
 
 def _shas_without_fetched_parents(root: Path) -> frozenset[str]:
     """The commits whose parents were not fetched."""
-    if ask_git(root, "rev-parse", "--is-shallow-repository") != "true":
+    if run_git(root, "rev-parse", "--is-shallow-repository") != "true":
         return frozenset()
-    listed = root / ask_git(root, "rev-parse", "--git-path", "shallow")
+    listed = root / run_git(root, "rev-parse", "--git-path", "shallow")
     return frozenset(listed.read_text(encoding="ascii", errors="replace").split())
 
 
@@ -173,7 +173,7 @@ def _decode_field(field_: bytes) -> str:
 
 def _make_commit_item(commit: _Commit, workspace: str, *, with_files: bool) -> Item:
     author = " ".join(commit.author.split())[:_MAX_NAME] or "unknown"
-    message = both_ends(commit.message, MAX_MESSAGE_CHARACTERS)
+    message = keep_both_ends(commit.message, MAX_MESSAGE_CHARACTERS)
     facts: dict[str, object] = {
         "sha": commit.sha,
         "author": author,

@@ -17,13 +17,12 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.code.languages import DOCUMENTS, language_of
-from foreword.capture.code.units import code_items
-from foreword.capture.documents.chunking import document_items
+from foreword.capture.code.units import cut_code
+from foreword.capture.documents.chunking import cut_document
 from foreword.capture.folder.storable import decode_text, storable_path, storable_time
 from foreword.capture.folder.walk import SourceFile, read_file
-from foreword.capture.item_checks import redact_item
-from foreword.capture.purge import are_clean, redact_keys
-from foreword.capture.redact import has_private_mark
+from foreword.capture.item_checks import have_no_secrets, redact_item
+from foreword.capture.redact import has_private_mark, redact_file_text
 from foreword.errors import ValidationError
 from foreword.log import get_logger
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterable, Sequence
 
-    from foreword.capture.folder.walk import Content
+    from foreword.capture.folder.walk import FileContent
     from foreword.types import Item
 
     Changes = dict[str, tuple[Item | None, str]]
@@ -67,17 +66,17 @@ def cut_file(
     created_at = storable_time(file.mtime_ns / 1e9)
     language = language_of(file.path, data)
     if language == "pdf":
-        return FileItems(document_items(path, data, workspace, created_at, skipped))
+        return FileItems(cut_document(path, data, workspace, created_at, skipped))
     text = decode_text(data)
-    redacted = redact_keys(text)
+    redacted = redact_file_text(text)
     if language in DOCUMENTS:
-        return FileItems(document_items(path, redacted.encode(), workspace, created_at, skipped))
-    items = code_items(path, redacted, language, workspace, created_at)
+        return FileItems(cut_document(path, redacted.encode(), workspace, created_at, skipped))
+    items = cut_code(path, redacted, language, workspace, created_at)
     return FileItems(items, verbatim=redacted is text and not has_private_mark(text))
 
 
 def file_stamp(file: SourceFile, digest: str, root: str = "") -> dict[str, str]:
-    """The metadata that items need for `find_changes`; none if the file's name is no text.
+    """The metadata that items need for `find_item_changes`; none if the file's name is no text.
 
     `root` is the folder that was read, where that is not the workspace's own.
     """
@@ -92,7 +91,7 @@ def _stamp_beginning(file: SourceFile) -> str:
     return f"{file.size}-{file.mtime_ns}-"
 
 
-def find_changes(items: Sequence[Item], expires: float | None = None) -> Changes:
+def find_item_changes(items: Sequence[Item], expires: float | None = None) -> Changes:
     """What became of items of files since they were read: what is to be shown, and what to say of that.
 
     None where there is no such item any more; items that have not changed are left out. After the instant
@@ -203,11 +202,11 @@ def _find_changes_in_file(
     }
 
 
-def _cut_file_again(file: SourceFile, content: Content, workspace: str) -> list[Item] | None:
+def _cut_file_again(file: SourceFile, content: FileContent, workspace: str) -> list[Item] | None:
     """The items of a file as it is now; None when a part of it may not be shown."""
     cut = cut_file(file, content.data, file.path, workspace)
     stamp = file_stamp(file, content.hash)
-    clean = are_clean(cut.items, texts=not cut.verbatim)
+    clean = have_no_secrets(cut.items, texts=not cut.verbatim)
     try:
         items = cut.items if clean else [redact_item(item) for item in cut.items]
     except ValidationError:

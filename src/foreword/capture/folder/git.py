@@ -43,12 +43,12 @@ class GitFailed(ValidationError):
         super().__init__(f"git cannot read {root}: {reason or 'it does not say why'}")
 
 
-def ask_git(root: Path, *arguments: str) -> str:
+def run_git(root: Path, *arguments: str) -> str:
     """What git prints about a folder, where that is short. Raises GitFailed."""
     return b"".join(_stream_git_output(root, arguments)).decode(errors="replace").strip()
 
 
-def git_fields(root: Path, *arguments: str) -> Iterator[bytes]:
+def stream_git_fields(root: Path, *arguments: str) -> Iterator[bytes]:
     """What git prints with NUL after each field, as it comes. Raises GitFailed."""
     rest = b""
     for chunk in _stream_git_output(root, arguments):

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 from foreword.capture.code.languages import DOCUMENTS, language_of
-from foreword.capture.folder.git import GitFailed, git_fields
+from foreword.capture.folder.git import GitFailed, stream_git_fields
 from foreword.capture.folder.storable import byte_order_mark, bytes_hash, storable_path
 from foreword.errors import MissingExtra, ValidationError
 from foreword.log import get_logger
@@ -57,7 +57,7 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileContent:
     """What a file holds, and the hash that names it."""
 
     data: bytes
@@ -97,7 +97,7 @@ def find_files(root: Path, skipped: Skipped | None = None, apart: Path | None = 
             yield file
 
 
-def is_gone(root: Path, path: str, visible: dict[PurePosixPath, bool]) -> bool:
+def is_file_gone(root: Path, path: str, visible: dict[PurePosixPath, bool]) -> bool:
     """Whether a known file that `find_files` does not give now is there no more, or not to be read.
 
     It is not gone if it, or a folder above it, cannot be looked at; `visible` keeps which can.
@@ -124,7 +124,7 @@ def _can_look_at_path(path: Path) -> bool:
     return True
 
 
-def read_file(file: SourceFile, skipped: Skipped | None = None) -> Content | None:
+def read_file(file: SourceFile, skipped: Skipped | None = None) -> FileContent | None:
     """What a file holds; None, and counted, when it cannot be read or is not worth reading."""
     counted = Counter() if skipped is None else skipped
     max_bytes = _max_file_bytes(file.language)
@@ -139,7 +139,7 @@ def read_file(file: SourceFile, skipped: Skipped | None = None) -> Content | Non
     if reason:
         counted[reason] += 1
         return None
-    return Content(data, bytes_hash(data))
+    return FileContent(data, bytes_hash(data))
 
 
 def _max_file_bytes(language: str) -> int:
@@ -154,7 +154,7 @@ def _log_and_count_unreadable(path: str, error: OSError, counted: Skipped) -> No
 def _list_unignored_paths(root: Path, counted: Skipped) -> Iterator[str]:
     """The paths in a folder that git would see, or that its ignore files leave over."""
     try:
-        known = set(git_fields(root, *_LIST_FILES))
+        known = set(stream_git_fields(root, *_LIST_FILES))
     except GitFailed as failed:
         known = set()
         if not any(text in failed.reason for text in _NO_REPOSITORY):
@@ -163,7 +163,7 @@ def _list_unignored_paths(root: Path, counted: Skipped) -> Iterator[str]:
         yield from walk_folder(root, counted)
         return
     try:
-        if ignored := sum(1 for _ in git_fields(root, *_LIST_IGNORED)):  # a folder counts once
+        if ignored := sum(1 for _ in stream_git_fields(root, *_LIST_IGNORED)):  # a folder counts once
             counted["ignored"] += ignored
     except GitFailed:
         pass  # some versions of git stumble here; the number is all that is lost

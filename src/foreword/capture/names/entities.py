@@ -1,26 +1,27 @@
 """Who and what a text names: people, organisations, places, addresses, files, versions, tickets, dates, code.
 
-Offline, by shape and by short lists: what has an unmistakable shape, and dates; then names in what is left.
-The cost grows linearly with the text. A name that is in no list and has no cue beside it is a `thing`.
+Offline: what has an unmistakable shape, and dates; then, in what is left, names by their capitals, by short
+lists and by the words beside them. A capital at the beginning of a sentence says nothing, nor does one where
+everything is capitalised: there only listed names count. A capitalised run that no list knows is a `thing`,
+unless the words beside it say what it is. The cost grows linearly with the text.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from foreword.capture.names.proper import find_names
+from foreword.capture.names import word_lists as lists
 from foreword.capture.names.shapes import UNITS, Mention, find_shapes
-from foreword.capture.names.word_lists import GENDERS
 from foreword.text.dates import find_dates
-from foreword.text.words import fold
+from foreword.text.words import STOPWORDS, fold_case
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
-__all__ = ["Mention", "find_entities"]
+    from foreword.types import EntityType
 
 MAX_CHARACTERS_READ = 1_000_000
 """At most this much of a text is read."""
@@ -39,17 +40,17 @@ _MODEL_NUMBER = re.compile(r"[ -]\d{1,4}[A-Za-z]{0,2}+(?![\w%°€$£:/]|[.,]\d)
 def find_entities(text: str) -> tuple[Mention, ...]:
     """What a text names, in order; no two mentions overlap, and of two that would, the longer stays."""
     text = text[:MAX_CHARACTERS_READ]
-    shaped = drop_overlaps([*find_shapes(text), *_dates(text)])
-    covered = _cover(text, shaped)
-    found = sorted((*shaped, *find_names(covered)), key=lambda mention: mention.start)
-    return tuple(_with_model_number(mention, covered) for mention in found)
+    shaped = drop_overlaps([*find_shapes(text), *_find_date_mentions(text)])
+    covered = _cover_mentions(text, shaped)
+    found = sorted((*shaped, *_find_names(covered)), key=lambda mention: mention.start)
+    return tuple(_add_model_number(mention, covered) for mention in found)
 
 
-def _dates(text: str) -> Iterator[Mention]:
+def _find_date_mentions(text: str) -> Iterator[Mention]:
     """The days, weeks, months and years that a text names, in order; times of day alone are left out."""
     for found in find_dates(text, _ANY_MOMENT):
         before = text[max(0, found.start - _MAX_GIVEN_NAME_CHARACTERS) : found.start].split()
-        if found.form == "abroad" and before and fold(before[-1]) in GENDERS:
+        if found.form == "abroad" and before and fold_case(before[-1]) in lists.GENDERS:
             continue  # somebody whose family is called like a day
         if found.form != "clock" and not _HOURS.search(found.text):
             yield Mention(found.text, "date", found.start, found.end)
@@ -66,7 +67,7 @@ def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
     return kept
 
 
-def _cover(text: str, mentions: Iterable[Mention]) -> str:
+def _cover_mentions(text: str, mentions: Iterable[Mention]) -> str:
     """The text with every mention covered; every character keeps its place."""
     parts, end = [], 0
     for mention in mentions:
@@ -75,7 +76,7 @@ def _cover(text: str, mentions: Iterable[Mention]) -> str:
     return "".join((*parts, text[end:]))
 
 
-def _with_model_number(mention: Mention, covered: str) -> Mention:
+def _add_model_number(mention: Mention, covered: str) -> Mention:
     """A product with the number behind its name (`AirHub 200`), which tells it from its neighbours."""
     product = mention.entity_type == "thing" or (
         mention.entity_type == "code" and mention.text.isalpha() and mention.text[0].isupper()
@@ -84,3 +85,298 @@ def _with_model_number(mention: Mention, covered: str) -> Mention:
     if number is None or UNITS.match(covered, number.end()):
         return mention
     return replace(mention, text=mention.text + number.group(), entity_type="thing", end=number.end())
+
+
+# Names by their capitals, by lists and by the words beside them ------------------------------------------
+
+_WORD = re.compile(r"[^\W\d_]++(?:['’&-][^\W\d_]++)*+")
+_SENTENCE_START = re.compile(r"[.!?:;\n\"“”(\[•*>|…—]|\s[-–]\s|@")
+_ABBREVIATIONS = frozenset({"mr", "mrs", "ms", "dr", "prof", "st", "mt", "jr", "sr"})
+_NO_NAMES_ALONE = lists.ORGANISATION_ENDINGS | lists.PLACE_ENDINGS | lists.TITLES.keys() | lists.KIN_AND_ROLES
+_ARTICLES = ("the", "a", "an", "this", "that")
+_TOWARDS = lists.BEFORE_PLACE | {"from", "to"}
+_LISTS: tuple[tuple[EntityType, frozenset[str]], ...] = (
+    ("place", lists.PLACES),
+    ("organisation", lists.ORGANISATIONS),
+    ("thing", lists.THINGS),
+)
+_AFTER_CALL = ("!", "?", ".", ",", "")
+_MAX_WORDS_IN_NAME = 4
+_MAX_WORDS_IN_RUN = 8
+_MAX_WORDS_CUED_AS_PERSON = 2
+_WORDS_LOOKED_BACK = 4
+_HEADLINE_SHARE = 0.7
+
+
+def _find_names(text: str) -> Iterator[Mention]:
+    """The names in a text, in order; `text` is without what has a shape of its own."""
+    words = _split_into_words(text)
+    first = 0
+    for at in range(1, len(words) + 1):
+        if at == len(words) or words[at].opens_sentence:
+            yield from _Sentence(text, words, first, at).find_names()
+            first = at
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word where it stands. A quotation or an item of a list opens a sentence too."""
+
+    text: str
+    folded: str
+    start: int
+    end: int
+    opens_sentence: bool
+    is_capitalised: bool
+    is_joined: bool
+    """Whether only a space, or the dot of an abbreviation, parts it from the word before."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its capital says nothing: a small word, or one that often begins sentences."""
+        stem, _, rest = self.folded.replace("’", "'").partition("'")
+        if rest and self.text[-len(rest)].isupper():
+            return False  # `O'Neill`
+        plain = stem in STOPWORDS or f"{stem}'{rest}".rstrip("'") in lists.CAPITALISED_AT_START
+        return plain and (self.folded not in lists.GENDERS or self.folded in STOPWORDS)
+
+    @property
+    def is_common(self) -> bool:
+        """Whether the capitalised word alone names nothing: a people, a language, an office, a letter."""
+        stem = self.folded.partition("-")[0]
+        people = stem in lists.DEMONYMS or stem.removesuffix("s") in lists.DEMONYMS
+        return len(stem) == 1 or people or self.folded in _NO_NAMES_ALONE
+
+
+def _split_into_words(text: str) -> list[_Word]:
+    """The words of a text, in order; the `'s` of an owner is not part of a name."""
+    found: list[_Word] = []
+    end = 0
+    for match in _WORD.finditer(text):
+        value, gap = match.group(), text[end : match.start()]
+        name = value[:-2] if value.endswith(("'s", "’s")) else value
+        abbreviated = bool(found) and gap == ". " and _is_abbreviated(found[-1])
+        opens_sentence = not found or (not abbreviated and bool(_SENTENCE_START.search(gap)))
+        is_joined = bool(found) and found[-1].end == end and (gap in (" ", " & ") or abbreviated)
+        is_capitalised = name[0].isupper() or name[:3] in ("al-", "el-")
+        start = match.start()
+        found.append(
+            _Word(name, fold_case(name), start, start + len(name), opens_sentence, is_capitalised, is_joined)
+        )
+        end = match.end()
+    return found
+
+
+def _is_abbreviated(word: _Word) -> bool:
+    return word.folded in _ABBREVIATIONS or (len(word.text) == 1 and word.is_capitalised and word.text != "I")
+
+
+class _Sentence:
+    """One sentence, and the names in it."""
+
+    def __init__(self, text: str, words: Sequence[_Word], first: int, last: int) -> None:
+        self.text = text
+        self.words = words
+        self.first = first
+        self.last = last
+        self.caseless = self._is_caseless()
+
+    def _is_caseless(self) -> bool:
+        """Whether capitals say nothing here: it is shouted, or written like a headline."""
+        long = [word for word in self.words[self.first : self.last] if len(word.text) > 1]
+        if len(long) > 1 and all(word.text.isupper() for word in long):
+            return True
+        small = any(word.is_capitalised and word.folded in STOPWORDS for word in long[1:])
+        return (
+            small
+            and len(long) > 3
+            and sum(word.is_capitalised for word in long) > _HEADLINE_SHARE * len(long)
+        )
+
+    def find_names(self) -> Iterator[Mention]:
+        """The names of the sentence, in order."""
+        at = self.first
+        while at < self.last:
+            word = self.words[at]
+            if word.is_capitalised and not self.caseless and not word.is_plain:
+                end = self._run_end(at)
+                while at < end:
+                    size, kind = self._first_name(at, end)
+                    if kind is not None:
+                        yield self._make_mention(at, at + size, kind)
+                    at += size
+            else:
+                size, kind = self._listed_in_any_case(at)
+                if kind is not None:
+                    yield self._make_mention(at, at + size, kind)
+                at += size
+
+    # A run of capitalised words
+
+    def _run_end(self, at: int) -> int:
+        end, most = at + 1, min(self.last, at + _MAX_WORDS_IN_RUN)
+        while end < most:
+            following = self._next_of_run(end, most)
+            if following is None:
+                break
+            end = following + 1
+        return end
+
+    def _next_of_run(self, at: int, most: int) -> int | None:
+        """Where the next capitalised word of the run stands: here, or behind `de`, `van der`, `of the`."""
+        word, after = self.words[at], at
+        if not word.is_joined:
+            return None
+        if word.is_capitalised and not word.is_plain:
+            return at
+        if word.folded == "of" and self.words[at - 1].folded in lists.ORGANISATION_HEADS:
+            after += 2 if at + 1 < most and self.words[at + 1].folded == "the" else 1
+        else:
+            while after < min(most, at + 3) and self._is_particle(after):
+                after += 1
+        reached = at < after < most and self.words[after].is_capitalised and self.words[after].is_joined
+        return after if reached else None
+
+    def _first_name(self, at: int, end: int) -> tuple[int, EntityType | None]:
+        """How many words from here are one name, and of what; None for words that name nothing."""
+        word = self.words[at]
+        if word.folded in lists.TITLES and end - at > 1:
+            return 1, None  # kept with the name after it
+        if self._has_title(at):
+            return self._name_size(at, end), "person"
+        listed, ending = self._longest_listed(at, end), self._kind_by_ending(at, end)
+        if ending is not None and (listed is None or ending[0] > listed[0]):
+            return ending
+        if word.folded in lists.GENDERS and self._is_person(at, end):
+            return self._name_size(at, end), "person"
+        return listed or self._kind_by_neighbours(at, end)
+
+    def _name_size(self, at: int, end: int) -> int:
+        """How many words from here a person's name has; particles do not count towards the most."""
+        size = counted = 0
+        while at + size < end and counted < _MAX_WORDS_IN_NAME:
+            counted += not self._is_particle(at + size)
+            size += 1
+        return size
+
+    def _kind_by_ending(self, at: int, end: int) -> tuple[int, EntityType] | None:
+        """A run that ends like an organisation or a place, or begins like one."""
+        folded = [word.folded for word in self.words[at:end]]
+        if len(folded) > 2 and folded[0] in lists.ORGANISATION_HEADS and folded[1] == "of":
+            return len(folded), "organisation"
+        if "&" in self.text[self.words[at].start : self.words[end - 1].end]:
+            return len(folded), "organisation"
+        given = folded[0] in lists.GENDERS and folded[0] not in lists.ALSO_WORDS
+        for size in range(len(folded), 1, -1):
+            last = folded[size - 1]
+            if last in lists.ORGANISATION_ENDINGS:
+                return size, "organisation"
+            if last in lists.PLACE_ENDINGS and not (given and last in lists.ALSO_FAMILIES):
+                return size, "place"
+        if len(folded) > 1 and folded[0] in lists.PLACE_BEGINNINGS:
+            return 2, "place"
+        return (2, "thing") if len(folded) > 1 and folded[0] == "project" else None
+
+    def _is_person(self, at: int, end: int) -> bool:
+        """Whether a given name is one here: it may be a word or a place as well."""
+        word = self.words[at]
+        if end - at > 1:
+            return f"{word.folded} {self.words[at + 1].folded}" not in lists.PLACES
+        if word.folded in lists.PLACES and self._word_before(at) in _TOWARDS:
+            return False
+        return not (word.opens_sentence and word.folded in lists.ALSO_WORDS) or self._is_followed_by_action(
+            end
+        )
+
+    def _longest_listed(self, at: int, end: int) -> tuple[int, EntityType] | None:
+        for size in range(min(end - at, _MAX_WORDS_IN_NAME), 0, -1):
+            phrase = " ".join(word.folded for word in self.words[at : at + size])
+            for kind, entries in _LISTS:
+                if phrase in entries and (phrase != "us" or self.words[at].text == "US"):
+                    return size, kind
+        return None
+
+    def _kind_by_neighbours(self, at: int, end: int) -> tuple[int, EntityType | None]:
+        """What the words beside it say of a run that no list knows."""
+        word, size = self.words[at], end - at
+        if size > 1 and word.folded in lists.DEMONYMS:
+            return 1, None
+        if size == 1 and (word.is_common or word.opens_sentence):
+            return size, None
+        before, shouted = self._word_before(at), len(word.text) > 1 and word.text.isupper()
+        working = before in ("for", "by", "of") and self._is_near(at, lists.WORKING)
+        if working or before in lists.BEFORE_ORGANISATION:
+            return size, "organisation"
+        if shouted:
+            return size, None if size == 1 else "thing"
+        named = before == "is" and self._word_before(at - 1) == "name"
+        cued = (
+            named
+            or before in lists.BEFORE_PERSON
+            or self._is_followed_by_action(end)
+            or self._is_addressed(at)
+        )
+        counted = sum(not self._is_particle(one) for one in range(at, end))
+        if cued and counted <= _MAX_WORDS_CUED_AS_PERSON and before not in _ARTICLES:
+            return size, "person"
+        moving = before in ("to", "from") and self._is_near(at, lists.MOVING)
+        return size, "place" if moving or before in lists.BEFORE_PLACE else "thing"
+
+    # Listed names in any case
+
+    def _listed_in_any_case(self, at: int) -> tuple[int, EntityType | None]:
+        """The listed name that begins here, whatever its case: how many words, and of what."""
+        word = self.words[at]
+        given = word.folded in lists.GENDERS
+        if given and self._word_before(at) == "me" and self._is_near(at, ("call",)):
+            return 1, "person"
+        if len(word.folded) < 3 or (word.is_capitalised and not self.caseless):
+            return 1, None
+        end = at + 1
+        while end < min(self.last, at + _MAX_WORDS_IN_NAME) and self.words[end].is_joined:
+            end += 1
+        listed = self._longest_listed(at, end)
+        if listed and " ".join(one.folded for one in self.words[at : at + listed[0]]) not in lists.ALSO_PLAIN:
+            return listed
+        if given and word.folded not in lists.ALSO_WORDS and word.folded not in lists.ALSO_PLAIN:
+            return 1, "person"
+        return 1, None
+
+    # The words beside
+
+    def _word_before(self, at: int) -> str:
+        """The word before, if it belongs to the sentence; else nothing."""
+        return self.words[at - 1].folded if at > self.first else ""
+
+    def _is_near(self, at: int, wanted: Container[str]) -> bool:
+        """Whether one of the few words before is wanted."""
+        start = max(self.first, at - _WORDS_LOOKED_BACK)
+        return any(word.folded in wanted for word in self.words[start:at])
+
+    def _is_followed_by_action(self, end: int) -> bool:
+        """Whether the word after the name is what people do."""
+        return end < self.last and self.words[end].folded in lists.AFTER_PERSON
+
+    def _has_title(self, at: int) -> bool:
+        return at > 0 and self.words[at].is_joined and self.words[at - 1].folded in lists.TITLES
+
+    def _is_addressed(self, at: int) -> bool:
+        """Whether somebody is spoken to: a comma before the name, and nothing but a mark after it."""
+        word, before = self.words[at], self.words[at - 1]
+        if at == self.first or (before.is_capitalised and not before.is_plain):
+            return False
+        return (
+            self.text[before.end : word.start] == ", " and self.text[word.end : word.end + 1] in _AFTER_CALL
+        )
+
+    def _is_particle(self, at: int) -> bool:
+        """Whether a small word here may join the parts of a name."""
+        word = self.words[at]
+        return word.folded in lists.PARTICLES and not word.is_capitalised and word.is_joined
+
+    def _make_mention(self, at: int, end: int, kind: EntityType) -> Mention:
+        start, stop = self.words[at].start, self.words[end - 1].end
+        title = lists.TITLES[self.words[at - 1].folded] if self._has_title(at) else ""
+        gender = title or lists.GENDERS.get(self.words[at].folded, "")
+        attributes = {"gender": gender} if gender and kind == "person" else {}
+        return Mention(self.text[start:stop], kind, start, stop, attributes)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from foreword.capture.names.word_lists import ORGANISATION_ENDINGS, ORGANISATIONS, THINGS
-from foreword.text.words import STOPWORDS, fold
+from foreword.text.words import STOPWORDS, fold_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -136,7 +136,7 @@ def _is_path(value: str) -> bool:
 def _kind_of_dotted(value: str) -> EntityType | None:
     host, _, rest = value.partition("/")
     last = host.rpartition(".")[2]
-    if fold(value) in THINGS:
+    if fold_case(value) in THINGS:
         return "thing"
     if last.lower() in _EXTENSIONS and not rest:
         return "file"
@@ -154,7 +154,7 @@ def _kind_of_quoted(value: str) -> EntityType | None:
 
 def _is_code(value: str) -> bool:
     """Whether a word with odd capitals or marks is a name in code, and not a listed product or firm."""
-    folded = fold(value)
+    folded = fold_case(value)
     if any(folded in known for known in (THINGS, ORGANISATIONS, ORGANISATION_ENDINGS, STOPWORDS)):
         return False
     return not (value.startswith(_NAMES_IN_MIXED_CASE) and value.isalpha() and value[-1].islower())
@@ -166,6 +166,6 @@ def _is_version(text: str, match: re.Match[str], *, seen_version: bool) -> bool:
         return False
     before = _BEFORE_VERSION.search(text, max(0, match.start() - _CHARACTERS_BEFORE), match.start())
     word = before.group(1) if before else ""
-    after_name = fold(word) in THINGS or (word[:1].isupper() and fold(word) not in STOPWORDS)
+    after_name = fold_case(word) in THINGS or (word[:1].isupper() and fold_case(word) not in STOPWORDS)
     goes_on = seen_version and word in ("to", "than", "from", "and", "or")
     return after_name or goes_on or word.lower() in _VERSION_WORDS

@@ -2,23 +2,93 @@
 
 A runner is known by the word in the command's place, whatever it is wrapped in: its name anywhere else, in
 quotes or in a text that is handed on, is no run, and neither is what was left in the background. In doubt
-there is no run.
+there is no run. The runners are the rows of `runners.toml`, where the columns are explained; what they mean
+for a run is decided in `run`.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
 
-from foreword.capture.runs.runners import (
-    LIKE_TESTS,
-    ONLY_ASKS,
-    RUNNERS,
-    SCRIPT_BINARIES,
-    Proof,
-    Purpose,
-    Runner,
+Purpose = Literal["test", "build"]
+Proof = Literal["exit", "counts", "report"]
+"""What it takes to believe a run: its exit code; for a pass, a count of tests; for any verdict, a report."""
+
+NEVER = r"(?!)"
+"""The pattern that is found nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """How a tool is told what to do by words among its options: `make -j4 test`, `mvn -q clean verify`."""
+
+    programs: str
+    tests: str
+    builds: str
+    maybe_tests: str = NEVER
+    skips_tests: str = NEVER
+    valued: str = ""
+    proof: Proof = "exit"
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """A test runner or build tool: a row of `runners.toml`."""
+
+    name: str
+    calls: tuple[tuple[Purpose, Proof, str], ...] = ()
+    goals: Goals | None = None
+    counts: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
+    error: str = NEVER
+    broken: str = NEVER
+    tested: str = NEVER
+    built: str = NEVER
+    complete: str = ""
+    begins: str = NEVER
+    one_summary: bool = False
+    calls_others: bool = False
+
+
+def _expand_fragments(value: Any, fragments: dict[str, str]) -> Any:  # noqa: ANN401  (any TOML)
+    """The value with every `<name>` of a fragment replaced by the fragment, and lists as tuples."""
+    if isinstance(value, str):
+        for name, fragment in fragments.items():
+            value = value.replace(f"<{name}>", fragment)
+    elif isinstance(value, list):
+        return tuple(_expand_fragments(part, fragments) for part in value)
+    elif isinstance(value, dict):
+        return {key: _expand_fragments(part, fragments) for key, part in value.items()}
+    return value
+
+
+def _join_patterns(patterns: tuple[str, ...]) -> str:
+    """A pattern for any of these; those that begin a line share one anchor, which is five times as fast."""
+    anchored = "|".join(pattern[1:] for pattern in patterns if pattern.startswith("^"))
+    loose = [pattern for pattern in patterns if not pattern.startswith("^")]
+    return "|".join([*loose, f"^(?:{anchored})"] if anchored else loose)
+
+
+_FILE = tomllib.loads(Path(__file__).with_name("runners.toml").read_text(encoding="utf-8"))
+_FRAGMENTS = dict(reversed(_FILE["fragments"].items()))  # a fragment may hold those before it
+_TABLE = _expand_fragments(_FILE, _FRAGMENTS)
+
+RUNNERS = tuple(
+    Runner(name, **row | {"goals": Goals(**row["goals"]) if "goals" in row else None})
+    for name, row in _TABLE["runners"].items()
 )
+LIKE_TESTS: str = _TABLE["fragments"]["like_tests"]
+COULD_NOT_RUN = _join_patterns(_TABLE["lines"]["could_not_run"])
+FOUND_NOTHING = _join_patterns(_TABLE["lines"]["found_nothing"])
+ONLY_ASKS = "|".join(_TABLE["words"]["only_ask"])
+SCRIPT_BINARIES = frozenset(_TABLE["words"]["script_binaries"].split())
+
+
+# The steps of a command line -----------------------------------------------------------------------------
 
 _MAX_COMMAND_CHARACTERS = 20_000
 _MAX_STEP_CHARACTERS = 2_000
@@ -27,7 +97,7 @@ _MAX_WRAPPERS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RunStep:
     """A part of a command line that tests or builds, and what the exit code and the output say of it."""
 
     runner: Runner
@@ -60,7 +130,7 @@ _SHARED_PIPE = re.compile(r"\(|\{ |\bdone\b|--?w(?:ork)?s(?:paces)?\b|-r\b")
 """Where several runs may end in one pipe, whose `tail` shows the last of them alone."""
 
 
-def find_runs(command: str) -> tuple[Step, ...]:
+def find_run_steps(command: str) -> tuple[RunStep, ...]:
     """The steps of a command line that are runs, in order."""
     command = _QUOTED_WORD.sub(r"\2", _unwrap_shell_command(command[:_MAX_COMMAND_CHARACTERS]))
     parts = _SEPARATOR.split(_REDIRECT.sub(" ", _QUOTED.sub("_", command)))
@@ -73,7 +143,7 @@ def find_runs(command: str) -> tuple[Step, ...]:
     return tuple(run for index in places if (run := _read_run_step(steps, separators, index, command)))
 
 
-def _read_run_step(steps: list[str], separators: list[str], index: int, command: str) -> Step | None:
+def _read_run_step(steps: list[str], separators: list[str], index: int, command: str) -> RunStep | None:
     """The step at a place, with what its place means for its exit code and its output; None for no run."""
     run = find_runner_step(steps[index]) if len(steps[index]) <= _MAX_STEP_CHARACTERS else None
     after = separators[index:]
@@ -148,7 +218,7 @@ _CALLS = tuple(
 )
 
 
-def find_runner_step(step: str) -> Step | None:
+def find_runner_step(step: str) -> RunStep | None:
     """The runner that a step calls, what for, what proves it, and its arguments; None where it is no run."""
     for _ in range(_MAX_WRAPPERS):
         program, space, rest = step.partition(" ")
@@ -163,11 +233,11 @@ def find_runner_step(step: str) -> Step | None:
         return _find_step_by_goals(_BY_PROGRAM[words[0]], words)
     for runner, purpose, proof, shape in _CALLS:
         if called := shape.match(step):
-            return Step(runner, purpose, proof, tuple(step[called.end() :].split()))
+            return RunStep(runner, purpose, proof, tuple(step[called.end() :].split()))
     return None
 
 
-def _find_step_by_goals(runner: Runner, words: list[str]) -> Step | None:
+def _find_step_by_goals(runner: Runner, words: list[str]) -> RunStep | None:
     """What a tool is asked to do by the words that are neither options nor their values."""
     known, command = runner.goals, " ".join(words)
     if known is None:
@@ -183,11 +253,10 @@ def _find_step_by_goals(runner: Runner, words: list[str]) -> Step | None:
     arguments = tuple(word for word in words[1:] if word not in goals or re.fullmatch(LIKE_TESTS, word))
     if not re.search(known.skips_tests, command):
         if any(re.fullmatch(known.tests, goal) for goal in goals) and "--if-present" not in words:
-            return Step(
-                runner, "test", "exit" if "-q" in words or "--quiet" in words else known.proof, arguments
-            )
+            quiet = "-q" in words or "--quiet" in words
+            return RunStep(runner, "test", "exit" if quiet else known.proof, arguments)
         if any(re.fullmatch(known.maybe_tests, goal) for goal in goals):
-            return Step(runner, "test", "report", arguments)
+            return RunStep(runner, "test", "report", arguments)
     builds = [bool(re.fullmatch(known.builds, goal)) for goal in goals]
     decided = all(builds) if runner.name == "make" else any(builds)
-    return Step(runner, "build", "exit", arguments) if decided else None
+    return RunStep(runner, "build", "exit", arguments) if decided else None

@@ -13,12 +13,12 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from foreword.capture.runs.scope import key_of, keys_in
+from foreword.capture.runs.scope import subject_key, subject_keys_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from foreword.capture.runs.run import Run
+    from foreword.capture.runs.run import RunResult
 
 _TOO_LONG = re.compile(r"\S{150,}")  # no word; names are looked for in time that grows with a word's square
 
@@ -47,7 +47,7 @@ class Judgement:
     failures: frozenset[str] = frozenset()
 
 
-def judge(run: Run, attempt: Attempt | None, seen: Collection[str] = ()) -> Judgement:
+def judge_run(run: RunResult, attempt: Attempt | None, seen: Collection[str] = ()) -> Judgement:
     """What a run means for the session's open attempt, and if something fails that it has not seen fail.
 
     A passing run confirms and a failing one falsifies, where it bears on what was expected.
@@ -59,7 +59,7 @@ def judge(run: Run, attempt: Attempt | None, seen: Collection[str] = ()) -> Judg
     return Judgement(status, run.summary, bool(failures - set(seen)), failures)
 
 
-class Failures:
+class SeenFailures:
     """What each session has seen fail, of the last few hundred. Safe to share between threads."""
 
     def __init__(self, max_sessions: int = 200) -> None:
@@ -108,7 +108,7 @@ _BEYOND_TESTS = re.compile(
 )
 
 
-def can_decide_attempt(run: Run, attempt: Attempt) -> bool:
+def can_decide_attempt(run: RunResult, attempt: Attempt) -> bool:
     """Whether a run decides on an attempt: it is of its kind, covered what is named, and could show it."""
     parts = (attempt.prediction, attempt.action, attempt.hypothesis)
     predicted, done, believed = (_TOO_LONG.sub(" ", part) for part in parts)
@@ -130,7 +130,7 @@ def can_decide_attempt(run: Run, attempt: Attempt) -> bool:
     )
 
 
-def _is_run_of_predicted_kind(run: Run, prediction: str) -> bool:
+def _is_run_of_predicted_kind(run: RunResult, prediction: str) -> bool:
     """Whether builds are judged by a build and tests by tests; that it builds shows nothing of tests."""
     about_tests = bool(_SPEAKS_OF_TESTS.search(prediction))
     about_builds = bool(_SPEAKS_OF_BUILDS.search(prediction))
@@ -194,21 +194,21 @@ def _keys_of_named_tests_and_files(text: str) -> set[str]:
     """The keys of the tests, files and modules that are named."""
     names = [name.rstrip(".,:;)`'\"").rpartition("::")[2] for name in _NAME.findall(text)]
     names += _NAME_BEFORE_TESTS.findall(_NAME.sub(" ", text))
-    return {key_of(name) for name in names if not _NO_NAME.fullmatch(name)} - {""}
+    return {subject_key(name) for name in names if not _NO_NAME.fullmatch(name)} - {""}
 
 
-def _covers_prediction(run: Run, predicted_keys: set[str], other_keys: set[str]) -> bool:
+def _covers_prediction(run: RunResult, predicted_keys: set[str], other_keys: set[str]) -> bool:
     """Whether the run covered what the prediction names, or, where it names nothing, what else was named."""
     if not predicted_keys:
         return not other_keys or any(map(run.scope.covers, other_keys))
     if run.passed:
         return all(map(run.scope.covers, predicted_keys))
-    if failed := run.scope.failed | keys_in(run.failing):
+    if failed := run.scope.failed | subject_keys_in(run.failing):
         return bool(predicted_keys & failed)
     return any(map(run.scope.covers, predicted_keys))
 
 
-def _is_run_of_named_command(run: Run, prediction: str, action: str) -> bool:
+def _is_run_of_named_command(run: RunResult, prediction: str, action: str) -> bool:
     """Whether the run is of a command that was named, if one was."""
     words = "\n".join([prediction, *_IN_BACKTICKS.findall(action)]).lower()
     called = f"{run.scope.command} {run.tool} {'go test go build go vet' if run.tool == 'go' else ''}"

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from foreword.capture.redact import redact
-from foreword.capture.runs.commands import Step, find_runs
-from foreword.capture.runs.runners import COULD_NOT_RUN, FOUND_NOTHING, NEVER, RUNNERS, Purpose, Runner
-from foreword.capture.runs.scope import Scope, read_scope
+from foreword.capture.runs import commands
+from foreword.capture.runs.commands import RUNNERS, Purpose, Runner, RunStep
+from foreword.capture.runs.scope import RunScope, read_scope
 from foreword.text.clean import remove_invisible
 
 MAX_NAMES = 20
@@ -27,7 +27,7 @@ _HEAD_CHARACTERS, _TAIL_CHARACTERS = 60_000, 140_000
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunResult:
     """What a test or build run came to. `failing` are the first names of what failed, `error` why."""
 
     tool: str
@@ -37,7 +37,7 @@ class Run:
     successes: int = 0
     failing: tuple[str, ...] = ()
     error: str = ""
-    scope: Scope = field(default=Scope(), compare=False, repr=False)
+    scope: RunScope = field(default=RunScope(), compare=False, repr=False)
     """What was run; everything, unless something was chosen."""
 
     @property
@@ -65,12 +65,12 @@ _FAILURE_WORDS = ("failed", "error")
 _EXIT = re.compile(r"\s*(?:exit(?: code)? )?(-?\d{1,6})\s*")
 
 
-def read_run(command: str, output: str, exit: str | int | None = None) -> Run | None:  # noqa: A002
+def read_run_result(command: str, output: str, exit: str | int | None = None) -> RunResult | None:  # noqa: A002
     """What a command has shown, if it was a test or build run that came to an end; else None.
 
     `exit` is a code, or what a hook calls `outcome`: `exit 1`, `failed`, `interrupted`, or nothing.
     """
-    steps, code = find_runs(command), _parse_exit_code(exit)
+    steps, code = commands.find_run_steps(command), _parse_exit_code(exit)
     if not steps or code in _KILLED_OR_ABSENT or (code or 0) < 0:
         return None
     text = _clean_output(output)
@@ -84,7 +84,7 @@ def read_run(command: str, output: str, exit: str | int | None = None) -> Run | 
     names = () if passed else tuple(map(_redact_and_shorten, report.failing[:MAX_NAMES]))
     error = "" if passed else _redact_and_shorten(report.error or _find_error_line(text))
     scope = read_scope(command, steps, text, () if passed else report.failing)
-    return Run(tool, purpose, passed, report.failed, report.passed, names, error, scope)
+    return RunResult(tool, purpose, passed, report.failed, report.passed, names, error, scope)
 
 
 def _parse_exit_code(exit_value: str | int | None) -> int | None:
@@ -140,7 +140,7 @@ def _compile_multiline_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.MULTILINE)
 
 
-def _read_runner_reports(steps: tuple[Step, ...], text: str, code: int | None) -> dict[str, _RunnerReport]:
+def _read_runner_reports(steps: tuple[RunStep, ...], text: str, code: int | None) -> dict[str, _RunnerReport]:
     """What each of the runners, or one that they called, has reported, by its name."""
     names = {step.runner.name for step in steps}
     calls_others = any(step.runner.calls_others for step in steps)
@@ -188,7 +188,7 @@ def _read_runner_report(runner: Runner, text: str, *, last_only: bool) -> _Runne
 
 
 def _search_pattern(pattern: str, text: str) -> re.Match[str] | None:
-    return None if pattern == NEVER else _compile_multiline_pattern(pattern).search(text)
+    return None if pattern == commands.NEVER else _compile_multiline_pattern(pattern).search(text)
 
 
 def _count_passed(counts: dict[str, int]) -> int:
@@ -242,7 +242,7 @@ _Outcome = tuple[str, Purpose, bool, _RunnerReport]
 
 
 def _decide_outcome(
-    steps: tuple[Step, ...], code: int | None, text: str, reports: dict[str, _RunnerReport]
+    steps: tuple[RunStep, ...], code: int | None, text: str, reports: dict[str, _RunnerReport]
 ) -> _Outcome | None:
     """A failure that was counted; None where nothing could be learnt; a failure; or a pass."""
     last = steps[-1]
@@ -251,13 +251,13 @@ def _decide_outcome(
         stopped = (
             last.runner.name == "pytest" and last.owns_exit and code not in (None, 0, _PYTEST_TESTS_FAILED)
         )
-        if stopped or _compile_multiline_pattern(COULD_NOT_RUN).search(text):
+        if stopped or _compile_multiline_pattern(commands.COULD_NOT_RUN).search(text):
             return None
         failed = next((name for name, report in reports.items() if report.broken), None)
     if failed is not None:
         tool = last.runner.name if failed == "make" else failed
         return tool, _find_runner_purpose(steps, failed), False, reports[failed]
-    silent = not reports and not _compile_multiline_pattern(FOUND_NOTHING).search(text)
+    silent = not reports and not _compile_multiline_pattern(commands.FOUND_NOTHING).search(text)
     positive_reports = {
         name: report for name, report in reports.items() if report.passed or report.tested or report.built
     }
@@ -273,37 +273,33 @@ def _decide_outcome(
     return passed
 
 
-def _find_runner_purpose(steps: tuple[Step, ...], name: str) -> Purpose:
+def _find_runner_purpose(steps: tuple[RunStep, ...], name: str) -> Purpose:
     """What a runner was run for: its own step says so, or the step that called it."""
     own = [step.purpose for step in steps if step.runner.name == name]
     return "test" if name in _TESTS_ONLY else (own or [steps[-1].purpose])[-1]
 
 
-def _has_output_without_report(step: Step, text: str) -> bool:
+def _has_output_without_report(step: RunStep, text: str) -> bool:
     """Whether a runner that sums up whatever it has tested has said something else: it was called wrongly."""
     always_reports = step.purpose == "test" and (not step.runner.calls_others or step.proof == "counts")
     return always_reports and bool(text.strip())
 
 
 def _failure_by_exit_code(
-    step: Step, positive_reports: dict[str, _RunnerReport], *, silent: bool
+    step: RunStep, positive_reports: dict[str, _RunnerReport], *, silent: bool
 ) -> _Outcome | None:
     """A failure that only the exit code tells; what others reported before does not explain it."""
     runner = step.runner
     name = next((name for name in positive_reports if name == runner.name or runner.calls_others), None)
     if name is not None:
-        return (
-            name,
-            _find_runner_purpose((step,), name),
-            False,
-            _RunnerReport(passed=positive_reports[name].passed),
-        )
+        passed = positive_reports[name].passed
+        return name, _find_runner_purpose((step,), name), False, _RunnerReport(passed=passed)
     explained = silent and not positive_reports and step.is_first and step.proof != "report"
     return (runner.name, step.purpose, False, _RunnerReport()) if explained else None
 
 
 def _find_reported_pass(
-    steps: tuple[Step, ...], code: int | None, positive_reports: dict[str, _RunnerReport]
+    steps: tuple[RunStep, ...], code: int | None, positive_reports: dict[str, _RunnerReport]
 ) -> _Outcome | None:
     """A pass that was reported: of tests where there were any to run, else of a build."""
     tests = [step for step in steps if step.purpose == "test"]
@@ -319,12 +315,8 @@ def _find_reported_pass(
             return None
     tested = next((name for name, report in positive_reports.items() if report.passed or report.tested), None)
     if tested is not None and (tests or tested in _TESTS_ONLY):
-        return (
-            tested,
-            "test",
-            True,
-            _RunnerReport(passed=sum(report.passed for report in positive_reports.values())),
-        )
+        passed = sum(report.passed for report in positive_reports.values())
+        return tested, "test", True, _RunnerReport(passed=passed)
     built = next((name for name, report in positive_reports.items() if report.built), None)
     hidden = tests or (is_filtered and not vouched)
     return (built, "build", True, _RunnerReport()) if built is not None and not hidden else None

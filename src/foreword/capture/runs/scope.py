@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from foreword.capture.runs.commands import Step
+    from foreword.capture.runs.commands import RunStep
 
 _MAX_KEYS = 2_000
 _MAX_COMMAND_CHARACTERS = 4_000
@@ -58,7 +58,7 @@ _PASSED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class RunScope:
     """What was run: everything, or what these keys stand for; what of it failed, or was left out."""
 
     everything: bool = True
@@ -72,36 +72,36 @@ class Scope:
         return key not in self.left_out and (self.everything or key in self.keys)
 
 
-def key_of(name: str) -> str:
+def subject_key(name: str) -> str:
     """What a name stands for, whether it is the code's or its tests': `test_retry.py` and `retry` are one."""
     name = _FILE_ENDING.sub("", name.rstrip("/").replace("\\", "/").rpartition("/")[2])
     last = _TEST_ENDING.sub("", name).rpartition(".")[2]
     return re.sub("[-_]", "", _TEST_WORD.sub("", last)).lower()
 
 
-def keys_in(texts: Iterable[str]) -> set[str]:
+def subject_keys_in(texts: Iterable[str]) -> set[str]:
     """The keys of all names in these texts; a name of several parts stands for each of them too."""
     keys: set[str] = set()
     for text in texts:
         for name in _NAME.findall(text):
-            keys.update(map(key_of, (name, *_FILE_ENDING.sub("", name).split("."))))
+            keys.update(map(subject_key, (name, *_FILE_ENDING.sub("", name).split("."))))
         if len(keys) > _MAX_KEYS:
             break
     return keys - {""}
 
 
-def read_scope(command: str, steps: Sequence[Step], text: str, failing: Iterable[str]) -> Scope:
+def read_scope(command: str, steps: Sequence[RunStep], text: str, failing: Iterable[str]) -> RunScope:
     """What the steps of a command line have run, and what of it failed."""
     read = [_sort_runner_arguments(step.arguments) for step in steps if step.purpose == "test"]
-    left_out = {key_of(match[match.lastindex or 0]) for match in _SKIPPED.finditer(text)}
-    left_out.update(key_of(path.rpartition("::")[2]) for _, _, without in read for path in without)
+    left_out = {subject_key(match[match.lastindex or 0]) for match in _SKIPPED.finditer(text)}
+    left_out.update(subject_key(path.rpartition("::")[2]) for _, _, without in read for path in without)
     chosen = [_keys_of_chosen_tests(paths, filters) for paths, filters, _ in read]
-    failed = keys_in(failing)
+    failed = subject_keys_in(failing)
     keys = failed.union(*(some for some in chosen if some is not None))
     if not any(filters for _, filters, _ in read):
-        keys |= keys_in(_PASSED.findall(text))
+        keys |= subject_keys_in(_PASSED.findall(text))
     command = command[:_MAX_COMMAND_CHARACTERS].lower()
-    return Scope(
+    return RunScope(
         not chosen or None in chosen, frozenset(keys), frozenset(failed), frozenset(left_out), command
     )
 
@@ -109,9 +109,9 @@ def read_scope(command: str, steps: Sequence[Step], text: str, failing: Iterable
 def _keys_of_chosen_tests(paths: list[str], filters: list[str]) -> set[str] | None:
     """The keys of what a step was told to run; None when it was not told, and runs all."""
     if filters:
-        return keys_in(_NOT_CHOSEN.sub(" ", text) for text in filters)
+        return subject_keys_in(_NOT_CHOSEN.sub(" ", text) for text in filters)
     wanted = [path for path in paths if not _WHOLE.fullmatch(path)]
-    return {key_of(path.removesuffix("/...").rpartition("::")[2]) for path in wanted} if wanted else None
+    return {subject_key(path.removesuffix("/...").rpartition("::")[2]) for path in wanted} if wanted else None
 
 
 def _sort_runner_arguments(words: Iterable[str]) -> tuple[list[str], list[str], list[str]]:

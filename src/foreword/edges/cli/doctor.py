@@ -154,7 +154,7 @@ def _find_databases(settings: Settings) -> list[Database]:
     for path in sorted(settings.workspaces.glob(f"*/{_DATABASE}")):
         try:
             with translate_errors(path):
-                workspace = WorkspaceDatabase.workspace_of(path, Limits())
+                workspace = WorkspaceDatabase.read_workspace_name(path, Limits())
             databases += [] if workspace is None else [Database(path, workspace)]
         except StorageError as error:
             databases.append(Database(path, error=error))

@@ -21,7 +21,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.config import get_config
 
-from foreword.capture.agent import AgentEvent, read_turns
+from foreword.capture.agent import AgentEvent, items_from_event
 from foreword.compose.budget import TokenBudget
 from foreword.edges.shared.messages import DEFAULT_BUDGET, DEFAULT_DEADLINE_MS, question_in
 from foreword.log import get_logger
@@ -217,7 +217,7 @@ class ContextMiddleware(AgentMiddleware):
             AgentEvent("UserPromptSubmit", now, session, agent="langgraph", prompt=prompt),
             AgentEvent("Stop", now, session, agent="langgraph", message=answer),
         )
-        items = [item for event in events for item in read_turns(event, self.workspace)]
+        items = [item for event in events for item in items_from_event(event, self.workspace)]
         ids = [item.id for item in self._engine.remember_all(items, self.workspace)] if items else []
         if session and ids:
             self._engine.store.post(MarkShown(self.workspace, session, tuple(ids), now))

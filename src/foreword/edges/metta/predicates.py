@@ -10,19 +10,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from foreword.compose.allocation import MAX_TOKENS, TokenBudgetManager
-from foreword.compose.compress import Means, expected_level, keep_top_chunks, summarise_older, tidy_turns
+from foreword.compose.compress import (
+    ReductionTools,
+    cut_instructions,
+    expected_level,
+    handle_overflow,
+    keep_top_chunks,
+    summarise_older,
+    tidy_turns,
+)
 from foreword.compose.entity_context import EntityContextFormatter, without_details
 from foreword.compose.history import history_text
 from foreword.compose.knowledge_chunk import format_chunk
-from foreword.compose.overflow import handle_overflow, truncate_to
 from foreword.compose.prompt import ContextContent, prompt_tokens
 from foreword.compose.system_prompt import Custom, SystemPromptBuilder
 from foreword.compose.turns import TurnStyle, TurnWording
 from foreword.errors import EmbeddingError
 from foreword.knowledge.resolution import EntityResolver
 from foreword.options import SearchOptions
-from foreword.recipes.dialogue.parts import RecalledTurns, RetrievedChunks
-from foreword.recipes.dialogue.prompt import inject_context
+from foreword.recipes.dialogue.prompt import RecalledTurns, RetrievedChunks, inject_context
 from foreword.recipes.dialogue.rag import apply_boosts, rerank_chunks
 from foreword.types import DialogueState, ResolvedEntity
 
@@ -245,7 +251,7 @@ class Conversation:
 
     def truncate_system_prompt(self, parts: Sequence[str], max_tokens: int) -> str:
         """As many whole sentences as fit."""
-        return truncate_to("\n\n".join(parts), max_tokens, self.session.tokenizer)
+        return cut_instructions("\n\n".join(parts), max_tokens, self.session.tokenizer)
 
     # Compression
 
@@ -267,10 +273,10 @@ class Conversation:
         content = ContextContent("", rag_chunks=tuple(chunks))
         return keep_top_chunks(limit)(content, self._compression_means())[0].rag_chunks
 
-    def _compression_means(self) -> Means:
+    def _compression_means(self) -> ReductionTools:
         """The tools that steps of compression work with."""
         compressor = self.session.wording.compressor
-        return Means(compressor.summarizer, compressor.tokenizer, MAX_TOKENS)
+        return ReductionTools(compressor.summarizer, compressor.tokenizer, MAX_TOKENS)
 
 
 class _SessionAtState:

@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
-from foreword.capture.agent import read_event
+from foreword.capture.agent import parse_hook_event
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
 from foreword.edges.shared.hook_fallback import write_to_spool
-from foreword.engine.summaries import connect_summariser
+from foreword.engine.defaults import connect_summariser
 from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion
 
@@ -50,7 +50,7 @@ class Responder:
         """
         allowed_ms = None if deadline_ms is None else deadline_ms - _RETURN_MS
         expires = None if allowed_ms is None else time.monotonic() + allowed_ms / 1000
-        event = read_event(payload, at)
+        event = parse_hook_event(payload, at)
         if event is None:
             return b""
         context = self._companion.say(event, None if allowed_ms is None else max(1.0, allowed_ms))
@@ -59,7 +59,7 @@ class Responder:
 
     def capture(self, payload: bytes, at: datetime) -> None:
         """Store what an event tells, and answer nothing."""
-        event = read_event(payload, at)
+        event = parse_hook_event(payload, at)
         if event is not None:
             self._companion.keep(event)
 

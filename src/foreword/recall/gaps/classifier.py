@@ -122,7 +122,7 @@ def message_features(sentences: Sequence[str]) -> frozenset[str]:
     `?WH BE` is a question in which a form of "to be" follows a question word, `NOT..SAY` a sentence in which
     a verb of saying comes some way after a negation. Numbers, names and identifiers count only as such.
     """
-    every = [words for sentence in sentences if (words := split_words(sentence))]
+    every = [words for sentence in sentences if (words := split_tokens(sentence))]
     questions = [words[-1] == "?" for words in every]
     features = {"asks"} if any(questions) else set()
     if any(question and not following for question, following in pairwise(questions)):
@@ -137,7 +137,7 @@ def message_features(sentences: Sequence[str]) -> frozenset[str]:
     return frozenset(features)
 
 
-def split_words(sentence: str) -> list[str]:
+def split_tokens(sentence: str) -> list[str]:
     """The words of a sentence in lower case, short forms spelled out, and its punctuation."""
     found = enumerate(_TOKEN.findall(sentence))
     return [word for index, token in found for word in _expand_token(token, index) if word]

@@ -76,8 +76,8 @@ _NEXT_AGENT_KEYS = ("next_agent", "handoff_to", "handoff_target", "target_agent"
 _RECEIVER_KEYS = ("target_agent", "to_agent", "target", "to")
 _TOPIC_KEYS = ("topic", "issue", "patterns_found", "topic_exchanges", "cycles", "patterns")
 
-_NO = frozenset({"", "no", "none", "false", "null", "n/a", "nothing", "0"})
-_YES = frozenset({"yes", "true", "1"})
+_NO_WORDS = frozenset({"", "no", "none", "false", "null", "n/a", "nothing", "0"})
+_YES_WORDS = frozenset({"yes", "true", "1"})
 _FLAG_LINE = re.compile(
     r"^[ \t*_>\"'-]{0,8}missing[_ ]context[ *_\"']{0,4}[:=][ \t]*(?P<need>\S.*)$",
     re.IGNORECASE | re.MULTILINE,
@@ -191,10 +191,9 @@ def find_missing_context_flag(state: object, messages: Sequence[Message]) -> Gap
     """An explicit flag: of the state, of an agent's output, or of a message that nobody answered since."""
     declared = get_value(state, "missing_context")
     if declared is not None:
-        need = _read_missing_context(declared)
-        return (
-            None if need is None else GapSign("explicit_flag", FLAG_CONFIDENCE, "state.missing_context", need)
-        )
+        if (need := _read_missing_context(declared)) is None:
+            return None
+        return GapSign("explicit_flag", FLAG_CONFIDENCE, "state.missing_context", need)
     for name, output in _named_agent_outputs(state):
         if (need := _read_missing_context(get_value(output, "missing_context"))) is not None:
             return GapSign("explicit_flag", FLAG_CONFIDENCE, f"{name}.missing_context", need)
@@ -229,7 +228,7 @@ def _read_missing_context(flag: object) -> str | None:
         return None
     if isinstance(flag, str):
         answer = flag.strip().strip(".").casefold()
-        return None if answer in _NO else "" if answer in _YES else flag.strip()
+        return None if answer in _NO_WORDS else "" if answer in _YES_WORDS else flag.strip()
     return "" if flag is True else value_as_text(flag) or None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from foreword.recall.gaps.detect import read_request
@@ -71,28 +72,18 @@ def state_pieces(gap: ContextGap, state: object, conversation: Conversation) -> 
     for key, value in fields_by_name(handoff).items():
         if key not in _INJECTED_KEYS:
             values[f"handoff_context.{key}"] = value
-    split = (
-        piece for place, value in values.items() for piece in _split_value_into_pieces("state", value, place)
-    )
-    return [*_message_pieces(gap, conversation), *split]
+    return [*_message_pieces(gap, conversation), *_split_values_into_pieces("state", values)]
 
 
 def sprint_pieces(_gap: ContextGap, state: object, _conversation: Conversation) -> list[StatePiece]:
     """The plan and the progress of the sprint, story by story."""
-    return [
-        piece
-        for key in SPRINT_KEYS
-        for piece in _split_value_into_pieces("sprint", get_value(state, key), key)
-    ]
+    return _split_values_into_pieces("sprint", {key: get_value(state, key) for key in SPRINT_KEYS})
 
 
 def architecture_pieces(_gap: ContextGap, state: object, _conversation: Conversation) -> list[StatePiece]:
     """Architecture decisions and constraints, as far as the state holds them."""
-    return [
-        piece
-        for key in ARCHITECTURE_KEYS
-        for piece in _split_value_into_pieces("architecture", get_value(state, key), key)
-    ]
+    values = {key: get_value(state, key) for key in ARCHITECTURE_KEYS}
+    return _split_values_into_pieces("architecture", values)
 
 
 def _message_pieces(gap: ContextGap, conversation: Conversation) -> Iterator[StatePiece]:
@@ -116,17 +107,21 @@ def _preceding_question(message: Message, previous: Message | None) -> str:
     return f"{split_sentences(previous.text[-MAX_QUESTION_CHARACTERS:])[-1]} "
 
 
-def _split_value_into_pieces(source: ContextSource, value: object, place: str) -> list[StatePiece]:
-    """A value of a state in pieces that each say one thing."""
-    pieces: list[StatePiece] = []
+def _split_values_into_pieces(source: ContextSource, values: Mapping[str, object]) -> list[StatePiece]:
+    """Values of a state, given by their places, in pieces that each say one thing."""
+    return [
+        StatePiece(source, text[:MAX_PIECE_CHARACTERS], part_place)
+        for place, value in values.items()
+        for part_place, text in islice(_iterate_texts_with_places(value, place), MAX_PIECES)
+    ]
+
+
+def _iterate_texts_with_places(value: object, place: str) -> Iterator[tuple[str, str]]:
+    """The texts of the parts of a value, with their places in the state; not the empty ones."""
     for part_place, part in _iterate_parts_with_places(value, place, MAX_DEPTH):
-        if len(pieces) == MAX_PIECES:
-            break
         message = None if isinstance(part, str) else read_message(part, 0)
-        text = value_as_text(part) if message is None else message.text
-        if text:
-            pieces.append(StatePiece(source, text[:MAX_PIECE_CHARACTERS], part_place))
-    return pieces
+        if text := value_as_text(part) if message is None else message.text:
+            yield part_place, text
 
 
 def _iterate_parts_with_places(value: object, place: str, depth: int) -> Iterator[tuple[str, object]]:

@@ -38,10 +38,10 @@ _NOT_IN_NAMES = frozenset(
 )
 """What stands before a colon is no speaker's name if one of its words is in these groups."""
 
-_FLAGS = ("clarification_needed", "missing_context")
-_EXTRAS = ("additional_kwargs", "metadata", "response_metadata")
-_TEXTS = ("content", "text", "parts", "message")
-_NAMES = ("name", "agent", "sender", "author")
+_FLAG_KEYS = ("clarification_needed", "missing_context")
+_METADATA_KEYS = ("additional_kwargs", "metadata", "response_metadata")
+_TEXT_KEYS = ("content", "text", "parts", "message")
+_NAME_KEYS = ("name", "agent", "sender", "author")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +141,12 @@ def read_message(value: object, position: int) -> Message | None:
     if isinstance(value, list | tuple):
         is_pair = len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], str)
         return _build_message(position, value[0], "", value[1]) if is_pair else None
-    places = [value, *(get_value(value, extra) for extra in _EXTRAS)]
-    content, flags = _first_value_under_names(value, _TEXTS), _read_message_flags(value, places)
+    places = [value, *(get_value(value, extra) for extra in _METADATA_KEYS)]
+    content, flags = _first_value_under_names(value, _TEXT_KEYS), _read_message_flags(value, places)
     if content is None and not flags:
         return None
     role, calls = _first_value_under_names(value, ("role", "type")), get_value(value, "tool_calls")
-    names = (get_value(place, name) for place in places if place is not None for name in _NAMES)
+    names = (get_value(place, name) for place in places if place is not None for name in _NAME_KEYS)
     return _build_message(
         position,
         role if isinstance(role, str) else "",
@@ -212,7 +212,7 @@ def _read_message_flags(value: object, places: Sequence[object]) -> dict[str, ob
         name: flag
         for place in places
         if isinstance(place, Mapping) or place is value
-        for name in _FLAGS
+        for name in _FLAG_KEYS
         if isinstance(flag := get_value(place, name), bool | str | list | tuple | Mapping)
     }
 

@@ -2,7 +2,9 @@
 
 `stages.assembled_stages` lists what happens. A source that fails or is late leaves a note, and the others
 speak. The limit of `assembled` is soft: it is exceeded only where otherwise nothing could be said, and then
-the context says by how much. `premortem` asks other questions, and its limit is hard.
+the context says by how much. `premortem` has a hard limit, and a question of its own for every section. An
+experience that answers several of them is told once: sections take turns, each its most relevant that is
+still there, so that none of them empties another.
 """
 
 from __future__ import annotations
@@ -14,30 +16,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
-from foreword.compose.assembled import (
-    CONTEXT,
-    TITLES,
-    ContextItem,
-    FormattedContext,
-    context_footer,
-    premortem_title,
-)
-from foreword.compose.assembly import Layout
+from foreword.compose.assembled import CONTEXT, TITLES, FormattedContext, premortem_title, word_warning
+from foreword.compose.assembly import Layout, context_footer, premortem_footer
 from foreword.errors import InvalidContextTypeError, StorageError, ValidationError
 from foreword.knowledge.experience import DOMAINS, STRATEGIES, check_choice
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, check_fraction, check_whole_number
 from foreword.pipeline import FLOOR, run_async
-from foreword.recipes.assembled import premortem
-from foreword.recipes.assembled.stages import AssembledDraft, Plan, assembled_stages, by_id, result_of
+from foreword.recipes.assembled.stages import AssembledDraft, Plan, assembled_stages, items_by_id, result_of
 from foreword.types import Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from foreword.compose.assembly import Piece
+    from foreword.compose.assembled import ContextItem
     from foreword.pipeline import AsyncStage, Stage
-    from foreword.recipes.assembled.stages import Finding, Sources
+    from foreword.recipes.assembled.stages import Finding, Questions, Sources
     from foreword.types import Receipt
 
 _log = get_logger("foreword.assembler")
@@ -126,10 +120,8 @@ class ContextAssembler:
         title = premortem_title(domain, strategy)
         query = title.removeprefix("# ")
         draft = await asyncio.to_thread(self._draft, query, "premortem", max_tokens, session_id)
-        questions = premortem.premortem_questions(self._searcher, domain, strategy, limit)
-        stages = assembled_stages(
-            questions, self._timeout, partial(premortem.arrange_by_section, title=title)
-        )
+        questions = premortem_questions(self._searcher, domain, strategy, limit)
+        stages = assembled_stages(questions, self._timeout, partial(arrange_by_section, title=title))
         return await self._run(draft, stages, record=record)
 
     def _draft(self, query: str, recipe: str, budget: int, session: str | None) -> AssembledDraft:
@@ -173,14 +165,10 @@ class ContextAssembler:
 
 def arrange_by_source(lists: Mapping[str, Sequence[ContextItem]], floors: Mapping[str, float]) -> Plan:
     """Everything that was found, most important first, each source in its section."""
-    items = by_id(item for found in lists.values() for item in found)
+    items = items_by_id(item for found in lists.values() for item in found)
     ordered = dict(sorted(items.items(), key=lambda pair: -(result_of(pair[1]).rank or 0.0)))
     sections = {name: TITLES.get(item.source, TITLES["memory"]) for name, item in ordered.items()}
-    return Plan(ordered, sections, Layout(CONTEXT, tuple(TITLES.values()), _items_footer), floors)
-
-
-def _items_footer(pieces: Sequence[Piece]) -> str:
-    return context_footer(len(pieces), len({piece.item.source for piece in pieces}))
+    return Plan(ordered, sections, Layout(CONTEXT, tuple(TITLES.values()), context_footer), floors)
 
 
 def _check_types(context_types: Sequence[str]) -> list[str]:
@@ -198,3 +186,82 @@ def _check_limits(limit: int, max_tokens: int, session: str | None) -> None:
     check_whole_number("max_tokens", max_tokens, 1, MAX_TOKENS)
     if session is not None and (not 0 < len(session) <= MAX_NAME_CHARACTERS or not session.isprintable()):
         raise ValidationError(f"a session's name has 1 to {MAX_NAME_CHARACTERS} printable characters")
+
+
+# Premortem ------------------------------------------------------------------------------------------------
+
+
+FAILURES = "Common Failures"
+STRATEGY = "Strategy Performance"
+SURPRISES = "Unexpected Outcomes"
+CAUSES = "Root Causes to Watch"
+PRINCIPLES = "Relevant Principles"
+SECTIONS = (FAILURES, STRATEGY, SURPRISES, CAUSES, PRINCIPLES)
+
+MAX_PRINCIPLES = 5
+"""At most how many principles are asked for."""
+
+
+def premortem_questions(sources: Sources, domain: str, strategy: str | None, limit: int) -> Questions:
+    """What is asked for each section; of a strategy only when there is one."""
+    experiences = partial(sources.search_experiences, limit=limit)
+    asked: dict[str, Callable[[], Finding]] = {
+        FAILURES: partial(
+            experiences,
+            query=f"failures and issues in {domain}",
+            axis="full",
+            domain=domain,
+            outcome="falsified",
+        )
+    }
+    if strategy is not None:
+        asked[STRATEGY] = partial(
+            experiences, query=f"outcomes using {strategy} strategy", axis="strategy", strategy=strategy
+        )
+    asked[SURPRISES] = partial(
+        experiences, query=f"unexpected outcomes in {domain}", axis="surprise", domain=domain
+    )
+    asked[CAUSES] = partial(
+        experiences, query=f"why hypotheses fail in {domain}", axis="root_cause", domain=domain
+    )
+    principles = f"principles for {domain}" + (f" using {strategy}" if strategy is not None else "")
+    asked[PRINCIPLES] = partial(sources.search_values, query=principles, limit=min(MAX_PRINCIPLES, limit))
+    return asked
+
+
+def arrange_by_section(lists: Mapping[str, Sequence[ContextItem]], title: str) -> Plan:
+    """Each experience once, in the section that tells it; the limit is hard."""
+    turns = assign_to_sections(lists)
+    sections = {result_of(item).memory.id: section for section, item in turns}
+    layout = Layout(title, SECTIONS, premortem_footer)
+    return Plan(items_by_id(item for _, item in turns), sections, layout, hard=True)
+
+
+def assign_to_sections(found: Mapping[str, Sequence[ContextItem]]) -> list[tuple[str, ContextItem]]:
+    """Each item once, with the section that tells it, worded for it; sections take turns."""
+    lists = {section: list(items) for section, items in found.items()}
+    if STRATEGY in lists:
+        lists[STRATEGY].sort(key=lambda item: item.metadata.get("outcome_status") != "falsified")
+    taken: set[object] = set()
+    turns: list[tuple[str, ContextItem]] = []
+    queues = {section: iter(items) for section, items in lists.items()}
+    while queues:
+        for section in list(queues):
+            item = next((one for one in queues[section] if _experience_id(one) not in taken), None)
+            if item is None:
+                del queues[section]
+            else:
+                taken.add(_experience_id(item))
+                turns.append((section, _as_warning(section, item)))
+    return turns
+
+
+def _experience_id(item: ContextItem) -> object:
+    return item.metadata.get("id") or result_of(item).memory.id
+
+
+def _as_warning(section: str, item: ContextItem) -> ContextItem:
+    memory = result_of(item).memory
+    if item.source != "experience" or memory.text == item.content:
+        return item
+    return replace(item, content=word_warning(memory, failures_stand_out=section == STRATEGY))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
 from foreword.compose.assembled import SourceItems, context_item, facts
@@ -26,33 +26,16 @@ if TYPE_CHECKING:
 
     from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
+    from foreword.knowledge.experiences import Experiences
     from foreword.options import Lane
     from foreword.pipeline import SearchDraft
-    from foreword.types import Item, Receipt, SearchResult
+    from foreword.types import Item, Receipt
 
 DEADLINE_MS = 4_000.0
 """How many milliseconds a search may take; then it answers with the spaces that are ready."""
 
 _DEEPER = 5
 """How many times more results are asked for when too few of them fit."""
-
-
-class Precedents(Protocol):
-    """What knows experiences by their axes, such as `foreword.knowledge.experiences.Experiences`."""
-
-    def search_axis(
-        self,
-        workspace: str,
-        query: str,
-        axis: Axis = "full",
-        *,
-        domain: str | None = None,
-        strategy: str | None = None,
-        outcome: str | None = None,
-        limit: int = 10,
-    ) -> list[SearchResult]:
-        """The resolved experiences nearest to a question on an axis, best first."""
-        ...
 
 
 class Searcher:
@@ -66,7 +49,7 @@ class Searcher:
         self,
         engine: Engine,
         workspace: str,
-        experiences: Precedents | None = None,
+        experiences: Experiences | None = None,
         *,
         deadline_ms: float | None = DEADLINE_MS,
         lane: Lane = "fast",
@@ -85,7 +68,7 @@ class Searcher:
         self, query: str, limit: int = 10, language: str | None = None, unit_type: str | None = None
     ) -> SourceItems:
         """Functions, classes and methods; of one language or one type of unit, if it is named."""
-        fits = _has_facts(language=language, unit_type=unit_type)
+        fits = _facts_filter(language=language, unit_type=unit_type)
         return await asyncio.to_thread(self._search, query, "code", limit, fits)
 
     async def search_experiences(
@@ -109,13 +92,13 @@ class Searcher:
             check_whole_number("limit", limit, 1, MAX_LIMIT)
             ask = partial(self._experiences.search_axis, self.workspace, query, axis, limit=limit)
             return SourceItems(map(context_item, await asyncio.to_thread(ask, **wanted)))
-        held = _has_facts(domain=domain, strategy=strategy, outcome_status=outcome)
+        held = _facts_filter(domain=domain, strategy=strategy, outcome_status=outcome)
         fits = partial(_is_resolved, axis=axis, held=held)
         return await asyncio.to_thread(self._search, query, "experience", limit, fits)
 
     async def search_values(self, query: str, limit: int = 10, axis: str | None = None) -> SourceItems:
         """What experience has taught; from one axis, if it is named."""
-        return await asyncio.to_thread(self._search, query, "value", limit, _has_facts(axis=axis))
+        return await asyncio.to_thread(self._search, query, "value", limit, _facts_filter(axis=axis))
 
     async def search_commits(
         self, query: str, limit: int = 10, author: str | None = None, since: datetime | None = None
@@ -172,7 +155,7 @@ def _count_found(draft: SearchDraft) -> int:
     return len(draft.results) + sum(dropped.reason == "superseded" for dropped in draft.dropped)
 
 
-def _has_facts(**wanted: str | None) -> Callable[[Item], bool] | None:
+def _facts_filter(**wanted: str | None) -> Callable[[Item], bool] | None:
     """A filter that lets items pass whose facts are these, in whatever case; none when nothing is wanted."""
     named_facts = {key: value.casefold() for key, value in wanted.items() if value is not None}
     if not named_facts:

@@ -20,7 +20,7 @@ from foreword.compose.fit import FittedText
 from foreword.knowledge.experience import OPEN_WEIGHT, TIER_WEIGHTS
 from foreword.log import get_logger
 from foreword.pipeline import Draft, drop_shown
-from foreword.recall.alike import find_twins
+from foreword.recall.dedupe import find_twins
 from foreword.types import ContextLine, DroppedResult, Item, Note, SearchResult, text_hash
 
 if TYPE_CHECKING:
@@ -58,15 +58,12 @@ class Sources(Protocol):
     @property
     def workspace(self) -> str:
         """Where the searches look."""
-        ...
 
     def search_memories(self, query: str, limit: int = ...) -> Finding:
         """Facts, preferences, decisions."""
-        ...
 
     def search_code(self, query: str, limit: int = ...) -> Finding:
         """Functions, classes and methods."""
-        ...
 
     def search_experiences(
         self,
@@ -78,27 +75,21 @@ class Sources(Protocol):
         limit: int = ...,
     ) -> Finding:
         """What was tried before and how it ended."""
-        ...
 
     def search_values(self, query: str, limit: int = ...) -> Finding:
         """What experience has taught."""
-        ...
 
     def search_commits(self, query: str, limit: int = ...) -> Finding:
         """What was changed, and why."""
-        ...
 
     def draft(self, query: str, recipe: str, budget: int) -> SearchDraft:
         """A question ready for the stages of a recipe."""
-        ...
 
     def shown(self, session: str) -> frozenset[str]:
         """The ids of what a session's context already holds."""
-        ...
 
     def record(self, receipt: Receipt) -> None:
         """Keep a receipt."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +187,7 @@ def arrange_by(plan: Arrange) -> Stage[AssembledDraft]:
 
     def arrange(draft: AssembledDraft) -> AssembledDraft:
         lists = {
-            name: sort_by_weight(with_results(found, draft.query.workspace), draft.query.now)
+            name: sort_by_weight(add_missing_results(found, draft.query.workspace), draft.query.now)
             for name, found in draft.found.items()
         }
         chosen = plan(lists)
@@ -256,7 +247,7 @@ def fit(draft: AssembledDraft) -> AssembledDraft:
 # Items and what a search knew of them --------------------------------------------------------------------
 
 
-def with_results(items: Iterable[ContextItem], workspace: str) -> list[ContextItem]:
+def add_missing_results(items: Iterable[ContextItem], workspace: str) -> list[ContextItem]:
     """The items, each with a search result behind it; one made by hand gets one from what it says."""
     return [
         item if item.result is not None else replace(item, result=_result_for(item, workspace))
@@ -276,7 +267,7 @@ def result_of(item: ContextItem) -> SearchResult:
     return item.result
 
 
-def by_id(items: Iterable[ContextItem]) -> dict[str, ContextItem]:
+def items_by_id(items: Iterable[ContextItem]) -> dict[str, ContextItem]:
     """The items by their ids; of two with the same id, the first."""
     found: dict[str, ContextItem] = {}
     for item in items:

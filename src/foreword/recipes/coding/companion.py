@@ -19,12 +19,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from foreword.capture.agent import read_turns
-from foreword.capture.junk import Repeats, junk_reason
+from foreword.capture.agent import items_from_event
+from foreword.capture.junk import RecentTexts, junk_reason
 from foreword.capture.redact import redact
-from foreword.capture.runs.judge import Failures, judge
-from foreword.capture.runs.run import read_run
-from foreword.capture.tool_calls import command_of
+from foreword.capture.runs.judge import SeenFailures, judge_run
+from foreword.capture.runs.run import read_run_result
+from foreword.capture.tool_calls import read_command
 from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.sessions import SessionContextProvider
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foreword.capture.agent import AgentEvent
-    from foreword.capture.runs.run import Run
+    from foreword.capture.runs.run import RunResult
     from foreword.engine.base import Engine
     from foreword.knowledge.sessions import Summariser
     from foreword.recall.divergence import DivergenceAlert
@@ -79,8 +79,8 @@ class Companion:
     def __init__(self, engine: Engine, summariser: Summariser | None = None) -> None:
         self._engine = engine
         self._workspaces: dict[str, tuple[float, str]] = {}
-        self._repeats = Repeats()
-        self._failing = Failures()
+        self._repeats = RecentTexts()
+        self._failing = SeenFailures()
         self.experiences = Experiences(engine)
         # Shifts are rarer beside an agent than in the sets the curve was fitted on: only clear ones are told.
         self._detector = DivergenceDetector(threshold=0.65)
@@ -107,7 +107,7 @@ class Companion:
     def keep(self, event: AgentEvent) -> None:
         """Remember what the event tells; the same event twice is kept once."""
         workspace = self._workspace(event)
-        self._keep_turns(read_turns(event, workspace, self._repeats), event, workspace)
+        self._keep_turns(items_from_event(event, workspace, self._repeats), event, workspace)
         self._learn_from_run(event, workspace)
         if event.session and event.name in _SUMMARISED_AFTER:
             self._summarise(event.session, workspace)
@@ -134,7 +134,10 @@ class Companion:
                     event.session, workspace=workspace
                 ).formatted_context
             case "UserPromptSubmit" if not junk_reason(event.prompt):
-                return self._before_prompt(event, workspace, deadline_ms)
+                question = remove_frames(event.prompt)[:_MAX_QUESTION_CHARACTERS]
+                return self.pipeline.generate_context(
+                    question, event.session, workspace=workspace, deadline_ms=deadline_ms
+                ).formatted_context
             case "PostToolUse" | "PostToolUseFailure":
                 return self._premortem(event, workspace)
             case "PreToolUse" if event.tool.casefold() in _ACTING_TOOLS:
@@ -146,13 +149,6 @@ class Companion:
                 )
             case _:
                 return ""
-
-    def _before_prompt(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
-        question = remove_frames(event.prompt)[:_MAX_QUESTION_CHARACTERS]
-        result = self.pipeline.generate_context(
-            question, event.session, workspace=workspace, deadline_ms=deadline_ms
-        )
-        return result.formatted_context
 
     def _keep_turns(self, items: Sequence[Item], event: AgentEvent, workspace: str) -> None:
         """Keep the turns; the session's own context holds them, so they count as shown to it."""
@@ -170,7 +166,7 @@ class Companion:
         if run is None:
             return
         for attempt in self.experiences.list_open_for_run(workspace, event.session, event.at):
-            verdict = judge(run, attempt)
+            verdict = judge_run(run, attempt)
             if verdict.status is not None:
                 self.experiences.resolve_from_run(
                     workspace, attempt.id, verdict.status, verdict.result, event.at
@@ -190,7 +186,7 @@ class Companion:
         run = _run_of(event)
         if run is None:
             return ""
-        verdict = judge(run, None, self._failing.seen_in(workspace, event.session))
+        verdict = judge_run(run, None, self._failing.seen_in(workspace, event.session))
         self._failing.note(workspace, event.session, verdict.failures)
         if not verdict.premortem:
             return ""
@@ -220,7 +216,7 @@ class Companion:
         if not session:
             return None
         found = self._engine.store.batch([ListRecent(query.workspace, Filters(session=session), 50)])[0]
-        recent = self._detector.past(query.text, cast("tuple[Item, ...]", found), query.now)
+        recent = self._detector.select_recent_talk(query.text, cast("tuple[Item, ...]", found), query.now)
         if not recent:
             return None
         prompt = self._engine.embed_question(query.text)
@@ -236,19 +232,19 @@ class Companion:
         return detect(recent) if detect(recent[-MAX_COMPARED_TURNS:]) is not None else None
 
 
-def _run_of(event: AgentEvent) -> Run | None:
+def _run_of(event: AgentEvent) -> RunResult | None:
     """What a test or build run showed, if the event is the end of one."""
-    command = command_of(event.tool_input)
+    command = read_command(event.tool_input)
     if not command or not event.name.startswith("PostToolUse"):
         return None
-    return read_run(command, redact(remove_frames(event.tool_output)), event.outcome)
+    return read_run_result(command, redact(remove_frames(event.tool_output)), event.outcome)
 
 
 def _starts_experience(event: AgentEvent) -> bool:
     """Whether a tool has begun an experience: the one for it, or our command in a shell."""
     if not event.name.startswith("PostToolUse"):
         return False
-    return event.tool.endswith("experience_start") or "experience start" in command_of(event.tool_input)
+    return event.tool.endswith("experience_start") or "experience start" in read_command(event.tool_input)
 
 
 def _question_of(event: AgentEvent) -> str:

@@ -7,7 +7,6 @@ shifts of activity, the last session and the topics come from is handed in.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from foreword.options import MAX_NAME_CHARACTERS, SearchOptions, check_fraction,
 from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_above
 from foreword.recipes.coding.stages import (
     CodingDraft,
+    add_divergence_alert,
     add_last_session,
     add_topics,
     diversify,
@@ -26,15 +26,14 @@ from foreword.recipes.coding.stages import (
     fit_brief,
     fit_sections,
     included_categories,
+    limit_each_source,
     load_shown,
-    notice_shift,
-    share_among_sources,
+    unless_empty,
     weigh,
-    when_there_is_something,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import tzinfo
 
     from foreword.compose.budget import InjectionCategory
@@ -172,8 +171,8 @@ class InjectionPipeline:
         slots = max(1, (budget.cluster_budget + budget.single_space_budget) // SLOT_TOKENS)
         return (
             *self._recall_stages(slots),
-            *([optional(notice_shift(self._diverges))] if self._diverges else []),
-            *([when_there_is_something(stage) for stage in self._last_session_stages()]),
+            *([optional(add_divergence_alert(self._diverges))] if self._diverges else []),
+            *([unless_empty(stage) for stage in self._last_session_stages()]),
             fit_sections(self._formatter(draft), budget),
         )
 
@@ -200,7 +199,7 @@ class InjectionPipeline:
             drop_repeats,
             weigh,
             diversify,
-            share_among_sources(slots, self._source_share),
+            limit_each_source(slots, self._source_share),
         )
 
     def _last_session_stages(self) -> Sequence[Stage[CodingDraft]]:
@@ -229,8 +228,12 @@ class InjectionPipeline:
     def _run_recipe(
         self, draft: CodingDraft, stages: Sequence[Stage[Any]], *, record: bool
     ) -> InjectionResult:
-        with _as_retrieval_errors():
+        try:
             draft = pipeline.run(draft, stages)
+        except (ValidationError, InjectionError):
+            raise  # a wrong call and a failed wording stay what they are
+        except ContextError as error:
+            raise RetrievalError(error) from error
         assert draft.fitted is not None, "the last stage of every recipe fits"  # noqa: S101
         memories = tuple(candidate.memory_id for candidate in draft.fitted.candidates)
         receipt = pipeline.receipt(draft)
@@ -252,14 +255,3 @@ def _check_session(session_id: str | None) -> str:
     if len(session) > MAX_NAME_CHARACTERS or "\0" in session or not session.isprintable():
         raise ValidationError(f"a session's name has at most {MAX_NAME_CHARACTERS} printable characters")
     return session
-
-
-@contextmanager
-def _as_retrieval_errors() -> Iterator[None]:
-    """Turn what fails inside into a RetrievalError; a wrong call and a failed wording stay what they are."""
-    try:
-        yield
-    except (ValidationError, InjectionError):
-        raise
-    except ContextError as error:
-        raise RetrievalError(error) from error

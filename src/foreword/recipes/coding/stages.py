@@ -98,7 +98,7 @@ def diversify(draft: CodingDraft) -> CodingDraft:
     return _reorder_results(draft, PriorityRanker.diversify(_candidates(draft)))
 
 
-def share_among_sources(slots: int, source_share: float) -> Stage[CodingDraft]:
+def limit_each_source(slots: int, source_share: float) -> Stage[CodingDraft]:
     """A stage that gives each source but the user at most its share of the slots.
 
     A large budget has more slots than there are results; then the share is of the results.
@@ -120,7 +120,7 @@ def share_among_sources(slots: int, source_share: float) -> Stage[CodingDraft]:
     return limit_sources
 
 
-def notice_shift(diverges: Diverges) -> Stage[CodingDraft]:
+def add_divergence_alert(diverges: Diverges) -> Stage[CodingDraft]:
     """A stage that adds an alert if the question is far from what the session was about."""
 
     def divergence(draft: CodingDraft) -> CodingDraft:
@@ -162,7 +162,7 @@ def add_topics(find: Topics) -> Stage[CodingDraft]:
     return topics
 
 
-def when_there_is_something(stage: Stage[CodingDraft]) -> Stage[CodingDraft]:
+def unless_empty(stage: Stage[CodingDraft]) -> Stage[CodingDraft]:
     """The stage, run only if there is something to say already: on its own it is no reason to speak."""
 
     def stage_if_needed(draft: CodingDraft) -> CodingDraft:

@@ -10,31 +10,37 @@ noted; what the prompt is made of, and what was lost on the way, stands in the r
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword import pipeline
 from foreword.compose import prompt
 from foreword.compose.allocation import TokenBudgetManager, redistribute
+from foreword.compose.compress import CompressionLevel
 from foreword.compose.entity_context import entities_text
 from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
-from foreword.compose.parts import HALF_A_CHARACTER
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
+from foreword.compose.quoting import HALF_A_CHARACTER
 from foreword.errors import QueryTooLarge, ValidationError
-from foreword.pipeline import drop_superseded, optional, search_above
-from foreword.recipes.dialogue.parts import DialogueDraft
-from foreword.recipes.dialogue.pathmap import pathmap
+from foreword.pipeline import Draft, drop_superseded, optional, search_above
 from foreword.types import ContextLine, DroppedResult, Item, Note, Query, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
 
-    from foreword.compose.allocation import BudgetCategory, TokenBudget
-    from foreword.compose.compress import Compressed, CompressionLevel
+    from foreword.compose.allocation import AllocationStrategy, BudgetCategory, TokenBudget
+    from foreword.compose.compress import Compressed, DynamicCompressor
+    from foreword.compose.entity_context import EntityContextFormatter
+    from foreword.compose.history import FormattedHistory, HistoryFormatter
     from foreword.compose.knowledge_chunk import KnowledgeChunk
+    from foreword.compose.system_prompt import SystemPrompt, SystemPromptBuilder
     from foreword.pipeline import Stage
-    from foreword.recipes.dialogue.parts import Conversation
-    from foreword.types import Kind, Receipt
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import DialogueState, Kind, Receipt, ResolvedEntity, Turn
+
+    Count = Callable[[str], int]
+    Pairs = Iterator[tuple[str, Any]]
 
 DEFAULT_MAX_TOKENS = 4096
 
@@ -44,6 +50,104 @@ may bear on it is worth more than one that was merely said of late."""
 
 _ENTITY_JOINS = 4
 """How many tokens the wording of entities keeps free for joins, and for each entity two more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledTurns:
+    """Earlier turns that bear on a question, the best first, each with its probability."""
+
+    turns: tuple[tuple[Turn, float], ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedChunks:
+    """The chunks, best first; how many were considered, whether they were reranked, and what went wrong."""
+
+    chunks: tuple[KnowledgeChunk, ...] = ()
+    considered: int = 0
+    reranked: bool = False
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        """Each document once, in the order of its best chunk: its title, the place, the address if any."""
+        cited: dict[str, str] = {}
+        for source in (chunk.source for chunk in self.chunks):
+            cited.setdefault(source.doc_id, ", ".join(filter(None, (source.title, source.place, source.url))))
+        return tuple(cited.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What puts the parts of a prompt into words."""
+
+    system: SystemPromptBuilder
+    history: HistoryFormatter
+    entities: EntityContextFormatter
+    compressor: DynamicCompressor
+
+
+class Conversation(Protocol):
+    """What the recipe needs of a conversation; `foreword.Session` is one, kept in a workspace."""
+
+    @property
+    def workspace(self) -> str:
+        """Where the conversation is kept."""
+
+    @property
+    def session_id(self) -> str:
+        """Which conversation it is."""
+
+    @property
+    def state(self) -> DialogueState:
+        """The conversation as it stands."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What counts tokens."""
+
+    @property
+    def strategy(self) -> AllocationStrategy:
+        """How the window is divided."""
+
+    @property
+    def wording(self) -> Wording:
+        """What words its parts."""
+
+    def now(self) -> datetime:
+        """What time it is."""
+
+    def available_chunks(self) -> int:
+        """How many chunks of documents there are."""
+
+    def resolve(self, query: str) -> Sequence[ResolvedEntity]:
+        """Who and what the query means."""
+
+    def recall(self, query: str, max_tokens: int) -> RecalledTurns:
+        """The turns that bear on the query, as many as so many tokens may hold."""
+
+    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
+        """The chunks that bear on the query, as many as so many tokens hold."""
+
+    def keep_receipt(self, receipt: Receipt) -> None:
+        """Keep the receipt of a prompt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialogueDraft(Draft):
+    """A prompt in the making: the conversation it is for, how the window is divided, and its parts."""
+
+    conversation: Conversation
+    state: DialogueState
+    available_chunks: int
+    allocation: TokenBudget
+    content: ContextContent
+    entities: tuple[ResolvedEntity, ...] = ()
+    recalled: RecalledTurns = RecalledTurns()
+    retrieved: RetrievedChunks = RetrievedChunks()
+    system: SystemPrompt | None = None
+    compressed: Compressed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +178,11 @@ def inject_context(
     Raises QueryTooLarge if the query alone is too long for the window.
     """
     draft = pipeline.run(begin_prompt(query, session, max_tokens), DIALOGUE)
-    receipt = pipeline.receipt(draft, _receipt_pathmap(draft))
+    compressed = draft.compressed
+    assert compressed is not None, "the last stage compresses"  # noqa: S101
+    receipt = pipeline.receipt(draft, _receipt_pathmap(draft, compressed))
     if keep:
         session.keep_receipt(receipt)
-    compressed = _compressed_prompt(draft)
     return InjectedContext(
         compressed.content, draft.text, draft.tokens, draft.allocation, compressed.level, receipt
     )
@@ -201,14 +306,14 @@ def _turn_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[Contex
     shown = [(turn, "recent") for turn in history.recent_turns]
     shown += [(turn, "recalled") for turn in history.recalled]
     for turn, how in shown:
-        result = _nameless_result(draft, turn.turn_id, "turn", scores.get(turn.turn_id, 0.0))
+        result = _result_without_text(draft, turn.turn_id, "turn", scores.get(turn.turn_id, 0.0))
         yield ContextLine(result, "history", turn.content, turn.tokens, how)
 
 
 def _chunk_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[ContextLine]:
     """A line for every chunk that is in the prompt."""
     for chunk in compressed.content.rag_chunks:
-        result = _nameless_result(draft, chunk.chunk_id, "document", chunk.relevance)
+        result = _result_without_text(draft, chunk.chunk_id, "document", chunk.relevance)
         yield ContextLine(result, "knowledge", chunk.formatted, chunk.token_count, chunk.source.place)
 
 
@@ -219,24 +324,12 @@ def _dropped_results(draft: DialogueDraft, lines: Sequence[ContextLine]) -> Iter
     found += [(chunk.chunk_id, "document", chunk.relevance) for chunk in draft.retrieved.chunks]
     for name, kind, score in found:
         if name not in there:
-            yield DroppedResult(_nameless_result(draft, name, kind, score), "over budget")
+            yield DroppedResult(_result_without_text(draft, name, kind, score), "over budget")
 
 
-def _nameless_result(draft: DialogueDraft, name: str, kind: Kind, score: float) -> SearchResult:
+def _result_without_text(draft: DialogueDraft, name: str, kind: Kind, score: float) -> SearchResult:
     """A turn or a chunk as a receipt names it: by its id, without its text."""
     return SearchResult(Item("", draft.query.workspace, kind=kind, id=name), score)
-
-
-def _receipt_pathmap(draft: DialogueDraft) -> dict[str, Any] | None:
-    """The receipt as a map of paths; None if something that it may repeat was forgotten meanwhile."""
-    turns = draft.state.turns
-    unchanged = draft.conversation.state.turns[: len(turns)] == turns
-    return pathmap(draft, _compressed_prompt(draft)) if unchanged else None
-
-
-def _compressed_prompt(draft: DialogueDraft) -> Compressed:
-    assert draft.compressed is not None, "the last stage compresses"  # noqa: S101
-    return draft.compressed
 
 
 def _check_query(query: object) -> None:
@@ -247,3 +340,81 @@ def _check_query(query: object) -> None:
             "the query holds a NUL character or half a character (a lone surrogate); no model can read it: "
             "take it out"
         )
+
+
+# The receipt as a map from paths to values ----------------------------------------------------------------
+
+
+def _receipt_pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, Any] | None:
+    """What the prompt is made of, by path, such as `/context/{session_id}/{turn_id}/budget/total`.
+
+    Every key is there even when a part is empty: whoever reads the map need not know which parts were made.
+    None if something that it may repeat was forgotten meanwhile.
+    """
+    turns = draft.state.turns
+    if draft.conversation.state.turns[: len(turns)] != turns:
+        return None
+    content, budget, found = compressed.content, draft.allocation, draft.retrieved
+    conversation, count = draft.conversation, draft.conversation.tokenizer.count
+    parts: dict[str, Any] = {
+        "budget/total": draft.budget,
+        "budget/system": budget.system,
+        "budget/history": budget.history,
+        "budget/entities": budget.entities,
+        "budget/rag": budget.rag,
+        "budget/query": budget.query,
+        "budget/strategy": type(conversation.strategy).__name__,
+        **dict(_history_paths(content.history, compressed.level, count)),
+        **dict(_entity_paths(content, count)),
+        "rag/query_used": draft.query.text,
+        "rag/chunks_retrieved": found.considered,
+        "rag/chunks_selected": len(content.rag_chunks),
+        "rag/reranking_used": found.reranked,
+        "rag/total_tokens": count(knowledge_text(content.rag_chunks)),
+        **dict(_chunk_paths(content)),
+        "system/base_instructions": draft.system.base_instructions if draft.system else "",
+        "system/personality": type(conversation.wording.system.agent_personality).__name__,
+        "system/user_preferences": draft.system.user_preferences if draft.system else "",
+        "system/total_tokens": count(content.system),
+        "assembled/full_prompt": prompt_text(content),
+        "assembled/total_tokens": compressed.token_count,
+        "assembled/under_budget": compressed.token_count <= draft.budget,
+    }
+    root = f"/context/{draft.session}/{len(turns)}"
+    return {f"{root}/{path}": value for path, value in parts.items()}
+
+
+def _history_paths(history: FormattedHistory, level: CompressionLevel, count: Count) -> Pairs:
+    turns = (*history.recalled, *history.recent_turns)
+    yield "history/summary", history.summary
+    yield "history/summary_tokens", count(history.summary or "")
+    yield "history/verbatim_count", len(turns)
+    yield "history/total_tokens", history.token_count
+    yield "history/compressed", level > CompressionLevel.NONE
+    yield "history/compression_level", level.name.lower() if level > CompressionLevel.NONE else None
+    for at, turn in enumerate(turns):
+        yield f"history/turns/{at}/turn_id", turn.turn_id
+        yield f"history/turns/{at}/speaker", turn.speaker
+        yield f"history/turns/{at}/content", turn.content
+        yield f"history/turns/{at}/tokens", turn.tokens
+
+
+def _entity_paths(content: ContextContent, count: Count) -> Pairs:
+    yield "entities/count", len(content.entities)
+    yield "entities/total_tokens", count(entities_text(content.entities))
+    for at, entity in enumerate(content.entities):
+        yield f"entities/{at}/entity_id", entity.entity_id
+        yield f"entities/{at}/name", entity.name
+        yield f"entities/{at}/type", entity.entity_type
+        yield f"entities/{at}/relevance", entity.relevance
+        yield f"entities/{at}/tokens", entity.token_count
+        for name, value in entity.attributes:
+            yield f"entities/{at}/attributes/{name}", value
+
+
+def _chunk_paths(content: ContextContent) -> Pairs:
+    for at, chunk in enumerate(content.rag_chunks):
+        yield f"rag/chunks/{at}/chunk_id", chunk.chunk_id
+        yield f"rag/chunks/{at}/doc_title", chunk.source.title
+        yield f"rag/chunks/{at}/relevance", chunk.relevance
+        yield f"rag/chunks/{at}/tokens", chunk.token_count

@@ -25,7 +25,7 @@ from foreword.options import (
     check_workspace,
 )
 from foreword.recall.dedupe import split_off_repeats
-from foreword.recipes.dialogue.parts import RetrievedChunks
+from foreword.recipes.dialogue.prompt import RetrievedChunks
 from foreword.types import Note
 
 if TYPE_CHECKING:

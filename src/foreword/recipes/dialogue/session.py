@@ -27,8 +27,7 @@ from foreword.compose.system_prompt import AgentPersonality, Helpful, SystemProm
 from foreword.errors import ValidationError
 from foreword.knowledge.resolution import EntityResolver
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions, check_workspace
-from foreword.recipes.dialogue.parts import RecalledTurns, RetrievedChunks, Wording
-from foreword.recipes.dialogue.prompt import RECALL
+from foreword.recipes.dialogue.prompt import RECALL, RecalledTurns, RetrievedChunks, Wording
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 from foreword.recipes.dialogue.turns import ConversationTurns, check_turn, item_turn, turn_item
 from foreword.store.base import PutReceipt

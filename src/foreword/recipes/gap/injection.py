@@ -26,7 +26,7 @@ from foreword.recall.gaps.detect import detect_context_gap, receiving_agent
 from foreword.recall.gaps.state import get_value, read_messages
 from foreword.recall.gaps.types import HANDOFF_CONTEXT, INJECTED_CONTEXT, InjectionConfig, InjectionResult
 from foreword.recipes.gap.engine_memory import EngineMemory
-from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit, keep_answers, load_shown, payload
+from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit, keep_answers, load_shown, make_payload
 from foreword.text.tokens import tokenizer_by_name
 from foreword.types import Note, Query
 
@@ -120,7 +120,7 @@ async def _fit_and_inject(
 ) -> InjectionResult:
     """Fit what was found, put it into the state, and leave a receipt and a log event."""
     draft = pipeline.run(draft, (fit,))
-    injected = payload(draft.gap, draft.kept_contexts()) if draft.results else {}
+    injected = make_payload(draft.gap, draft.kept_contexts()) if draft.results else {}
     target = _injection_target(draft.gap, draft.state)
     update = {target: _merge_handoff(target, injected, draft.state)} if injected else {}
     draft = draft.with_notes(*_write_to_state(draft.state, update))

@@ -2,40 +2,58 @@
 
     load shown → ask → drop below floor → drop said → drop repeats → keep answers → fit
 
-What the state holds already is not said again, nor is what states nothing. The rest is put on one line each
-and taken while bytes and tokens last; only the best of all is cut, when nothing else could be said. Counts
-are exact.
+Every enabled source is asked at once, on one scale of relevance; one that fails or is late leaves a note, and
+the others answer. What the state holds already is not said again, nor is what states nothing. The rest is put
+on one line each and taken while bytes and tokens last; only the best of all is cut, when nothing else could
+be said. Counts are exact.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.compose.fit import FittedText
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.pipeline import MAX_NEAR_MISSES, Draft
-from foreword.recall.gaps.relevance import can_answer
+from foreword.recall.gaps.pieces import architecture_pieces, sprint_pieces, state_pieces
+from foreword.recall.gaps.relevance import can_answer, rate_relevance_by_words
 from foreword.recall.gaps.state import get_value
-from foreword.recall.gaps.types import HANDOFF_CONTEXT, INJECTED_CONTEXT
+from foreword.recall.gaps.types import (
+    HANDOFF_CONTEXT,
+    INJECTED_CONTEXT,
+    ArchitectureSearch,
+    RelevanceJudge,
+    RetrievedContext,
+)
 from foreword.recipes.gap.engine_memory import EngineMemory
-from foreword.recipes.gap.sources import ask_sources, context_id
 from foreword.text.frame import attribution, escape_entry, wrap_in_frame
 from foreword.text.tokens import cut_to_tokens
-from foreword.text.words import fold
+from foreword.text.words import fold_case
 from foreword.types import TRUSTS, ContextLine, DroppedResult, Item, Note, SearchResult, Source, text_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
+    from foreword.recall.gaps.pieces import StatePiece
     from foreword.recall.gaps.state import Conversation
-    from foreword.recall.gaps.types import ContextGap, InjectionConfig, MemoryStore, RetrievedContext
+    from foreword.recall.gaps.types import (
+        ContextGap,
+        ContextSource,
+        InjectionConfig,
+        MemoryResult,
+        MemoryStore,
+    )
     from foreword.text.tokens import Tokenizer
     from foreword.types import Kind
+
+    Question = Callable[[], Awaitable[Sequence[RetrievedContext]]]
 
 _log = get_logger("foreword.gap")
 
@@ -99,21 +117,27 @@ async def load_shown(draft: GapDraft) -> GapDraft:
 
 
 async def ask(draft: GapDraft) -> GapDraft:
-    """Ask the enabled sources what they know about the gap."""
-    found, notes = await ask_sources(draft.gap, draft.memory, draft.state, draft.messages, draft.config)
-    return draft.with_notes(*notes).with_contexts(found)
+    """Ask every enabled source at once; each context comes once, the most relevant first."""
+    pieces, notes = _pieces_of_state(draft)
+    questions = {**_memory_questions(draft), "state": lambda: _rate_pieces(draft, pieces)}
+    outcomes = await asyncio.gather(*map(_ask_within_timeout, questions.values()), return_exceptions=True)
+    found: list[RetrievedContext] = []
+    for part, outcome in zip(questions, outcomes, strict=True):
+        if isinstance(outcome, BaseException):
+            notes.append(_failure_note(part, outcome))
+        else:
+            found += outcome
+    return draft.with_notes(*notes).with_contexts(_best_of_each(found))
 
 
 def drop_said(draft: GapDraft) -> GapDraft:
     """Drop what the session was shown, what the state holds, and what its messages say."""
-    held, messages = (
-        _names_of_injected_texts(draft.state),
-        [_normalise(one.text) for one in draft.messages.messages],
-    )
+    held = _hashes_of_injected_texts(draft.state)
+    messages = [_normalise(one.text) for one in draft.messages.messages]
     kept, dropped = [], []
     for result in draft.results:
         context = draft.contexts[result.memory.id]
-        known = result.memory.id in draft.shown or text_name(context.content) in held
+        known = result.memory.id in draft.shown or content_hash(context.content) in held
         if known or _is_quoted(context, messages):
             dropped.append(DroppedResult(result, "already in context"))
         else:
@@ -165,24 +189,145 @@ def fit(draft: GapDraft) -> GapDraft:
     return draft.with_text(FittedText(text, counter.count(text), tuple(lines), tuple(dropped)))
 
 
+# What the sources know ------------------------------------------------------------------------------------
+
+
+TIMEOUT_SECONDS = 2.0
+"""How many seconds a source may take."""
+
+MIN_ANSWERS = 10
+"""At least how many answers a memory is asked for: some will say the same, some have been said."""
+
+MAX_PIECES = 20
+"""At most how many more pieces of a state than may be injected are looked at."""
+
+_PIECES: Mapping[ContextSource, Callable[[ContextGap, object, Conversation], list[StatePiece]]] = {
+    "architecture": architecture_pieces,
+    "sprint": sprint_pieces,
+    "state": state_pieces,
+}
+_ORDER = ("architecture", "sprint", "state", "memory")
+"""Of two that are as relevant, the one whose source says more of what it is comes first."""
+
+
+def context_id(context: RetrievedContext) -> str:
+    """The name of a context in a receipt: the id of an item, or where in the state it stands."""
+    known = context.metadata.get("id") or context.metadata.get("key")
+    return str(known or f"{context.source}:{context.metadata.get('place') or text_hash(context.content)}")
+
+
+def _pieces_of_state(draft: GapDraft) -> tuple[list[StatePiece], list[Note]]:
+    pieces: list[StatePiece] = []
+    notes: list[Note] = []
+    for source, cut in _PIECES.items():
+        if source in draft.config.enabled_sources:
+            try:
+                pieces += cut(draft.gap, draft.state, draft.messages)
+            except Exception as error:  # noqa: BLE001  (anybody's state; the other sources go on)
+                notes.append(_failure_note(source, error))
+    return pieces, notes
+
+
+def _memory_questions(draft: GapDraft) -> dict[str, Question]:
+    """What is asked of a memory, by the name under which a failure is noted."""
+    memory, sources = draft.memory, draft.config.enabled_sources
+    questions: dict[str, Question] = {}
+    if memory is None:
+        return questions
+    query, most = draft.gap.context_query, max(MIN_ANSWERS, 2 * draft.config.max_context_items)
+    if "memory" in sources:
+        questions["memory.search_similar"] = lambda: _answers_as_contexts(
+            "memory", memory.search_similar(query, k=most)
+        )
+        questions["memory.search_decisions"] = lambda: _answers_as_contexts(
+            "memory", memory.search_decisions(query, k=most)
+        )
+    if "architecture" in sources and isinstance(memory, ArchitectureSearch):
+        questions["memory.search_architecture"] = lambda: _answers_as_contexts(
+            "architecture", memory.search_architecture(query, k=most)
+        )
+    return questions
+
+
+async def _ask_within_timeout(question: Question) -> Sequence[RetrievedContext]:
+    return await asyncio.wait_for(question(), TIMEOUT_SECONDS)
+
+
+async def _answers_as_contexts(
+    source: ContextSource, answer: Awaitable[Sequence[MemoryResult]]
+) -> list[RetrievedContext]:
+    """A memory's answers, as contexts; one whose score is no number counts as irrelevant."""
+    return [
+        RetrievedContext(
+            source, result.content, _clamp_score(result.score), {"key": result.key, **result.metadata}
+        )
+        for result in await answer
+        if result.content
+    ]
+
+
+async def _rate_pieces(draft: GapDraft, pieces: Sequence[StatePiece]) -> list[RetrievedContext]:
+    """The best pieces of a state: rated by meaning where the memory can do that, else by words."""
+    texts, kinds = [piece.text for piece in pieces], [piece.kind for piece in pieces]
+    query, memory = draft.gap.context_query, draft.memory
+    scores = (
+        await memory.judge(query, texts, kinds)
+        if isinstance(memory, RelevanceJudge)
+        else rate_relevance_by_words(query, texts, kinds)
+    )
+    best_first = sorted(zip(scores, pieces, strict=True), key=lambda pair: -pair[0])
+    statements = (pair for pair in best_first if not pair[1].asks)
+    return [
+        RetrievedContext(
+            piece.source, piece.text, _clamp_score(score), {"place": piece.place, **piece.metadata}
+        )
+        for score, piece in islice(statements, MAX_PIECES + draft.config.max_context_items)
+    ]
+
+
+def _best_of_each(found: Sequence[RetrievedContext]) -> list[RetrievedContext]:
+    """Every context once, with the best relevance that any question gave it; the most relevant first."""
+    ordered = sorted(found, key=lambda one: (-one.relevance_score, _ORDER.index(one.source)))
+    best: dict[str, RetrievedContext] = {}
+    for context in ordered:
+        best.setdefault(context_id(context), context)
+    return list(best.values())
+
+
+def _clamp_score(score: object) -> float:
+    """A score within 0 and 1; 0 for what is no number."""
+    if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
+        return 0.0
+    return min(1.0, max(0.0, float(score)))
+
+
+def _failure_note(part: str, failure: BaseException) -> Note:
+    if not isinstance(failure, Exception):
+        raise failure  # somebody wants this process, or this task, to end
+    late = isinstance(failure, TimeoutError)
+    problem = f"late: no answer within {TIMEOUT_SECONDS:g} s" if late else f"failed: {failure!r}"
+    _log.warning("a source of context did not answer", source=part, problem=problem)
+    return Note(part, problem)
+
+
 # What has been said already -------------------------------------------------------------------------------
 
 
-def text_name(content: str) -> str:
+def content_hash(content: str) -> str:
     """What a content is known by after it was injected: the hash of what it says."""
     return text_hash(_normalise(escape_entry(content)))
 
 
-def _names_of_injected_texts(state: object) -> frozenset[str]:
-    """The names of what earlier injections put into a state and is still there."""
+def _hashes_of_injected_texts(state: object) -> frozenset[str]:
+    """The hashes of what earlier injections put into a state and is still there."""
     held = (get_value(state, target) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT))
-    names: set[str] = set()
+    hashes: set[str] = set()
     for payload in held:
         contexts = payload.get("contexts") if isinstance(payload, Mapping) else None
         listed = contexts if isinstance(contexts, list | tuple) else ()
         contents = (get_value(context, "content") for context in listed)
-        names |= {text_name(content) for content in contents if isinstance(content, str)}
-    return frozenset(names)
+        hashes |= {content_hash(content) for content in contents if isinstance(content, str)}
+    return frozenset(hashes)
 
 
 def _is_quoted(context: RetrievedContext, messages: Sequence[str]) -> bool:
@@ -201,13 +346,13 @@ def _is_spoken(context: RetrievedContext) -> bool:
 
 def _normalise(text: str) -> str:
     """A text without case, accents and spacing."""
-    return " ".join(fold(text).split())
+    return " ".join(fold_case(text).split())
 
 
 # Wording --------------------------------------------------------------------------------------------------
 
 
-def payload(gap: ContextGap, contexts: Sequence[RetrievedContext]) -> dict[str, Any]:
+def make_payload(gap: ContextGap, contexts: Sequence[RetrievedContext]) -> dict[str, Any]:
     """What is put into a state: the contexts with their sources, how many there are, and how large."""
     return {
         "contexts": [

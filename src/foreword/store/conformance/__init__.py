@@ -20,39 +20,15 @@ There is a module for each subject, and `StoreConformance` has the tests of all;
 Nothing here needs pytest: a method is a rule, its name says which, and `teardown_method` closes the store.
 """  # noqa: D400  (it ends in the example's colon)
 
-from foreword.store.conformance.batches import BatchTests
-from foreword.store.conformance.concurrency import ConcurrencyTests
-from foreword.store.conformance.deleting import DeletingTests
 from foreword.store.conformance.files import FileTests
-from foreword.store.conformance.filters import FilterTests
-from foreword.store.conformance.reading import ReadingTests
+from foreword.store.conformance.items import ItemTests
 from foreword.store.conformance.receipts import ReceiptTests
-from foreword.store.conformance.relations import RelationTests
 from foreword.store.conformance.searching import SearchingTests
-from foreword.store.conformance.shown import ShownTests
 from foreword.store.conformance.suite import views
-from foreword.store.conformance.texts import TextTests
-from foreword.store.conformance.vectors import VectorTests
 from foreword.store.conformance.workspaces import WorkspaceTests
-from foreword.store.conformance.writing import WritingTests
 
 
-class StoreConformance(
-    WritingTests,
-    ReadingTests,
-    FilterTests,
-    DeletingTests,
-    RelationTests,
-    SearchingTests,
-    TextTests,
-    VectorTests,
-    ReceiptTests,
-    ShownTests,
-    FileTests,
-    BatchTests,
-    WorkspaceTests,
-    ConcurrencyTests,
-):
+class StoreConformance(ItemTests, SearchingTests, ReceiptTests, FileTests, WorkspaceTests):
     """Every rule of the contract in `store.base`; subclass it and say how a store is opened."""
 
 

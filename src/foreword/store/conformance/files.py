@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from foreword.errors import ValidationError
-from foreword.store.base import Delete, DropFiles, ListRelations, PutFile, PutVectors, Relate, Search, Vector
+from foreword.store import base
 from foreword.store.conformance.suite import DIGEST, HERE, NOW, Suite, axis, file_state, item, refused
 from foreword.types import Filters, Relation, Source, VectorProbe, WordsProbe
 
@@ -28,18 +28,18 @@ class FileTests(Suite):
     def test_what_did_not_change_in_a_file_keeps_its_id_its_time_its_relations_and_its_vector(self) -> None:
         first, second, third = self.put_file("a.py", "one", "two", "three").stored
         ids = [one.item.id for one in (first, second, third)]
-        vectors = tuple(Vector(name, name, axis(0)) for name in ids)
-        self.store.run(PutVectors(HERE, "vectors", DIGEST, vectors))
+        vectors = tuple(base.Vector(name, name, axis(0)) for name in ids)
+        self.store.run(base.PutVectors(HERE, "vectors", DIGEST, vectors))
         kept = Relation(ids[1], ids[2], created_at=NOW)
-        self.store.run(Relate(HERE, (Relation(ids[0], ids[1]), kept)))
+        self.store.run(base.PutRelations(HERE, (Relation(ids[0], ids[1]), kept)))
         moved = item("two", kind="code", created_at=NOW + timedelta(days=1), metadata={"lines": [9, 9]})
         contents = (item("four", kind="code"), moved, item("three", kind="code"))
-        again = self.store.run(PutFile(HERE, file_state("a.py", 2), contents))
+        again = self.store.run(base.PutFile(HERE, file_state("a.py", 2), contents))
         assert again.gone == (ids[0],)
         assert [one.new for one in again.stored] == [True, False, False]
         assert again.stored[1].item == replace(second.item, metadata={"lines": [9, 9]})
         assert self.store.get(HERE, *ids) == (None, again.stored[1].item, third.item)
-        assert self.store.run(ListRelations(HERE)) == (kept,)
+        assert self.store.run(base.ListRelations(HERE)) == (kept,)
         assert self.store.files(HERE) == {"a.py": replace(file_state("a.py", 2), items=3)}
         self.assert_sound()
         assert sorted(self.find(VectorProbe("vectors", DIGEST, axis(0)))) == sorted(ids[1:])
@@ -47,15 +47,16 @@ class FileTests(Suite):
     def test_a_file_may_be_given_more_items_beside_those_it_has(self) -> None:
         self.put_file(".git", "one", "two")
         items = (item("two", kind="code"), item("three"))
-        kept = self.store.run(PutFile(HERE, file_state(".git", 2), items, more=True))
+        kept = self.store.run(base.PutFile(HERE, file_state(".git", 2), items, keep_earlier=True))
         assert (kept.gone, [one.new for one in kept.stored]) == ((), [False, True])
         assert self.store.files(HERE) == {".git": replace(file_state(".git", 2), items=3)}
 
     def test_a_file_that_is_given_more_may_lose_what_is_named_and_its_own(self) -> None:
         one, two = self.put_file(".git", "one", "two").stored
         self.put(item("not of the file", id="free"))
-        less = (one.item.id, "free", "nobody")
-        kept = self.store.run(PutFile(HERE, file_state(".git"), (item("three"),), more=True, less=less))
+        gone, more = (one.item.id, "free", "nobody"), (item("three"),)
+        put = base.PutFile(HERE, file_state(".git"), more, keep_earlier=True, except_ids=gone)
+        kept = self.store.run(put)
         assert kept.gone == (one.item.id,)
         assert [one.text for one in self.store.scan(HERE)] == ["two", "not of the file", "three"]
         assert self.item(two.item.id) == two.item
@@ -64,8 +65,8 @@ class FileTests(Suite):
     def test_a_file_may_hold_the_same_thing_twice_and_a_changed_thing_under_its_old_id(self) -> None:
         assert [one.new for one in self.put_file("a.py", "one", "one").stored] == [True, False]
         assert self.store.files(HERE)["a.py"].items == 1
-        self.store.run(PutFile(HERE, file_state("b.py"), (item("before", id="x"),)))
-        after = self.store.run(PutFile(HERE, file_state("b.py"), (item("after", id="x"),)))
+        self.store.run(base.PutFile(HERE, file_state("b.py"), (item("before", id="x"),)))
+        after = self.store.run(base.PutFile(HERE, file_state("b.py"), (item("after", id="x"),)))
         assert (after.gone, after.stored[0].item.id) == (("x",), "x")
         self.assert_sound()
 
@@ -73,34 +74,34 @@ class FileTests(Suite):
         mine = self.put_file("a.py", "mine", "both").stored[0].item.id
         self.put_file("b.py", "both", "yours")
         self.put(item("nobody's", id="free", superseded_by=mine))
-        assert self.store.run(DropFiles(HERE, ("a.py", "unknown.py"))) == (mine,)
+        assert self.store.run(base.DropFiles(HERE, ("a.py", "unknown.py"))) == (mine,)
         assert [one.text for one in self.store.scan(HERE)] == ["both", "yours", "nobody's"]
         assert list(self.store.files(HERE)) == ["b.py"]
         assert self.item("free").superseded_by is None
-        assert len(self.store.run(DropFiles(HERE, ("b.py",)))) == 2
+        assert len(self.store.run(base.DropFiles(HERE, ("b.py",)))) == 2
         assert (self.store.files(HERE), self.ids()) == ({}, ["free"])
-        assert self.store.run(DropFiles(HERE, ())) == ()
+        assert self.store.run(base.DropFiles(HERE, ())) == ()
         self.assert_sound()
 
     def test_deleting_everything_of_a_file_forgets_the_file_and_deleting_a_part_does_not(self) -> None:
         part, _ = self.put_file("a.py", "one", "two").stored
         self.put_file("b.py", "three", source=Source("file:b.py", "tool"))
         self.put_file("empty.py")
-        self.store.delete(Delete(HERE, (part.item.id,)))
+        self.store.delete(base.Delete(HERE, (part.item.id,)))
         assert self.store.files(HERE)["a.py"].items == 1
-        assert len(self.store.delete(Delete(HERE, filters=Filters(source="file:b.py")))) == 1
+        assert len(self.store.delete(base.Delete(HERE, filters=Filters(source="file:b.py")))) == 1
         assert sorted(self.store.files(HERE)) == ["a.py", "empty.py"]
         self.assert_sound()
 
     def test_a_file_that_cannot_be_kept_stays_as_it_was(self) -> None:
         def state() -> tuple[object, ...]:
-            question = Search(HERE, self.probes)
+            question = base.Search(HERE, self.probes)
             return list(self.store.scan(HERE)), dict(self.store.files(HERE)), self.store.search(question)
 
         self.put(item("taken", id="x"))
         self.put_file("a.py", "one", "two")
         before = state()
         with refused(ValidationError):
-            self.store.run(PutFile(HERE, file_state("a.py", 2), (item("three"), item("four", id="x"))))
+            self.store.run(base.PutFile(HERE, file_state("a.py", 2), (item("three"), item("four", id="x"))))
         assert state() == before
         self.assert_sound()

@@ -1,14 +1,18 @@
-"""What each kind of probe finds, and in which order."""
+"""What each kind of probe finds and in which order, how filters narrow it, and the vectors it needs."""
 
 # ruff: noqa: D101, D102, S101  (a test's name is its documentation, and it asserts)
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from foreword.store.base import PutVectors, Relate, Search, Vector
+from foreword.errors import ValidationError
+from foreword.store.base import Delete, GetVectors, ListUnembedded, PutRelations, PutVectors, Search, Vector
 from foreword.store.conformance.suite import (
     DIGEST,
+    DIMENSIONS,
+    FILTER_CASES,
     HERE,
     NEIGHBOURS,
     NOW,
@@ -19,10 +23,12 @@ from foreword.store.conformance.suite import (
     axis,
     item,
     listed_ids,
+    refused,
 )
 from foreword.types import (
     EntitiesProbe,
     IdentifiersProbe,
+    NeighboursProbe,
     RecentProbe,
     Relation,
     TypoProbe,
@@ -30,8 +36,15 @@ from foreword.types import (
     WordsProbe,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from foreword.types import Filters
+
 
 class SearchingTests(Suite):
+    # Probes
+
     def test_words_find_what_has_them_and_more_of_them_come_first(self) -> None:
         self.put(item("a harbour", id="one"), item("harbour gates at dusk", id="two"), "nothing of the kind")
         assert self.find(WordsProbe("words", ("harbour", "gates"))) == ["two", "one"]
@@ -100,7 +113,7 @@ class SearchingTests(Suite):
         self.put(*(item(f"turn {n}", kind="turn", id=f"t{n}", session="s") for n in range(4)))
         self.put(item("the harbour", id="h", session="s"), item("related", id="r"), "alone")
         self.put(item("after", id="after", session="s"))
-        self.store.run(Relate(HERE, (Relation("r", "h"),)))
+        self.store.run(PutRelations(HERE, (Relation("r", "h"),)))
         found = listed_ids(self.search(WordsProbe("words", ("harbour",)), NEIGHBOURS))
         assert found == {"words": ["h"], "near": ["r", "t3", "after"]}
         assert self.find(NEIGHBOURS) == []
@@ -137,3 +150,132 @@ class SearchingTests(Suite):
             note.part for note in found.notes
         }
         assert {space for space, ranked in found.lists.items() if ranked} == supported - {"near"}
+
+    # Filters
+
+    def _cases(self) -> Iterator[tuple[str, Filters]]:
+        """For each filter a workspace with two items that all probes find: `in` passes, `out` does not."""
+        for number, (filters, passing, failing) in enumerate(FILTER_CASES):
+            workspace = f"case {number}"
+            inside = item(PROBED_TEXT, id="in", **passing)
+            outside = item(f"{PROBED_TEXT} too", id="out", **failing)
+            self.put_probed(inside, outside, workspace=workspace)
+            yield workspace, filters
+
+    def test_every_filter_narrows_a_scan(self) -> None:
+        for workspace, filters in self._cases():
+            for page in (1, 1000):
+                ids = [one.id for one in self.store.scan(workspace, filters, page)]
+                assert ids == ["in"], (filters, page)
+
+    def test_every_filter_narrows_a_tally(self) -> None:
+        for workspace, filters in self._cases():
+            assert self.store.tally("nowhere", filters) == (0, None), filters
+            assert self.store.tally(workspace, filters) == (1, self.store.get(workspace, "in")[0]), filters
+            assert self.store.tally(workspace) == (2, self.store.get(workspace, "out")[0]), filters
+
+    def test_every_filter_narrows_the_newest(self) -> None:
+        for workspace, filters in self._cases():
+            assert [one.id for one in self.store.recent(workspace, filters)] == ["in"], filters
+
+    def test_every_filter_narrows_every_probe(self) -> None:
+        for workspace, filters in self._cases():
+            narrowed = self.store.search(Search(workspace, self.probes, filters))
+            assert listed_ids(narrowed) == {probe.space: ["in"] for probe in self.probes}, filters
+            assert set(narrowed.items) == {"in"}
+            everything = listed_ids(self.store.search(Search(workspace, self.probes)))
+            assert all(sorted(ids) == ["in", "out"] for ids in everything.values()), everything
+
+    def test_every_filter_narrows_neighbours(self) -> None:
+        words = WordsProbe("words", ("lighthouse",))
+        self.search(words, NeighboursProbe("skips the test if the engine lacks either"))
+        for number, (workspace, filters) in enumerate(self._cases()):
+            self.store.put(workspace, [item("the lighthouse", id="seed", **FILTER_CASES[number][1])])
+            self.store.run(PutRelations(workspace, (Relation("seed", "in"), Relation("out", "seed"))))
+            found = listed_ids(self.store.search(Search(workspace, (words, NEIGHBOURS), filters)))
+            assert found["near"] == ["in"], filters
+
+    def test_deleting_by_filter_takes_all_that_pass_and_no_other(self) -> None:
+        for workspace, filters in self._cases():
+            assert self.store.delete(Delete(workspace, filters=filters)) == ("in",), filters
+            assert [one.id for one in self.store.scan(workspace)] == ["out"], filters
+
+    # Vectors
+
+    def _put_vector(self, name: str, text_hash: str, values: tuple[float, ...], space: str = "s") -> int:
+        return self.store.run(PutVectors(HERE, space, DIGEST, (Vector(name, text_hash, values),)))
+
+    def _list_unembedded(self, operation: ListUnembedded) -> str:
+        return "".join(one.id for one in self.store.run(operation))
+
+    def test_unembedded_lists_what_lacks_a_vector_oldest_first(self) -> None:
+        self.put(*"abcd")
+        self._put_vector("b", "t", axis(0))
+        assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST)) == "acd"
+        assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, limit=2)) == "ac"
+        assert self._list_unembedded(ListUnembedded(HERE, "s", OTHER_DIGEST)) == "abcd"
+        assert self._list_unembedded(ListUnembedded(HERE, "t", DIGEST)) == "abcd"
+
+    def test_unembedded_lists_the_kinds_that_are_asked_for_and_no_other(self) -> None:
+        kinds = {"a": "memory", "b": "experience", "c": "turn", "d": "experience", "e": "value"}
+        self.put(*(item(name, id=name, kind=kind) for name, kind in kinds.items()))
+        self._put_vector("b", "t", axis(0))
+        assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("experience",))) == "d"
+        assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("value", "experience"))) == "de"
+        assert self._list_unembedded(ListUnembedded(HERE, "t", DIGEST, limit=1, kinds=("experience",))) == "b"
+        assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("summary",))) == ""
+
+    def test_known_vectors_are_given_by_the_hash_of_their_text(self) -> None:
+        self.put("a")
+        given = tuple((n + 1) / 10 for n in range(DIMENSIONS))
+        self._put_vector("a", "h1", given)
+        known = self.store.run(GetVectors(HERE, DIGEST, ("h1", "h2")))
+        assert list(known) == ["h1"]
+        assert _cosine(known["h1"], given) > 0.999
+        assert self.store.run(GetVectors(HERE, OTHER_DIGEST, ("h1",))) == {}
+
+    def test_a_vector_given_again_replaces_the_first(self) -> None:
+        self.put_vectors(a=axis(0), b=axis(1))
+        assert self.find(VectorProbe("vectors", DIGEST, axis(0))) == ["a", "b"]
+        for turned in (axis(3), axis(4)):
+            self._put_vector("a", "new", turned, "vectors")
+            scores = self.scores(VectorProbe("vectors", DIGEST, turned))
+            assert list(scores) == ["a", "b"]
+            assert abs(scores["a"] - 1) < 0.001
+        assert abs(self.scores(VectorProbe("vectors", DIGEST, axis(0)))["a"]) < 0.001
+        assert self.store.count(HERE).vectors == {"vectors": 2}
+        self.assert_sound()
+
+    def test_a_vector_replaced_but_not_yet_searched_for_is_no_disagreement(self) -> None:
+        self.put_vectors(a=axis(0), b=axis(1))
+        self.find(VectorProbe("vectors", DIGEST, axis(0)))
+        self._put_vector("a", "new", axis(3), "vectors")
+        self.assert_sound()
+
+    def test_a_vector_of_an_item_that_is_gone_is_ignored(self) -> None:
+        self.put(*"ab")
+        self.store.delete(Delete(HERE, ("a",)))
+        vectors = tuple(Vector(name, name, axis(0)) for name in ("a", "b", "nobody"))
+        assert self.store.run(PutVectors(HERE, "s", DIGEST, vectors)) == 1
+        assert self.store.run(PutVectors(HERE, "s", DIGEST, ())) == 0
+        assert self.store.count(HERE).vectors == {"s": 1}
+
+    def test_vectors_of_one_encoder_have_one_size(self) -> None:
+        self.put_vectors(a=axis(0), b=axis(1))
+        with refused(ValidationError):
+            self._put_vector("b", "t", (1.0, 0.0), "vectors")
+        found = self.store.search(Search(HERE, (VectorProbe("vectors", DIGEST, (1.0, 0.0)),)))
+        assert [note.part for note in found.notes] == ["vectors"]
+        self.assert_sound()
+        assert self.find(VectorProbe("vectors", DIGEST, axis(0))) == ["a", "b"]
+
+    def test_a_vector_of_zeros_is_near_to_nothing_and_does_no_harm(self) -> None:
+        zeros = (0.0,) * DIMENSIONS
+        self.put_vectors(zeros=zeros, a=axis(0))
+        assert self.find(VectorProbe("vectors", DIGEST, axis(0)))[0] == "a"
+        assert all(-1 <= score <= 1 for score in self.scores(VectorProbe("vectors", DIGEST, zeros)).values())
+
+
+def _cosine(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    dot = sum(a * b for a, b in zip(one, other, strict=True))
+    return float(dot / (sum(a * a for a in one) * sum(b * b for b in other)) ** 0.5)

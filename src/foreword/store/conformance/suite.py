@@ -5,11 +5,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
-from unittest import SkipTest
+from unittest import SkipTest, TestCase
 
 from foreword.store.base import FileState, PutFile, PutVectors, Search, Store, Stored, StoredFile, Vector
 from foreword.types import (
@@ -29,9 +28,6 @@ from foreword.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from foreword.errors import ContextError
     from foreword.types import Probe
 
 HERE = "/home/ada/shop"
@@ -127,14 +123,8 @@ FILTER_CASES: tuple[tuple[Filters, dict[str, Any], dict[str, Any]], ...] = (
 """A filter, the fields of an item that passes it, and those of one that does not."""
 
 
-@contextmanager
-def refused(kind: type[ContextError]) -> Iterator[None]:
-    """What happens inside must raise this error."""
-    try:
-        yield
-    except kind:
-        return
-    raise AssertionError(f"expected {kind.__name__}")
+refused = TestCase().assertRaises
+"""`with refused(error):` what happens inside must raise this error."""
 
 
 def listed_ids(found: Findings) -> dict[str, list[str]]:

@@ -1,13 +1,14 @@
-"""Nothing crosses from one workspace to another, and none is answered for without a name."""
+"""Batches are transactions, nothing crosses from one workspace to another, and many threads work at once."""
 
 # ruff: noqa: D101, D102, S101  (a test's name is its documentation, and it asserts)
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from foreword.errors import ValidationError
+from foreword.errors import ContextError, StorageError, ValidationError
 from foreword.store import base
 from foreword.store.conformance.suite import (
     DIGEST,
@@ -29,8 +30,108 @@ if TYPE_CHECKING:
     from foreword.store.base import Operation
     from foreword.types import Probe
 
+_TIMEOUT_SECONDS = 120.0
+
 
 class WorkspaceTests(Suite):
+    # Batches
+
+    def test_results_come_in_the_order_of_the_operations(self) -> None:
+        put, get, kept, known, gone, lost, count, problems = self.store.batch(
+            [
+                base.Put(HERE, (item("a harbour", id="a"), item("b", id="b"))),
+                base.Get(HERE, ("a",)),
+                base.PutVectors(HERE, "s", DIGEST, (base.Vector("b", "t", axis(0)),)),
+                base.GetVectors(HERE, DIGEST, ("t",)),
+                base.Delete(HERE, ("b",)),
+                base.GetVectors(HERE, DIGEST, ("t",)),
+                base.Count(HERE),
+                base.Check(HERE),
+            ]
+        )
+        assert [one.item.id for one in put] == ["a", "b"]
+        assert get[0].id == "a"
+        assert (kept, list(known), gone, lost) == (1, ["t"], ("b",), {})
+        assert (count.items, problems) == (1, ())
+        assert self.store.batch([]) == []
+
+    def test_a_search_sees_what_its_batch_did_before(self) -> None:
+        question = base.Search(HERE, self.probes)
+        put = base.Put(HERE, (item(PROBED_TEXT, id="a"), item(f"{PROBED_TEXT} too", id="b")))
+        vectors = tuple(base.Vector(name, name, axis(0)) for name in "ab")
+        embed = base.PutVectors(HERE, "vectors", DIGEST, vectors)
+        _, _, both, _, one = self.store.batch([put, embed, question, base.Delete(HERE, ("b",)), question])
+        assert {space: len(ranked) for space, ranked in both.lists.items()} == {
+            probe.space: 2 for probe in self.probes
+        }
+        assert all([name for name, _ in ranked] == ["a"] for ranked in one.lists.values())
+        assert (both.notes, one.notes) == ((), ())
+
+    def test_a_batch_that_fails_leaves_nothing_half_written(self) -> None:
+        self.put_probed(item(PROBED_TEXT, id="a", session="s"), item("b", id="b"))
+        self.store.run(base.PutRelations(HERE, (Relation("a", "b"),)))
+        self.store.run(base.PutReceipt(HERE, receipt("r", session="s")))
+        self.store.run(base.MarkShown(HERE, "s", ("a", "b"), NOW))
+        self.put_file("f.py", "one")
+        before = self._everything()
+        writes: list[Operation[Any]] = [
+            base.Put(HERE, (item("new harbour", id="c"),)),
+            base.Amend(HERE, "b", confidence=0.1),
+            base.PutRelations(HERE, (Relation("b", "c"),)),
+            base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("c", "t", axis(2)),)),
+            base.PutReceipt(HERE, receipt("r2")),
+            base.MarkShown(HERE, "s", ("c",), NOW),
+            base.ClearShown(HERE, "s"),
+            base.Delete(HERE, ("a",)),
+            base.Delete(HERE, filters=Filters(session="s")),
+            base.PutFile(HERE, file_state("f.py", 2), (item("of a file"),)),
+            base.DropFiles(HERE, ("f.py",)),
+        ]
+        for last in (
+            base.PutRelations(HERE, (Relation("b", "nobody"),)),
+            base.Put(HERE, (item("x", id="b"),)),
+        ):
+            with refused(ValidationError):
+                self.store.batch([*writes, last])
+            assert self._everything() == before
+        self.assert_sound()
+        assert self.put(item("afterwards", id="c"))[0].new
+
+    def _everything(self) -> list[Any]:
+        """All that a workspace would answer."""
+        return [
+            list(self.store.scan(HERE)),
+            self.store.run(base.ListRelations(HERE)),
+            self.store.run(base.GetVectors(HERE, DIGEST, ("hash of a", "hash of b", "t"))),
+            replace(self.store.count(HERE), bytes=0),
+            self.store.search(base.Search(HERE, self.all_probes)),
+            self.store.receipt(HERE),
+            self.store.shown(HERE, "s"),
+            self.store.files(HERE),
+        ]
+
+    def test_a_count_says_how_much_there_is(self) -> None:
+        self.put("a", "b", item("c", id="c", kind="turn"))
+        self.store.run(base.PutRelations(HERE, (Relation("a", "b"), Relation("b", "a"))))
+        for space, name in (("s", "a"), ("s", "b"), ("t", "a")):
+            self.store.run(base.PutVectors(HERE, space, DIGEST, (base.Vector(name, name, axis(0)),)))
+        self.store.run(base.PutReceipt(HERE, receipt("r")))
+        counts = self.store.count(HERE)
+        assert counts.bytes > 0
+        expected = base.Counts(3, {"memory": 2, "turn": 1}, 2, {"s": 2, "t": 1}, receipts=1)
+        assert replace(counts, bytes=0) == expected
+
+    def test_a_sound_workspace_has_no_problems_and_repair_changes_no_answer(self) -> None:
+        self.put_probed(*(item(f"{PROBED_TEXT} {n}", id=f"i{n}", session="s") for n in range(6)))
+        self.store.run(base.PutRelations(HERE, (Relation("i0", "i1"),)))
+        self.store.delete(base.Delete(HERE, ("i5",)))
+        before = self.search(*self.all_probes)
+        assert self.store.batch([base.Check(HERE), base.Repair(HERE), base.Check(HERE)]) == [(), (), ()]
+        assert self.search(*self.all_probes) == before
+        assert self.store.count(HERE).items == 5
+
+    # Workspaces
+
     def test_one_batch_may_speak_to_several_workspaces(self) -> None:
         put_here = base.Put(HERE, (item("here", id="same"),))
         put_there = base.Put(THERE, (item("there", id="same"),))
@@ -42,7 +143,7 @@ class WorkspaceTests(Suite):
     def test_nothing_crosses_from_one_workspace_to_another(self) -> None:
         there = (item(PROBED_TEXT, id="a", session="s"), item("b", id="b", session="s"))
         self.put_probed(*there, workspace=THERE)
-        self.store.run(base.Relate(THERE, (Relation("a", "b"),)))
+        self.store.run(base.PutRelations(THERE, (Relation("a", "b"),)))
         self.store.run(base.PutReceipt(THERE, receipt("r")))
         self.store.run(base.MarkShown(THERE, "s", ("a", "b"), NOW))
         self.store.run(base.PutFile(THERE, file_state("f.py"), (item("of a file"),)))
@@ -69,7 +170,7 @@ class WorkspaceTests(Suite):
             assert self.store.run(operation) == result, operation
         assert self.store.batch([operation for operation, _ in answers]) == [result for _, result in answers]
         with refused(ValidationError):
-            self.store.run(base.Relate(HERE, (Relation("a", "b"),)))
+            self.store.run(base.PutRelations(HERE, (Relation("a", "b"),)))
         self.store.post(base.Delete(HERE, ("a",)))
         assert self.store.workspaces() == []
         self.reopen()
@@ -78,7 +179,7 @@ class WorkspaceTests(Suite):
     def test_a_workspace_that_holds_nothing_any_more_is_not_listed(self) -> None:
         self.put("a")
         with refused(ValidationError):
-            fails = base.Relate(THERE, (Relation("a", "b"),))
+            fails = base.PutRelations(THERE, (Relation("a", "b"),))
             self.store.batch([base.Put(THERE, (item("a", id="a"),)), fails])
         assert self.store.workspaces() == [HERE]
         self.store.delete(base.Delete(HERE, ("a",)))
@@ -92,7 +193,7 @@ class WorkspaceTests(Suite):
                 base.Put(name, (item("a"),)),
                 base.PutReceipt(name, receipt("r")),
                 base.PutFile(name, file_state("f.py"), ()),
-                base.Relate(name, (Relation("a", "a"),)),
+                base.PutRelations(name, (Relation("a", "a"),)),
             )
             for operation in (*creating, *(operation for operation, _ in _empty_answers(name, PROBES))):
                 with refused(ValidationError):
@@ -102,6 +203,52 @@ class WorkspaceTests(Suite):
         assert self.ids() == ["a"]
         assert self.store.workspaces() == [HERE]
 
+    # Threads, writes that nobody waits for, and closing
+
+    def test_a_posted_write_is_done_before_close_returns(self) -> None:
+        self.put("a")
+        for number in range(20):
+            self.store.post(base.PutReceipt(HERE, receipt(f"r{number}")))
+        self.store.post(base.Amend(HERE, "a", importance=0.9))
+        self.reopen()
+        assert self.store.count(HERE).receipts == 20
+        assert self.item("a").importance == 0.9
+
+    def test_closing_twice_is_harmless_and_a_closed_store_says_so(self) -> None:
+        self.put("a")
+        self.store.close()
+        self.store.close()
+        with refused(StorageError):
+            self.store.get(HERE, "a")
+        with refused(StorageError):
+            self.put("b")
+
+    def test_many_threads_may_write_and_read_at_once(self) -> None:
+        store, failures = self.store, []
+
+        def work(me: int) -> None:
+            try:
+                for number in range(15):
+                    name = f"{me}-{number}"
+                    store.put(HERE, [item(f"harbour {name}", id=name)])
+                    store.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector(name, name, axis(me)),)))
+                    if name not in store.search(base.Search(HERE, self.probes, limit=1000)).items:
+                        failures.append(f"{name} was not found")
+                    if number % 3 == 0:
+                        store.delete(base.Delete(HERE, (name,)))
+            except ContextError as error:
+                failures.append(str(error))
+
+        threads = [threading.Thread(target=work, args=(me,), daemon=True) for me in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(_TIMEOUT_SECONDS)
+            assert not thread.is_alive(), f"a thread has not ended after {_TIMEOUT_SECONDS:.0f} seconds"
+        assert failures == []
+        assert store.count(HERE).items == 60
+        self.assert_sound()
+
 
 def _empty_answers(workspace: str, probes: tuple[Probe, ...]) -> list[tuple[Operation[Any], object]]:
     """Every operation that creates no workspace, with what it returns in one that holds nothing."""
@@ -109,11 +256,11 @@ def _empty_answers(workspace: str, probes: tuple[Probe, ...]) -> list[tuple[Oper
         (base.Get(workspace, ("a", "b")), (None, None)),
         (base.Scan(workspace), ()),
         (base.ListRecent(workspace), ()),
-        (base.Tally(workspace), (0, None)),
+        (base.GetCountAndLast(workspace), (0, None)),
         (base.Amend(workspace, "a", confidence=0.5), None),
         (base.Delete(workspace, ("a",)), ()),
         (base.Delete(workspace, filters=Filters()), ()),
-        (base.Expand(workspace, ("a",), 2), {"a": ()}),
+        (base.GetRelated(workspace, ("a",), 2), {"a": ()}),
         (base.ListRelations(workspace), ()),
         (base.Search(workspace, probes), Findings({}, {probe.space: () for probe in probes})),
         (base.PutVectors(workspace, "s", DIGEST, (base.Vector("a", "t", axis(0)),)), 0),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from foreword.capture.folder.file_items import cut_file
 from foreword.capture.folder.walk import SourceFile
-from foreword.capture.item_checks import redact_item
-from foreword.capture.purge import are_clean, redact_keys
+from foreword.capture.item_checks import have_no_secrets, redact_item
+from foreword.capture.redact import redact_file_text
 from foreword.types import Item
 
 
@@ -34,15 +34,15 @@ def test_items_that_pass_for_clean_hold_nothing_that_would_be_taken_out_of_them_
         Item(f"x {text}", "w", "code", about=about, metadata={"docstring": doc, "references": [doc, about]})
         for text, about, doc in told
     ]
-    if are_clean(made):
+    if have_no_secrets(made):
         assert [redact_item(item) for item in made] == made
 
 
 @given(st.lists(WORDS | SECRETS, max_size=6))
 def test_a_text_without_keys_has_as_many_lines(parts):
     text = "\n".join(parts)
-    assert redact_keys(text).count("\n") == text.count("\n")
-    assert redact_keys(redact_keys(text)) == redact_keys(text)
+    assert redact_file_text(text).count("\n") == text.count("\n")
+    assert redact_file_text(redact_file_text(text)) == redact_file_text(text)
 
 
 def test_a_secret_in_any_field_is_noticed():
@@ -55,11 +55,11 @@ def test_a_secret_in_any_field_is_noticed():
         Item("x", "w", metadata={"renames": [["a", token]]}),
         Item("x <private>mine</private>", "w"),
     ):
-        assert not are_clean([Item("plain", "w"), item])
-    assert are_clean(
+        assert not have_no_secrets([Item("plain", "w"), item])
+    assert have_no_secrets(
         [Item("plain", "w", about="a.py", metadata={"size": 3, "names": ["a", "b"], "none": None})]
     )
-    assert are_clean([])
+    assert have_no_secrets([])
 
 
 @given(st.lists(WORDS | SECRETS, min_size=1, max_size=8))
@@ -69,7 +69,7 @@ def test_what_is_cut_from_a_clean_file_is_clean_word_for_word(lines):
     )
     file = SourceFile("a.py", Path("/w/a.py"), len(body), 0, "python")
     made = cut_file(file, body.encode(), "a.py", "/w")
-    if made.verbatim and are_clean(made.items, texts=False):
+    if made.verbatim and have_no_secrets(made.items, texts=False):
         assert [redact_item(item) for item in made.items] == made.items
 
 
@@ -82,14 +82,14 @@ def test_a_file_that_marks_something_private_is_looked_at_item_by_item():
 
 def test_a_private_span_is_left_to_those_who_keep_the_item():
     text = "a\n<private>b\n"
-    assert redact_keys(text) == text
+    assert redact_file_text(text) == text
 
 
 def test_a_key_over_many_lines_leaves_its_lines_behind():
     dashes = "-" * 5
     body = "\n".join(secrets.token_hex(32) for _ in range(20))
     text = f"before\n{dashes}BEGIN PRIVATE KEY{dashes}\n{body}\n{dashes}END PRIVATE KEY{dashes}\nafter"
-    kept = redact_keys(text)
+    kept = redact_file_text(text)
     assert body[:20] not in kept
     assert kept.split("\n")[-1] == text.rsplit("\n", maxsplit=1)[-1] == "after"
     assert kept.count("\n") == text.count("\n")

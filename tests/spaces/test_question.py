@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.text.question import find_event, texts_to_encode
+from foreword.spaces.dense import texts_to_encode
+from foreword.text.dates import find_event
 
 
 @given(st.text(max_size=200))

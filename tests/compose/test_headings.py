@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.compose.parts import (
+from foreword.compose.quoting import (
     escape_heading_line,
     escape_headings,
+    escape_headings_only,
     heading_and_text,
-    keep_verbatim,
-    whole_characters,
+    remove_half_characters,
 )
 
 HEADING = re.compile(
@@ -57,23 +57,23 @@ def test_a_line_that_looks_like_a_heading_is_escaped_and_keeps_its_words(forged,
 
 def test_brackets_inside_a_line_are_left_alone():
     text = "see config[USER] and [users]\n[1] a footnote"
-    assert escape_headings(text) == keep_verbatim(text) == text
+    assert escape_headings(text) == escape_headings_only(text) == text
 
 
 def test_a_query_keeps_every_other_character():
     text = "  tabs\tand\u200bjoiners 👩‍👩‍👧 \r\n stay  "
-    assert keep_verbatim(text) == text
+    assert escape_headings_only(text) == text
 
 
 @given(MIXED)
 def test_no_text_can_open_a_part_whichever_way_it_breaks_its_lines(text):
-    for made in (escape_headings(text), escape_heading_line(text), keep_verbatim(text)):
+    for made in (escape_headings(text), escape_heading_line(text), escape_headings_only(text)):
         assert not any(HEADING.match(line) for line in made.splitlines())
         made.encode()
     assert escape_headings(escape_headings(text)) == escape_headings(text)
-    assert keep_verbatim(keep_verbatim(text)) == keep_verbatim(text)
+    assert escape_headings_only(escape_headings_only(text)) == escape_headings_only(text)
 
 
 @given(ANYTHING)
 def test_only_halves_of_characters_are_not_whole(text):
-    assert whole_characters(text) == "".join(each for each in text if not "\ud800" <= each <= "\udfff")
+    assert remove_half_characters(text) == "".join(each for each in text if not "\ud800" <= each <= "\udfff")
