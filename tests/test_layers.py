@@ -43,7 +43,7 @@ MAY_IMPORT = {
     | {"workspace", "testing", "capture", "spaces", "compose", "store", "recall", "knowledge", "pipeline"}
     | {"recipes", "engine", "indexing"},
 }
-EVERY_EDGE_MAY_IMPORT = {"shared", "hook_client"}
+EVERY_EDGE_MAY_IMPORT = {"shared", "hook_client", "message_lists"}
 COMPOSES_EDGES = {"cli"}
 """The command line starts the other edges; so do `__main__` modules."""
 

@@ -19,7 +19,7 @@ import pytest
 from foreword.config import Settings
 from foreword.edges import hook_client
 from foreword.edges.cli.main import run as run_command
-from foreword.edges.hook_client import Hook, NoAnswer
+from foreword.edges.hook_client import HookEvent, NoAnswer
 from foreword.edges.service.loopback import listen, make_server
 from foreword.edges.service.run_folder import RunFolder
 from foreword.engine.context_engine import ContextEngine
@@ -149,7 +149,7 @@ def status(home):
     """What the service of a home says of itself."""
     options = ["--home", str(home), "--agent", "status", "--deadline-ms", "5000"]
     with contextlib.chdir("."):
-        return json.loads(hook_client.ask(Hook(options, time.monotonic()), b""))
+        return json.loads(hook_client.ask_service(HookEvent(options, time.monotonic()), b""))
 
 
 def start_double(home, *options, **environment):
@@ -183,7 +183,7 @@ def home(home):
     yield home
 
     def is_gone():
-        pid = RunFolder(home).running()
+        pid = RunFolder(home).running_pid()
         if not pid or pid == os.getpid():  # (a test that failed may hold the lock itself)
             return True
         with contextlib.suppress(ProcessLookupError):

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.edges import hook_client
-from foreword.edges.hook_client import Hook, NoAnswer
+from foreword.edges.hook_client import HookEvent, NoAnswer
 from foreword.edges.shared import hook_fallback
 
 pytestmark = pytest.mark.usefixtures("no_model")
@@ -98,9 +98,9 @@ def test_a_home_with_a_long_name_is_served(tmp_path, stranger, hook, monkeypatch
     long.mkdir(parents=True)
     (long / "run").symlink_to(home / "run")
     stranger(answers(frame_answer(b"{}")))
-    told = Hook(["--home", str(long), "--deadline-ms", "30000"], time.monotonic())
+    told = HookEvent(["--home", str(long), "--deadline-ms", "30000"], time.monotonic())
     with contextlib.chdir("."):
-        assert hook_client.ask(told, b"{}") == b"{}"
+        assert hook_client.ask_service(told, b"{}") == b"{}"
 
 
 # Answers that are not given

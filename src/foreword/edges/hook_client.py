@@ -44,7 +44,7 @@ class NoAnswer(Exception):
     """Why there is no answer."""
 
 
-class Hook:
+class HookEvent:
     """One event on its way: what the command line says of it, and by when it must be answered."""
 
     __slots__ = ("agent", "at", "deadline", "event", "home", "python")
@@ -71,11 +71,10 @@ def main(arguments: list[str]) -> None:
     hook = None
     parts: list[bytes] = []
     try:
-        hook = Hook(arguments, process_start())
-        answer = ask(hook, read_event(parts, hook.seconds_left))
-        _exit_after_seconds(
-            max(hook.deadline - time.monotonic(), 0.0) + _WRITE_GRACE_SECONDS
-        )  # if nobody reads it
+        hook = HookEvent(arguments, process_start())
+        answer = ask_service(hook, read_event(parts, hook.seconds_left))
+        left = max(hook.deadline - time.monotonic(), 0.0)
+        _exit_after_seconds(left + _WRITE_GRACE_SECONDS)  # if nobody reads it
         while answer:
             answer = answer[os.write(1, answer) :]
     except BaseException as error:  # noqa: BLE001  (nothing at all may reach the agent)
@@ -119,7 +118,7 @@ def read_event(parts: list[bytes], seconds_left: Callable[[], float] | None = No
 # Asking --------------------------------------------------------------------------------------------------
 
 
-def ask(hook: Hook, payload: bytes) -> bytes:
+def ask_service(hook: HookEvent, payload: bytes) -> bytes:
     """The service's answer to an event; NoAnswer or OSError when there is none."""
     service = _connect_or_start_service(hook)
     try:
@@ -139,7 +138,7 @@ def ask(hook: Hook, payload: bytes) -> bytes:
     return answer
 
 
-def _connect_or_start_service(hook: Hook) -> _socket.socket:
+def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
     """A connection to the service; the first event of a session starts one that is missing, and waits."""
     start_at = 0.0
     while True:
@@ -176,7 +175,7 @@ def peer_user(connection: _socket.socket) -> int | None:
     return None
 
 
-def _read_answer(service: _socket.socket, hook: Hook) -> bytes:
+def _read_answer(service: _socket.socket, hook: HookEvent) -> bytes:
     """An answer that is exactly as long as its first line says."""
     length, received = -1, b""
     while length < 0 or len(received) < length:
@@ -205,7 +204,7 @@ def _read_length(head: bytes) -> int:
 # Without an answer ---------------------------------------------------------------------------------------
 
 
-def _hand_to_fallback(hook: Hook, parts: list[bytes], why: str) -> None:
+def _hand_to_fallback(hook: HookEvent, parts: list[bytes], why: str) -> None:
     """Read what is still to come of the event, and hand it to the fallback."""
     payload = b""
     try:

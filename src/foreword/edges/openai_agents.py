@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-from foreword.edges.shared.messages import DEFAULT_BUDGET, DEFAULT_DEADLINE_MS, with_context_openai
+from foreword.edges.message_lists import DEFAULT_BUDGET, DEFAULT_DEADLINE_MS, with_context_openai
 from foreword.errors import MissingExtra
 from foreword.options import check_workspace
 

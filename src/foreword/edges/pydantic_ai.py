@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from foreword.edges.shared.messages import DEFAULT_BUDGET, DEFAULT_DEADLINE_MS, context_for
+from foreword.edges.message_lists import DEFAULT_BUDGET, DEFAULT_DEADLINE_MS, find_context
 from foreword.errors import MissingExtra
 
 try:
@@ -46,13 +46,12 @@ class ForewordContext(AbstractCapability[Any]):
         last = next((message for message in reversed(messages) if _user_prompt_text(message)), None)
         if not isinstance(last, ModelRequest):
             return request_context
-        find = partial(context_for, budget=self.budget, deadline_ms=self.deadline_ms)
+        find = partial(find_context, budget=self.budget, deadline_ms=self.deadline_ms)
         context = await asyncio.to_thread(find, _user_prompt_text(last), self.engine, self.workspace)
         if not context:
             return request_context
-        changed = [
-            _request_with_context(last, context) if message is last else message for message in messages
-        ]
+        with_context = _request_with_context(last, context)
+        changed = [with_context if message is last else message for message in messages]
         return replace(request_context, messages=changed)
 
 

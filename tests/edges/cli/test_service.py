@@ -52,14 +52,14 @@ def with_service(foreword, home, until):
 def test_a_service_is_started_asked_and_stopped(foreword, home):
     started = foreword("serve", "--json").json
     assert started["started"]
-    assert started["pid"] == RunFolder(home).running() != os.getpid()
+    assert started["pid"] == RunFolder(home).running_pid() != os.getpid()
     assert "already" in foreword("serve").out
     told = foreword("status", "--json")
     assert (told.code, told.json["running"], told.json["pid"]) == (0, True, started["pid"])
     assert f"process {started['pid']}" in foreword("status").out
     stopped = foreword("stop", "--json")
     assert stopped.json == {"stopped": started["pid"]}
-    assert RunFolder(home).running() is None
+    assert RunFolder(home).running_pid() is None
     assert foreword("status").code == 1
     assert "no service is running" in foreword("stop").err
 
@@ -146,7 +146,7 @@ def test_what_lacks_a_vector_is_told_by_workspace(foreword):
 
 def test_a_service_that_does_not_answer_is_told(with_service, home, monkeypatch):
     monkeypatch.setattr("foreword.edges.cli.service._STATUS_DEADLINE_MS", 1_000.0)
-    pid = RunFolder(home).running()
+    pid = RunFolder(home).running_pid()
     os.kill(pid, signal.SIGSTOP)
     try:
         told = with_service("status", "--json")
@@ -184,7 +184,8 @@ def test_http_is_answered_beside_the_hooks(with_service, home, until):
     with pytest.raises(urllib.error.HTTPError) as refused:
         get("/v1/status")
     refused.value.close()
-    assert json.loads(get("/v1/status", Authorization=f"Bearer {token}"))["pid"] == RunFolder(home).running()
+    status = json.loads(get("/v1/status", Authorization=f"Bearer {token}"))
+    assert status["pid"] == RunFolder(home).running_pid()
     assert "foreword_uptime_seconds" in get("/metrics", Authorization=f"Bearer {token}")
     with_service("stop")
     assert not file.exists()

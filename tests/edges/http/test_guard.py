@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.edges.http.guard import MAX_BODY_BYTES, Door, Guard
+from foreword.edges.http.guard import MAX_BODY_BYTES, AddressGuard, Guard
 from foreword.edges.service.__main__ import build_application
 from foreword.edges.service.loopback import listen
 
@@ -142,7 +142,7 @@ async def _call(app, scope, chunks=(b"{}",)):
 
 
 def _guard(room):
-    return Guard(Door(room, *SERVED), token=TOKEN, port=PORT)
+    return Guard(AddressGuard(room, *SERVED), token=TOKEN, port=PORT)
 
 
 def _headers(name, values):
@@ -248,7 +248,7 @@ def test_health_needs_no_token_but_the_right_host_and_origin():
 
 
 def test_on_port_80_the_host_may_come_without_its_port():
-    app = Guard(Door(Room(), "GET"), token=TOKEN, port=80)
+    app = Guard(AddressGuard(Room(), "GET"), token=TOKEN, port=80)
     for host, expected in ((b"localhost", 200), (b"localhost:80", 200), (b"localhost:8765", 421)):
         headers = [(b"host", host), (b"authorization", b"Bearer " + TOKEN.encode())]
         assert _run(_call, app, _scope("GET", headers))[0] == expected

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from foreword.edges.install.agents import AGENTS
-from foreword.edges.install.commands import read_command
-from foreword.edges.install.examine import examine
+from foreword.edges.install.examine import examine, read_command
 
 SETTINGS = ".claude/settings.json"
 

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.edges.install.agents import AGENTS
-from foreword.edges.install.changes import apply, backups, plan_installation, plan_removal
-from foreword.edges.install.commands import Place
+from foreword.edges.install.agents import AGENTS, InstallPlace
+from foreword.edges.install.changes import apply_change, list_backups, plan_installation, plan_removal
 
 NAMES = sorted(AGENTS)
 
@@ -50,20 +49,20 @@ def test_everything_else_keeps_its_place_and_its_wording(foreword, settings, rea
 def test_a_copy_is_kept_before_the_first_change_and_goes_with_it(foreword, settings, foreign_settings):
     settings.chmod(0o640)
     ran = foreword("install", "claude-code")
-    [copy] = backups(settings)
+    [copy] = list_backups(settings)
     assert str(copy) in ran.out
     assert copy.read_text() == foreign_settings
     assert copy.stat().st_mode & 0o777 == settings.stat().st_mode & 0o777 == 0o640
     foreword("install", "claude-code", "--no-mcp")
-    assert backups(settings) == [copy]
+    assert list_backups(settings) == [copy]
     assert "restored" in foreword("uninstall", "claude-code").out
     assert settings.read_text() == foreign_settings
-    assert not backups(settings)
+    assert not list_backups(settings)
 
 
 def test_what_others_changed_meanwhile_stays_when_ours_goes(foreword, settings):
     foreword("install", "claude-code")
-    [copy] = backups(settings)
+    [copy] = list_backups(settings)
     said = json.loads(settings.read_text())
     said["model"] = "sonnet"
     said["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "later"}]})
@@ -182,15 +181,15 @@ def test_whatever_was_in_the_settings_comes_back(tmp_path_factory, others, hooks
     folder = tmp_path_factory.mktemp("agent")
     document = others if hooks is None else {**others, "hooks": hooks}
     before = (json.dumps(document, indent=indent) + end).encode()
-    place = Place(home=folder / "home", user=folder, environment={})
+    place = InstallPlace(home=folder / "home", user=folder, environment={})
     target = AGENTS["claude-code"].targets(place)[0]
     target.path.parent.mkdir()
     target.path.write_bytes(before)
-    apply(plan_installation(target))
+    apply_change(plan_installation(target))
     after = json.loads(target.path.read_text())
     for event, groups in (hooks or {}).items():
         assert after["hooks"][event][: len(groups)] == groups
     assert {key: after[key] for key in others} == others
     assert plan_installation(target).action == "unchanged"
-    apply(plan_removal(target))
+    apply_change(plan_removal(target))
     assert target.path.read_bytes() == before

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from foreword.edges.install.agents import AGENTS
-from foreword.edges.install.changes import apply, backups, plan_installation
-from foreword.edges.install.commands import Place
-from foreword.edges.install.targets import JsonFile
+from foreword.edges.install.agents import AGENTS, InstallPlace
+from foreword.edges.install.changes import JsonFile, apply_change, list_backups, plan_installation
 
 NAMES = sorted(AGENTS)
 SHARED = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
@@ -258,11 +256,11 @@ def test_a_folder_in_a_files_place_is_an_error_and_no_traceback(foreword, user):
 
 
 def test_a_file_that_changes_while_we_look_is_not_overwritten(settings, home):
-    target = AGENTS["claude-code"].targets(Place(home=home))[0]
+    target = AGENTS["claude-code"].targets(InstallPlace(home=home))[0]
     change = plan_installation(target)
     settings.write_text('{"newer": true}')
     with pytest.raises(Exception, match="run the command again"):
-        apply(change)
+        apply_change(change)
     assert settings.read_text() == '{"newer": true}'
 
 
@@ -320,7 +318,7 @@ def test_json_names_files_actions_copies_and_what_is_left_to_do(foreword, settin
     told = foreword("install", "claude-code", "--json").json
     assert [file["action"] for file in told["files"]] == ["changed", "created"]
     assert told["files"][0]["path"] == str(settings)
-    assert told["files"][0]["backup"] == str(backups(settings)[0])
+    assert told["files"][0]["backup"] == str(list_backups(settings)[0])
     assert any("restart" in line for line in told["next"])
 
 
@@ -336,5 +334,5 @@ def test_an_unknown_agent_is_wrong_usage(foreword, user):
 def test_parts_of_hooks_that_are_no_groups_are_passed_over(tmp_path):
     file = JsonFile(tmp_path / "x", {})
     for text in ('{"hooks": 1}', '{"hooks": {"Stop": [1, {"hooks": 2}, {"hooks": [3]}]}}'):
-        assert file.ours(text) == {}
-        assert file.remove(text) == text
+        assert file.find_our_parts(text) == {}
+        assert file.remove_our_parts(text) == text

@@ -5,7 +5,6 @@ import secrets
 import pytest
 
 from foreword.edges.mcp.experience import ExperienceTools
-from foreword.edges.mcp.tools import Tools
 from foreword.engine.embedder import Embedder
 from foreword.errors import ValidationError
 from foreword.knowledge import axes
@@ -29,7 +28,7 @@ WHY = {
 
 @pytest.fixture
 def tools(engine):
-    return ExperienceTools(Tools(lambda: engine, "shop"))
+    return ExperienceTools(lambda: engine, "shop")
 
 
 def test_an_experience_goes_its_way(tools, engine):

@@ -52,4 +52,4 @@ if __name__ == "__main__":
     process.HOUSEKEEPING_SECONDS = 0.2
     process._STOP_SECONDS = 60.0  # the machine may be busy
     http = build_application if "--port" in options else None
-    sys.exit(process.run_service(process.read_plan(options), Double, http))
+    sys.exit(process.run_service(process.read_service_options(options), Double, http))

@@ -75,7 +75,7 @@ def test_every_prompt_passes_while_the_fault_lasts_and_is_stored_once(
     fault()
     until(lambda: not _detached_hooks(home), "a hook never leaves")
     hook("SessionStart", answered=True)  # whoever has not started a service yet does so now
-    until(lambda: RunFolder(home).running(), "no service was started")
+    until(lambda: RunFolder(home).running_pid(), "no service was started")
     assert wait_until_settled() == texts
 
 
@@ -84,7 +84,7 @@ def test_the_real_responder_stores_once_what_came_by_both_ways(hook, home, until
     key = "ghp_" + secrets.token_hex(18)
     texts = [f"Please look at order {number:02} of the shop, it was paid twice." for number in range(20)]
     hook("SessionStart", answered=True, interpreter=sys.executable)
-    pid = RunFolder(home).running()
+    pid = RunFolder(home).running_pid()
     os.kill(pid, signal.SIGSTOP)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         prompts = [f"{text} token={key}" for text in texts]
@@ -127,7 +127,7 @@ def test_many_sessions_and_kills_leave_one_service_and_nothing_else(
 
     def one(number):
         agent, service = number % 20 == 5, number % 20 == 15
-        if service and (pid := RunFolder(home).running()):
+        if service and (pid := RunFolder(home).running_pid()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         return session(number, killed=agent)

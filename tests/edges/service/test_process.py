@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.edges import hook_client
-from foreword.edges.hook_client import Hook
+from foreword.edges.hook_client import HookEvent
 from foreword.edges.service import measures, process, socket_server
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared.hook_fallback import write_to_spool
@@ -38,7 +38,7 @@ def tell(home, event, deadline_ms=30_000.0, agent="claude-code"):
     """Ask in this process, over the socket."""
     options = ["--home", str(home), "--agent", agent, "--deadline-ms", str(deadline_ms)]
     with contextlib.chdir("."):
-        return hook_client.ask(Hook(options, time.monotonic()), json.dumps(event).encode())
+        return hook_client.ask_service(HookEvent(options, time.monotonic()), json.dumps(event).encode())
 
 
 def connect(home):
@@ -187,7 +187,7 @@ def test_the_files_are_for_their_owner_alone(serve, home):
 def test_a_killed_services_lock_and_socket_are_in_nobodys_way(serve, home):
     serve().kill()
     assert (home / "run" / "service.sock").exists()
-    assert RunFolder(home).running() is None
+    assert RunFolder(home).running_pid() is None
     assert serve().status()["pid"]
 
 
@@ -204,7 +204,7 @@ def test_told_to_stop_it_finishes_what_it_was_asked_and_takes_its_socket_along(
     assert running.process.wait(120) == 0
     assert stored_texts() == ["last words"]
     assert not (home / "run" / "http.json").exists()
-    assert RunFolder(home).running() is None
+    assert RunFolder(home).running_pid() is None
 
 
 def test_idle_it_leaves(home):
@@ -275,9 +275,11 @@ def test_the_status_has_times_by_event(serve, home, service_status):
     assert all(line.startswith(("# ", "foreword_")) for line in text.splitlines())
 
 
-def test_a_plan_is_read_from_the_command_line():
-    assert process.read_plan([]) == process.Plan()
-    assert process.read_plan(["--idle-minutes", "0", "--port", "8123"]) == process.Plan(8123, 0.0)
+def test_options_are_read_from_the_command_line():
+    assert process.read_service_options([]) == process.ServiceOptions()
+    assert process.read_service_options(["--idle-minutes", "0", "--port", "8123"]) == process.ServiceOptions(
+        8123, 0.0
+    )
 
 
 def test_the_log_holds_no_secrets_and_is_bounded(tmp_path, monkeypatch):

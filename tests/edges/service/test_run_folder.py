@@ -41,9 +41,9 @@ def test_the_lock_is_held_by_one_and_names_it(home):
     first, second = RunFolder(home), RunFolder(home)
     assert first.acquire()
     assert not second.acquire()
-    assert second.running() == os.getpid()
+    assert second.running_pid() == os.getpid()
     first.release()
-    assert second.running() is None
+    assert second.running_pid() is None
     assert second.acquire()
     second.release()
 

@@ -44,7 +44,7 @@ def default_workspace() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CliCall:
     """What every command gets: the workspace that the user named, if any, and how to answer."""
 
     workspace_option: str | None = None
@@ -89,12 +89,12 @@ class OrderedGroup(click.Group):
 
 
 def command(name: str, example: str) -> Callable[[Callable[..., int | None]], click.Command]:
-    """Make a command of a function: its first argument is a `Call`, its help ends with an example."""
+    """Make a command of a function: its first argument is a `CliCall`, its help ends with an example."""
 
     def decorate(function: Callable[..., int | None]) -> click.Command:
         @functools.wraps(function)
         def run_command(workspace_option: str | None, as_json: bool, **options: OptionValue) -> int | None:
-            return function(Call(workspace_option, as_json), **options)
+            return function(CliCall(workspace_option, as_json), **options)
 
         made = click.command(name, epilog=_format_example_epilog(example))(run_command)
         made.params += [
@@ -206,7 +206,7 @@ def make_vectors(engine: ContextEngine, workspace: str, later: str = "") -> int:
     counts = engine.count(workspace)
     missing = counts.items - counts.vectors.get("semantic", 0)
     try:
-        with show.bar("making vectors", max(missing, 1)) as count:
+        with show.progress_bar("making vectors", max(missing, 1)) as count:
             return engine.embed_pending(workspace, count)
     except EmbeddingError as error:
         if not later:

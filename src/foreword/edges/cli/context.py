@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from foreword.edges.cli import show
-from foreword.edges.cli.common import Call, OptionValue, command, deadline_option, lane_option, open_engine
+from foreword.edges.cli.common import CliCall, OptionValue, command, deadline_option, lane_option, open_engine
 from foreword.options import ContextOptions
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ _MAX_DROPPED_SHOWN = 10
 @deadline_option
 @lane_option
 @click.option("--floor", type=float, metavar="F", help="Leave out what is less probable than this, 0 to 1.")
-def context(call: Call, query: str, recipe: str | None, dry_run: bool, **option_values: OptionValue) -> int:
+def context(
+    call: CliCall, query: str, recipe: str | None, dry_run: bool, **option_values: OptionValue
+) -> int:
     """Print the text an agent would get.
 
     Exactly that goes to stdout, and nothing when nothing is relevant to QUERY; a summary goes to stderr.
@@ -127,9 +129,8 @@ def _build_hook_context(
         made = pipeline.generate_brief(
             query, session, most, workspace=workspace, deadline_ms=options.deadline_ms, record=record
         )
-    return _make_context_result(
-        made.formatted_context, made.tokens_used, made.receipt, options.template or ""
-    )
+    recipe = options.template or ""
+    return _make_context_result(made.formatted_context, made.tokens_used, made.receipt, recipe)
 
 
 def _build_assembled_context(
@@ -161,9 +162,7 @@ def _build_dialogue_prompt(
     return _make_context_result(made.formatted, made.token_count, made.receipt, "dialogue")
 
 
-def _make_assembler(
-    engine: ContextEngine, workspace: str, options: ContextOptions | None = None
-) -> ContextAssembler:
+def _make_assembler(engine: ContextEngine, workspace: str, options: ContextOptions) -> ContextAssembler:
     from foreword.knowledge.experiences import Experiences
     from foreword.recipes.assembled.assembler import ContextAssembler
     from foreword.recipes.assembled.searcher import DEADLINE_MS, Searcher
@@ -172,10 +171,10 @@ def _make_assembler(
         engine,
         workspace,
         Experiences(engine),
-        deadline_ms=(options and options.deadline_ms) or DEADLINE_MS,
-        lane=(options and options.lane) or "fast",
+        deadline_ms=options.deadline_ms or DEADLINE_MS,
+        lane=options.lane or "fast",
     )
-    return ContextAssembler(searcher, floor=options.floor if options else None)
+    return ContextAssembler(searcher, floor=options.floor)
 
 
 def _make_context_result(text: str, tokens: int, receipt: Receipt | None, recipe: str) -> ContextResult:
@@ -192,21 +191,20 @@ def _make_context_result(text: str, tokens: int, receipt: Receipt | None, recipe
 @click.option("--strategy", metavar="S", help="Also how this strategy fared.")
 @click.option("--budget", type=int, default=1500, show_default=True, metavar="N", help="The most tokens.")
 @click.option("--limit", type=int, default=10, show_default=True, metavar="N", help="The most a section.")
-def premortem(call: Call, domain: str, strategy: str | None, budget: int, limit: int) -> int:
+def premortem(call: CliCall, domain: str, strategy: str | None, budget: int, limit: int) -> int:
     """Say what went wrong before in a DOMAIN.
 
     The domains are debugging, refactoring, feature, testing, configuration, documentation, performance,
     security and integration. Prints what an agent gets when something fails; nothing when nothing is known.
     """
     with open_engine() as engine:
-        assembler = _make_assembler(engine, call.workspace)
+        assembler = _make_assembler(engine, call.workspace, ContextOptions())
         made = asyncio.run(assembler.get_premortem_context(domain, strategy, limit, budget))
-    return _print_context(
-        call, _make_context_result(made.markdown, made.token_count, made.receipt, "premortem"), recorded=True
-    )
+    result = _make_context_result(made.markdown, made.token_count, made.receipt, "premortem")
+    return _print_context(call, result, recorded=True)
 
 
-def _print_context(call: Call, result: ContextResult, *, recorded: bool) -> int:
+def _print_context(call: CliCall, result: ContextResult, *, recorded: bool) -> int:
     """Print a context, exactly as an agent would get it, and return the exit code."""
     text, receipt = result.context, result.receipt
     excess = max(0, receipt.tokens - receipt.budget)
@@ -232,7 +230,7 @@ def _print_context(call: Call, result: ContextResult, *, recorded: bool) -> int:
     return 0 if text else 1
 
 
-def _describe_cost_and_receipt(call: Call, receipt: Receipt, excess: int, *, recorded: bool) -> str:
+def _describe_cost_and_receipt(call: CliCall, receipt: Receipt, excess: int, *, recorded: bool) -> str:
     """The tokens spent of the budget, and how to ask for the receipt."""
     spent = f"{receipt.tokens:,} of {receipt.budget:,} tokens"
     if excess:
@@ -250,7 +248,7 @@ def _describe_cost_and_receipt(call: Call, receipt: Receipt, excess: int, *, rec
 @click.argument("receipt_id", metavar="[RECEIPT]", default="")
 @click.option("--all", "everything", is_flag=True, help="Show everything that was left out.")
 @click.option("--pathmap", is_flag=True, help="Show a conversation's prompt as a map from paths to values.")
-def why(call: Call, receipt_id: str, everything: bool, pathmap: bool) -> int:
+def why(call: CliCall, receipt_id: str, everything: bool, pathmap: bool) -> int:
     """Say what was injected, what was not, and why.
 
     RECEIPT is the id that `context` told, or the beginning of it; without one, the newest is explained.
@@ -273,7 +271,7 @@ def why(call: Call, receipt_id: str, everything: bool, pathmap: bool) -> int:
     return 0
 
 
-def _report_missing_receipt(call: Call, receipt_id: str) -> int:
+def _report_missing_receipt(call: CliCall, receipt_id: str) -> int:
     """Say that there is no such receipt; gives the exit code."""
     note = f"no receipt begins with {receipt_id!r} in this workspace; old ones are let go"
     if not receipt_id:
@@ -283,7 +281,7 @@ def _report_missing_receipt(call: Call, receipt_id: str) -> int:
     return 1
 
 
-def _show_path_map(call: Call, receipt: Receipt) -> int:
+def _show_path_map(call: CliCall, receipt: Receipt) -> int:
     """Print the map from paths to values of a conversation's prompt, if the receipt has one."""
     if receipt.view is None:
         show.note(
@@ -331,7 +329,7 @@ def _show_receipt_header(receipt: Receipt, dropped_count: int) -> None:
 
 def _show_receipt_entries(entries: list[Entry], texts: dict[str, str]) -> None:
     """Print a table of what was decided about each item, with the texts by item id."""
-    screen, table = show.console(), show.table(expand=True)
+    screen, table = show.make_console(), show.make_table(expand=True)
     table.add_column("decision", min_width=11, max_width=20)
     for name in ("score", "rank", "agree", "tokens"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -343,7 +341,7 @@ def _show_receipt_entries(entries: list[Entry], texts: dict[str, str]) -> None:
         if entry.detail:
             decision.append(f"\n{show.shorten(entry.detail, 60)}", style="dim")
         text = show.rich_text(show.shorten(texts.get(entry.item_id, "(forgotten)"), width))
-        text.append_text(show.rich_text(f"\n{entry.item_id}: {show.ranks(entry.ranks)}", "dim"))
+        text.append_text(show.rich_text(f"\n{entry.item_id}: {show.format_ranks(entry.ranks)}", "dim"))
         numbers = [f"{number:.2f}" for number in (entry.score, entry.rank, entry.agreement)]
         table.add_row(decision, *numbers, str(entry.tokens) if injected else "", text)
     screen.print(table)

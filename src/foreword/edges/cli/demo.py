@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foreword.edges.cli import show
-from foreword.edges.cli.common import Call, command, load_settings, make_vectors, open_engine, without_encoder
+from foreword.edges.cli.common import (
+    CliCall,
+    command,
+    load_settings,
+    make_vectors,
+    open_engine,
+    without_encoder,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +39,7 @@ _MAX_SHOWN_ITEMS = 3
 
 @command("demo", "foreword demo\nforeword demo --keep ./lighthouse")
 @click.option("--keep", type=click.Path(path_type=Path), metavar="PATH", help="Keep the data in this folder.")
-def demo(call: Call, keep: Path | None) -> None:
+def demo(call: CliCall, keep: Path | None) -> None:
     """Show Foreword at work.
 
     Stores a small team's memory in a temporary folder, asks it three questions, and shows what would be
@@ -103,7 +110,7 @@ def _show_context_for_question(
 ) -> None:
     from rich.panel import Panel
 
-    screen, receipt = show.console(), result.receipt
+    screen, receipt = show.make_console(), result.receipt
     screen.print()
     screen.print(show.rich_text(f"{number}. {question}", "bold"))
     title = f"injected: {receipt.tokens} of {receipt.budget} tokens, in {milliseconds:.0f} ms"
@@ -113,7 +120,7 @@ def _show_context_for_question(
     counts = " · ".join(f"{count} {decision}" for decision, count in decisions.items())
     screen.print(show.rich_text(f"why: {counts or 'nothing was found'} (receipt {receipt.id})"))
     rows = [
-        (f"  {entry.score:.2f}", entry.item_id, show.ranks(entry.ranks))
+        (f"  {entry.score:.2f}", entry.item_id, show.format_ranks(entry.ranks))
         for entry in receipt.injected[:_MAX_SHOWN_ITEMS]
     ]
     rows += [

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from foreword.edges.cli import show
-from foreword.edges.cli.common import Call, command, default_workspace, load_settings, open_engine
+from foreword.edges.cli.common import CliCall, command, default_workspace, load_settings, open_engine
 from foreword.edges.cli.service import check_service
 from foreword.edges.install.examine import Finding, examine
 from foreword.errors import EmbeddingError, StorageError, StoreDamaged
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _MIN_FREE_BYTES = 200_000_000
 _DATABASE = "memory.db"
+_REPAIR_DID_NOT_HELP = "repairing did not help: export what can be read, and import it into a fresh workspace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Database:
 @command("doctor", "foreword doctor\nforeword doctor --all --repair")
 @click.option("--repair", is_flag=True, help="Make everything derived again from what was said.")
 @click.option("--all", "everywhere", is_flag=True, help="Look at every workspace.")
-def doctor(call: Call, repair: bool, everywhere: bool) -> int:
+def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
     """Say what is wrong, and what to do.
 
     Looks at the installation, and at the agents it was added to, then compares everything derived in the
@@ -165,9 +166,8 @@ def _diagnose_database(engine: ContextEngine, database: Database, *, repair: boo
     """Compare what is derived in a database with its rows, and make it again if asked to."""
     path, workspace = str(database.path), database.workspace
     if database.error:
-        return Diagnosis(
-            "(unknown)", path, problems=(_finding_for_storage_error(database.path, database.error),)
-        )
+        problem = _finding_for_storage_error(database.path, database.error)
+        return Diagnosis("(unknown)", path, problems=(problem,))
     try:
         items = engine.count(workspace).items
         problems = engine.store.check(workspace)
@@ -199,7 +199,7 @@ def _format_finding_rows(finding: Finding) -> list[tuple[str, str, Text]]:
     return [*rows, ("", "", show.rich_text(finding.advice, "dim"))] if finding.advice else rows
 
 
-def _show_diagnosis(diagnosis: Diagnosis, call: Call) -> None:
+def _show_diagnosis(diagnosis: Diagnosis, call: CliCall) -> None:
     show.text(f"\nworkspace {diagnosis.workspace}\n  {diagnosis.path}")
     if diagnosis.repaired:
         show.text("  everything derived was made again")
@@ -207,9 +207,7 @@ def _show_diagnosis(diagnosis: Diagnosis, call: Call) -> None:
         for problem in diagnosis.problems:
             advice = problem.advice + (call.workspace_flag if problem.advice.startswith("run:") else "")
             if diagnosis.repaired:
-                advice = (
-                    "repairing did not help: export what can be read, and import it into a fresh workspace"
-                )
+                advice = _REPAIR_DID_NOT_HELP
             show.text(f"  BAD  {problem.name}: {problem.value}" + (f"\n       {advice}" if advice else ""))
     elif diagnosis.items:
         show.text(f"  ok   {show.plural(diagnosis.items, 'item')}: rows, indexes and vectors agree")
@@ -222,7 +220,7 @@ def _show_diagnosis(diagnosis: Diagnosis, call: Call) -> None:
 
 @command("stats", "foreword stats\nforeword stats --all --json")
 @click.option("--all", "everywhere", is_flag=True, help="Count every workspace.")
-def stats(call: Call, everywhere: bool) -> int:
+def stats(call: CliCall, everywhere: bool) -> int:
     """Count what a workspace holds."""
     settings = load_settings()
     damaged: list[Database] = []
@@ -246,7 +244,7 @@ def stats(call: Call, everywhere: bool) -> int:
 
 
 def _show_counts_table(counts: dict[str, Counts]) -> None:
-    table = show.table()
+    table = show.make_table()
     table.add_column("workspace", overflow="fold")
     table.add_column("items", justify="right")
     table.add_column("kinds")
@@ -259,7 +257,7 @@ def _show_counts_table(counts: dict[str, Counts]) -> None:
         table.add_row(
             show.rich_text(workspace), items, show.rich_text(kinds or "-"), *numbers, _size(count.bytes)
         )
-    show.console().print(table)
+    show.make_console().print(table)
 
 
 def _size(number: float) -> str:

@@ -10,7 +10,7 @@ import click
 from foreword.capture.redact import redact
 from foreword.edges.cli import show
 from foreword.edges.cli.common import (
-    Call,
+    CliCall,
     OptionValue,
     command,
     family,
@@ -33,6 +33,7 @@ from foreword.knowledge.experience import (
     Lesson,
     RootCause,
 )
+from foreword.knowledge.experiences import Experiences
 from foreword.types import Source
 
 if TYPE_CHECKING:
@@ -63,14 +64,12 @@ _domain_type, _strategy_type = click.Choice(DOMAINS), click.Choice(STRATEGIES)
 @click.option("--prediction", required=True, metavar="T", help="What will be seen if the belief is right.")
 @click.option("--session", metavar="S", help="The session it belongs to.")
 @_note_option
-def start(call: Call, session: str | None, **fields: OptionValue) -> None:
+def start(call: CliCall, session: str | None, **fields: OptionValue) -> None:
     """Begin an experience and print its id.
 
     A session has one open at a time: resolve the last before the next. Without --session any number may be
     open. The next test or build run that an agent's hook sees, and that speaks of it, resolves it.
     """
-    from foreword.knowledge.experiences import Experiences
-
     with open_engine(embedding=False) as engine:
         experiences = Experiences(engine)
         started = experiences.start(call.workspace, session=session, source=_USER, **fields)
@@ -88,10 +87,8 @@ def start(call: Call, session: str | None, **fields: OptionValue) -> None:
 @click.option("--prediction", metavar="T", help="What will be seen now.")
 @click.option("--strategy", type=_strategy_type, help="How it is gone about now.")
 @_note_option
-def update(call: Call, experience: str, **changes: OptionValue) -> None:
+def update(call: CliCall, experience: str, **changes: OptionValue) -> None:
     """Change an open experience; another hypothesis, action or prediction is another iteration."""
-    from foreword.knowledge.experiences import Experiences
-
     with open_engine(embedding=False) as engine:
         _print_experience(call, Experiences(engine).update(call.workspace, experience, **changes))
 
@@ -113,7 +110,7 @@ def update(call: Call, experience: str, **changes: OptionValue) -> None:
 @_note_option
 @no_embed_option
 def resolve(
-    call: Call,
+    call: CliCall,
     experience: str,
     cause: Cause | None,
     because: str,
@@ -127,8 +124,6 @@ def resolve(
     One that is falsified needs its surprise and its cause. To resolve again with the same status adds to what
     is known; a status that a test run told can still be changed.
     """
-    from foreword.knowledge.experiences import Experiences
-
     if (cause is None) == bool(because):
         raise click.UsageError("--cause and --because go together: the kind of reason, and the reason")
     if takeaway and not lesson:
@@ -152,10 +147,8 @@ def resolve(
 @click.option("--tier", type=click.Choice(TIERS), help="Only those that are so sure.")
 @click.option("--session", metavar="S", help="Only of this session.")
 @limit_option
-def list_experiences(call: Call, **filters: OptionValue) -> int:
+def list_experiences(call: CliCall, **filters: OptionValue) -> int:
     """List experiences as they stand, the newest first."""
-    from foreword.knowledge.experiences import Experiences
-
     with open_engine(embedding=False) as engine:
         matching = Experiences(engine).list(call.workspace, **filters)
     values = list(map(_experience_as_json, matching))
@@ -166,7 +159,7 @@ def _experience_as_json(experience: Experience) -> dict[str, object]:
     return {**asdict(experience), "status": experience.status, "lacks": experience.lacks}
 
 
-def _print_experience(call: Call, experience: Experience) -> None:
+def _print_experience(call: CliCall, experience: Experience) -> None:
     """Print the id of an experience, and on stderr how it stands."""
     call.answer(_experience_as_json(experience), experience.id)
     if call.as_json:
@@ -178,7 +171,7 @@ def _print_experience(call: Call, experience: Experience) -> None:
 
 
 def _show_experiences_table(experiences: Sequence[Experience]) -> None:
-    screen, table = show.console(), show.table(expand=True)
+    screen, table = show.make_console(), show.make_table(expand=True)
     table.add_column("status", no_wrap=True)
     table.add_column("about", max_width=24, overflow="fold")
     table.add_column("date", no_wrap=True)
@@ -194,7 +187,7 @@ def _show_experiences_table(experiences: Sequence[Experience]) -> None:
             text.append(f"\nstill to be told: {', '.join(one.lacks)}", style="dim")
         status = f"{one.status}\n{one.tier}" if one.tier and one.tier != one.status else one.status
         about = f"{one.domain}\n{one.strategy}"
-        table.add_row(status, about, show.date(one.created_at), text, show.rich_text(one.id))
+        table.add_row(status, about, show.format_date(one.created_at), text, show.rich_text(one.id))
     screen.print(table)
 
 
@@ -214,15 +207,13 @@ experience = family(
 @command("list", "foreword values list --axis root_cause")
 @click.option("--axis", type=click.Choice(AXES), help="Only of this axis.")
 @limit_option
-def list_values(call: Call, axis: str | None, limit: int) -> int:
+def list_values(call: CliCall, axis: str | None, limit: int) -> int:
     """List the values that stand, the newest first."""
     from foreword.knowledge.values import Values
 
     with open_engine(embedding=False) as engine:
         values = Values(engine).list(call.workspace, axis, limit)
-    lines = (
-        f"{item.id}  {_describe_value_origin(item)}\n  {show.shorten(item.text, 500)}" for item in values
-    )
+    lines = (f"{one.id}  {_describe_value_origin(one)}\n  {show.shorten(one.text, 500)}" for one in values)
     see = f"see what experiences have in common: foreword values clusters{call.workspace_flag}"
     return call.answer_list(
         list(map(asdict, values)), lambda: show.text("\n".join(lines)), f"no value yet; {see}"
@@ -231,7 +222,7 @@ def list_values(call: Call, axis: str | None, limit: int) -> int:
 
 def _describe_value_origin(item: Item) -> str:
     """Where a value comes from, in a line."""
-    metadata, date = item.metadata, show.date(item.created_at)
+    metadata, date = item.metadata, show.format_date(item.created_at)
     if "axis" not in metadata:
         return f"said by {item.source.name}, {date}"
     return f"{metadata['axis']}, from {metadata.get('cluster_size', 0)} experiences, {date}"
@@ -239,7 +230,7 @@ def _describe_value_origin(item: Item) -> str:
 
 @command("clusters", "foreword values clusters --axis root_cause")
 @click.option("--axis", type=click.Choice(AXES), default="full", show_default=True, help="Alike in what.")
-def clusters(call: Call, axis: str) -> int:
+def clusters(call: CliCall, axis: str) -> int:
     """Show which experiences are alike on an axis, so that a value can be proposed for them."""
     from foreword.knowledge.values import MIN_EXPERIENCES, Values
 
@@ -282,7 +273,7 @@ def _clustering_as_json(clustering: Clustering) -> dict[str, object]:
 @click.argument("cluster")
 @click.argument("text")
 @click.option("--session", metavar="S", help="The session it was thought of in.")
-def propose(call: Call, cluster: str, text: str, session: str | None) -> None:
+def propose(call: CliCall, cluster: str, text: str, session: str | None) -> None:
     """Keep TEXT as a value of CLUSTER, if it speaks for it, and print its id."""
     from foreword.knowledge.values import Values
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foreword.edges.cli import show
-from foreword.edges.cli.common import Call, command, make_vectors, no_embed_option, open_engine
+from foreword.edges.cli.common import CliCall, command, make_vectors, no_embed_option, open_engine
 from foreword.errors import EmbeddingError
 from foreword.workspace import workspace_of
 
@@ -43,7 +43,7 @@ def _add_folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @command("index", "foreword index\nforeword index ~/shop --code --docs")
 @_add_folder_options
-def index(call: Call, path: Path, no_embed: bool, **parts: bool) -> None:
+def index(call: CliCall, path: Path, no_embed: bool, **parts: bool) -> None:
     """Read a folder into memory: its code, its documents and its history.
 
     What git ignores, what was built or copied in, what is no text and what may hold secrets is left out. Only
@@ -54,7 +54,7 @@ def index(call: Call, path: Path, no_embed: bool, **parts: bool) -> None:
     with open_engine(embedding=not no_embed) as engine:
         started = time.monotonic()
         try:
-            with show.bars(counts=True) as progress:
+            with show.progress_bars(counts=True) as progress:
                 indexed = _index_folder(engine, path, workspace, parts, progress)
             try:
                 vectors = make_vectors(engine, workspace, later="vectors will be made by a later command")
@@ -68,9 +68,8 @@ def index(call: Call, path: Path, no_embed: bool, **parts: bool) -> None:
             raise
     facts = {"workspace": workspace, "root": str(path.absolute()), **asdict(indexed), "vectors": vectors}
     seconds = time.monotonic() - started
-    call.answer(
-        facts, f"{_describe_indexed(indexed)}; {show.plural(vectors, 'vector')} made, in {seconds:.1f} s"
-    )
+    made = f"{show.plural(vectors, 'vector')} made, in {seconds:.1f} s"
+    call.answer(facts, f"{_describe_indexed(indexed)}; {made}")
 
 
 @command("watch", "foreword watch\nforeword watch ~/shop --every 5")
@@ -83,7 +82,7 @@ def index(call: Call, path: Path, no_embed: bool, **parts: bool) -> None:
     metavar="S",
     help="Seconds between.",
 )
-def watch(call: Call, path: Path, no_embed: bool, every: float, **parts: bool) -> None:
+def watch(call: CliCall, path: Path, no_embed: bool, every: float, **parts: bool) -> None:
     """Index a folder, and again whenever something in it changes, until Ctrl-C.
 
     The same as `foreword index` every few seconds; what did not change is not read.
@@ -102,7 +101,7 @@ def watch(call: Call, path: Path, no_embed: bool, every: float, **parts: bool) -
             show.note("no longer watching; what was read is kept")
 
 
-def _choose_workspace(call: Call, path: Path) -> str:
+def _choose_workspace(call: CliCall, path: Path) -> str:
     """The workspace that the user named, or else that of the folder."""
     return call.workspace if call.workspace_option is not None else workspace_of(path)
 
@@ -133,7 +132,7 @@ def _describe_indexed(indexed: Indexed) -> str:
     return "; ".join(parts)
 
 
-def _print_indexed_change(call: Call, indexed: Indexed, vectors: int) -> None:
+def _print_indexed_change(call: CliCall, indexed: Indexed, vectors: int) -> None:
     """Print one line for each change, so that a program can read them as they come."""
     now = datetime.now().astimezone()
     if call.as_json:

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foreword.edges.cli import show
-from foreword.edges.cli.common import Call, command, default_workspace, load_settings
+from foreword.edges.cli.common import CliCall, command, default_workspace, load_settings
 from foreword.edges.install import agents, changes
-from foreword.edges.install.agents import AGENTS, CLAUDE_CODE
-from foreword.edges.install.commands import Place
+from foreword.edges.install.agents import AGENTS, CLAUDE_CODE, InstallPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from foreword.edges.install.changes import Change
-    from foreword.edges.install.targets import Target
+    from foreword.edges.install.changes import Change, TargetFile
 
 
 def _add_target_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,33 +54,33 @@ _dry_run_option = click.option("--dry-run", is_flag=True, help="Show the changes
 @_add_target_options
 @click.option("--no-mcp", is_flag=True, help="Hooks alone, without the memory tools.")
 @_dry_run_option
-def install(call: Call, agent: str, scope: str, plugin_dir: Path | None, no_mcp: bool, dry_run: bool) -> int:
+def install(
+    call: CliCall, agent: str, scope: str, plugin_dir: Path | None, no_mcp: bool, dry_run: bool
+) -> int:
     """Add Foreword to an agent's own settings.
 
     Hooks hand prompts, tool calls and answers to Foreword and give the agent what it should know. Whatever
     else is in the settings stays as it is, and a copy is kept beside each file before its first change.
     """
     lacks_server = not no_mcp and find_spec("mcp") is None
-    place, targets, advice = _find_place_and_targets(
-        agent, scope, plugin_dir, mcp=not (no_mcp or lacks_server)
-    )
+    mcp = not (no_mcp or lacks_server)
+    place, targets, advice = _find_place_and_targets(agent, scope, plugin_dir, mcp=mcp)
     planned = [changes.plan_installation(target) for target in targets]
     _refuse_second_installation(agent, plugin_dir, place)
-    notes = (
-        ["the memory tools were left out; for them: pip install 'foreword[server]'"] if lacks_server else []
-    )
     if not dry_run:
         for change in planned:
-            changes.apply(change)
+            changes.apply_change(change)
     changed = any(change.action != "unchanged" for change in planned)
-    _report_changes(call, planned, [*notes, *(advice if changed else [])], dry_run=dry_run)
+    left_out = ["the memory tools were left out; for them: pip install 'foreword[server]'"]
+    notes = [*(left_out if lacks_server else []), *(advice if changed else [])]
+    _report_changes(call, planned, notes, dry_run=dry_run)
     return 0
 
 
 @command("uninstall", "foreword uninstall claude-code\nforeword uninstall codex --dry-run")
 @_add_target_options
 @_dry_run_option
-def uninstall(call: Call, agent: str, scope: str, plugin_dir: Path | None, dry_run: bool) -> int:
+def uninstall(call: CliCall, agent: str, scope: str, plugin_dir: Path | None, dry_run: bool) -> int:
     """Take Foreword out of an agent's settings.
 
     Removes what `install` added and nothing else. What is remembered stays; `foreword forget` removes that.
@@ -91,7 +89,7 @@ def uninstall(call: Call, agent: str, scope: str, plugin_dir: Path | None, dry_r
     planned = [changes.plan_removal(target) for target in targets]
     if not dry_run:
         for change in planned:
-            changes.apply(change)
+            changes.apply_change(change)
         if plugin_dir is not None:
             agents.remove_empty_plugin_folders(plugin_dir)
     _report_changes(call, planned, [], dry_run=dry_run)
@@ -100,10 +98,10 @@ def uninstall(call: Call, agent: str, scope: str, plugin_dir: Path | None, dry_r
 
 def _find_place_and_targets(
     agent: str, scope: str, plugin_dir: Path | None, *, mcp: bool = True
-) -> tuple[Place, list[Target], list[str]]:
+) -> tuple[InstallPlace, list[TargetFile], list[str]]:
     """Where to install, the files concerned, and what the user will still have to do."""
     project = Path(default_workspace()) if scope == "project" else None
-    place = Place(home=load_settings().home, project=project, mcp=mcp)
+    place = InstallPlace(home=load_settings().home, project=project, mcp=mcp)
     if plugin_dir is None:
         return place, AGENTS[agent].targets(place), AGENTS[agent].advice(place)
     if agent != CLAUDE_CODE or scope != "user":
@@ -112,7 +110,7 @@ def _find_place_and_targets(
     return place, agents.plugin_targets(place, folder), agents.plugin_advice(folder)
 
 
-def _refuse_second_installation(agent: str, plugin_dir: Path | None, place: Place) -> None:
+def _refuse_second_installation(agent: str, plugin_dir: Path | None, place: InstallPlace) -> None:
     """Raise a usage error if the hooks are elsewhere already: the agent would get everything twice."""
     path = AGENTS[agent].targets(place)[0].path
     for scope, project in (("user", None), ("project", Path(default_workspace()))):
@@ -126,7 +124,7 @@ def _refuse_second_installation(agent: str, plugin_dir: Path | None, place: Plac
         )
 
 
-def _report_changes(call: Call, planned: list[Change], advice: list[str], *, dry_run: bool) -> None:
+def _report_changes(call: CliCall, planned: list[Change], advice: list[str], *, dry_run: bool) -> None:
     """Print what was changed and what the user still has to do; in a dry run, the diffs."""
     changed = [change for change in planned if change.action != "unchanged"]
     if call.as_json:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+_EXIT_CODES = {MissingExtra: 5, StorageError: 3, ValidationError: 2, ContextError: 4}
+"""That of the first class that fits counts; every storage and validation error is a ContextError, too."""
 _USER_ERRORS = (ForewordError, click.ClickException, click.Abort, KeyboardInterrupt, OSError, UnicodeError)
 
 
@@ -128,7 +130,8 @@ def _describe_error(error: BaseException) -> tuple[str, int, str]:
     """The tag, the exit code and the message of an error."""
     match error:
         case ForewordError():
-            return getattr(error, "type", "missing_extra"), _exit_code_of_error(error), str(error)
+            code = next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 1)
+            return getattr(error, "type", "missing_extra"), code, str(error)
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else "foreword"
             return "usage_error", 2, f"{error.format_message().rstrip('.')}; see: {path} --help"
@@ -143,12 +146,6 @@ def _describe_error(error: BaseException) -> tuple[str, int, str]:
             return "not_utf8", 2, f"the output cannot be shown in this terminal's encoding: {error}"
         case _:
             return "interrupted", 130, "interrupted"
-
-
-def _exit_code_of_error(error: ForewordError) -> int:
-    """The code of the first class that fits; every storage and validation error is a ContextError, too."""
-    codes = {MissingExtra: 5, StorageError: 3, ValidationError: 2, ContextError: 4}
-    return next((code for kind, code in codes.items() if isinstance(error, kind)), 1)
 
 
 def _exit_if_threads_remain(code: int) -> None:

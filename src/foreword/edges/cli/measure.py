@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 from foreword.edges.cli import show
-from foreword.edges.cli.common import Call, OptionValue, command
+from foreword.edges.cli.common import CliCall, OptionValue, command
 from foreword.errors import ValidationError
 
 if TYPE_CHECKING:
-    from foreword_measure.report import Cell, Report, Table
+    from foreword_measure.report import Cell, Report
 
 _FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 
@@ -55,7 +55,7 @@ _FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 @click.option("--dialogue", is_flag=True, help="How much evidence the prompts of a conversation hold.")
 @click.option("--entities", is_flag=True, help="Names, references and acts of speech, on our own sentences.")
 @click.option("--gaps", is_flag=True, help="Missing context noticed, on our own states of agents.")
-def evaluate(call: Call, folders: tuple[Path, ...], everything: bool, **options: OptionValue) -> None:
+def evaluate(call: CliCall, folders: tuple[Path, ...], everything: bool, **options: OptionValue) -> None:
     """Measure quality on labelled sets.
 
     DIR holds corpus.jsonl, queries.jsonl and qrels.tsv; or dialogues.jsonl, whose changes of subject or
@@ -70,7 +70,7 @@ def evaluate(call: Call, folders: tuple[Path, ...], everything: bool, **options:
     if options["run_file"] is not None and len(sets) != 1:
         raise click.UsageError("--run takes one ranking: name one DIR")
     reports = []
-    for report in measure_sets(sets, summarize=everything, open_progress=show.bars, **options):
+    for report in measure_sets(sets, summarize=everything, open_progress=show.progress_bars, **options):
         reports.append(report)
         if not call.as_json:
             _show_report_tables(report)
@@ -115,7 +115,7 @@ def _parse_sizes_option(_ctx: click.Context, _param: click.Parameter, value: str
     metavar="N,N…",
     help="How many items to measure with.",
 )
-def bench(call: Call, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
+def bench(call: CliCall, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
     """Measure speed.
 
     PART is import, write, search, index, assemble, dialogue, gap or hooks; without one, all are measured.
@@ -123,7 +123,7 @@ def bench(call: Call, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
     _require_measure_package("bench")
     from foreword_measure.speed import bench as measure
 
-    with show.bars() as progress:
+    with show.progress_bars() as progress:
         report = measure(parts, sizes, progress)
     if call.as_json:
         show.json(report.as_json())
@@ -133,19 +133,16 @@ def bench(call: Call, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
 
 def _show_report_tables(report: Report) -> None:
     for table in report.tables:
-        _show_table(table)
-
-
-def _show_table(table: Table) -> None:
-    shown = show.table(title=show.rich_text(table.title, "bold"), title_justify="left", collapse_padding=True)
-    for place, name in enumerate(table.columns):
-        numbers = all(not isinstance(row[place], str) for row in table.rows)
-        shown.add_column(show.rich_text(name), justify="right" if numbers else "left", overflow="fold")
-    for row in table.rows:
-        shown.add_row(*(show.rich_text(_format_cell(cell)) for cell in row))
-    show.console().print(shown)
-    for note in table.notes:
-        show.text(note)
+        title = show.rich_text(table.title, "bold")
+        shown = show.make_table(title=title, title_justify="left", collapse_padding=True)
+        for place, name in enumerate(table.columns):
+            numbers = all(not isinstance(row[place], str) for row in table.rows)
+            shown.add_column(show.rich_text(name), justify="right" if numbers else "left", overflow="fold")
+        for row in table.rows:
+            shown.add_row(*(show.rich_text(_format_cell(cell)) for cell in row))
+        show.make_console().print(shown)
+        for note in table.notes:
+            show.text(note)
 
 
 def _format_cell(cell: Cell) -> str:

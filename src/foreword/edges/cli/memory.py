@@ -13,7 +13,7 @@ import click
 
 from foreword.edges.cli import show
 from foreword.edges.cli.common import (
-    Call,
+    CliCall,
     OptionValue,
     command,
     deadline_option,
@@ -24,10 +24,11 @@ from foreword.edges.cli.common import (
     read_date,
     without_encoder,
 )
+from foreword.edges.shared.calls import find_ids_to_forget
 from foreword.errors import ValidationError
 from foreword.options import SearchOptions
 from foreword.text.clean import remove_invisible
-from foreword.types import KINDS, TRUSTS, Filters, Source
+from foreword.types import KINDS, TRUSTS, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -57,7 +58,7 @@ _MAX_LISTED_IDS = 20
 @click.option("--supersedes", metavar="ID", help="The item that this one replaces.")
 @click.option("--no-embed", is_flag=True, help="Make no vector now; a later command will.")
 def remember(
-    call: Call,
+    call: CliCall,
     text: str,
     source: str,
     trust: Trust,
@@ -119,7 +120,7 @@ def _split_key_and_value(text: str) -> tuple[str, str]:
 @click.option("--related", type=int, metavar="DEPTH", help="Also show what is related, so many steps away.")
 @deadline_option
 @lane_option
-def search(call: Call, query: str, related: int | None, **filters: OptionValue) -> int:
+def search(call: CliCall, query: str, related: int | None, **filters: OptionValue) -> int:
     """List what answers QUERY, best first."""
     if related is not None:
         filters |= {"include_relationships": True, "relationship_depth": related}
@@ -146,7 +147,7 @@ def _search_result_as_json(result: SearchResult) -> dict[str, Any]:
 
 
 def _show_search_results(results: list[SearchResult]) -> None:
-    screen, table = show.console(), show.table(expand=True)
+    screen, table = show.make_console(), show.make_table(expand=True)
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("kind", max_width=14, overflow="fold")
     table.add_column("date", no_wrap=True)
@@ -159,7 +160,7 @@ def _show_search_results(results: list[SearchResult]) -> None:
         for line in _list_result_remarks(result):
             text.append(f"\n{show.shorten(line, width)}", style="dim")
         kind = f"{item.kind}\n{item.type}" if item.type and item.type != item.kind else item.kind
-        date = show.date(item.created_at)
+        date = show.format_date(item.created_at)
         table.add_row(f"{result.score:.2f}", show.rich_text(kind), date, text, show.rich_text(item.id))
     screen.print(table)
 
@@ -183,7 +184,7 @@ def _list_result_remarks(result: SearchResult) -> Iterator[str]:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--no-verify", is_flag=True, help="Do not check afterwards that nothing is left.")
 def forget(
-    call: Call, ids: tuple[str, ...], session: str | None, source: str | None, yes: bool, no_verify: bool
+    call: CliCall, ids: tuple[str, ...], session: str | None, source: str | None, yes: bool, no_verify: bool
 ) -> int:
     """Remove items for good, and prove it.
 
@@ -194,11 +195,7 @@ def forget(
         raise click.UsageError("say what to forget: ids, --session or --source")
     workspace = call.workspace
     with open_engine(embedding=False) as engine:
-        matching = {item.id for item in engine.store.get(workspace, *ids) if item is not None}
-        if session is not None or source is not None:
-            matching |= {
-                one.id for one in engine.store.scan(workspace, Filters(session=session, source=source))
-            }
+        matching = find_ids_to_forget(engine, workspace, ids, session, source)
         if not matching and session is None:
             nothing = {"forgotten": [], "checked": False, "problems": []}
             call.answer(nothing, note="nothing matched; nothing was forgotten")
@@ -220,7 +217,7 @@ def _confirm_forgetting(item_count: int, session: str | None) -> bool:
 
 
 def _report_forgotten(
-    call: Call, forgotten: Forgotten, remaining_ids: tuple[str, ...], *, checked: bool
+    call: CliCall, forgotten: Forgotten, remaining_ids: tuple[str, ...], *, checked: bool
 ) -> int:
     """Print what was forgotten and what a check found; gives the exit code."""
     problems = [asdict(problem) for problem in forgotten.problems]
@@ -229,10 +226,7 @@ def _report_forgotten(
     if forgotten.ids and not call.as_json:
         more = len(forgotten.ids) - _MAX_LISTED_IDS
         lines = [*forgotten.ids[:_MAX_LISTED_IDS], *([f"and {more:,} more"] if more > 0 else [])]
-        show.text(
-            f"forgotten: {show.plural(len(forgotten.ids), 'item')}\n"
-            + "\n".join(f"  {line}" for line in lines)
-        )
+        show.text("\n  ".join([f"forgotten: {show.plural(len(forgotten.ids), 'item')}", *lines]))
         show.text(_describe_forget_check(problems, checked=checked))
     else:
         call.answer(answer, note="no item matched; the session's receipts, if it had any, are gone")
@@ -253,7 +247,7 @@ def _describe_forget_check(problems: list[dict[str, Any]], *, checked: bool) -> 
 
 @command("export", "foreword export backup.jsonl\nforeword export | gzip > backup.jsonl.gz")
 @click.argument("file", default="-", metavar="[FILE|-]")
-def export(call: Call, file: str) -> int:
+def export(call: CliCall, file: str) -> int:
     """Write a workspace as lines of JSON.
 
     Items come first, then relations; vectors are not written, because they can be made again.
@@ -310,7 +304,7 @@ def _export_to_file(path: Path, lines: Iterable[str]) -> int:
 
 def _write_lines_with_progress(out: IO[str], lines: Iterable[str]) -> int:
     written = 0
-    with show.bar("exporting") as count:
+    with show.progress_bar("exporting") as count:
         for written, line in enumerate(lines, 1):
             out.write(line + "\n")
             count(written)
@@ -324,7 +318,7 @@ def _write_lines_with_progress(out: IO[str], lines: Iterable[str]) -> int:
 @command("import", "foreword import backup.jsonl\ngunzip -c backup.jsonl.gz | foreword import -")
 @click.argument("file", metavar="FILE|-")
 @no_embed_option
-def import_(call: Call, file: str, no_embed: bool) -> None:
+def import_(call: CliCall, file: str, no_embed: bool) -> None:
     """Store lines of JSON.
 
     They come from `export`, or are written by hand. What is there already is not stored twice.
@@ -333,7 +327,7 @@ def import_(call: Call, file: str, no_embed: bool) -> None:
     workspace = call.workspace
     with open_engine(embedding=not no_embed) as engine:
         before = engine.count(workspace)
-        with show.bar("importing") as count:
+        with show.progress_bar("importing") as count:
             read = without_encoder(engine).import_lines(_read_import_lines(file, count), workspace)
         after = engine.count(workspace)
         vectors = make_vectors(engine, workspace)

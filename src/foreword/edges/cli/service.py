@@ -22,8 +22,8 @@ import click
 
 from foreword.edges import hook_client
 from foreword.edges.cli import show
-from foreword.edges.cli.common import Call, command, load_settings, open_engine, port_type
-from foreword.edges.hook_client import Hook, NoAnswer
+from foreword.edges.cli.common import CliCall, command, load_settings, open_engine, port_type
+from foreword.edges.hook_client import HookEvent, NoAnswer
 from foreword.edges.install.examine import Finding
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared import hook_fallback
@@ -58,7 +58,7 @@ _PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
     metavar="N",
     help="Leave when nothing was asked for so long; 0 is never.",
 )
-def serve(call: Call, foreground: bool, port: int, idle_minutes: float) -> int:
+def serve(call: CliCall, foreground: bool, port: int, idle_minutes: float) -> int:
     """Answer hooks, and HTTP on this machine.
 
     A hook that finds no service starts one, so this is seldom needed. There is one a user and data folder.
@@ -66,17 +66,16 @@ def serve(call: Call, foreground: bool, port: int, idle_minutes: float) -> int:
     settings = load_settings()
     if foreground:
         from foreword.edges.service.__main__ import main
-        from foreword.edges.service.process import Plan
+        from foreword.edges.service.process import ServiceOptions
 
-        code = main(Plan(port, idle_minutes), settings=settings)
+        code = main(ServiceOptions(port, idle_minutes), settings=settings)
         if code == 1:
             show.note("another process serves this data folder already; see: foreword status")
         return code
-    start = _find_service_pid(settings) is None
+    start = RunFolder(settings.home).running_pid() is None
     if start:
-        (settings.home / "run" / hook_fallback.STARTING_NAME).unlink(
-            missing_ok=True
-        )  # the user's wish is no retry
+        starting = settings.home / "run" / hook_fallback.STARTING_NAME
+        starting.unlink(missing_ok=True)  # the user's wish is no retry
         options = ("--port", str(port), "--idle-minutes", f"{idle_minutes:g}")
         hook_fallback.start_service(str(settings.home.absolute()), sys.executable, *options)
     status = _wait_for_service_status(settings)
@@ -103,15 +102,15 @@ def _wait_for_service_status(settings: Settings) -> dict[str, Any]:
 
 
 @command("stop", "foreword stop")
-def stop(call: Call) -> int:
+def stop(call: CliCall) -> int:
     """Stop the service, once it has finished what it was asked."""
     settings = load_settings()
-    pid = _find_service_pid(settings)
+    pid = RunFolder(settings.home).running_pid()
     if pid:
         with contextlib.suppress(ProcessLookupError):  # it ended by itself
             os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + _STOP_SECONDS
-    while (still := _find_service_pid(settings)) is not None and time.monotonic() < until:
+    while (still := RunFolder(settings.home).running_pid()) is not None and time.monotonic() < until:
         time.sleep(_POLL_SECONDS)
     if still is not None:
         raise ForewordError(f"process {still} does not stop; end it with: kill -9 {still}")
@@ -124,14 +123,14 @@ def stop(call: Call) -> int:
 
 
 @command("status", "foreword status\nforeword status --json")
-def status(call: Call) -> int:
+def status(call: CliCall) -> int:
     """Say how the service is, and what still waits.
 
     The exit code is 1 when no service is running, or when it does not answer.
     """
     settings = load_settings()
     facts: dict[str, Any] = {"running": False, "home": str(settings.home)}
-    pid = _find_service_pid(settings)
+    pid = RunFolder(settings.home).running_pid()
     if pid is not None:
         try:
             facts |= {"running": True, **_ask_service_status(settings)}
@@ -182,7 +181,7 @@ def _show_service_status(facts: dict[str, Any]) -> None:
 @click.option("--agent", default="-", metavar="A", help="claude-code, codex, gemini, opencode, or another.")
 @click.option("--deadline-ms", type=click.FloatRange(1), default=2000.0, show_default=True, metavar="MS")
 @click.option("--direct", is_flag=True, help="Answer in this process, without the service.")
-def hook(call: Call, event: str, agent: str, deadline_ms: float, direct: bool) -> int:
+def hook(call: CliCall, event: str, agent: str, deadline_ms: float, direct: bool) -> int:
     """Answer one hook event by hand, as an agent would be answered.
 
     The event is JSON on stdin. Prints the answer, if there is one; what happened is said on stderr. An agent
@@ -205,7 +204,7 @@ def hook(call: Call, event: str, agent: str, deadline_ms: float, direct: bool) -
     return 0
 
 
-def _print_hook_answer(call: Call, event: str, answer: bytes, answered_by: str, began: float) -> None:
+def _print_hook_answer(call: CliCall, event: str, answer: bytes, answered_by: str, began: float) -> None:
     """Print the answer on stdout, and on stderr who gave it and how long that took."""
     taken = (time.monotonic() - began) * 1000
     if call.as_json:
@@ -255,10 +254,6 @@ def check_service(settings: Settings) -> Finding:
     return Finding("service", f"answers an event in {(time.monotonic() - began) * 1000:.0f} ms")
 
 
-def _find_service_pid(settings: Settings) -> int | None:
-    return RunFolder(settings.home).running()
-
-
 def _ask_service_status(settings: Settings) -> dict[str, Any]:
     status: dict[str, Any] = json.loads(_ask_service(settings, b"", "", "status", _STATUS_DEADLINE_MS))
     return status
@@ -269,7 +264,7 @@ def _ask_service(settings: Settings, payload: bytes, event: str, agent: str, dea
     options = ["--home", str(settings.home), "--agent", agent, "--event", event]
     options += ["--deadline-ms", str(deadline_ms), "--python", sys.executable]
     with contextlib.chdir(os.curdir):  # connecting changes to the folder of the socket; this changes back
-        return hook_client.ask(Hook(options, time.monotonic()), payload)
+        return hook_client.ask_service(HookEvent(options, time.monotonic()), payload)
 
 
 # MCP -----------------------------------------------------------------------------------------------------
@@ -278,7 +273,7 @@ def _ask_service(settings: Settings, payload: bytes, event: str, agent: str, dea
 @command("mcp", "claude mcp add foreword -- foreword mcp\nforeword mcp --http --port 8765")
 @click.option("--http", is_flag=True, help="Serve HTTP on 127.0.0.1 instead of stdin and stdout.")
 @click.option("--port", type=port_type, default=0, metavar="N", help="With --http; 0 is any free one.")
-def mcp(call: Call, http: bool, port: int) -> int:
+def mcp(call: CliCall, http: bool, port: int) -> int:
     """Serve memory to an agent that speaks the Model Context Protocol.
 
     An agent starts this itself and talks to it on stdin and stdout. With --http it serves HTTP on 127.0.0.1
@@ -291,7 +286,7 @@ def mcp(call: Call, http: bool, port: int) -> int:
         raise MissingExtra("mcp", "server") from None
     project = os.environ.get(_PROJECT_VARIABLE, "")
     if call.workspace_option is None and project and Path(project).is_dir():
-        call = Call(workspace_of(Path(project)), call.as_json)
+        call = CliCall(workspace_of(Path(project)), call.as_json)
     workspace, settings = call.workspace, load_settings()
     if http:
         _serve_mcp_on_http(call, settings, workspace, port)
@@ -323,7 +318,7 @@ def _open_engine_lazily(settings: Settings, stack: contextlib.ExitStack) -> Call
     return get_engine
 
 
-def _serve_mcp_on_http(call: Call, settings: Settings, workspace: str, port: int) -> None:
+def _serve_mcp_on_http(call: CliCall, settings: Settings, workspace: str, port: int) -> None:
     from foreword.edges.service.__main__ import build_application
     from foreword.edges.service.loopback import listen, make_server
 

@@ -1,6 +1,6 @@
 """Show things to a person or a program: text, notes, JSON, tables, progress bars.
 
-All text passes through `visible`; JSON is written in ASCII, where no character can hide.
+All text is printed without invisible characters; JSON is written in ASCII, where no character can hide.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def note(line: str) -> None:
     click.echo(f"foreword: {remove_invisible(line)}", err=True)
 
 
-def console(*, stderr: bool = False) -> Console:
+def make_console(*, stderr: bool = False) -> Console:
     """A rich console that takes text as it is: no markup, no emoji codes, no highlights."""
     from rich.console import Console
 
@@ -54,7 +54,7 @@ def rich_text(text: str, style: str = "") -> Text:
     return Text(remove_invisible(text), style=style)
 
 
-def table(**options: Any) -> Table:  # noqa: ANN401  (rich has options of many types)
+def make_table(**options: Any) -> Table:  # noqa: ANN401  (rich has options of many types)
     """A rich table with a line under its head; the options are rich's own."""
     from rich import box
     from rich.table import Table
@@ -69,7 +69,7 @@ def grid(rows: Iterable[Sequence[RenderableType]], style: str = "") -> None:
     columns = Table.grid(padding=(0, 2))
     for row in rows:
         columns.add_row(*row, style=style)
-    console().print(columns)
+    make_console().print(columns)
 
 
 def shorten(text: str, width: int) -> str:
@@ -83,18 +83,18 @@ def plural(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def date(moment: datetime) -> str:
+def format_date(moment: datetime) -> str:
     """The date of a moment in the local time zone."""
     return moment.astimezone().strftime("%Y-%m-%d")
 
 
-def ranks(ranks: Mapping[str, int]) -> str:
+def format_ranks(ranks: Mapping[str, int]) -> str:
     """The rank that each space gave an item, best first: `lexical 1 · semantic 2`."""
     return " · ".join(f"{space} {rank}" for space, rank in sorted(ranks.items(), key=lambda pair: pair[1]))
 
 
 @contextmanager
-def bars(*, counts: bool = False) -> Iterator[Progress]:
+def progress_bars(*, counts: bool = False) -> Iterator[Progress]:
     """Progress bars on stderr, one for each label, if stderr is a terminal; with `counts`, in numbers, too.
 
     Gives a function that takes the label, how much is done, and of how much, if that is known.
@@ -108,7 +108,7 @@ def bars(*, counts: bool = False) -> Iterator[Progress]:
     columns = (description, rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeRemainingColumn())
     tasks: dict[str, Any] = {}
     with rich.Progress(
-        *(columns if counts else ()), console=console(stderr=True), transient=True
+        *(columns if counts else ()), console=make_console(stderr=True), transient=True
     ) as progress:
 
         def update_bar(label: str, done: int, total: int | None) -> None:
@@ -120,8 +120,8 @@ def bars(*, counts: bool = False) -> Iterator[Progress]:
 
 
 @contextmanager
-def bar(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+def progress_bar(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """One progress bar; gives a function that takes how much is done."""
-    with bars() as show:
+    with progress_bars() as show:
         show(label, 0, total)
         yield lambda done: show(label, done, None if total is None else max(total, done))

@@ -22,8 +22,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from foreword.edges.http import wire
-from foreword.edges.http.endpoints import Call, Endpoint, list_endpoints
-from foreword.edges.http.guard import Door, Guard
+from foreword.edges.http.endpoints import Endpoint, EndpointCall, list_endpoints
+from foreword.edges.http.guard import AddressGuard, Guard
 from foreword.edges.shared.calls import UnknownId
 from foreword.errors import ForewordError, StorageError, TemplateNotFound, ValidationError
 from foreword.log import get_logger
@@ -31,7 +31,7 @@ from foreword.log import get_logger
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from foreword.engine.context_engine import ContextEngine
 
@@ -40,6 +40,8 @@ _log = get_logger("foreword.http")
 _THREADS = 8
 _WORKSPACE: TypeAdapter[str] = TypeAdapter(wire.Workspace)
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
+_STATUSES = {UnknownId: 404, TemplateNotFound: 404, ValidationError: 400, StorageError: 503}
+"""The status of an error is that of the first class that fits; an unknown id is a ValidationError, too."""
 
 
 def build_api(
@@ -56,11 +58,9 @@ def build_api(
     paths: dict[str, dict[str, Endpoint]] = {}
     for endpoint in list_endpoints(engine, port, status, metrics):
         paths.setdefault(endpoint.path, {})[endpoint.method] = endpoint
-    routes = [
-        Route(path, Door(_PathEndpoints(methods, threads), *methods)) for path, methods in paths.items()
-    ]
+    routes = [Route(path, AddressGuard(_serve_path(one, threads), *one)) for path, one in paths.items()]
     if mcp is not None:
-        routes.append(Route("/mcp", Door(mcp, "POST")))  # it keeps no session to listen to or to end
+        routes.append(Route("/mcp", AddressGuard(mcp, "POST")))  # it keeps no session to listen to or to end
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -81,22 +81,20 @@ def build_api(
     return app
 
 
-class _PathEndpoints:
-    """The endpoints of one path."""
+def _serve_path(methods: Mapping[str, Endpoint], threads: anyio.CapacityLimiter) -> ASGIApp:
+    """The endpoints of one path as an ASGI application."""
 
-    def __init__(self, methods: Mapping[str, Endpoint], threads: anyio.CapacityLimiter) -> None:
-        self._methods = methods
-        self._threads = threads
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = self._methods[scope["method"]]
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        endpoint = methods[scope["method"]]
         call = await _read_call(endpoint, Request(scope, receive))
-        content = await anyio.to_thread.run_sync(_call_endpoint, endpoint, call, limiter=self._threads)
+        content = await anyio.to_thread.run_sync(_call_endpoint, endpoint, call, limiter=threads)
         media_type = "application/json" if endpoint.answer else _METRICS
         await Response(content, media_type=media_type)(scope, receive, send)
 
+    return answer
 
-async def _read_call(endpoint: Endpoint, request: Request) -> Call:
+
+async def _read_call(endpoint: Endpoint, request: Request) -> EndpointCall:
     """What is asked, checked as far as the wire can."""
     query = dict(request.query_params)
     if len(query) < len(request.query_params.multi_items()):
@@ -108,10 +106,10 @@ async def _read_call(endpoint: Endpoint, request: Request) -> Call:
         body = endpoint.body.model_validate_json(await request.body()) if endpoint.body else None
     except Unreadable as error:
         raise ValidationError(wire.describe_mistakes(error)) from None
-    return Call(workspace, request.path_params.get("id", ""), body)
+    return EndpointCall(workspace, request.path_params.get("id", ""), body)
 
 
-def _call_endpoint(endpoint: Endpoint, call: Call) -> str:
+def _call_endpoint(endpoint: Endpoint, call: EndpointCall) -> str:
     """The body of the answer: JSON that was checked against the endpoint's model, or plain text."""
     value = endpoint.handle(call)
     return endpoint.answer.model_validate(value).model_dump_json() if endpoint.answer else str(value)
@@ -121,19 +119,8 @@ def _call_endpoint(endpoint: Endpoint, call: Call) -> str:
 
 
 async def _respond_to_foreword_error(_: Request, error: Exception) -> Response:
-    return _error_response(_http_status_for_error(error), getattr(error, "type", "missing_extra"), str(error))
-
-
-def _http_status_for_error(error: Exception) -> int:
-    match error:
-        case UnknownId() | TemplateNotFound():
-            return 404
-        case ValidationError():
-            return 400
-        case StorageError():
-            return 503
-        case _:
-            return 502
+    status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 502)
+    return _error_response(status, getattr(error, "type", "missing_extra"), str(error))
 
 
 async def _respond_to_http_error(_: Request, error: Exception) -> Response:

@@ -44,7 +44,7 @@ _MEANINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class EndpointCall:
     """A request that was read: the workspace and the id that its address names, and its body."""
 
     workspace: str = ""
@@ -64,7 +64,7 @@ class Endpoint:
     method: str
     path: str
     summary: str
-    handle: Callable[[Call], Any]
+    handle: Callable[[EndpointCall], Any]
     answer: type[wire.Answer] | None
     body: type[wire.Question] | None = None
     scoped: bool = False
@@ -86,7 +86,7 @@ def list_endpoints(
 ) -> tuple[Endpoint, ...]:
     """Everything that is served, apart from MCP."""
     table = [
-        *_list_engine_endpoints(_EngineHandlers(engine)),
+        *_list_engine_endpoints(engine),
         Endpoint(
             "status", "GET", "/v1/status", "Say how the service is.",
             lambda _: dict(status()), wire.ObjectAnswer, fails=(503,),
@@ -106,9 +106,9 @@ def list_endpoints(
     return tuple(table)
 
 
-def _list_engine_endpoints(handlers: _EngineHandlers) -> list[Endpoint]:
+def _list_engine_endpoints(engine: ContextEngine) -> list[Endpoint]:
     """The endpoints that ask the engine."""
-    stored, sought = (503,), (502, 503)
+    handlers, stored, sought = _EngineHandlers(engine), (503,), (502, 503)
     return [
         Endpoint(
             "remember", "POST", "/v1/remember", "Keep a statement; once answered, it survives a power cut.",
@@ -128,7 +128,8 @@ def _list_engine_endpoints(handlers: _EngineHandlers) -> list[Endpoint]:
         ),
         Endpoint(
             "item", "GET", "/v1/items/{id}", "Give one item.",
-            handlers.get_item, wire.ItemAnswer, scoped=True, fails=(404, *stored),
+            lambda call: calls.get_item(engine, call.workspace, call.id),
+            wire.ItemAnswer, scoped=True, fails=(404, *stored),
         ),
         Endpoint(
             "amend", "PATCH", "/v1/items/{id}", "Change what is known about an item, never its text.",
@@ -136,26 +137,27 @@ def _list_engine_endpoints(handlers: _EngineHandlers) -> list[Endpoint]:
         ),
         Endpoint(
             "receipt", "GET", "/v1/receipts/{id}", "Say why a context is as it is; `latest` is the newest.",
-            handlers.get_receipt, wire.ReceiptAnswer, scoped=True, fails=(404, *stored),
+            lambda call: calls.get_receipt(engine, call.workspace, "" if call.id == _LATEST else call.id),
+            wire.ReceiptAnswer, scoped=True, fails=(404, *stored),
         ),
         Endpoint(
             "stats", "GET", "/v1/stats", "Count what a workspace holds.",
-            handlers.count_items, wire.StatsAnswer, scoped=True, fails=stored,
+            lambda call: engine.count(call.workspace), wire.StatsAnswer, scoped=True, fails=stored,
         ),
         Endpoint(
             "workspaces", "GET", "/v1/workspaces", "List the workspaces that hold anything.",
-            handlers.list_workspaces, wire.WorkspacesAnswer, fails=stored,
+            lambda _: {"workspaces": engine.store.workspaces()}, wire.WorkspacesAnswer, fails=stored,
         ),
     ]  # fmt: skip
 
 
 class _EngineHandlers:
-    """The calls of the engine behind the endpoints, a method each."""
+    """The calls of the engine behind the endpoints that take a body, a method each."""
 
     def __init__(self, engine: ContextEngine) -> None:
         self._engine = engine
 
-    def remember(self, call: Call) -> object:
+    def remember(self, call: EndpointCall) -> object:
         body: wire.RememberQuestion = call.body
         options = {name: getattr(body, name) for name in type(body).model_fields}
         workspace, text = options.pop("workspace"), options.pop("text")
@@ -164,38 +166,26 @@ class _EngineHandlers:
             calls.get_item(self._engine, workspace, body.supersedes)
         return self._engine.remember(text, workspace, **options)
 
-    def search(self, call: Call) -> object:
+    def search(self, call: EndpointCall) -> object:
         body: wire.SearchQuestion = call.body
         options = SearchOptions(**body.model_dump(exclude={"workspace", "query"}))
         return {"results": self._engine.search(body.query, body.workspace, options)}
 
-    def build_context(self, call: Call) -> object:
+    def build_context(self, call: EndpointCall) -> object:
         body: wire.ContextQuestion = call.body
         options = ContextOptions(**body.model_dump(exclude={"workspace", "query", "preview"}))
         build = self._engine.preview_context if body.preview else self._engine.build_context
         return build(body.query, body.workspace, options)
 
-    def forget(self, call: Call) -> object:
+    def forget(self, call: EndpointCall) -> object:
         body: wire.ForgetQuestion = call.body
         return self._engine.forget(
             body.workspace, *(body.ids or ()), session=body.session, source=body.source, verify=body.verify
         )
 
-    def get_item(self, call: Call) -> object:
-        return calls.get_item(self._engine, call.workspace, call.id)
-
-    def amend_item(self, call: Call) -> object:
+    def amend_item(self, call: EndpointCall) -> object:
         body: wire.AmendQuestion = call.body
         return calls.amend_item(self._engine, call.workspace, call.id, **body.model_dump(exclude_unset=True))
-
-    def get_receipt(self, call: Call) -> object:
-        return calls.get_receipt(self._engine, call.workspace, "" if call.id == _LATEST else call.id)
-
-    def count_items(self, call: Call) -> object:
-        return self._engine.count(call.workspace)
-
-    def list_workspaces(self, _: Call) -> object:
-        return {"workspaces": self._engine.store.workspaces()}
 
 
 # The OpenAPI document ------------------------------------------------------------------------------------
@@ -241,7 +231,7 @@ def _describe_operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str
     operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
-        "parameters": [*_describe_path_parameters(endpoint), *_describe_query_parameters(endpoint)],
+        "parameters": _describe_parameters(endpoint),
         "responses": _describe_responses(endpoint, schemas),
     }
     if endpoint.body:
@@ -252,19 +242,17 @@ def _describe_operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str
     return operation
 
 
-def _describe_path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
-    if "{id}" not in endpoint.path:
-        return []
-    schema = {"type": "string", "minLength": 1, "maxLength": 200}
-    return [{"name": "id", "in": "path", "required": True, "schema": schema}]
-
-
-def _describe_query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
-    if not endpoint.scoped:
-        return []
-    schema = TypeAdapter(wire.Workspace).json_schema()
-    described = {"description": schema.pop("description"), "schema": schema}
-    return [{"name": "workspace", "in": "query", "required": True, **described}]
+def _describe_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    """The id in the path and the workspace in the query, where there are such."""
+    parameters: list[dict[str, Any]] = []
+    if "{id}" in endpoint.path:
+        schema: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}
+        parameters.append({"name": "id", "in": "path", "required": True, "schema": schema})
+    if endpoint.scoped:
+        schema = TypeAdapter(wire.Workspace).json_schema()
+        described = {"description": schema.pop("description"), "schema": schema}
+        parameters.append({"name": "workspace", "in": "query", "required": True, **described})
+    return parameters
 
 
 def _describe_responses(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 A web page can send requests to 127.0.0.1, and can have its own name resolve to it. So the `Host` must be
 ours (else 421), an `Origin` must be ours or absent (else 403), the token comes in a header that no page can
 add without asking (else 401), and nobody who asks is told yes: no CORS header is ever sent. WebSockets are
-refused. That is the `Guard`, around everything. Each address has a `Door` besides: only its methods pass
-(else 405), bodies are JSON by their content type (else 415), because a form can be posted without asking, and
-they are read whole, up to a limit (else 413), before anything sees them.
+refused. That is the `Guard`, around everything. Each address has an `AddressGuard` besides: only its methods
+pass (else 405), bodies are JSON by their content type (else 415), because a form can be posted without
+asking, and they are read whole, up to a limit (else 413), before anything sees them.
 """
 
 from __future__ import annotations
@@ -103,27 +103,27 @@ class Guard:
 
     def _find_refusal(self, scope: Scope) -> Refusal | None:
         """Why a request is not let in, or None when it is."""
-        headers = _Headers(scope)
-        if headers.single_value(b"host") not in self._hosts:
+        if _single_value(scope, b"host").lower() not in self._hosts:
             return _WRONG_HOST
-        if not self._is_own_page(headers):
+        if not self._is_own_page(scope):
             return _WRONG_ORIGIN
-        if b"websocket" in headers.join_values(b"upgrade"):
+        if b"websocket" in _joined_values(scope, b"upgrade"):
             return _WEBSOCKET
-        return None if scope["path"] in OPEN_PATHS or self._has_token(headers) else _NO_TOKEN
+        return None if scope["path"] in OPEN_PATHS or self._has_token(scope) else _NO_TOKEN
 
-    def _is_own_page(self, headers: _Headers) -> bool:
+    def _is_own_page(self, scope: Scope) -> bool:
         """Whether no page of another site can have sent this; browsers say so in one of two headers."""
-        if headers.join_values(b"sec-fetch-site") not in (b"", b"same-origin", b"none"):
+        if _joined_values(scope, b"sec-fetch-site") not in (b"", b"same-origin", b"none"):
             return False
-        return not headers.has_header(b"origin") or headers.single_value(b"origin") in self._origins
+        has_origin = bool(_header_values(scope, b"origin"))
+        return not has_origin or _single_value(scope, b"origin").lower() in self._origins
 
-    def _has_token(self, headers: _Headers) -> bool:
-        scheme, _, sent = (headers.single_value(b"authorization", lower=False) or b"").partition(b" ")
+    def _has_token(self, scope: Scope) -> bool:
+        scheme, _, sent = _single_value(scope, b"authorization").partition(b" ")
         return hmac.compare_digest(sent.strip(), self._token) and scheme.lower() == b"bearer"
 
 
-class Door:
+class AddressGuard:
     """ASGI middleware of one address: its methods, and bodies that are JSON and not too large."""
 
     def __init__(self, app: ASGIApp, *methods: str) -> None:
@@ -138,7 +138,7 @@ class Door:
         """Let a request pass, its body read, or answer with a refusal."""
         refusal = None if scope["method"] in self._methods else self._wrong_method
         if scope["method"] in _WITH_BODY and refusal is None:
-            refusal = _find_body_refusal(_Headers(scope))
+            refusal = _find_body_refusal(scope)
         if scope["method"] in _WITH_BODY and refusal is None:
             body = await _read_body(receive)
             if body is None:
@@ -148,37 +148,27 @@ class Door:
         await (refusal or self._app)(scope, receive, send)
 
 
-class _Headers:
-    """A request's headers, in which a name that comes twice is not mistaken for one that comes once."""
-
-    def __init__(self, scope: Scope) -> None:
-        self._pairs: list[tuple[bytes, bytes]] = list(scope["headers"])
-
-    def _all_values(self, name: bytes) -> list[bytes]:
-        return [value for key, value in self._pairs if key.lower() == name]
-
-    def has_header(self, name: bytes) -> bool:
-        return bool(self._all_values(name))
-
-    def single_value(self, name: bytes, *, lower: bool = True) -> bytes | None:
-        """The value, if there is exactly one."""
-        match self._all_values(name):
-            case [value]:
-                return value.lower() if lower else value
-            case _:
-                return None
-
-    def join_values(self, name: bytes) -> bytes:
-        """All values as one."""
-        return b", ".join(self._all_values(name)).lower()
+def _header_values(scope: Scope, name: bytes) -> list[bytes]:
+    return [value for key, value in scope["headers"] if key.lower() == name]
 
 
-def _find_body_refusal(headers: _Headers) -> Refusal | None:
+def _single_value(scope: Scope, name: bytes) -> bytes:
+    """The value of a header that comes exactly once; empty for one that is missing or comes twice."""
+    values = _header_values(scope, name)
+    return values[0] if len(values) == 1 else b""
+
+
+def _joined_values(scope: Scope, name: bytes) -> bytes:
+    """All values of a header as one, in lower case."""
+    return b", ".join(_header_values(scope, name)).lower()
+
+
+def _find_body_refusal(scope: Scope) -> Refusal | None:
     """Why a body of this type and length is not read, or None when it is."""
-    kind, _, parameters = (headers.single_value(b"content-type") or b"").partition(b";")
+    kind, _, parameters = _single_value(scope, b"content-type").lower().partition(b";")
     if kind.strip() != b"application/json" or parameters.strip().replace(b'"', b"") not in _CHARSETS:
         return _NOT_JSON
-    length = headers.join_values(b"content-length") or b"0"
+    length = _joined_values(scope, b"content-length") or b"0"
     small = length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS and int(length) <= MAX_BODY_BYTES
     return None if small else _TOO_LARGE
 

@@ -3,26 +3,34 @@
 Claude Code, Codex and Gemini CLI run commands as hooks; opencode has no such hooks, so a small plugin runs
 Foreword's client there. All four reach the memory tools as an MCP server. Claude Code can have all of it as a
 plugin instead; like the settings, that holds paths of this machine, so it is written here and not shared.
+
+A hook runs the plain interpreter behind the virtual environment, without site packages, on one file: that
+starts in ten milliseconds where a full start takes a hundred. Every path is absolute, because an agent's PATH
+and folder are its own.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
-from dataclasses import dataclass, replace
+import sys
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import foreword
 from foreword.edges.install import settings_text
-from foreword.edges.install.changes import read_text
-from foreword.edges.install.targets import JsonFile, TomlFile, WholeFile
+from foreword.edges.install.changes import JsonFile, TomlFile, WholeFile, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from foreword.edges.install.commands import Place
-    from foreword.edges.install.targets import Parts, Target
+    from foreword.edges.install.changes import Parts, TargetFile
+
+CLIENT = Path(foreword.__file__).resolve().parent / "edges" / "hook_client.py"
+_DEADLINE_MS = 250
+_SESSION_START_DEADLINE_MS = 3000  # it may have to wait for the service to start
 
 CLAUDE_CODE, CODEX, GEMINI, OPENCODE = "claude-code", "codex", "gemini", "opencode"
 
@@ -50,48 +58,92 @@ _PLUGIN_FOLDERS = (
 _MCP_SERVER = ("mcpServers", "foreword")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallPlace:
+    """Where an installation goes: whose settings, with which parts, and the Foreword that they will call."""
+
+    home: Path
+    user: Path = field(default_factory=Path.home)
+    project: Path | None = None
+    mcp: bool = True
+    """Whether the memory tools are wanted, too."""
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    python: str = field(default_factory=lambda: str(Path(sys.executable).absolute()))
+
+    def settings_folder(self, variable: str, name: str) -> Path:
+        """An agent's settings folder: in the project, or where its variable says, or in the user's home."""
+        if self.project is not None:
+            return self.project / name
+        path = self.environment.get(variable)
+        return Path(path).expanduser().absolute() if path else self.user / name
+
+    def hook_command(self, agent: str, event: str) -> str:
+        """The shell command that hands one event to Foreword.
+
+        It never fails: an interpreter that does not find its file exits with 2, which tells an agent to
+        refuse the prompt, and a Foreword that was removed must not do that.
+        """
+        return f"{shlex.join(self.hook_words(agent, event))} || true"
+
+    def hook_words(self, agent: str, event: str) -> list[str]:
+        """The same command as a list of words, without the shell."""
+        return [
+            os.path.realpath(self.python),
+            *("-I", "-S", str(CLIENT)),
+            *("--home", str(self.home.absolute())),
+            *("--agent", agent),
+            *("--event", event),
+            *("--deadline-ms", str(_SESSION_START_DEADLINE_MS if event == "SessionStart" else _DEADLINE_MS)),
+            *("--python", self.python),
+        ]
+
+    def foreword_command(self, *words: str) -> list[str]:
+        """A Foreword command as a list of words; the agent's folder cannot shadow the package."""
+        return [self.python, "-I", "-m", "foreword", *words]
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment that a Foreword command needs to find its data."""
+        return {"FOREWORD_HOME": str(self.home.absolute())}
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
     """An agent: the files that its installation touches, the first of which holds the hooks."""
 
     name: str
-    targets: Callable[[Place], list[Target]]
+    targets: Callable[[InstallPlace], list[TargetFile]]
     next_steps: tuple[str, ...]
     """What the user still has to do."""
     next_steps_in_project: tuple[str, ...] = ()
     timeout_unit: float = 1.0
     """How many seconds one unit of the agent's timeouts is."""
 
-    def advice(self, place: Place) -> list[str]:
+    def advice(self, place: InstallPlace) -> list[str]:
         """What the user still has to do at this place."""
         return [*self.next_steps, *(self.next_steps_in_project if place.project is not None else ())]
 
 
-def hook_groups(place: Place, agent: str = CLAUDE_CODE) -> Parts:
+def hook_groups(place: InstallPlace, agent: str = CLAUDE_CODE) -> Parts:
     """A group of one hook for each event of Claude Code or Codex; timeouts are in seconds."""
     groups: Parts = {}
     for event, seconds in _CLAUDE_TIMEOUTS.items():
         if agent == CODEX and event == "PostToolUseFailure":
             continue
-        hook = {"type": "command", "command": place.hook(agent, event), "timeout": seconds}
+        hook = {"type": "command", "command": place.hook_command(agent, event), "timeout": seconds}
         matcher = {"matcher": "startup|resume|clear|compact"} if event == "SessionStart" else {}
         groups["hooks", event] = {**matcher, "hooks": [hook]}
     return groups
 
 
-def claude_mcp_server_entry(place: Place) -> dict[str, Any]:
-    """The MCP server, as Claude Code names it."""
-    return {"type": "stdio", **_mcp_server_entry(place)}
+def _mcp_server_entry(place: InstallPlace, **first: str) -> dict[str, Any]:
+    """The MCP server as most agents' settings name it, after what one of them wants `first`."""
+    command, *arguments = place.foreword_command("mcp")
+    return {**first, "command": command, "args": arguments, "env": place.variables}
 
 
-def _mcp_server_entry(place: Place) -> dict[str, Any]:
-    """The MCP server as most agents' settings name it."""
-    command, *arguments = place.foreword("mcp")
-    return {"command": command, "args": arguments, "env": place.variables}
-
-
-def _claude_code_targets(place: Place) -> list[Target]:
-    folder = place.folder("CLAUDE_CONFIG_DIR", ".claude")
+def _claude_code_targets(place: InstallPlace) -> list[TargetFile]:
+    folder = place.settings_folder("CLAUDE_CONFIG_DIR", ".claude")
     if place.project is None:
         settings = folder / "settings.json"
         named = place.environment.get("CLAUDE_CONFIG_DIR")
@@ -99,33 +151,34 @@ def _claude_code_targets(place: Place) -> list[Target]:
     else:
         settings = folder / "settings.local.json"  # which is personal: commands hold paths of this machine
         servers = place.project / ".mcp.json"
+    server = _mcp_server_entry(place, type="stdio")
     return [
         JsonFile(settings, hook_groups(place)),
-        JsonFile(servers, {_MCP_SERVER: claude_mcp_server_entry(place)} if place.mcp else {}, (_MCP_SERVER,)),
+        JsonFile(servers, {_MCP_SERVER: server} if place.mcp else {}, (_MCP_SERVER,)),
     ]
 
 
-def _codex_targets(place: Place) -> list[Target]:
-    folder, table = place.folder("CODEX_HOME", ".codex"), ("mcp_servers", "foreword")
+def _codex_targets(place: InstallPlace) -> list[TargetFile]:
+    folder, table = place.settings_folder("CODEX_HOME", ".codex"), ("mcp_servers", "foreword")
     return [
         JsonFile(folder / "hooks.json", hook_groups(place, CODEX)),
         TomlFile(folder / "config.toml", {table: _mcp_server_entry(place)} if place.mcp else {}, table),
     ]
 
 
-def _gemini_targets(place: Place) -> list[Target]:
+def _gemini_targets(place: InstallPlace) -> list[TargetFile]:
     """Hooks and tools are in one file, which may hold comments; timeouts are in milliseconds."""
     wanted: Parts = {}
     for event, milliseconds in _GEMINI_TIMEOUTS.items():
-        hook = {"name": "foreword", "type": "command", "command": place.hook(GEMINI, event)}
+        hook = {"name": "foreword", "type": "command", "command": place.hook_command(GEMINI, event)}
         wanted["hooks", event] = {"hooks": [{**hook, "timeout": milliseconds}]}
     if place.mcp:
         wanted[_MCP_SERVER] = _mcp_server_entry(place)
-    settings = place.folder("", ".gemini") / "settings.json"
+    settings = place.settings_folder("", ".gemini") / "settings.json"
     return [JsonFile(settings, wanted, (_MCP_SERVER,), comments=True)]
 
 
-def _opencode_targets(place: Place) -> list[Target]:
+def _opencode_targets(place: InstallPlace) -> list[TargetFile]:
     base = place.environment.get("XDG_CONFIG_HOME")
     user_folder = (Path(base) if base else place.user / ".config") / "opencode"
     if place.project is not None:
@@ -137,7 +190,7 @@ def _opencode_targets(place: Place) -> list[Target]:
     settings = commented if commented.exists() else folder / "opencode.json"
     server = {
         "type": "local",
-        "command": place.foreword("mcp"),
+        "command": place.foreword_command("mcp"),
         "environment": place.variables,
         "enabled": True,
     }
@@ -180,20 +233,20 @@ AGENTS = {
 # The plugin of Claude Code -------------------------------------------------------------------------------
 
 
-def plugin_folder(place: Place) -> Path | None:
+def plugin_folder(place: InstallPlace) -> Path | None:
     """The folder of the plugin, if Claude Code runs Foreword as one: its user's settings say so."""
-    folder = replace(place, project=None).folder("CLAUDE_CONFIG_DIR", ".claude")
+    folder = replace(place, project=None).settings_folder("CLAUDE_CONFIG_DIR", ".claude")
     settings = settings_text.read_json(read_text(folder / "settings.json").text)
-    if settings_text.at(settings, ("enabledPlugins", "foreword@foreword")) is not True:
+    if settings_text.value_at(settings, ("enabledPlugins", "foreword@foreword")) is not True:
         return None
-    path = settings_text.at(settings, ("extraKnownMarketplaces", "foreword", "source", "path"))
+    path = settings_text.value_at(settings, ("extraKnownMarketplaces", "foreword", "source", "path"))
     return Path(path if isinstance(path, str) else "")
 
 
-def plugin_targets(place: Place, folder: Path) -> list[Target]:
+def plugin_targets(place: InstallPlace, folder: Path) -> list[TargetFile]:
     """Every file of the plugin of Claude Code: a folder that is a marketplace with this one plugin."""
     variables = (f"{name}={shlex.quote(value)}" for name, value in place.variables.items())
-    command = " ".join([*variables, shlex.join(place.foreword())])
+    command = " ".join([*variables, shlex.join(place.foreword_command())])
     version = foreword.__version__
     manifest = {"name": "foreword", "version": version, "description": _ABOUT}
     author = {"name": "Foreword"}
@@ -215,9 +268,8 @@ def plugin_targets(place: Place, folder: Path) -> list[Target]:
         "foreword/commands/status.md": _read_template("status.md").format(foreword=command),
     }
     if place.mcp:
-        texts["foreword/.mcp.json"] = _to_json_text(
-            {"mcpServers": {"foreword": claude_mcp_server_entry(place)}}
-        )
+        server = _mcp_server_entry(place, type="stdio")
+        texts["foreword/.mcp.json"] = _to_json_text({"mcpServers": {"foreword": server}})
     return [WholeFile(folder / name, {("",): text}, "foreword") for name, text in texts.items()]
 
 

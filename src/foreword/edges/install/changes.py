@@ -1,7 +1,7 @@
-"""Change other programs' settings files: what would change, file by file, and then the change itself.
+"""Change other programs' settings files: what in them is Foreword's, what would change, and then the change.
 
-Planning reads and compares; only `apply` writes, and it replaces a file whole or not at all. The mode and
-owner of a file stay, a link stays a link, and a backup of what was there before the first change is kept.
+Planning reads and compares; only `apply_change` writes, and it replaces a file whole or not at all. The mode
+and owner of a file stay, a link stays a link, and a backup of what was there before the first change is kept.
 Removing restores the backup byte for byte when nothing but our own parts has changed since: the backup with
 our parts put in again must be exactly the file as it is. Otherwise our parts are cut out and the rest stays.
 """
@@ -16,15 +16,15 @@ import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from foreword.edges.install import settings_text
 from foreword.errors import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from foreword.edges.install.settings_text import Json
-    from foreword.edges.install.targets import Parts, Target
 
 _BYTE_ORDER_MARK = "\ufeff"
 _BACKUP_MARK, _BACKUP_SUFFIX = ".before-foreword-", ".backup"
@@ -73,6 +73,131 @@ def read_text(path: Path) -> EncodedText:
     return EncodedText.decode(read_bytes(path) or b"")
 
 
+# The three kinds of file, and what in them is Foreword's --------------------------------------------------
+
+
+CLIENT_MARK = "foreword/edges/hook_client.py"
+"""Every command of a hook of ours runs a file of this name, whichever Foreword installed it."""
+
+Parts = dict[tuple[str, ...], Any]
+"""What is Foreword's in a file, by its path there; at `hooks` and an event it is a group in that list."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFile:
+    """A JSON file with groups of hooks, members of our name, or both."""
+
+    path: Path
+    wanted: Parts
+    members: tuple[tuple[str, ...], ...] = ()
+    comments: bool = False
+
+    def find_our_parts(self, text: str) -> Parts:
+        """Each group that runs our client, a list where there are several, and each member of our name."""
+        settings = self._read_settings(text)
+        groups: dict[str, list[Any]] = {}
+        for event, place, _ in _locate_our_hooks(settings):
+            groups.setdefault(event, []).append(settings["hooks"][event][place])
+        parts: Parts = {
+            ("hooks", event): ours[0] if len(ours) == 1 else ours for event, ours in groups.items()
+        }
+        for path in self.members:
+            if (member := settings_text.value_at(settings, path)) is not None:
+                parts[path] = member
+        order = list(self.wanted)
+        return dict(sorted(parts.items(), key=lambda part: order.index(part[0]) if part[0] in order else 99))
+
+    def add_parts(self, text: str, parts: Parts) -> str:
+        """Groups go to the end of their event's list, members to the end of their object."""
+        for path, new in parts.items():
+            write = settings_text.append_json if path[0] == "hooks" else settings_text.put_json
+            text = write(text, path, new, comments=self.comments)
+        return text
+
+    def remove_our_parts(self, text: str) -> str:
+        """Our hooks go, one by one, then our members; what this leaves empty goes with them."""
+        while hooks := list(_locate_our_hooks(self._read_settings(text))):
+            event, group, hook = hooks[-1]
+            path = ("hooks", event, group, "hooks", hook)
+            text = settings_text.delete_json(text, path, comments=self.comments)
+        for member in self.members:
+            if settings_text.value_at(self._read_settings(text), member) is not None:
+                text = settings_text.delete_json(text, member, comments=self.comments)
+        return text
+
+    def _read_settings(self, text: str) -> dict[str, Any]:
+        """The settings as a JSON object; an error when they are anything else."""
+        settings = settings_text.read_json(text, comments=self.comments)
+        if not isinstance(settings, dict):
+            raise ValidationError("it is not a JSON object")
+        return settings
+
+
+def _locate_our_hooks(settings: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
+    """Where our hooks stand: the event, the number of the group, the number of the hook in it."""
+    events = settings.get("hooks")
+    for event, groups in events.items() if isinstance(events, dict) else ():
+        for place, group in enumerate(groups if isinstance(groups, list) else ()):
+            hooks = group.get("hooks") if isinstance(group, dict) else None
+            for number, hook in enumerate(hooks if isinstance(hooks, list) else ()):
+                command = hook.get("command") if isinstance(hook, dict) else None
+                if isinstance(command, str) and CLIENT_MARK in command:
+                    yield event, place, number
+
+
+@dataclass(frozen=True, slots=True)
+class TomlFile:
+    """A TOML file with one table of ours."""
+
+    path: Path
+    wanted: Parts
+    table: settings_text.Table
+
+    def find_our_parts(self, text: str) -> Parts:
+        """Our table, if it is there."""
+        table = settings_text.value_at(settings_text.read_toml(text), self.table)
+        return {} if table is None else {self.table: table}
+
+    def add_parts(self, text: str, parts: Parts) -> str:
+        """Our table goes to the end."""
+        for new in parts.values():
+            text = settings_text.put_table(text, self.table, new)
+        return text
+
+    def remove_our_parts(self, text: str) -> str:
+        """Our table goes, with the tables below it."""
+        return settings_text.delete_table(text, self.table) if self.find_our_parts(text) else text
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFile:
+    """A file that is ours from the first byte to the last; `mark` is how it is known again."""
+
+    path: Path
+    wanted: Parts
+    mark: str
+
+    def find_our_parts(self, text: str) -> Parts:
+        """The whole text, if it bears our mark; a foreign file of that name is refused."""
+        if not text:
+            return {}
+        if self.mark not in text:
+            raise ValidationError("it was not written by Foreword; move it away first")
+        return {("",): text}
+
+    def add_parts(self, text: str, parts: Parts) -> str:
+        """The whole text."""
+        return text + "".join(parts.values())
+
+    def remove_our_parts(self, text: str) -> str:
+        """Nothing is left."""
+        return "" if self.find_our_parts(text) else text
+
+
+TargetFile = JsonFile | TomlFile | WholeFile
+"""A file at a path that should hold the wanted parts of ours; where none are wanted, they should go."""
+
+
 # Planning ------------------------------------------------------------------------------------------------
 
 
@@ -112,43 +237,43 @@ class Change:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-def plan_installation(target: Target) -> Change:
+def plan_installation(target: TargetFile) -> Change:
     """The change that makes a file hold what is wanted of it, and no other part of ours."""
     if not target.wanted:
         return plan_removal(target)
     with _name_file_in_errors(target, "was left alone"):
         before = read_bytes(target.path)
         old = EncodedText.decode(before or b"")
-        parts = target.ours(old.text)
+        parts = target.find_our_parts(old.text)
         wanted = {path: _merge_part(path, parts.get(path), new) for path, new in target.wanted.items()}
         if parts == wanted:
             return Change(target.path, before, before)
         without_ours, _ = _text_before_installation(target, old, parts)
-        after = old.encode(target.add(without_ours or "", wanted))
+        after = old.encode(target.add_parts(without_ours or "", wanted))
     backup = _new_backup_path(target.path) if before is not None and not parts else None
     return Change(target.path, before, after, backup=backup)
 
 
-def plan_removal(target: Target) -> Change:
+def plan_removal(target: TargetFile) -> Change:
     """The change that takes everything of ours out of a file."""
     with _name_file_in_errors(target, "was left alone"):
         before = read_bytes(target.path)
         old = EncodedText.decode(before or b"")
-        parts = target.ours(old.text)
+        parts = target.find_our_parts(old.text)
         if not parts:
             return Change(target.path, before, before)
         rest, restored = _text_before_installation(target, old, parts)
     return Change(target.path, before, None if rest is None else old.encode(rest), restored=restored)
 
 
-def installed_parts(target: Target) -> Parts:
+def installed_parts(target: TargetFile) -> Parts:
     """The parts of ours that a file holds now."""
     with _name_file_in_errors(target, "cannot be read"):
-        return target.ours(read_text(target.path).text)
+        return target.find_our_parts(read_text(target.path).text)
 
 
 @contextlib.contextmanager
-def _name_file_in_errors(target: Target, problem: str) -> Iterator[None]:
+def _name_file_in_errors(target: TargetFile, problem: str) -> Iterator[None]:
     """Put the path of the file and the problem before the message of a ValidationError."""
     try:
         yield
@@ -157,18 +282,18 @@ def _name_file_in_errors(target: Target, problem: str) -> Iterator[None]:
 
 
 def _text_before_installation(
-    target: Target, old: EncodedText, parts: Parts
+    target: TargetFile, old: EncodedText, parts: Parts
 ) -> tuple[str | None, Path | None]:
     """The text as it was before us, and the backup that it comes from; no text when the file is all ours."""
     if not parts:
         return old.text, None
-    for backup in backups(target.path):
+    for backup in list_backups(target.path):
         text = read_text(backup).text
-        if old.encode(target.add(text, parts)) == old.encode(old.text):
+        if old.encode(target.add_parts(text, parts)) == old.encode(old.text):
             return text, backup
-    if target.add("", parts) == old.text:
+    if target.add_parts("", parts) == old.text:
         return None, None
-    return target.remove(old.text), None
+    return target.remove_our_parts(old.text), None
 
 
 def _merge_part(path: tuple[str, ...], old: Json, new: Json) -> Json:
@@ -178,7 +303,7 @@ def _merge_part(path: tuple[str, ...], old: Json, new: Json) -> Json:
     return new
 
 
-def backups(path: Path) -> list[Path]:
+def list_backups(path: Path) -> list[Path]:
     """The copies that were made of a file before it was first changed, the newest first."""
     prefix = path.name + _BACKUP_MARK
     files = path.parent.iterdir() if path.parent.is_dir() else ()
@@ -195,7 +320,7 @@ def _new_backup_path(path: Path) -> Path:
 # Writing -------------------------------------------------------------------------------------------------
 
 
-def apply(change: Change) -> None:
+def apply_change(change: Change) -> None:
     """Make a change, unless somebody changed the file since it was looked at."""
     if change.action == "unchanged":
         return

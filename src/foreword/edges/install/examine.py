@@ -5,24 +5,23 @@ Looks only: nothing is started, stored or repaired. An agent in which nothing wa
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foreword.edges.install.agents import AGENTS, CLAUDE_CODE, hook_groups, plugin_folder
-from foreword.edges.install.changes import installed_parts
-from foreword.edges.install.commands import Place, read_command
-from foreword.edges.install.targets import JsonFile, WholeFile
+from foreword.edges.install.agents import AGENTS, CLAUDE_CODE, InstallPlace, hook_groups, plugin_folder
+from foreword.edges.install.changes import CLIENT_MARK, JsonFile, WholeFile, installed_parts
 from foreword.errors import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from foreword.edges.install.agents import Agent
+    from foreword.edges.install.changes import Parts, TargetFile
     from foreword.edges.install.settings_text import Json
-    from foreword.edges.install.targets import Parts, Target
 
 _MAX_TIMEOUT_SECONDS = 60.0
 
@@ -39,30 +38,26 @@ class Finding:
 
 def examine(home: Path, project: Path | None = None) -> list[Finding]:
     """What there is to say of every agent that Foreword was installed in; none when it is in none."""
-    user = Place(home=home)
+    user = InstallPlace(home=home)
     plugin = _examine_plugin(user)
     findings = [finding for agent in AGENTS.values() for finding in _examine_agent(agent, user, project)]
     return [*findings, plugin] if plugin is not None else findings
 
 
-def _examine_agent(agent: Agent, user: Place, project: Path | None) -> list[Finding]:
+def _examine_agent(agent: Agent, user: InstallPlace, project: Path | None) -> list[Finding]:
     """What was found in one agent's settings, the user's and the project's, where these are two files."""
     places = [user, replace(user, project=project)]
     files = {agent.targets(place)[0].path: place for place in reversed(places)}
-    findings = [
-        one
-        for place in reversed(files.values())
-        if (one := _examine_agent_at_place(agent, place)) is not None
-    ]
+    found = (_examine_agent_at_place(agent, place) for place in reversed(files.values()))
+    findings = [finding for finding in found if finding is not None]
     if len(findings) > 1:
+        problem = "installed twice, so it is told everything twice"
         advice = f"run: foreword uninstall {agent.name} --scope project"
-        findings.append(
-            Finding(agent.name, "installed twice, so it is told everything twice", ok=False, advice=advice)
-        )
+        findings.append(Finding(agent.name, problem, ok=False, advice=advice))
     return findings
 
 
-def _examine_agent_at_place(agent: Agent, place: Place) -> Finding | None:
+def _examine_agent_at_place(agent: Agent, place: InstallPlace) -> Finding | None:
     """What was found in one agent's settings, if anything of ours was."""
     name = agent.name if place.project is None else f"{agent.name}, this project"
     install = f"foreword install {agent.name}" + ("" if place.project is None else " --scope project")
@@ -83,7 +78,7 @@ def _examine_agent_at_place(agent: Agent, place: Place) -> Finding | None:
     return Finding(name, _describe_installed_parts(targets, parts))
 
 
-def _examine_plugin(place: Place) -> Finding | None:
+def _examine_plugin(place: InstallPlace) -> Finding | None:
     """What was found in Claude Code's plugin, if it runs ours."""
     name = f"{CLAUDE_CODE} plugin"
     try:
@@ -91,9 +86,8 @@ def _examine_plugin(place: Place) -> Finding | None:
         if folder is None:
             return None
         file = JsonFile(folder / "foreword" / "hooks" / "hooks.json", hook_groups(place))
-        problems = list(
-            _find_file_problems(file, installed_parts(file), place, AGENTS[CLAUDE_CODE].timeout_unit)
-        )
+        unit = AGENTS[CLAUDE_CODE].timeout_unit
+        problems = list(_find_file_problems(file, installed_parts(file), place, unit))
     except (ValidationError, OSError):
         return None  # said already, of the same file
     if problems:
@@ -102,7 +96,7 @@ def _examine_plugin(place: Place) -> Finding | None:
     return Finding(name, f"{len(file.wanted)} hooks in {folder}")
 
 
-def _describe_installed_parts(targets: list[Target], parts: dict[Path, Parts]) -> str:
+def _describe_installed_parts(targets: list[TargetFile], parts: dict[Path, Parts]) -> str:
     """What is installed, in a few words."""
     hooks = sum(path[0] == "hooks" for ours in parts.values() for path in ours)
     plugin = any(isinstance(target, WholeFile) and parts[target.path] for target in targets)
@@ -111,7 +105,9 @@ def _describe_installed_parts(targets: list[Target], parts: dict[Path, Parts]) -
     return ", ".join([*words, "memory tools" if tools else "no memory tools"])
 
 
-def _find_file_problems(target: Target, parts: Parts, place: Place, timeout_unit: float) -> Iterator[str]:
+def _find_file_problems(
+    target: TargetFile, parts: Parts, place: InstallPlace, timeout_unit: float
+) -> Iterator[str]:
     """What is wrong with our parts of one file."""
     missing = sorted(path[1] for path in target.wanted if path[0] == "hooks" and path not in parts)
     if missing:
@@ -126,7 +122,7 @@ def _find_file_problems(target: Target, parts: Parts, place: Place, timeout_unit
             yield from _find_server_problems(part)
 
 
-def _find_hook_problems(event: str, group: Json, place: Place, timeout_unit: float) -> Iterator[str]:
+def _find_hook_problems(event: str, group: Json, place: InstallPlace, timeout_unit: float) -> Iterator[str]:
     """What is wrong with our hook for one event."""
     if not isinstance(group, dict):
         yield f"{event} has more than one hook of ours"
@@ -156,3 +152,27 @@ def _find_server_problems(server: dict[str, Json]) -> Iterator[str]:
     program = command[0] if isinstance(command, list) and command else command
     if not isinstance(program, str) or (Path(program).is_absolute() and not os.access(program, os.X_OK)):
         yield f"the memory tools' program is not there: {program}"
+
+
+@dataclass(frozen=True, slots=True)
+class HookCommand:
+    """The parts of an installed hook command."""
+
+    interpreter: str
+    client: str
+    home: str
+    python: str
+    deadline_ms: float
+
+
+def read_command(command: str) -> HookCommand | None:
+    """The parts of an installed hook command, or None if somebody has changed its shape."""
+    try:
+        words = shlex.split(command)
+        options = dict(itertools.pairwise(words))
+        deadline = float(options["--deadline-ms"])
+        client = next(word for word in words if word.endswith(CLIENT_MARK))
+    except (ValueError, KeyError, StopIteration):
+        return None
+    python = options.get("--python", words[0])
+    return HookCommand(words[0], client, options.get("--home", ""), python, deadline)

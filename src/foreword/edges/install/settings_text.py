@@ -53,7 +53,7 @@ def read_json(text: str, *, comments: bool = False) -> Json:
         raise ValidationError("it is nested too deeply to be edited") from None
 
 
-def at(value: Json, path: Path) -> Json:
+def value_at(value: Json, path: Path) -> Json:
     """The part of a value at a path, or None if there is none."""
     for key in path:
         match value:
@@ -138,7 +138,7 @@ def put_json(text: str, path: Path, new: Json, *, comments: bool = False) -> str
 
 def append_json(text: str, path: Path, new: Json, *, comments: bool = False) -> str:
     """The text with a new last element in the list at a path, which is made if it is missing."""
-    if at(read_json(text, comments=comments), path) is None:
+    if value_at(read_json(text, comments=comments), path) is None:
         return put_json(text, path, [new], comments=comments)
     strict = _to_strict_json(text, comments=comments)
     return _text_with_added_child(text, strict, _find_node_at_path(_parse_tree(strict), path), None, new)
@@ -178,11 +178,9 @@ def _find_node_at_path(node: _JsonNode, path: Path) -> _JsonNode:
 
 def _find_trailing_comma(text: str, strict: str, start: int, end: int) -> int:
     """Where a trailing comma stands that the strict text blanks out; -1 if there is none."""
-    return (
-        _blank_out_matches(_COMMENT, text).find(",", start, end)
-        if strict[start:end].strip() in ("}", "]")
-        else -1
-    )
+    if strict[start:end].strip() not in ("}", "]"):
+        return -1
+    return _blank_out_matches(_COMMENT, text).find(",", start, end)
 
 
 def _text_with_added_child(
@@ -311,11 +309,8 @@ def _format_toml_value(value: object) -> str:
         case str():
             return _format_toml_string(value)
         case dict():
-            return (
-                "{ "
-                + ", ".join(f"{_format_toml_key(k)} = {_format_toml_value(one)}" for k, one in value.items())
-                + " }"
-            )
+            pairs = (f"{_format_toml_key(k)} = {_format_toml_value(one)}" for k, one in value.items())
+            return f"{{ {', '.join(pairs)} }}"
         case list() | tuple():
             return "[" + ", ".join(map(_format_toml_value, value)) + "]"
         case _:

@@ -23,7 +23,7 @@ from langgraph.config import get_config
 
 from foreword.capture.agent import AgentEvent, items_from_event
 from foreword.compose.budget import TokenBudget
-from foreword.edges.shared.messages import DEFAULT_BUDGET, DEFAULT_DEADLINE_MS, question_in
+from foreword.edges.message_lists import DEFAULT_BUDGET, DEFAULT_DEADLINE_MS, extract_question
 from foreword.log import get_logger
 from foreword.options import check_workspace
 from foreword.recipes.coding.injection import InjectionPipeline
@@ -76,6 +76,7 @@ class ContextMiddleware(AgentMiddleware):
         self._pipeline = InjectionPipeline(engine)
         self._budget = TokenBudget.with_total(budget)
         self._deadline_ms = deadline_ms
+        self._max_wait_seconds = deadline_ms / 1000 * _DEADLINES_WAITED
         self._capture = capture
         self._threads: OrderedDict[str, dict[str, _MessageContext]] = OrderedDict()
         self._lock = threading.Lock()
@@ -118,11 +119,6 @@ class ContextMiddleware(AgentMiddleware):
             contexts = list(self._threads.get(thread, {}).values())
         return contexts[-1].receipt_id if contexts else ""
 
-    @property
-    def _max_wait_seconds(self) -> float:
-        """How long an agent waits for a context."""
-        return self._deadline_ms / 1000 * _DEADLINES_WAITED
-
     def _contexts_after_failure(
         self, standing: Mapping[str, _MessageContext], error: Exception
     ) -> Mapping[str, _MessageContext]:
@@ -138,9 +134,7 @@ class ContextMiddleware(AgentMiddleware):
 
         `standing` gets those that still hold, as soon as that is known: the rest may come too late.
         """
-        prompts = {
-            _message_key(message): message for message in messages if isinstance(message, HumanMessage)
-        }
+        prompts = {_message_key(one): one for one in messages if isinstance(one, HumanMessage)}
         with self._lock:
             known = {key: one for key, one in self._threads.get(session, {}).items() if key in prompts}
         standing.update(self._without_forgotten_contexts(known))
@@ -163,16 +157,15 @@ class ContextMiddleware(AgentMiddleware):
         self, text: str, session: str, earlier: Mapping[str, _MessageContext]
     ) -> _MessageContext:
         """What memory holds on a message, beside what earlier messages were given."""
-        question = question_in(text)
+        question = extract_question(text)
         if not question:
             return _MessageContext()
         self._mark_only_these_as_shown(session, [item for one in earlier.values() for item in one.ids])
         result = self._pipeline.generate_context(
             question, session, self._budget, workspace=self.workspace, deadline_ms=self._deadline_ms
         )
-        return _MessageContext(
-            wrap_in_frame(result.formatted_context), result.included_memories, result.receipt.id
-        )
+        framed = wrap_in_frame(result.formatted_context)
+        return _MessageContext(framed, result.included_memories, result.receipt.id)
 
     def _mark_only_these_as_shown(self, session: str, ids: Sequence[str]) -> None:
         """Mark these, and no others, as shown to the session: what has left its messages may come again."""
@@ -206,9 +199,8 @@ class ContextMiddleware(AgentMiddleware):
         except Exception as error:  # noqa: BLE001  (what the model said must reach the user)
             _log.warning("a turn was not remembered", workspace=self.workspace, problem=str(error))
             return
-        self._cache_thread_contexts(
-            session, {**contexts, key: replace(before, ids=(*before.ids, *ids), captured=True)}
-        )
+        captured = replace(before, ids=(*before.ids, *ids), captured=True)
+        self._cache_thread_contexts(session, {**contexts, key: captured})
 
     def _store_turns(self, prompt: str, answer: str, session: str) -> list[str]:
         """Store both turns; they are in the thread already, so they are marked as shown to it."""
@@ -243,22 +235,20 @@ def _request_with_contexts(
     """The request with each context before its message, in a copy of it: models may insist on turns."""
     if not any(one.text for one in contexts.values()):
         return request
-    return request.override(
-        messages=[_message_with_context(message, contexts) for message in request.messages]
-    )
+    messages = [_message_with_context(message, contexts) for message in request.messages]
+    return request.override(messages=messages)
 
 
 def _message_with_context(message: AnyMessage, contexts: Mapping[str, _MessageContext]) -> AnyMessage:
     one = contexts.get(_message_key(message)) if isinstance(message, HumanMessage) else None
     if one is None or not one.text:
         return message
-    content = message.content
-    both = (
-        f"{one.text}\n\n{content}"
-        if isinstance(content, str)
-        else [{"type": "text", "text": one.text}, *content]
-    )
-    return message.model_copy(update={"content": both})
+    content: Any = message.content
+    if isinstance(content, str):
+        content = f"{one.text}\n\n{content}"
+    else:
+        content = [{"type": "text", "text": one.text}, *content]
+    return message.model_copy(update={"content": content})
 
 
 def _final_answer_text(response: ModelResponse[Any]) -> str:

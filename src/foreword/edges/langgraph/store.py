@@ -27,14 +27,14 @@ from langgraph.store.base import Item as GraphItem
 from foreword.edges.langgraph.values import (
     LEASE,
     VALUE,
-    Entry,
     Lease,
+    StoredValue,
     check_value,
+    filters_if_unchanged,
     lease_id,
     make_items,
     matches_filter,
     prefix_filters,
-    unchanged_since,
     value_id,
 )
 from foreword.errors import EmbeddingError, ValidationError
@@ -43,7 +43,7 @@ from foreword.options import MAX_LIMIT, check_workspace
 from foreword.store.base import Amend, Delete, Put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from langgraph.store.base import MatchCondition, Op, Result, TTLConfig
@@ -79,9 +79,7 @@ class ForewordStore(BaseStore):
     ) -> None:
         if score not in ("relevance", "cosine"):
             raise ValidationError(f"score must be 'relevance' or 'cosine', not {score!r}")
-        self.workspace = (
-            check_workspace(workspace) if shared else f"{check_workspace(workspace)} (graph store)"
-        )
+        self.workspace = check_workspace(workspace) + ("" if shared else " (graph store)")
         self.ttl_config = ttl
         self._engine = engine
         self._fields = tuple(fields)
@@ -102,8 +100,9 @@ class ForewordStore(BaseStore):
 
     def sweep_ttl(self) -> int:
         """Forget what has expired; gives how many values that was."""
-        expired = [filters for entry in self._entries((), expired=True) for filters in unchanged_since(entry)]
-        gone = self._engine.store.batch([Delete(self.workspace, filters=filters) for filters in expired])
+        expired = self._entries((), expired=True)
+        filters = [one for entry in expired for one in filters_if_unchanged(entry)]
+        gone = self._engine.store.batch([Delete(self.workspace, filters=one) for one in filters])
         return len({item for ids in gone[::2] for item in ids})
 
     def _answer_operation(self, op: Op) -> Result:
@@ -124,7 +123,7 @@ class ForewordStore(BaseStore):
     def _get_value(self, op: GetOp) -> GraphItem | None:
         identity = value_id(op.namespace, op.key)
         item, lease = self._engine.store.get(self.workspace, identity, lease_id(identity))
-        if item is None or (entry := Entry.of(item, lease)).is_expired(self._engine.clock()):
+        if item is None or (entry := StoredValue.from_items(item, lease)).is_expired(self._engine.clock()):
             return None
         self._renew_leases([entry], refresh=op.refresh_ttl)
         return GraphItem(**_entry_fields(entry))
@@ -145,12 +144,12 @@ class ForewordStore(BaseStore):
         matching = (name for name in names if all(_matches_condition(name, one) for one in conditions))
         return sorted({name[: op.max_depth] for name in matching})[op.offset : op.offset + op.limit]
 
-    def _entries(self, prefix: tuple[str, ...], *, expired: bool = False) -> list[Entry]:
+    def _entries(self, prefix: tuple[str, ...], *, expired: bool = False) -> list[StoredValue]:
         """Every value under a prefix, the oldest put first: those that hold, or those that have expired."""
         now = self._engine.clock()
         items = list(self._engine.store.scan(self.workspace, prefix_filters(prefix, VALUE, LEASE)))
         leases = {item.id: item for item in items if item.type == LEASE}
-        entries = (Entry.of(i, leases.get(lease_id(i.id))) for i in items if i.type == VALUE)
+        entries = (StoredValue.from_items(i, leases.get(lease_id(i.id))) for i in items if i.type == VALUE)
         return [
             entry
             for entry in entries
@@ -158,7 +157,7 @@ class ForewordStore(BaseStore):
         ]
 
     def _score_entries(
-        self, query: str, prefix: tuple[str, ...], entries: Sequence[Entry]
+        self, query: str, prefix: tuple[str, ...], entries: Sequence[StoredValue]
     ) -> dict[str, float]:
         """The score of each that was found, by id; what is not indexed has none."""
         self._embed_pending_values()
@@ -175,17 +174,15 @@ class ForewordStore(BaseStore):
     def _cosines_to_query(self, query: str, items: Sequence[Item]) -> dict[str, float]:
         """The cosine of each item's vector to the query's, by id; none without an encoder."""
         question = self._engine.embed_question(query)
+        if not question:
+            return {}
         vectors = self._engine.vectors(self.workspace, items)
-        return (
-            {item: _cosine_similarity(question, vector) for item, vector in vectors.items()}
-            if question
-            else {}
-        )
+        return {item: _cosine_similarity(question, vector) for item, vector in vectors.items()}
 
     # Writing
 
     def _write_puts(self, puts: Iterable[PutOp]) -> None:
-        """Store the values in place of what has their names; a put without a value only removes."""
+        """Store the values in place of what has their names, at once; a put without a value only removes."""
         ops = list(puts)
         if not ops:
             return
@@ -196,7 +193,9 @@ class ForewordStore(BaseStore):
             item for op, at in zip(ops, created, strict=True) for item in self._make_items_of_put(op, at, now)
         ]
         count = self._engine.tokenizer.count
-        self._replace_values(ids, [replace(item, tokens=count(item.text)) for item in items])
+        gone = Delete(self.workspace, (*ids, *map(lease_id, ids)))
+        put = Put(self.workspace, tuple(replace(item, tokens=count(item.text)) for item in items))
+        self._engine.store.batch([gone, put] if items else [gone])
         if self._shared and items:
             self._embed_pending_values()
         self._sweep_expired_when_due(now)
@@ -204,7 +203,8 @@ class ForewordStore(BaseStore):
     def _find_creation_times(self, ids: Sequence[str], now: datetime) -> list[datetime]:
         """When each of these was first put: now, if there is nothing, or nothing that has not expired."""
         found = self._engine.store.get(self.workspace, *ids, *map(lease_id, ids))
-        entries = [Entry.of(item, lease) if item else None for item, lease in _pair_with_leases(found)]
+        pairs = zip(found[: len(ids)], found[len(ids) :], strict=True)
+        entries = [StoredValue.from_items(item, lease) if item else None for item, lease in pairs]
         return [entry.created_at if entry and not entry.is_expired(now) else now for entry in entries]
 
     def _make_items_of_put(self, op: PutOp, created_at: datetime, now: datetime) -> list[Item]:
@@ -222,12 +222,7 @@ class ForewordStore(BaseStore):
             raise ValidationError(f"index must be a list of paths, False or None, not {op.index!r}")
         return op.index
 
-    def _replace_values(self, ids: Sequence[str], items: Sequence[Item]) -> None:
-        """Remove values and their leases, and store these items instead, in one transaction."""
-        gone = Delete(self.workspace, (*ids, *map(lease_id, ids)))
-        self._engine.store.batch([gone, Put(self.workspace, tuple(items))] if items else [gone])
-
-    def _renew_leases(self, entries: Sequence[Entry], *, refresh: bool) -> None:
+    def _renew_leases(self, entries: Sequence[StoredValue], *, refresh: bool) -> None:
         """Begin the leases of what was read anew."""
         now = self._engine.clock()
         renewed = [
@@ -252,19 +247,13 @@ class ForewordStore(BaseStore):
             _log.warning("values are found by their words only", workspace=self.workspace, problem=str(error))
 
 
-def _pair_with_leases(found: Sequence[Item | None]) -> Iterator[tuple[Item | None, Item | None]]:
-    """Each value with its lease, from a list of values followed by as many leases."""
-    half = len(found) // 2
-    return zip(found[:half], found[half:], strict=True)
-
-
-def _entry_fields(entry: Entry) -> dict[str, Any]:
+def _entry_fields(entry: StoredValue) -> dict[str, Any]:
     return {
         "namespace": entry.namespace,
         "key": entry.key,
         "value": entry.value,
         "created_at": entry.created_at,
-        "updated_at": entry.updated_at,
+        "updated_at": entry.item.created_at,  # each put stores another item
     }
 
 

@@ -12,6 +12,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.capture.item_checks import check_item
@@ -20,7 +21,7 @@ from foreword.errors import ValidationError
 from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from langgraph.store.base import PutOp
 
@@ -30,6 +31,7 @@ VALUE, LEASE = "graph value", "graph lease"
 _NOT_FOUND_BY_WORDS = "·"
 """The text of an item that words should not find: an item must have one."""
 
+_COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 _ROOT_LABELS = 2
 """How many labels of a namespace are stored as the item's conversation, by which searches are narrowed."""
 
@@ -42,15 +44,17 @@ class Lease:
     expires_at: datetime
 
     @classmethod
-    def of(cls, item: Item) -> Lease:
+    def from_item(cls, item: Item) -> Lease:
         """The lease that an item holds."""
         return cls(item.metadata["minutes"], datetime.fromisoformat(item.metadata["expires_at"]))
 
     @classmethod
     def starting(cls, minutes: float, now: datetime) -> Lease:
         """A lease that begins now."""
+        if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not minutes > 0:
+            raise ValidationError(f"ttl is a number of minutes above 0, or None, not {minutes!r}")
         try:
-            return cls(_check_minutes(minutes), now + timedelta(minutes=minutes))
+            return cls(minutes, now + timedelta(minutes=minutes))
         except OverflowError:
             raise ValidationError(f"{minutes} minutes end after the calendar does; pass ttl=None") from None
 
@@ -61,7 +65,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoredValue:
     """A value as it is kept, under its name."""
 
     item: Item
@@ -72,13 +76,8 @@ class Entry:
     indexed: bool
     lease: Lease | None = None
 
-    @property
-    def updated_at(self) -> datetime:
-        """When the value was last put."""
-        return self.item.created_at
-
     @classmethod
-    def of(cls, item: Item, lease: Item | None) -> Entry:
+    def from_items(cls, item: Item, lease: Item | None) -> StoredValue:
         """The value that an item holds."""
         held = item.metadata
         return cls(
@@ -88,7 +87,7 @@ class Entry:
             value=held["value"],
             created_at=datetime.fromisoformat(held["created_at"]),
             indexed=held["indexed"],
-            lease=Lease.of(lease) if lease is not None else None,
+            lease=Lease.from_item(lease) if lease is not None else None,
         )
 
     def is_expired(self, now: datetime) -> bool:
@@ -112,18 +111,17 @@ def item_source(identity: str) -> Source:
     return Source(f"langgraph:{identity}", "agent")
 
 
-def unchanged_since(entry: Entry) -> tuple[Filters, Filters]:
+def filters_if_unchanged(entry: StoredValue) -> tuple[Filters, Filters]:
     """Filters that only this value and its lease pass, and only if it was not put again since."""
     names = (item_source(entry.item.id).name, item_source(lease_id(entry.item.id)).name)
-    value, lease = (Filters(source=name, until=entry.updated_at) for name in names)
+    value, lease = (Filters(source=name, until=entry.item.created_at) for name in names)
     return value, lease
 
 
 def prefix_filters(prefix: tuple[str, ...], *types: str) -> Filters:
     """Filters that everything under a prefix passes, and little else."""
-    return Filters(
-        types=types, conversation=_namespace_root_name(prefix) if len(prefix) >= _ROOT_LABELS else None
-    )
+    root = _namespace_root_name(prefix) if len(prefix) >= _ROOT_LABELS else None
+    return Filters(types=types, conversation=root)
 
 
 def check_value(value: object) -> dict[str, Any]:
@@ -183,12 +181,6 @@ def _make_item(
     )
 
 
-def _check_minutes(minutes: float) -> float:
-    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not minutes > 0:
-        raise ValidationError(f"ttl is a number of minutes above 0, or None, not {minutes!r}")
-    return minutes
-
-
 def _namespace_root_name(namespace: tuple[str, ...]) -> str:
     """The first labels of a namespace as one name."""
     return json.dumps(namespace[:_ROOT_LABELS])
@@ -198,9 +190,7 @@ def _matches_wanted(field_value: object, wanted: object) -> bool:
     """Whether a field holds what is wanted: a plain value, the same inside lists and dicts, or operators."""
     match wanted:
         case dict() if any(str(name).startswith("$") for name in wanted):
-            return all(
-                _satisfies_operator(field_value, operator, bound) for operator, bound in wanted.items()
-            )
+            return all(_satisfies_operator(field_value, name, bound) for name, bound in wanted.items())
         case dict():
             return isinstance(field_value, dict) and all(
                 _matches_wanted(field_value.get(k), w) for k, w in wanted.items()
@@ -219,18 +209,9 @@ def _satisfies_operator(field_value: object, operator: str, bound: object) -> bo
     """Whether a field is equal, unequal, above or below a bound, as an operator such as `$gt` says."""
     if operator in ("$eq", "$ne"):
         return (field_value == bound) == (operator == "$eq")
+    if operator not in _COMPARISONS:
+        raise ValidationError(f"no operator {operator!r}; there are: $eq, $ne, $gt, $gte, $lt, $lte")
     try:
-        number, limit = float(cast("Any", field_value)), float(cast("Any", bound))
+        return _COMPARISONS[operator](float(cast("Any", field_value)), float(cast("Any", bound)))
     except (TypeError, ValueError):  # what is no number is neither above nor below one
-        number = limit = float("nan")
-    match operator:
-        case "$gt":
-            return number > limit
-        case "$gte":
-            return number >= limit
-        case "$lt":
-            return number < limit
-        case "$lte":
-            return number <= limit
-        case _:
-            raise ValidationError(f"no operator {operator!r}; there are: $eq, $ne, $gt, $gte, $lt, $lte")
+        return False

@@ -13,11 +13,11 @@ from pydantic import Field
 
 from foreword.capture.redact import redact
 from foreword.edges.mcp import wire
-from foreword.edges.shared.calls import amend_item, get_item, get_receipt
+from foreword.edges.shared.calls import amend_item, find_ids_to_forget, get_item, get_receipt
 from foreword.errors import ValidationError
 from foreword.options import check_workspace
 from foreword.text.frame import remove_frames, wrap_in_frame
-from foreword.types import Filters, Kind, Source
+from foreword.types import Kind, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,8 +44,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Unchanged = Annotated[float | None, Field(ge=0, le=1, description="0 to 1; leave out to keep it.")]
 
 
-class Tools:
-    """The tools over one engine, which is opened when the first of them is called."""
+class EngineTools:
+    """What all tools share: one engine, which is opened when the first of them is called, and a workspace."""
 
     def __init__(self, engine: "Callable[[], ContextEngine]", workspace: str | None) -> None:
         self.engine = engine
@@ -58,6 +58,10 @@ class Tools:
                 "name the workspace: pass workspace, the absolute path of the project's root"
             )
         return check_workspace(name or self._default)
+
+
+class MemoryTools(EngineTools):
+    """The tools for memories and contexts."""
 
     # Reading
 
@@ -249,7 +253,7 @@ class Tools:
         if not (ids or session or source):
             raise ValidationError("say what to forget: ids, a session or a source")
         if dry_run:
-            gone = self._list_matching_ids(where, ids, session, source)
+            gone = find_ids_to_forget(engine, where, ids, session or None, source or None)
         else:
             gone = engine.forget(
                 where, *ids, session=session or None, source=source or None, verify=False
@@ -262,17 +266,6 @@ class Tools:
             dry_run=dry_run,
             left=[] if dry_run else left,
         )
-
-    def _list_matching_ids(
-        self, where: str, ids: tuple[str, ...], session: str, source: str
-    ) -> tuple[str, ...]:
-        """The ids that `memory_forget` would remove."""
-        store = self.engine().store
-        found = {item.id: None for item in store.get(where, *ids) if item is not None}
-        if session or source:
-            fitting = Filters(session=session or None, source=source or None)
-            found |= {item.id: None for item in store.scan(where, fitting)}
-        return tuple(found)
 
 
 def _clean_statement(text: str) -> tuple[str, str]:

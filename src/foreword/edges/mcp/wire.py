@@ -316,31 +316,26 @@ def contain_lines(text: str) -> str:
 
 def describe_attempt(experience: Experience) -> Attempt:
     """An experience as an agent reads it: every text on one line, and not too long."""
-    outcome, root, learnt = experience.outcome, experience.root_cause, experience.lesson
-    lesson = " ".join(filter(None, (learnt.what_worked, learnt.takeaway))) if learnt else ""
+    outcome, root, lesson = experience.outcome, experience.root_cause, experience.lesson
+    texts = {
+        **{name: getattr(experience, name) for name in ("goal", "hypothesis", "action", "prediction")},
+        "result": outcome.result if outcome else "",
+        "surprise": experience.surprise,
+        "root_cause": f"{root.category}: {root.description}" if root else "",
+        "lesson": " ".join(filter(None, (lesson.what_worked, lesson.takeaway))) if lesson else "",
+    }
     return Attempt(
         id=experience.id,
         status=experience.status,
         tier=experience.tier or "",
         domain=experience.domain,
         strategy=experience.strategy,
-        goal=_shorten_attempt_text(experience.goal),
-        hypothesis=_shorten_attempt_text(experience.hypothesis),
-        action=_shorten_attempt_text(experience.action),
-        prediction=_shorten_attempt_text(experience.prediction),
         iterations=experience.iteration_count,
-        result=_shorten_attempt_text(outcome.result if outcome else ""),
-        surprise=_shorten_attempt_text(experience.surprise),
-        root_cause=_shorten_attempt_text(f"{root.category}: {root.description}" if root else ""),
-        lesson=_shorten_attempt_text(lesson),
         session=experience.session,
         created_at=experience.created_at,
         lacks=list(experience.lacks),
+        **{name: shorten(text, _ATTEMPT_CHARACTERS) for name, text in texts.items()},
     )
-
-
-def _shorten_attempt_text(text: str) -> str:
-    return shorten(text, _ATTEMPT_CHARACTERS)
 
 
 def _common_item_fields(item: Item) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def register(
         "&preferences": lambda: system.user_preferences or UserPreferences(),
         "&personality": lambda: system.agent_personality,
     }.items():
-        metta.register_token(name, partial(_ground_token_value, value))
+        metta.register_token(name, lambda _, get_value=value: _to_grounded_atom(get_value()))
     metta.run(_LEVELS)
 
 
@@ -80,12 +80,6 @@ def _execute_predicate(name: str, declared: str, work: Callable[..., Any], *atom
     hyperon = import_hyperon()
     call = hyperon.E(hyperon.S(name), *atoms)
     return [hyperon.E(hyperon.S("Error"), call, hyperon.ValueAtom(problem))]
-
-
-def _ground_token_value(value: Callable[[], object], token: str) -> Atom:
-    """A value by its token, as it is when a program is read."""
-    del token
-    return _to_grounded_atom(value())
 
 
 def _to_python(atom: Atom) -> Any:  # noqa: ANN401  (whatever the program hands over)

@@ -7,6 +7,7 @@ atoms: values are Python's own, a `(List X)` is a sequence, a `(Maybe X)` may be
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from foreword.compose.allocation import MAX_TOKENS, TokenBudgetManager
@@ -50,43 +51,8 @@ if TYPE_CHECKING:
     from foreword.recipes.dialogue.session import Session
     from foreword.types import Entity, EntityRelationship, Registry, SearchResult, Turn
 
-DECLARED = """
-(: inject-context (-> String DialogueState KnowledgeBase Int InjectedContext))
-(: allocate-token-budget (-> String DialogueState Int TokenBudget))
-(: format-dialogue-history (-> DialogueState Int FormattedHistory))
-(: format-entity-context (-> DialogueState (List ResolvedEntity) Int (List EntityContext)))
-(: retrieve-rag-chunks (-> String (List ResolvedEntity) Int (List KnowledgeChunk)))
-(: build-system-prompt (-> UserPreferences AgentPersonality Int String))
-(: resolve-entities (-> String DialogueState (List ResolvedEntity)))
-
-(: total-tokens (-> ContextContent Int))
-(: handle-overflow (-> ContextContent TokenBudget ContextContent))
-(: compress-content (-> ContextContent Int ContextContent))
-(: compression-level (-> Float CompressionLevel))
-
-(: summarize-turns (-> (List Turn) Int String))
-(: format-recent-turns (-> (List Turn) (List FormattedTurn)))
-(: assemble-history (-> (Maybe String) (List FormattedTurn) String))
-
-(: select-entity-attributes (-> Entity Int (List (Pair String String))))
-(: get-entity-relationships (-> Entity DialogueState (List EntityRelationship)))
-(: format-entity (-> Entity Float (List (Pair String String)) EntityContext))
-
-(: embed-query (-> String (List Float)))
-(: search-vector-index (-> (List Float) Int (List SearchResult)))
-(: apply-rag-boosts (-> (List SearchResult) (List ResolvedEntity) (List SearchResult)))
-(: rerank-chunks (-> String (List SearchResult) (List SearchResult)))
-(: format-chunk (-> Chunk DocumentSource String))
-
-(: format-personality (-> AgentPersonality String))
-(: format-preferences (-> UserPreferences String))
-(: truncate-system-prompt (-> (List String) Int String))
-
-(: simplify-formatting (-> FormattedHistory FormattedHistory))
-(: aggressive-summarize (-> FormattedHistory FormattedHistory))
-(: reduce-entity-detail (-> (List EntityContext) (List EntityContext)))
-(: select-top-chunks (-> (List KnowledgeChunk) Int (List KnowledgeChunk)))
-"""
+DECLARED = Path(__file__).with_suffix(".metta").read_text(encoding="utf-8")
+"""The type of each predicate, as MeTTa declares it."""
 
 _PARTS = 1_000_000
 _SUMMARY_TURNS, _SUMMARY_TOKENS = 1, 100

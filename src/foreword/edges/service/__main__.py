@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from foreword.edges.service.process import Plan, read_plan, run_service
+from foreword.edges.service.process import ServiceOptions, read_service_options, run_service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
 
 
-def main(plan: Plan, settings: Settings | None = None) -> int:
+def main(options: ServiceOptions, settings: Settings | None = None) -> int:
     """Serve hooks, HTTP and MCP until told to stop; gives the exit code, as `run_service` does."""
-    return run_service(plan, _build_responder, build_application, settings=settings)
+    return run_service(options, _build_responder, build_application, settings=settings)
 
 
 def build_application(
@@ -50,4 +50,4 @@ def _build_responder(engine: ContextEngine) -> Responder:
 
 
 if __name__ == "__main__":
-    sys.exit(main(read_plan(sys.argv[1:])))
+    sys.exit(main(read_service_options(sys.argv[1:])))

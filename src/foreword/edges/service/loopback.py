@@ -14,6 +14,8 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any, cast
 
+from foreword.edges.service.measures import prometheus_text
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -28,11 +30,7 @@ _MAX_CONNECTIONS = 200
 
 
 class Loopback:
-    """HTTP on 127.0.0.1 while the service lasts.
-
-    `build_application` takes the engine, `token`, `port`, `status` and `metrics`, and gives an ASGI
-    application.
-    """
+    """HTTP on 127.0.0.1 while the service lasts."""
 
     def __init__(
         self,
@@ -40,13 +38,11 @@ class Loopback:
         run: RunFolder,
         build_application: Callable[..., Any],
         status: Callable[[], dict[str, Any]],
-        metrics: Callable[[], str],
     ) -> None:
         self._wanted_port = port
         self._run = run
         self._build_application = build_application
         self._status = status
-        self._metrics = metrics
         self.port: int | None = None
         self.requests = 0
         self.last_request = time.monotonic()
@@ -80,12 +76,17 @@ class Loopback:
             _log.warning("HTTP has ended before its time: %s", serving.exception() or "its log says why")
 
     def _build_server_and_socket(self, engine: ContextEngine) -> tuple[uvicorn.Server, socket.socket]:
-        """The server of the application, and the socket that it is to listen on."""
+        """The server of the ASGI application, and the socket that it is to listen on."""
         listening = listen(self._wanted_port)
         port = listening.getsockname()[1]
-        says = {"status": self._status, "metrics": self._metrics}
         try:
-            application = self._build_application(engine, token=self._run.token(), port=port, **says)
+            application = self._build_application(
+                engine,
+                token=self._run.token(),
+                port=port,
+                status=self._status,
+                metrics=lambda: prometheus_text(self._status()),
+            )
             server = make_server(self._wrap_to_count_requests(application))
         except BaseException:
             listening.close()

@@ -84,25 +84,24 @@ def _time_quantiles(times: Sequence[float]) -> dict[str, float]:
 
 def prometheus_text(status: Mapping[str, Any]) -> str:
     """A service's status as Prometheus reads it."""
-    lines = [
-        *_format_metric("uptime_seconds", "gauge", "How long the service has run.", status["uptime_seconds"]),
-        *_format_metric("resident_bytes", "gauge", "Memory of the service in RAM.", status["resident_bytes"]),
-        *_format_metric("in_flight", "gauge", "Requests being worked on.", status["in_flight"]),
-        *_format_metric("spool_files", "gauge", "Events that wait in the spool.", status["spool"]["files"]),
-        *_format_metric("spool_bytes", "gauge", "Bytes that wait in the spool.", status["spool"]["bytes"]),
+    single_values = [
+        ("uptime_seconds", "gauge", "How long the service has run.", status["uptime_seconds"]),
+        ("resident_bytes", "gauge", "Memory of the service in RAM.", status["resident_bytes"]),
+        ("in_flight", "gauge", "Requests being worked on.", status["in_flight"]),
+        ("spool_files", "gauge", "Events that wait in the spool.", status["spool"]["files"]),
+        ("spool_bytes", "gauge", "Bytes that wait in the spool.", status["spool"]["bytes"]),
+        *((f"{name}_total", "counter", f"Requests that were {name}.", status[name]) for name in TROUBLES),
     ]
-    for trouble in TROUBLES:
-        lines += _format_metric(
-            f"{trouble}_total", "counter", f"Requests that were {trouble}.", status[trouble]
-        )
+    lines: list[str] = []
+    for name, kind, text, value in single_values:
+        lines += [*_format_metric_head(name, kind, text), f"foreword_{name} {value}"]
     lines += _format_metric_head("requests_total", "counter", "Requests answered, by event.")
     lines += [
         f'foreword_requests_total{{event="{event}"}} {facts["count"]}'
         for event, facts in status["events"].items()
     ]
-    lines += _format_metric_head(
-        "request_seconds", "summary", "Time to an answer, over the last few hundred."
-    )
+    text = "Time to an answer, over the last few hundred."
+    lines += _format_metric_head("request_seconds", "summary", text)
     for event, facts in status["events"].items():
         for quantile, key in (("0.5", "p50_ms"), ("0.99", "p99_ms")):
             label = f'{{event="{event}",quantile="{quantile}"}}'
@@ -112,7 +111,3 @@ def prometheus_text(status: Mapping[str, Any]) -> str:
 
 def _format_metric_head(name: str, kind: str, text: str) -> list[str]:
     return [f"# HELP foreword_{name} {text}", f"# TYPE foreword_{name} {kind}"]
-
-
-def _format_metric(name: str, kind: str, text: str, value: float) -> list[str]:
-    return [*_format_metric_head(name, kind, text), f"foreword_{name} {value}"]

@@ -54,21 +54,21 @@ _LOG_BYTES, _LOG_FILES = 1_000_000, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ServiceOptions:
     """How to serve: on which port (0 is any), and how many idle minutes until it stops (0 is never)."""
 
     port: int = 0
     idle_minutes: float = 30.0
 
 
-def read_plan(arguments: Sequence[str]) -> Plan:
-    """A plan from `--port N --idle-minutes N`, as the hook and `foreword serve` start a service."""
+def read_service_options(arguments: Sequence[str]) -> ServiceOptions:
+    """Options from `--port N --idle-minutes N`, as the hook and `foreword serve` start a service."""
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
-    return Plan(int(options.get("--port", "0")), float(options.get("--idle-minutes", "30")))
+    return ServiceOptions(int(options.get("--port", "0")), float(options.get("--idle-minutes", "30")))
 
 
 def run_service(
-    plan: Plan,
+    options: ServiceOptions,
     build_responder: BuildResponder,
     build_application: BuildApplication | None,
     settings: Settings | None = None,
@@ -86,7 +86,7 @@ def run_service(
     try:
         set_up_log(run.log, settings.log_level)
         os.chdir(run.folder)  # and hold no folder of the agent that started us
-        return asyncio.run(Service(plan, settings, run, build_responder, build_application).serve())
+        return asyncio.run(Service(options, settings, run, build_responder, build_application).serve())
     finally:
         run.withdraw()
         run.release()
@@ -107,26 +107,23 @@ class Service:
 
     def __init__(
         self,
-        plan: Plan,
+        options: ServiceOptions,
         settings: Settings,
         run: RunFolder,
         build_responder: BuildResponder,
         build_application: BuildApplication | None,
     ) -> None:
-        self._plan = plan
+        self._options = options
         self._settings = settings
         self._run = run
         self._build_responder = build_responder
         self._spool = settings.home / "spool"
         self._measures = measures.Measures()
-        self._engine: ContextEngine | None = None
         self._warm = asyncio.Event()
         self._stopping = asyncio.Event()
         self._package = _package_stamp()
         self._loopback = (
-            Loopback(plan.port, run, build_application, self.status, self.metrics)
-            if build_application
-            else None
+            Loopback(options.port, run, build_application, self.status) if build_application else None
         )
         answers = {"status": lambda: json.dumps(self.status()).encode()}
         self._socket = SocketServer(self._measures, answers, self._spool_event, self._warm)
@@ -135,7 +132,6 @@ class Service:
 
     def status(self) -> dict[str, Any]:
         """How the service is, as plain values."""
-        waiting = spool.measure_spool(self._spool)
         return {
             "version": foreword.__version__,
             "pid": os.getpid(),
@@ -144,13 +140,9 @@ class Service:
             "resident_bytes": measures.resident_bytes(),
             "in_flight": self._socket.in_flight,
             "http_port": self._loopback.port if self._loopback else None,
-            "spool": {"files": waiting.files, "bytes": waiting.bytes},
+            "spool": spool.measure_spool(self._spool),
             **self._measures.snapshot(),
         }
-
-    def metrics(self) -> str:
-        """The same for Prometheus."""
-        return measures.prometheus_text(self.status())
 
     # Its life
 
@@ -160,18 +152,19 @@ class Service:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._handle_signal, signal.Signals(number).name)
         try:
-            responder = await asyncio.to_thread(self._open_engine_and_responder)
+            engine, responder = await asyncio.to_thread(self._open_engine_and_responder)
             await self._socket.start(self._run.listen(), responder)
         except Exception as error:  # noqa: BLE001  (a damaged store, a foreign socket: it says what to do)
             _log.error("the service cannot run: %s", error)
             return 3
         _log.info("serving %s as process %d", self._settings.home, os.getpid())
-        working = asyncio.gather(self._run_housekeeping(responder), self._warm_up_then_serve_http())
+        working = asyncio.gather(self._run_housekeeping(responder), self._warm_up_then_serve_http(engine))
         await self._stopping.wait()
         self._run.withdraw()
         await self._socket.stop(_STOP_SECONDS)
         await asyncio.wait({working}, timeout=_STOP_SECONDS)
-        await asyncio.to_thread(self._close_engine_and_responder, responder)
+        await asyncio.to_thread(responder.close)
+        await asyncio.to_thread(engine.close)
         _log.info("stopped")
         return 0
 
@@ -185,24 +178,19 @@ class Service:
         _log.info("stopping: %s", why)
         self._stopping.set()
 
-    def _open_engine_and_responder(self) -> Responder:
+    def _open_engine_and_responder(self) -> tuple[ContextEngine, Responder]:
         from foreword.engine.context_engine import ContextEngine
 
-        self._engine = ContextEngine(settings=self._settings)
-        return self._build_responder(self._engine)
+        engine = ContextEngine(settings=self._settings)
+        return engine, self._build_responder(engine)
 
-    def _close_engine_and_responder(self, responder: Responder) -> None:
-        responder.close()
-        if self._engine is not None:
-            self._engine.close()
-
-    async def _warm_up_then_serve_http(self) -> None:
+    async def _warm_up_then_serve_http(self, engine: ContextEngine) -> None:
         """What can wait until hooks are answered: first the encoder, then HTTP."""
-        await asyncio.to_thread(self._warm_up_engine)
+        await asyncio.to_thread(_warm_up_engine, engine)
         self._warm.set()
-        if self._loopback is not None and self._engine is not None:
+        if self._loopback is not None:
             await self._wait_until_hooks_are_quiet()
-            await self._loopback.serve(self._engine, self._stopping)
+            await self._loopback.serve(engine, self._stopping)
 
     async def _wait_until_hooks_are_quiet(self) -> None:
         """Wait until no hook has asked for a moment, since importing what HTTP needs would slow it down."""
@@ -211,17 +199,6 @@ class Service:
             if self._stopping.is_set():
                 return
             await asyncio.sleep(_QUIET_SECONDS / 10)
-
-    def _warm_up_engine(self) -> None:
-        """Load the encoder and all that a first question needs, so that the first prompt does not wait."""
-        try:
-            if self._engine is not None:
-                self._engine.tokenizer.count("Which words come first?")
-                self._engine.preview_context("Which words come first?", _WARM_UP_WORKSPACE)
-        except Exception as error:  # noqa: BLE001  (a part that fails will say so again; words still find)
-            _log.warning("warming up failed: %s", error)
-        gc.collect()
-        gc.freeze()  # what is loaded stays; collections need not look at it again
 
     async def _run_housekeeping(self, responder: Responder) -> None:
         """Every few seconds: store what waits in the spool, and stop if there is a reason to."""
@@ -254,10 +231,21 @@ class Service:
         http = self._loopback
         busy = self._socket.in_flight or (http is not None and http.requests)
         last_request = max(self._socket.last_request, http.last_request if http else 0.0)
-        idle_minutes = self._plan.idle_minutes
+        idle_minutes = self._options.idle_minutes
         if idle_minutes and not busy and time.monotonic() - last_request > idle_minutes * 60:
             return f"nothing was asked for {idle_minutes:g} minutes"
         return ""
+
+
+def _warm_up_engine(engine: ContextEngine) -> None:
+    """Load the encoder and all that a first question needs, so that the first prompt does not wait."""
+    try:
+        engine.tokenizer.count("Which words come first?")
+        engine.preview_context("Which words come first?", _WARM_UP_WORKSPACE)
+    except Exception as error:  # noqa: BLE001  (a part that fails will say so again; words still find)
+        _log.warning("warming up failed: %s", error)
+    gc.collect()
+    gc.freeze()  # what is loaded stays; collections need not look at it again
 
 
 def _package_stamp() -> tuple[int, int] | None:

@@ -65,7 +65,7 @@ class RunFolder:
             os.close(self._lock)
             self._lock = None
 
-    def running(self) -> int | None:
+    def running_pid(self) -> int | None:
         """The number of the process that serves this home; None without one, 0 until it is written."""
         if not is_running(str(self.home)):
             return None
@@ -107,7 +107,8 @@ class RunFolder:
         """The word that HTTP requests must bear; made once, readable by its owner alone."""
         with contextlib.suppress(FileNotFoundError):
             self._refuse_foreign_owner(self.token_file)
-            if _is_private_file(self.token_file):
+            mode = self.token_file.lstat().st_mode
+            if stat.S_ISREG(mode) and not mode & 0o077:
                 token = self.token_file.read_text().strip()
                 if len(token) >= _MIN_TOKEN_CHARACTERS:
                     return token
@@ -127,11 +128,6 @@ class RunFolder:
         """Raise an error if a file belongs to another user."""
         if path.lstat().st_uid != os.geteuid():
             raise ForewordError(f"{path} belongs to another user; remove it, or choose another FOREWORD_HOME")
-
-
-def _is_private_file(path: Path) -> bool:
-    mode = path.lstat().st_mode
-    return stat.S_ISREG(mode) and not mode & 0o077
 
 
 def _write_private_file(path: Path, text: str) -> None:

@@ -160,9 +160,8 @@ class SocketServer:
     async def _respond_by_deadline(self, request: Request, payload: bytes) -> bytes | None:
         """The responder's answer, or nothing at the deadline; the work goes on in either case."""
         began = self.last_request = time.monotonic()
-        work = asyncio.get_running_loop().run_in_executor(
-            self._pool, self._respond_or_store, request, payload
-        )
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(self._pool, self._respond_or_store, request, payload)
         self._working.add(work)
         work.add_done_callback(
             lambda done: self._count_finished_work(done, request, began, event_name(payload))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -40,14 +41,6 @@ class DrainResult:
     waiting: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SpoolSize:
-    """How much lies in the spool."""
-
-    files: int = 0
-    bytes: int = 0
-
-
 def parse_time(text: str) -> datetime:
     """The time that a hook wrote down; ValueError when it is none."""
     try:
@@ -56,10 +49,13 @@ def parse_time(text: str) -> datetime:
         raise ValueError(f"{text!r} is no time") from error
 
 
-def measure_spool(folder: Path) -> SpoolSize:
-    """How much lies in the spool now."""
-    sizes = [size for path in _list_event_files(folder) if (size := _size_if_present(path)) is not None]
-    return SpoolSize(len(sizes), sum(sizes))
+def measure_spool(folder: Path) -> dict[str, int]:
+    """How many `files` and how many `bytes` lie in the spool now."""
+    sizes = []
+    for path in _list_event_files(folder):
+        with suppress(FileNotFoundError):  # it was stored this moment
+            sizes.append(path.lstat().st_size)
+    return {"files": len(sizes), "bytes": sum(sizes)}
 
 
 def drain(folder: Path, store: Callable[[bytes, datetime], None]) -> DrainResult:
@@ -94,14 +90,6 @@ def _list_event_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.event")) if folder.is_dir() else []
 
 
-def _size_if_present(path: Path) -> int | None:
-    """The size of a file in bytes; None when it is gone."""
-    try:
-        return path.lstat().st_size
-    except FileNotFoundError:
-        return None
-
-
 def _read_event_file(path: Path) -> tuple[bytes, datetime]:
     """An event and its time; ValueError when the file is not what a hook writes."""
     at = parse_time(path.name.partition("-")[0])
@@ -134,8 +122,6 @@ def _drop_overflowing_events(folder: Path) -> int:
 def _remove_abandoned_files(folder: Path) -> None:
     """Remove unfinished files of processes that died."""
     for path in folder.glob(".*.tmp"):
-        try:
+        with suppress(FileNotFoundError):  # it was finished this moment
             if time.time() - path.lstat().st_mtime > _ABANDONED_SECONDS:
                 path.unlink()
-        except FileNotFoundError:
-            continue  # it was finished this moment

@@ -1,1 +1,1 @@
-"""What several edges use: calls by id, context for messages, and what a hook does without an answer."""
+"""What several edges use: calls by id, and what a hook does without an answer."""

@@ -1,4 +1,4 @@
-"""What HTTP and MCP both ask of an engine by id, and the error for an id that nothing has."""
+"""What several edges ask of an engine by id, and the error for an id that nothing has."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from foreword.capture.redact import redact_json
 from foreword.errors import ValidationError
 from foreword.options import check_fraction
 from foreword.store.base import Amend
+from foreword.types import Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from foreword.engine.context_engine import ContextEngine
@@ -40,6 +41,17 @@ def get_receipt(engine: ContextEngine, workspace: str, receipt_id: str) -> Recei
         advice = "build a context first (old receipts are let go)"
         raise UnknownId(f"there is no receipt of {which}; {advice}")
     return receipt
+
+
+def find_ids_to_forget(
+    engine: ContextEngine, workspace: str, ids: Sequence[str], session: str | None, source: str | None
+) -> tuple[str, ...]:
+    """The ids of the items that `engine.forget` would remove if it were called with the same arguments."""
+    found = {item.id: None for item in engine.store.get(workspace, *ids) if item is not None}
+    if session is not None or source is not None:
+        fitting = Filters(session=session, source=source)
+        found |= {item.id: None for item in engine.store.scan(workspace, fitting)}
+    return tuple(found)
 
 
 def amend_item(

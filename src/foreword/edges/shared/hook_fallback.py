@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from foreword.edges.hook_client import Hook
+    from foreword.edges.hook_client import HookEvent
 
 LOCK_NAME, LOG_NAME, STARTING_NAME = "service.lock", "hook.log", "starting"
 MAX_SPOOL_BYTES, MAX_SPOOL_FILES = 64_000_000, 10_000
@@ -33,7 +34,7 @@ _START_EVERY_SECONDS = 3.0
 _MAX_LOG_BYTES = 100_000
 
 
-def handle_unanswered(hook: Hook, payload: bytes, why: str) -> None:
+def handle_unanswered(hook: HookEvent, payload: bytes, why: str) -> None:
     """Keep what would be lost, log what happened, start the service where none runs."""
     if payload and hook.event in STORED_EVENTS:
         try:
@@ -54,7 +55,8 @@ def write_to_spool(home: str, at: str, payload: bytes) -> str:
     safe = redact_payload(payload)
     folder = make_private_folder(home, "spool")
     for name in list_overflow(folder, len(safe)):
-        _remove_if_present(os.path.join(folder, name))
+        with suppress(FileNotFoundError):  # somebody may be quicker
+            os.unlink(os.path.join(folder, name))
         append_to_log(home, f"the spool is full; its oldest event was dropped: {name}")
     name = f"{at}-{os.getpid():x}{os.urandom(4).hex()}"
     temporary, final = os.path.join(folder, f".{name}.tmp"), os.path.join(folder, f"{name}.event")
@@ -83,11 +85,9 @@ def list_overflow(folder: str, new_bytes: int = 0) -> list[str]:
     """The oldest events, as many as must go for a new one of so many bytes to have room."""
     sizes: dict[str, int] = {}
     for name in os.listdir(folder):
-        try:
+        with suppress(FileNotFoundError):  # it was stored this moment
             if name.endswith(".event"):
                 sizes[name] = os.lstat(os.path.join(folder, name)).st_size
-        except FileNotFoundError:
-            continue  # it was stored this moment
     count, total = len(sizes) + bool(new_bytes), sum(sizes.values()) + new_bytes
     overflow: list[str] = []
     for name in sorted(sizes):
@@ -122,9 +122,8 @@ def start_service(home: str, python: str, *options: str) -> bool:
     """Start the service and leave it alone; at most one attempt every few seconds, whoever makes it."""
     import fcntl
 
-    file = os.open(
-        os.path.join(make_private_folder(home, "run"), STARTING_NAME), os.O_RDWR | os.O_CREAT, 0o600
-    )
+    path = os.path.join(make_private_folder(home, "run"), STARTING_NAME)
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         last = os.fstat(file)
@@ -156,13 +155,6 @@ def service_environment(home: str) -> dict[str, str]:
 
 
 # Files ---------------------------------------------------------------------------------------------------
-
-
-def _remove_if_present(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return  # somebody was quicker
 
 
 def append_to_log(home: str, line: str) -> None:
