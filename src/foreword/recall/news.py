@@ -63,7 +63,7 @@ def split_shaped_words(text: str) -> ShapedWords:
     for found in _TOKEN.finditer(text):
         parts = [part for part in found[0].split("_") if part]
         words += map(fold_case, parts)
-        shapes += [_word_shape(text, found[0], found.start(), len(parts))] * len(parts)
+        shapes += [_looks_like_name_or_code(text, found[0], found.start(), len(parts))] * len(parts)
     return ShapedWords(tuple(words), tuple(shapes))
 
 
@@ -74,7 +74,7 @@ def concatenate_shaped_words(texts: Iterable[ShapedWords]) -> ShapedWords:
     return ShapedWords(tuple(words), tuple(chain.from_iterable(one.shapes for one in every)))
 
 
-def _word_shape(text: str, word: str, start: int, part_count: int) -> Shape:
+def _looks_like_name_or_code(text: str, word: str, start: int, part_count: int) -> Shape:
     """Whether a word looks like a name, like an identifier, or like neither."""
     if part_count > 1 or _CAMEL_CASE.search(word):
         return "code"

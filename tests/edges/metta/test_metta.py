@@ -14,7 +14,7 @@ from foreword.compose.entity_context import entities_text
 from foreword.compose.prompt import prompt_tokens
 from foreword.compose.system_prompt import UserPreferences
 from foreword.edges.metta import grounding, register
-from foreword.edges.metta.predicates import DECLARED, Conversation
+from foreword.edges.metta.predicates import DECLARED, MettaConversation
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
 from foreword.recipes.dialogue.prompt import inject_context
 from foreword.recipes.dialogue.rag import RAGConfig
@@ -92,7 +92,7 @@ class TestWhatIsDeclared:
     def test_every_predicate_is_done_by_the_method_of_its_name(self):
         names = [name for name, _ in grounding._DECLARATION.findall(DECLARED)]
         assert len(names) == len(set(names)) == DECLARED.count("(: ")
-        public = {name for name in vars(Conversation) if not name.startswith("_")}
+        public = {name for name in vars(MettaConversation) if not name.startswith("_")}
         assert {name.replace("-", "_") for name in names} == public - {"engine", "session", "knowledge"}
 
 

@@ -201,7 +201,7 @@ class _Sentence:
             if word.is_capitalised and not self.caseless and not word.is_plain:
                 end = self._run_end(at)
                 while at < end:
-                    size, kind = self._first_name(at, end)
+                    size, kind = self._name_at(at, end)
                     if kind is not None:
                         yield self._make_mention(at, at + size, kind)
                     at += size
@@ -237,7 +237,7 @@ class _Sentence:
         reached = at < after < most and self.words[after].is_capitalised and self.words[after].is_joined
         return after if reached else None
 
-    def _first_name(self, at: int, end: int) -> tuple[int, EntityType | None]:
+    def _name_at(self, at: int, end: int) -> tuple[int, EntityType | None]:
         """How many words from here are one name, and of what; None for words that name nothing."""
         word = self.words[at]
         if word.folded in lists.TITLES and end - at > 1:

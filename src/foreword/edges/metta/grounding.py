@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.compress import CompressionLevel
 from foreword.compose.system_prompt import Conversational, Custom, Expert, Helpful, UserPreferences
-from foreword.edges.metta.predicates import DECLARED, Conversation
+from foreword.edges.metta.predicates import DECLARED, MettaConversation
 from foreword.errors import ForewordError, MissingExtra
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 
@@ -47,7 +47,7 @@ def register(
     A program that is parsed later sees the conversation as it stands then.
     """
     hyperon = import_hyperon()
-    conversation = Conversation(engine, session, RAGSystem(engine, session.workspace, config))
+    conversation = MettaConversation(engine, session, RAGSystem(engine, session.workspace, config))
     for name, declared in _DECLARATION.findall(DECLARED):
         kind = metta.parse_single(_NUMBER.sub("Number", _UNCHECKED.sub("%Undefined%", declared)))
         work = getattr(conversation, name.replace("-", "_"))

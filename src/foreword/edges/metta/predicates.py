@@ -59,7 +59,7 @@ _SUMMARY_TURNS, _SUMMARY_TOKENS = 1, 100
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class MettaConversation:
     """What the predicates work with: a session, the engine that keeps it, and what answers from documents."""
 
     engine: ContextEngine
@@ -72,7 +72,7 @@ class Conversation:
         self, query: str, state: DialogueState, knowledge: RAGSystem, max_tokens: int
     ) -> InjectedContext:
         """A whole prompt, from a conversation as it stood and from the documents that are given."""
-        return inject_context(query, _SessionAtState(self.session, state, knowledge), max_tokens)
+        return inject_context(query, _MettaSessionAtState(self.session, state, knowledge), max_tokens)
 
     def allocate_token_budget(self, query: str, state: DialogueState, total: int) -> TokenBudget:
         """The tokens of each part."""
@@ -104,7 +104,7 @@ class Conversation:
 
     def resolve_entities(self, query: str, state: DialogueState) -> Sequence[ResolvedEntity]:
         """Who and what a query means."""
-        return _SessionAtState(self.session, state, self.knowledge).resolve(query)
+        return _MettaSessionAtState(self.session, state, self.knowledge).resolve(query)
 
     # Budgets
 
@@ -187,12 +187,12 @@ class Conversation:
     ) -> Sequence[SearchResult]:
         """More for what is new, and for what speaks of these entities."""
         return apply_boosts(
-            replace(self._draft_full_search(""), results=tuple(results)), entities, self.knowledge.config
+            replace(self._draft_document_search(""), results=tuple(results)), entities, self.knowledge.config
         )
 
     def rerank_chunks(self, query: str, results: Sequence[SearchResult]) -> Sequence[SearchResult]:
         """In the order of the cross-encoder; as they are where there is none."""
-        draft = self._draft_full_search(query)
+        draft = self._draft_document_search(query)
         reranker = draft.kit.reranker
         return results if reranker is None else rerank_chunks(draft, results, reranker)
 
@@ -200,7 +200,7 @@ class Conversation:
         """A piece of a document in words."""
         return format_chunk(chunk.content, source)
 
-    def _draft_full_search(self, query: str) -> SearchDraft:
+    def _draft_document_search(self, query: str) -> SearchDraft:
         """A search for documents in the full lane, not yet carried out."""
         return self.engine.draft(query, self.session.workspace, SearchOptions(lane="full"), "rag", 0)
 
@@ -245,7 +245,7 @@ class Conversation:
         return ReductionTools(compressor.summarizer, compressor.tokenizer, MAX_TOKENS)
 
 
-class _SessionAtState:
+class _MettaSessionAtState:
     """A session as it stood in `state`, answering from `knowledge`.
 
     MeTTa passes values: a state that was taken earlier holds the turns of that moment, and no later ones.

@@ -164,7 +164,7 @@ class SocketServer:
         work = loop.run_in_executor(self._pool, self._respond_or_store, request, payload)
         self._working.add(work)
         work.add_done_callback(
-            lambda done: self._count_finished_work(done, request, began, event_name(payload))
+            lambda done: self._release_and_measure(done, request, began, event_name(payload))
         )
         done, _ = await asyncio.wait({work}, timeout=max(0.0, request.expires - time.monotonic()))
         if not done:
@@ -179,7 +179,7 @@ class SocketServer:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._warm.wait(), seconds_left - _ANSWER_MARGIN_SECONDS)
 
-    def _count_finished_work(
+    def _release_and_measure(
         self, work: asyncio.Future[bytes], request: Request, began: float, event: str
     ) -> None:
         self._working.discard(work)

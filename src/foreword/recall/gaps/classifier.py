@@ -129,7 +129,7 @@ def message_features(sentences: Sequence[str]) -> frozenset[str]:
         features.add("asks and goes on")
     for index, words in enumerate(every):
         groups = word_groups(words)
-        features.update(_sentence_features(words, groups, "?" if questions[index] else ""))
+        features.update(_gap_features(words, groups, "?" if questions[index] else ""))
         if index == len(every) - 1:
             features.update(f"last {word}" for word in (*words, *groups))
         elif index == 0:
@@ -153,7 +153,7 @@ def word_groups(words: Sequence[str]) -> list[str]:
     return groups
 
 
-def _sentence_features(words: Sequence[str], groups: Sequence[str], prefix: str) -> Iterator[str]:
+def _gap_features(words: Sequence[str], groups: Sequence[str], prefix: str) -> Iterator[str]:
     yield from (prefix + sequence for sequence in _word_sequences(words, MAX_WORDS_IN_ROW))
     yield from (prefix + sequence for sequence in _word_sequences(groups, MAX_GROUPS_IN_ROW))
     rare = [group for group in groups if group not in _COMMON_GROUPS]
