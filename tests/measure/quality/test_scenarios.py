@@ -18,7 +18,7 @@ from foreword_measure.quality import scenarios as measured
 from foreword_measure.quality.scenarios import measure_scenarios
 from foreword_measure.quality.scenarios.baselines import answer_with_last_turns, answer_with_nearest
 from foreword_measure.quality.scenarios.reading import Event, Scenario, read_scenarios
-from foreword_measure.quality.scenarios.replay import replay_scenario, split_into_pieces
+from foreword_measure.quality.scenarios.replay import OneByOne, replay_scenario, split_into_pieces
 from foreword_measure.quality.scenarios.repository import Repository
 from foreword_measure.quality.scenarios.scoring import MEASURES
 
@@ -271,6 +271,20 @@ def _alert(recent):
     known = {"memory_id": recent[-1].id, "space": "semantic", "summary": "slots", "similarity": 0.1}
     rest = {name: 0.9 for name in fields if name not in known}
     return DivergenceAlert(**known, **rest)
+
+
+def test_the_encoder_reads_one_text_at_a_time():
+    read = []
+
+    class Noted(HashEmbeddings):
+        def embed(self, text):
+            read.append(text)
+            return super().embed(text)
+
+    encoder = OneByOne(Noted())
+    assert encoder.embed_batch(["one", "two"]) == HashEmbeddings().embed_batch(["one", "two"])
+    assert read == ["one", "two"]
+    assert (encoder.model, encoder.dimensions) == ("hash", 64)
 
 
 def test_a_chat_gets_a_context_in_the_ask_s_budget(replayed):
