@@ -3,7 +3,8 @@
 `evaluate` measures one set: `labelled` reads it, `runs` stores and asks, `metrics` scores, `silence` counts
 what should not have been injected, `tables` reports. `measure_sets` measures all that the command line asks
 for; `summary` puts many sets into one table. A set of dialogues asks something else: whether a change of
-subject is noticed (`shifts`), or how good summaries are (`summaries`). Nothing here changes how the engine
+subject is noticed (`shifts`), or how good summaries are (`summaries`). `scenarios` replays whole histories
+and measures what their questions get. Nothing here changes how the engine
 searches, and the set's own data stays where it is.
 """
 
@@ -20,6 +21,7 @@ from foreword_measure.quality import labelled, metrics, naming, runs, shifts, su
 from foreword_measure.quality.dialogue import measure as measure_dialogues
 from foreword_measure.quality.gaps import measure_gaps
 from foreword_measure.quality.runs import LANES, OURS, Plan
+from foreword_measure.quality.scenarios import measure_scenarios
 from foreword_measure.quality.silence import measure_silence
 from foreword_measure.quality.tables import summary
 
@@ -107,6 +109,8 @@ def measure_sets(
     entities: bool,
     gaps: bool,
     summarize: bool,
+    scenarios: Path | None = None,
+    outputs: Path | None = None,
     open_progress: Callable[[], AbstractContextManager[Progress]],
     **options: Any,  # noqa: ANN401  (those of `evaluate`)
 ) -> Iterator[Report]:
@@ -115,6 +119,10 @@ def measure_sets(
         yield naming.measure_naming()
     if gaps:
         yield measure_gaps()
+    if scenarios is not None:
+        chosen = {name: options[name] for name in ("limit", "baselines", "without")}
+        with open_progress() as progress:
+            yield measure_scenarios(scenarios, outputs=outputs, progress=progress, **chosen)
     reports = []
     for folder in folders:
         with open_progress() as progress:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -106,3 +108,14 @@ def files(tmp_path):
         {"scope": "v2", "docs": [["lib/alpha.py", "f1"], ["src/beta.py", "f2"], ["src/short.py", "f3"]]},
     ]
     return _write(tmp_path / "files", corpus, queries, [("q", "f2", 1)], scopes=scopes)
+
+
+@pytest.fixture
+def scenario_data(monkeypatch):
+    """The folder of scenarios, which is not part of the repository."""
+    beside = Path(__file__).parents[4] / "shared" / "data"
+    folder = Path(os.environ.get("FOREWORD_DATA") or beside) / "scenarios"
+    monkeypatch.delenv("FOREWORD_DATA", raising=False)  # it is not a setting of the engine's
+    if not (folder / "scenarios.jsonl").is_file():
+        pytest.skip(f"no scenarios in {folder}; set FOREWORD_DATA to the folder that holds scenarios")
+    return folder

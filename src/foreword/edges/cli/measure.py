@@ -27,7 +27,8 @@ _FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
     "foreword eval data/locomo --lane fast --without trigram\n"
     "foreword eval data --all --silence --json\n"
     "foreword eval data/locomo --dialogue\n"
-    "foreword eval --entities",
+    "foreword eval --entities\n"
+    "foreword eval --scenarios scenarios.jsonl --outputs answers.jsonl",
 )
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]…")
 @click.option(
@@ -48,13 +49,30 @@ _FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
     "--run", "run_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the ranking there."
 )
 @click.option(
-    "--limit-queries", "limit", type=click.IntRange(1), metavar="N", help="Ask only the first so many."
+    "--limit-queries",
+    "--limit",
+    "limit",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only the first so many queries, or scenarios.",
 )
 @click.option("--all", "everything", is_flag=True, help="Each DIR holds several sets: measure them all.")
 @click.option("--home", type=click.Path(path_type=Path), metavar="PATH", help="Keep the vectors there.")
 @click.option("--dialogue", is_flag=True, help="How much evidence the prompts of a conversation hold.")
 @click.option("--entities", is_flag=True, help="Names, references and acts of speech, on our own sentences.")
 @click.option("--gaps", is_flag=True, help="Missing context noticed, on our own states of agents.")
+@click.option(
+    "--scenarios",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Replay the histories of FILE and judge what their questions get.",
+)
+@click.option(
+    "--outputs",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the answers to the scenarios there.",
+)
 def evaluate(call: CliCall, folders: tuple[Path, ...], everything: bool, **options: OptionValue) -> None:
     """Measure quality on labelled sets.
 
@@ -64,8 +82,10 @@ def evaluate(call: CliCall, folders: tuple[Path, ...], everything: bool, **optio
     _require_measure_package("eval")
     from foreword_measure.quality import measure_sets
 
-    if not (folders or options["entities"] or options["gaps"]):
-        raise click.UsageError("name a DIR, or ask for --entities or --gaps")
+    if not (folders or options["entities"] or options["gaps"] or options["scenarios"]):
+        raise click.UsageError("name a DIR, or ask for --entities, --gaps or --scenarios FILE")
+    if options["outputs"] is not None and options["scenarios"] is None:
+        raise click.UsageError("--outputs takes the answers to scenarios: name them with --scenarios FILE")
     sets = [one for folder in folders for one in (_find_labelled_sets(folder) if everything else [folder])]
     if options["run_file"] is not None and len(sets) != 1:
         raise click.UsageError("--run takes one ranking: name one DIR")
