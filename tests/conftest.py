@@ -63,6 +63,13 @@ def count_calls():
     return count
 
 
+@pytest.fixture(autouse=True)
+def no_reader(request, monkeypatch):
+    """Engines made in a test have no reader, so that floors judge made-up texts; the mark `reader` keeps it."""
+    if "reader" not in request.keywords:
+        monkeypatch.setattr("foreword.engine.context_engine.default_reader", lambda _settings: None)
+
+
 @pytest.fixture
 def clock():
     return FixedClock()

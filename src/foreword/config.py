@@ -34,6 +34,7 @@ class Settings:
     summary_url: str = ""
     summary_model: str = ""
     summary_key: str = ""
+    reader: str = "bundled"
     threads: int = 0
     receipt_days: int = 30
     receipt_megabytes: int = 8
@@ -51,6 +52,7 @@ _OTHER_VARIABLES = {
 """Variables that begin with FOREWORD_ and are no settings: read elsewhere, or by the tests."""
 
 EMBEDDINGS = ("bundled", "openai", "sentence-transformers", "fastembed", "none")
+READERS = ("bundled", "none")
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
@@ -96,6 +98,8 @@ def _settings_with_values(settings: Settings, values: Mapping[str, Any], origin:
         changes[name] = _convert_setting(name, value, type(known[name].default), origin)
     if changes.get("embedding", "none") not in EMBEDDINGS:
         raise ValidationError(f"embedding in {origin} must be one of {', '.join(EMBEDDINGS)}")
+    if changes.get("reader", "none") not in READERS:
+        raise ValidationError(f"reader in {origin} must be one of {', '.join(READERS)}")
     return replace(settings, **changes)
 
 

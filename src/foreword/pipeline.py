@@ -1,7 +1,7 @@
 """The story: a draft passes through stages, each stage is timed, and a receipt says what was decided.
 
     retrieve → fuse → rerank → refresh → limit → relate                       a search
-    … → drop below → limit → … → rank → drop superseded → drop repeats → fit   a context (`recipes.chat`)
+    retrieve → fuse → refresh → drop what cannot help → read → drop below the floor → … → fit      a context
 
 A stage is a function from draft to draft; what it needs beyond the draft is handed in by the recipe that
 lists it. To change what happens, put another function into the list: nothing is subclassed but the draft,
@@ -29,9 +29,11 @@ from foreword.recall.dedupe import (
 )
 from foreword.recall.fuse import BLENDS, UNRELATED_COSINE, Blend
 from foreword.recall.fuse import fuse as fuse_lists
+from foreword.recall.read import MAX_READ, find_outdated, read_results
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
 from foreword.store.base import MarkShown, PutReceipt
+from foreword.text.statements import states_nothing
 from foreword.types import (
     ContextLine,
     DroppedResult,
@@ -61,6 +63,15 @@ FLOOR = 0.04
 DEPTH = 50
 """At least how many places of its list each space is asked for."""
 
+MAX_TOLD = 5
+"""At most how many memories are told where a reader has chosen them."""
+
+TAIL_SHARE = 0.1
+"""The least share of the best probability that is still worth saying beside it."""
+
+_TALK = ("turn", "memory")
+"""Kinds of items that people and agents say."""
+
 MAX_NEAR_MISSES = 20
 """At most how many of the results below the floor, or beyond the limit, a receipt lists."""
 
@@ -78,7 +89,12 @@ class Kit:
     encoder: VectorSpace | None = None
     blends: Mapping[str, Blend] = field(default_factory=lambda: BLENDS)
     reranker: Reranker | None = None
+    reader: Reranker | None = None
     file_lookup: FileLookup | None = None
+
+    def with_reader(self, reader: Reranker | None) -> Kit:
+        """The kit for a context: its reader, where there is one, takes the place of the reranker."""
+        return self if reader is None else replace(self, reader=reader, reranker=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +238,85 @@ def refresh(draft: _SearchDraft) -> _SearchDraft:
     return replace(draft, results=tuple(put_successors_first(draft.results)))
 
 
+def drop_statementless(draft: _SearchDraft) -> _SearchDraft:
+    """Drop what adds nothing: bare questions, and summaries, whose turns can be told themselves."""
+    empty = [result for result in draft.results if _adds_nothing(result.memory)]
+    if not empty:
+        return draft
+    ids = {result.memory.id for result in empty}
+    dropped = [DroppedResult(r, "no answer", "states nothing of its own") for r in empty[:MAX_NEAR_MISSES]]
+    return draft.keep([result for result in draft.results if result.memory.id not in ids], dropped)
+
+
+def _adds_nothing(item: Item) -> bool:
+    return item.kind == "summary" or (item.kind in _TALK and states_nothing(item.text))
+
+
+def read_best(most: int) -> Stage[Any]:
+    """A stage in which the reader judges the best candidates; those it has not read are dropped."""
+
+    def read(draft: _SearchDraft) -> _SearchDraft:
+        if draft.kit.reader is None or not draft.query.text.strip() or not draft.results:
+            return draft
+        order = sorted(draft.results, key=lambda result: -result.scores.get("blend", 0.0))
+        try:
+            judged = read_results(order[:most], draft.query, draft.kit.reader)
+        except ContextError as error:
+            return draft.with_notes(Note("read", f"failed: {error}"))
+        if not judged:
+            return draft.with_notes(Note("read", "late: the deadline passed"))
+        known = {result.memory.id for result in judged}
+        unread = [result for result in order if result.memory.id not in known][:MAX_NEAR_MISSES]
+        return draft.keep(
+            judged, [DroppedResult(r, "over limit", f"not among the {len(known)} read") for r in unread]
+        )
+
+    return read
+
+
+def drop_outdated(draft: _SearchDraft) -> _SearchDraft:
+    """Put what was said later in the place of what it made untrue."""
+    if draft.kit.reader is None or not any("read" in result.scores for result in draft.results):
+        return draft
+    pool = [*draft.results, *(one.result for one in draft.dropped if one.reason != "no answer")]
+    try:
+        outdated = find_outdated(draft.results, pool, draft.found, draft.query, draft.kit.reader)
+    except ContextError as error:
+        return draft.with_notes(Note("read", f"failed: {error}"))
+    kept: dict[str, SearchResult] = {}
+    dropped: list[DroppedResult] = []
+    for result in draft.results:
+        successor = outdated.get(result.memory.id)
+        if successor is None:
+            kept.setdefault(result.memory.id, result)
+            continue
+        dropped.append(
+            DroppedResult(result, "superseded", f"by {successor.memory.id}, as the reader sees it")
+        )
+        if successor.memory.id not in outdated:
+            kept.setdefault(successor.memory.id, replace(successor, score=max(successor.score, result.score)))
+    return replace(
+        draft.keep(tuple(kept.values()), dropped), dropped=_without(draft.dropped, kept) + tuple(dropped)
+    )
+
+
+def _without(dropped: Sequence[DroppedResult], kept: Mapping[str, SearchResult]) -> tuple[DroppedResult, ...]:
+    return tuple(one for one in dropped if one.result.memory.id not in kept)
+
+
+def drop_tail(draft: _SearchDraft) -> _SearchDraft:
+    """Keep the best few: one sure answer needs no company, and nobody reads a long list."""
+    if draft.kit.reader is None or not draft.results:
+        return draft
+    least = TAIL_SHARE * max(result.score for result in draft.results)
+    kept = [result for result in draft.results if result.score >= least][:MAX_TOLD]
+    known = {result.memory.id for result in kept}
+    tail = [result for result in draft.results if result.memory.id not in known]
+    return draft.keep(
+        kept, [DroppedResult(r, "over limit", "better ones were told") for r in tail[:MAX_NEAR_MISSES]]
+    )
+
+
 def drop_below(floor: float) -> Stage[Any]:
     """A stage that drops what is probably beside the point."""
 
@@ -265,9 +360,26 @@ SEARCH: tuple[Stage[Any], ...] = (retrieve, fuse, rerank, refresh, limit, relate
 """The stages of a search."""
 
 
-def search_above(floor: float) -> tuple[Stage[Any], ...]:
-    """The stages of a search whose results are to be said: nothing below the floor comes through."""
-    return (retrieve, fuse, rerank, refresh, drop_below(floor), limit, relate)
+def search_above(
+    floor: float, exclude: Sequence[Stage[Any]] = (), most_read: int = MAX_READ
+) -> tuple[Stage[Any], ...]:
+    """The stages of a search whose results are to be said: nothing below the floor comes through.
+
+    What the stages in `exclude` drop takes no place among the candidates that are read.
+    """
+    sayable = (drop_statementless, *exclude, read_best(most_read))
+    return (
+        retrieve,
+        fuse,
+        rerank,
+        refresh,
+        *sayable,
+        drop_below(floor),
+        drop_tail,
+        drop_outdated,
+        limit,
+        relate,
+    )
 
 
 # Stages that contexts share -------------------------------------------------------------------------------

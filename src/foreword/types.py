@@ -270,7 +270,10 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """One answer to a search: the memory, its relevance (0 to 1), and its rank score once ranked."""
+    """One answer to a search: the memory, its relevance (0 to 1), and its rank score once ranked.
+
+    `excerpt` is the part of a long memory that answers; empty where the whole is told.
+    """
 
     memory: Item
     score: float
@@ -278,6 +281,7 @@ class SearchResult:
     relationships: tuple[RelatedMemory, ...] = ()
     ranks: Mapping[str, int] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)
+    excerpt: str = ""
 
     @property
     def weighted_agreement(self) -> float:

@@ -16,7 +16,7 @@ import threading
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,15 +95,17 @@ def measure(
     hooks = Hooks(folder / "hooks", folder / "project")
     (hooks.project / ".git").mkdir(parents=True)
     _fill(hooks, size, progress)
-    starts = [_time_start(hooks) for _ in range(_START_RUNS)]
-    with _service(hooks) as pid:
-        times, answered = _take_turns(hooks, corpus.questions(size), runs, progress)
-        os.kill(pid, signal.SIGSTOP)
-        faults = {"the service stands still": _time_unanswered(hooks, _FAULT_RUNS)}
-        os.kill(pid, signal.SIGCONT)
-    faults["there is no service"] = _time_unanswered(
-        Hooks(folder / "nobody", hooks.project, "/nowhere"), _FAULT_RUNS
-    )
+    try:
+        starts = [_time_start(hooks) for _ in range(_START_RUNS)]
+        with _service(hooks) as pid:
+            times, answered = _take_turns(hooks, corpus.questions(size), runs, progress)
+            os.kill(pid, signal.SIGSTOP)
+            faults = {"the service stands still": _time_unanswered(hooks, _FAULT_RUNS)}
+            os.kill(pid, signal.SIGCONT)
+        nobody = Hooks(folder / "nobody", hooks.project, "/nowhere")
+        faults["there is no service"] = _time_unanswered(nobody, _FAULT_RUNS)
+    finally:
+        _end_processes(folder)
     found = {name: spread(values) for name, values in (times | faults | {"start": starts}).items()}
     tables = [
         _times_table(found, answered, size),
@@ -213,6 +215,24 @@ def _stop(hooks: Hooks) -> None:
     if pid:
         os.kill(pid, signal.SIGTERM)
         _wait_until(lambda: not _is_alive(pid))
+
+
+def _end_processes(folder: Path) -> None:
+    """End whatever still runs for this folder: a hook that waits in vain starts a service of its own."""
+    for pid in _processes_of(folder):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    _wait_until(lambda: not _processes_of(folder))
+
+
+def _processes_of(folder: Path) -> list[int]:
+    """The processes, ours apart, whose command line names the folder; none where there is no /proc."""
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it left while we looked
+            if str(folder).encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+    return [pid for pid in found if pid != os.getpid()]
 
 
 def _is_alive(pid: int) -> bool:

@@ -90,7 +90,7 @@ def join_memories(pieces: Sequence[str], template: ContextTemplate) -> str:
 def _variable_values(result: SearchResult) -> dict[str, str]:
     memory = result.memory
     return {
-        "content": _memory_content(memory),
+        "content": _memory_content(memory, result.excerpt or memory.text),
         "type": join_lines(remove_invisible(memory.label)),
         "confidence": f"{memory.confidence:.2f}",
         "timestamp": memory.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -101,11 +101,11 @@ def _variable_values(result: SearchResult) -> dict[str, str]:
     }
 
 
-def _memory_content(memory: Item) -> str:
-    """A memory's text; what a tool or a page wrote is on one line, says so, and cannot pass for more."""
+def _memory_content(memory: Item, text: str) -> str:
+    """What is told of a memory. What a tool or a page wrote is on one line and says so."""
     if memory.source.trust in ("user", "agent"):
-        return remove_invisible(memory.text).strip()
-    return f"({attribution(memory.source)}) {escape_entry(memory.text)}"
+        return remove_invisible(text).strip()
+    return f"({attribution(memory.source)}) {escape_entry(text)}"
 
 
 def _fill_template(content: str, template: ContextTemplate) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from foreword.config import Settings
     from foreword.options import SearchOptions
     from foreword.pipeline import Kit, SearchDraft
+    from foreword.spaces.base import Reranker
     from foreword.store.base import Amend, Store
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueSummarizer, Item
@@ -45,6 +46,11 @@ class Engine(Protocol):
     @property
     def kit(self) -> Kit:
         """The tools that every question is answered with."""
+        ...
+
+    @property
+    def reader(self) -> Reranker | None:
+        """Judges what helps with a prompt; None when floors alone decide."""
         ...
 
     def draft(

@@ -17,7 +17,13 @@ from foreword.capture.folder import file_items
 from foreword.capture.item_checks import check_item, check_text, redact_item
 from foreword.capture.redact import redact
 from foreword.compose.templates import TEMPLATES, ContextTemplate
-from foreword.engine.defaults import choose_summarizer, default_provider, default_store, make_dense_space
+from foreword.engine.defaults import (
+    choose_summarizer,
+    default_provider,
+    default_reader,
+    default_store,
+    make_dense_space,
+)
 from foreword.engine.embedder import Embedder
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
 from foreword.knowledge import axes, supersession
@@ -87,6 +93,7 @@ class ContextEngine:
         counter: Tokenizer | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         reranker: Reranker | None = None,
+        reader: Reranker | None = None,
         without: Sequence[str] = (),
     ) -> None:
         self.settings = settings if settings is not None else config.load_settings()
@@ -100,6 +107,7 @@ class ContextEngine:
         self._dense = make_dense_space(provider, expected_embedding_dimensions, cache_config)
         self._embedder = Embedder(self.store, self._dense, axes.VIEWS) if self._dense else None
         self._reranker = reranker if reranker is not None else BundledReranker(self.settings.threads or None)
+        self.reader = reader if reader is not None else default_reader(self.settings)
         self.kit = self._make_kit(frozenset(without))
         self._find_template(self.settings.template)
 
@@ -462,7 +470,8 @@ class ContextEngine:
             include_metadata=options.include_metadata,
         )
         draft = self._draft(query, options, template.name, options.token_budget or self.settings.token_budget)
-        draft = pipeline.run(replace(draft, session=options.asked_in), stages)
+        kit = draft.kit.with_reader(self.reader)
+        draft = pipeline.run(replace(draft, kit=kit, session=options.asked_in), stages)
         receipt = pipeline.receipt(draft)
         if keep:
             pipeline.record(self.store, receipt)

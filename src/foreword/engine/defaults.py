@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from foreword.config import Settings
     from foreword.knowledge.remote_summary import ChatSummariser
     from foreword.options import CacheConfig
+    from foreword.spaces.base import Reranker
     from foreword.spaces.dense import DenseSpace
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.store.base import Store
@@ -68,6 +69,15 @@ def default_provider(settings: Settings) -> EmbeddingProvider | None:
             return providers.FastEmbedProvider(settings.embedding_model)
         case _:
             return None
+
+
+def default_reader(settings: Settings) -> Reranker | None:
+    """The reader that comes with the package; None if the settings want none, or no models at all."""
+    from foreword.spaces.bundled import READER, BundledReranker
+
+    if settings.reader == "none" or settings.embedding == "none":
+        return None
+    return BundledReranker(settings.threads or None, model=READER)
 
 
 def make_dense_space(

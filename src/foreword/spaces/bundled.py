@@ -1,9 +1,11 @@
-"""The models that come with the package, in int8: an encoder and a cross-encoder. They need no network.
+"""The models that come with the package, in int8: an encoder and two cross-encoders. They need no network.
 
-The encoder (bge-small-en-v1.5) makes vectors. The cross-encoder (ms-marco-MiniLM-L-12-v2) reads a question
-and a text together and says how well one answers the other: ten times as dear as comparing vectors, so it is
-for the best few candidates, while the deadline allows. Their files are read and verified here, and run by
-onnxruntime; its own telemetry, which would use the network, is switched off before it is imported.
+The encoder (bge-small-en-v1.5) makes vectors. A cross-encoder reads a question and a text together, which is
+ten times as dear as comparing vectors, so it is for the best few candidates, while the deadline allows.
+ms-marco-MiniLM-L-12-v2 says how well a passage answers a question, in a search. The reader has half its
+layers and was taught on histories of our own; it says whether a statement helps with a prompt. Their files
+are read and verified here, and run by onnxruntime; its own telemetry, which would use the network, is
+switched off before it is imported.
 """
 
 from __future__ import annotations
@@ -129,6 +131,13 @@ MINILM = BundledModel(
         VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
     },
 )
+READER = BundledModel(
+    "foreword-reader",
+    {
+        WEIGHTS: "c54d81d78a6a04db67e2aef77e39c1b0fe44ce1c05d5522a696f7eaf74971ee9",
+        VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+    },
+)
 _MAX_PAIR_TOKENS = 256
 _BATCH_PAIRS = 8
 _MAX_CACHED_SCORES = 4096
@@ -140,12 +149,18 @@ _FIRST_SECONDS_PER_TOKEN = 0.0006
 
 
 class BundledReranker:
-    """ms-marco-MiniLM-L-12-v2 in int8, from the package itself; loaded on first use.
+    """A cross-encoder in int8, from the package itself; loaded on first use.
 
     Texts are scored in their order until time runs out. Scores are cached by question and text.
     """
 
-    def __init__(self, threads: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        threads: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        model: BundledModel = MINILM,
+    ) -> None:
+        self._bundle = model
         self._threads = threads or default_threads()
         self._clock = clock
         self._lock = threading.Lock()
@@ -157,10 +172,19 @@ class BundledReranker:
         """Load the model now rather than on first use; loading twice is harmless."""
         with self._lock:
             if self._loaded is None:
-                loaded = load_model(MINILM, self._threads, _MAX_PAIR_TOKENS)
+                loaded = load_model(self._bundle, self._threads, _MAX_PAIR_TOKENS)
                 run_batch(loaded, [[101, 102]])  # the first run is slow, and shows no usual pace
                 self._loaded = loaded
             return self._loaded
+
+    def _load_before(self, expires: float | None) -> LoadedModel | None:
+        """The model; None if it is still being loaded when time runs out. Then the next question finds it."""
+        if expires is None or self._loaded is not None:
+            return self.load()
+        loading = threading.Thread(target=self.load, name="foreword-load", daemon=True)
+        loading.start()
+        loading.join(max(0.0, expires - self._clock()))
+        return self._loaded
 
     def scores(self, query: str, texts: Sequence[str], expires: float | None = None) -> list[float]:
         """How well each text answers the question, as logits; of the leading texts only, if time runs out."""
@@ -181,7 +205,9 @@ class BundledReranker:
         self, query: str, texts: Sequence[str], keys: Sequence[tuple[str, str]], expires: float | None
     ) -> bool:
         """Score one batch into the cache; False when it would not be done in time."""
-        loaded = self.load()
+        loaded = self._load_before(expires)
+        if loaded is None:
+            return False
         pairs = [loaded.tokenizer.encode(clean_text(query), clean_text(text)) for text in texts]
         tokens = len(pairs) * max(len(pair.ids) for pair in pairs)
         started = self._clock()

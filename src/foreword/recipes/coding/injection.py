@@ -16,6 +16,7 @@ from foreword.compose.injection import BRIEF_MEMORIES, ContextFormatter
 from foreword.errors import ContextError, InjectionError, NoContext, RetrievalError, ValidationError
 from foreword.options import MAX_NAME_CHARACTERS, SearchOptions, check_fraction, check_whole_number
 from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_above
+from foreword.recall.read import MAX_READ
 from foreword.recipes.coding.stages import (
     CodingDraft,
     add_divergence_alert,
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 MAX_RESULTS = 50
 """At most how many results of the search may become part of a context."""
+
+BRIEF_READ = 8
+"""At most how many candidates are read before a tool is used: an agent uses many."""
 
 SOURCE_SHARE = 1 / 3
 """At most how much of a context one source may fill, unless it is the user."""
@@ -178,7 +182,10 @@ class InjectionPipeline:
 
     def brief_stages(self, draft: CodingDraft) -> Sequence[Stage[Any]]:
         """What happens to a question that a tool call asks, in order."""
-        return (*self._recall_stages(BRIEF_MEMORIES), fit_brief(self._formatter(draft), draft.budget))
+        return (
+            *self._recall_stages(BRIEF_MEMORIES, BRIEF_READ),
+            fit_brief(self._formatter(draft), draft.budget),
+        )
 
     def session_stages(self, draft: CodingDraft, budget: TokenBudget) -> Sequence[Stage[Any]]:
         """What happens when a session begins, in order."""
@@ -189,12 +196,10 @@ class InjectionPipeline:
             fit_sections(self._formatter(draft), budget),
         )
 
-    def _recall_stages(self, slots: int) -> Sequence[Stage[Any]]:
+    def _recall_stages(self, slots: int, most_read: int = MAX_READ) -> Sequence[Stage[Any]]:
         return (
             load_shown,
-            *search_above(self._floor),
-            drop_shown,
-            drop_echoes,
+            *search_above(self._floor, exclude=(drop_shown, drop_echoes), most_read=most_read),
             drop_superseded,
             drop_repeats,
             weigh,
@@ -218,7 +223,11 @@ class InjectionPipeline:
         options = SearchOptions(limit=MAX_RESULTS, deadline_ms=deadline_ms, lane=self._lane)
         draft = self._engine.draft(query, workspace, options, recipe, budget)
         return CodingDraft(
-            kit=draft.kit, query=draft.query, recipe=recipe, budget=budget, session=session or None
+            kit=draft.kit.with_reader(self._engine.reader),
+            query=draft.query,
+            recipe=recipe,
+            budget=budget,
+            session=session or None,
         )
 
     def _formatter(self, draft: CodingDraft) -> ContextFormatter:

@@ -226,7 +226,7 @@ def _candidate(
     agreement = PriorityRanker.compute_weighted_agreement(result.ranks.items())
     candidate = InjectionCandidate(
         memory_id=result.memory.id,
-        content=_shown_text(result.memory, category),
+        content=_shown_text(result, category),
         created_at=result.memory.created_at,
         relevance_score=result.score,
         weighted_agreement=agreement,
@@ -236,8 +236,9 @@ def _candidate(
     return PriorityRanker.compute_priority(candidate, now)
 
 
-def _shown_text(item: Item, category: InjectionCategory | None) -> str:
+def _shown_text(result: SearchResult, category: InjectionCategory | None) -> str:
     """What is shown of an item: its text, after its surroundings unless the rest of the line tells them."""
+    item = result.memory if not result.excerpt else replace(result.memory, text=result.excerpt)
     plain = item.about in _ROLES or category is InjectionCategory.RECENT_SESSION
     return item.text if plain else item.searchable
 

@@ -22,7 +22,7 @@ from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
 from foreword.compose.quoting import HALF_A_CHARACTER
 from foreword.errors import QueryTooLarge, ValidationError
-from foreword.pipeline import Draft, drop_superseded, optional, search_above
+from foreword.pipeline import Draft, drop_superseded, optional
 from foreword.types import ContextLine, DroppedResult, Item, Note, Query, SearchResult
 
 if TYPE_CHECKING:
@@ -44,7 +44,10 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_TOKENS = 4096
 
-RECALL: tuple[Stage[Any], ...] = (*search_above(0.005), drop_superseded)
+RECALL: tuple[Stage[Any], ...] = (
+    *(pipeline.retrieve, pipeline.fuse, pipeline.rerank, pipeline.refresh),
+    *(pipeline.drop_below(0.005), pipeline.limit, pipeline.relate, drop_superseded),
+)
 """How the turns are found that bear on the question. The floor is low: in its own conversation a turn that
 may bear on it is worth more than one that was merely said of late."""
 

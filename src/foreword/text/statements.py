@@ -1,0 +1,70 @@
+"""The smallest things that can be said alone: a short text whole, a long one in a few sentences at a time.
+
+Says where a text may be cut, and whether it states anything at all. What a statement is worth is decided
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+
+from foreword.text.sentences import split_sentences
+
+MAX_STATEMENT_CHARACTERS = 320
+"""At most this long is a text that is told whole; longer ones are cut into statements of about this size."""
+
+_FULL_SHARE = 0.75
+"""A statement takes in one more sentence while it is shorter than this share of the most."""
+
+_QUESTION_END = re.compile(r"[?？؟][\"'”’»)\]]*\s*\Z")
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\d+|[^\W\d_]+")
+"""A word, or a character of a script that does not part its words."""
+
+_MAX_WORDS_BESIDE = 3
+
+
+def split_statements(text: str) -> list[str]:
+    """The statements of a text, in order: the text itself if it is short."""
+    if len(text) <= MAX_STATEMENT_CHARACTERS:
+        return [text.strip()] if text.strip() else []
+    statements: list[str] = []
+    for piece in _short_pieces(text):
+        full = MAX_STATEMENT_CHARACTERS * _FULL_SHARE
+        if statements and len(statements[-1]) + len(piece) < full:
+            statements[-1] += f" {piece}"
+        else:
+            statements.append(piece)
+    return statements
+
+
+def states_nothing(text: str) -> bool:
+    """Whether a text only asks: a question, with at most a few words beside it."""
+    sentences = split_sentences(text)
+    stated = [sentence for sentence in sentences if not _QUESTION_END.search(sentence)]
+    words = _WORD.findall(" ".join(stated))
+    asks = len(stated) < len(sentences)
+    return asks and len(words) <= _MAX_WORDS_BESIDE and not any(word.isdigit() for word in words)
+
+
+def _short_pieces(text: str) -> list[str]:
+    """Sentences; and of one that is too long (a block of code, a table), groups of its lines."""
+    pieces: list[str] = []
+    for sentence in split_sentences(text):
+        if len(sentence) <= MAX_STATEMENT_CHARACTERS:
+            pieces.append(sentence)
+        else:
+            pieces += _groups_of_lines(sentence)
+    return pieces
+
+
+def _groups_of_lines(block: str) -> list[str]:
+    groups: list[str] = []
+    for line in block.splitlines():
+        short = line.rstrip()[:MAX_STATEMENT_CHARACTERS]
+        if not short.strip():
+            continue
+        if groups and len(groups[-1]) + len(short) < MAX_STATEMENT_CHARACTERS:
+            groups[-1] += f"\n{short}"
+        else:
+            groups.append(short)
+    return groups
