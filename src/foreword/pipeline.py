@@ -260,7 +260,7 @@ def read_best(most: int) -> Stage[Any]:
             return draft
         order = sorted(draft.results, key=lambda result: -result.scores.get("blend", 0.0))
         try:
-            judged = read_results(order[:most], draft.query, draft.kit.reader)
+            judged = read_results(order, draft.query, draft.kit.reader, most)
         except ContextError as error:
             return draft.with_notes(Note("read", f"failed: {error}"))
         if not judged:
@@ -290,9 +290,7 @@ def drop_outdated(draft: _SearchDraft) -> _SearchDraft:
         if successor is None:
             kept.setdefault(result.memory.id, result)
             continue
-        dropped.append(
-            DroppedResult(result, "superseded", f"by {successor.memory.id}, as the reader sees it")
-        )
+        dropped.append(DroppedResult(result, "superseded", f"{successor.memory.id}, as the reader sees it"))
         if successor.memory.id not in outdated:
             kept.setdefault(successor.memory.id, replace(successor, score=max(successor.score, result.score)))
     return replace(

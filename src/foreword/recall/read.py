@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from foreword.types import Findings, Item, Query, SearchResult
 
 MAX_READ = 24
-"""At most how many candidates are read; beyond that hardly anything was found."""
+"""At most how many statements are read; beyond that hardly anything was found."""
 
 _MAX_STATEMENTS = 2
 """At most how many statements of one item are read."""
@@ -64,10 +64,15 @@ class _Passage:
     is_whole: bool
 
 
-def read_results(results: Sequence[SearchResult], query: Query, reader: Reranker) -> list[SearchResult]:
-    """The results that were read in time, with their probability and what to tell of them, best first."""
+def read_results(
+    results: Sequence[SearchResult], query: Query, reader: Reranker, most: int = MAX_READ
+) -> list[SearchResult]:
+    """The results that were read in time, with their probability and what to tell of them, best first.
+
+    At most so many statements are read, those of the leading results.
+    """
     asked = set(content_words(query.text))
-    passages = [passage for result in results for passage in _passages(result, asked)]
+    passages = [passage for result in results[:most] for passage in _passages(result, asked)][:most]
     texts = [_describe(passage.result.memory, passage.statement, query.now) for passage in passages]
     logits = reader.scores(_shorten(query.text), texts, _expires(query))
     by_item: dict[str, list[tuple[float, _Passage]]] = {}

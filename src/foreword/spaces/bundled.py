@@ -144,8 +144,10 @@ _MAX_CACHED_SCORES = 4096
 _SLOWDOWN_ALLOWED = 1.4
 """A batch is started only if it would be done in time though it took this much longer than the last."""
 
-_FIRST_SECONDS_PER_TOKEN = 0.0006
-"""How many seconds a token is taken to cost before any has been measured."""
+_PACE_TOKENS, _PACE_PAIRS = 64, 4
+"""What is run once after loading, to see how fast this machine is."""
+
+_MIN_SECONDS_PER_TOKEN = 1e-6
 
 
 class BundledReranker:
@@ -166,7 +168,7 @@ class BundledReranker:
         self._lock = threading.Lock()
         self._loaded: LoadedModel | None = None
         self._score_cache: OrderedDict[tuple[str, str], float] = OrderedDict()
-        self._seconds_per_token = _FIRST_SECONDS_PER_TOKEN
+        self._seconds_per_token = _MIN_SECONDS_PER_TOKEN
 
     def load(self) -> LoadedModel:
         """Load the model now rather than on first use; loading twice is harmless."""
@@ -174,8 +176,15 @@ class BundledReranker:
             if self._loaded is None:
                 loaded = load_model(self._bundle, self._threads, _MAX_PAIR_TOKENS)
                 run_batch(loaded, [[101, 102]])  # the first run is slow, and shows no usual pace
+                self._seconds_per_token = self._measure_pace(loaded)
                 self._loaded = loaded
             return self._loaded
+
+    def _measure_pace(self, loaded: LoadedModel) -> float:
+        """How many seconds a token takes on this machine: too cautious a guess would let nothing be read."""
+        started = self._clock()
+        run_batch(loaded, [[101] * _PACE_TOKENS] * _PACE_PAIRS)
+        return max((self._clock() - started) / (_PACE_TOKENS * _PACE_PAIRS), _MIN_SECONDS_PER_TOKEN)
 
     def _load_before(self, expires: float | None) -> LoadedModel | None:
         """The model; None if it is still being loaded when time runs out. Then the next question finds it."""

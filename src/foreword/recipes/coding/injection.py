@@ -16,7 +16,6 @@ from foreword.compose.injection import BRIEF_MEMORIES, ContextFormatter
 from foreword.errors import ContextError, InjectionError, NoContext, RetrievalError, ValidationError
 from foreword.options import MAX_NAME_CHARACTERS, SearchOptions, check_fraction, check_whole_number
 from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_above
-from foreword.recall.read import MAX_READ
 from foreword.recipes.coding.stages import (
     CodingDraft,
     add_divergence_alert,
@@ -48,8 +47,8 @@ if TYPE_CHECKING:
 MAX_RESULTS = 50
 """At most how many results of the search may become part of a context."""
 
-BRIEF_READ = 8
-"""At most how many candidates are read before a tool is used: an agent uses many."""
+PROMPT_READ, BRIEF_READ = 12, 6
+"""At most how many statements are read before a prompt, and before a tool: an agent waits for them."""
 
 SOURCE_SHARE = 1 / 3
 """At most how much of a context one source may fill, unless it is the user."""
@@ -196,7 +195,7 @@ class InjectionPipeline:
             fit_sections(self._formatter(draft), budget),
         )
 
-    def _recall_stages(self, slots: int, most_read: int = MAX_READ) -> Sequence[Stage[Any]]:
+    def _recall_stages(self, slots: int, most_read: int = PROMPT_READ) -> Sequence[Stage[Any]]:
         return (
             load_shown,
             *search_above(self._floor, exclude=(drop_shown, drop_echoes), most_read=most_read),
