@@ -23,6 +23,7 @@ from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
 from foreword.compose.quoting import HALF_A_CHARACTER
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.pipeline import Draft, drop_superseded, optional
+from foreword.text.words import content_words
 from foreword.types import ContextLine, DroppedResult, Item, Note, Query, SearchResult
 
 if TYPE_CHECKING:
@@ -43,6 +44,12 @@ if TYPE_CHECKING:
     Pairs = Iterator[tuple[str, Any]]
 
 DEFAULT_MAX_TOKENS = 4096
+
+_MAX_FOLLOW_UP_WORDS = 4
+"""At most so many content words has a query that is taken for a follow-up."""
+
+_EXCHANGE_TURNS, _MAX_EXCHANGE_CHARACTERS = 2, 300
+"""How many turns are put before a follow-up, and at most how much of each."""
 
 RECALL: tuple[Stage[Any], ...] = (
     *(pipeline.retrieve, pipeline.fuse, pipeline.rerank, pipeline.refresh),
@@ -146,6 +153,7 @@ class DialogueDraft(Draft):
     available_chunks: int
     allocation: TokenBudget
     content: ContextContent
+    question: str = ""
     entities: tuple[ResolvedEntity, ...] = ()
     recalled: RecalledTurns = RecalledTurns()
     retrieved: RetrievedChunks = RetrievedChunks()
@@ -215,6 +223,15 @@ def begin_prompt(query: str, session: Conversation, max_tokens: int) -> Dialogue
 # Stages ---------------------------------------------------------------------------------------------------
 
 
+def complete(draft: DialogueDraft) -> DialogueDraft:
+    """Put the last exchange before a follow-up ("How do I do that?"), which says little by itself."""
+    query = draft.query.text
+    if len(set(content_words(query))) > _MAX_FOLLOW_UP_WORDS:
+        return replace(draft, question=query)
+    last = [turn.text[-_MAX_EXCHANGE_CHARACTERS:] for turn in draft.state.turns[-_EXCHANGE_TURNS:]]
+    return replace(draft, question="\n".join([*last, query]))
+
+
 def resolve(draft: DialogueDraft) -> DialogueDraft:
     """Find out who and what the query means."""
     return replace(draft, entities=tuple(draft.conversation.resolve(draft.query.text)))
@@ -230,7 +247,7 @@ def retrieve(draft: DialogueDraft) -> DialogueDraft:
     """Find what documents say about the query, where there are any."""
     if not draft.available_chunks:
         return draft
-    retrieved = draft.conversation.retrieve(draft.query.text, draft.entities, draft.budget)
+    retrieved = draft.conversation.retrieve(draft.question, draft.entities, draft.budget)
     return replace(draft, retrieved=retrieved).with_notes(*retrieved.notes)
 
 
@@ -265,7 +282,14 @@ def compress(draft: DialogueDraft) -> DialogueDraft:
     return draft.with_text(FittedText(text, compressed.token_count, lines, dropped))
 
 
-DIALOGUE: tuple[Stage[Any], ...] = (optional(resolve), optional(recall), optional(retrieve), word, compress)
+DIALOGUE: tuple[Stage[Any], ...] = (
+    complete,
+    optional(resolve),
+    optional(recall),
+    optional(retrieve),
+    word,
+    compress,
+)
 """What happens to a query, in order."""
 
 
