@@ -65,7 +65,7 @@ def count_calls():
 
 @pytest.fixture(autouse=True)
 def no_reader(request, monkeypatch):
-    """Engines made in a test have no reader, so that floors judge made-up texts; the mark `reader` keeps it."""
+    """Engines of a test have no reader, so that floors judge made-up texts; the mark `reader` keeps it."""
     if "reader" not in request.keywords:
         monkeypatch.setattr("foreword.engine.context_engine.default_reader", lambda _settings: None)
 
