@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from foreword.config import load_settings
+from foreword.config import Settings, load_settings
+from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ValidationError
 
 
@@ -30,6 +31,7 @@ def test_a_home_may_begin_with_a_tilde():
         ("token_budget = 'many'", "must be a int"),
         ("token_budget = -1", "must not be negative"),
         ("embedding = 'magic'", "embedding in .* must be one of"),
+        ("reader = 'magic'", "reader in .* must be one of bundled, none"),
         ("template = ", "not valid TOML"),
     ],
 )
@@ -48,3 +50,24 @@ def test_a_file_that_cannot_be_read_is_one_clear_error(tmp_path):
     (tmp_path / "config.toml").mkdir()
     with pytest.raises(ValidationError, match="cannot read"):
         load_settings({"FOREWORD_HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize("value", ["none", "bundled"])
+def test_the_reader_is_bundled_or_none(tmp_path, value):
+    assert load_settings({"FOREWORD_HOME": str(tmp_path)}).reader == "bundled"
+    assert load_settings({"FOREWORD_HOME": str(tmp_path), "FOREWORD_READER": value}).reader == value
+
+
+@pytest.mark.parametrize("value", ["", "Bundled", "yes", "openai"])
+def test_another_reader_is_refused(tmp_path, value):
+    with pytest.raises(ValidationError, match="reader in the environment must be one of bundled, none"):
+        load_settings({"FOREWORD_HOME": str(tmp_path), "FOREWORD_READER": value})
+
+
+@pytest.mark.reader
+@pytest.mark.parametrize(
+    ("settings", "reads"), [({}, True), ({"reader": "none"}, False), ({"embedding": "none"}, False)]
+)
+def test_an_engine_reads_unless_it_is_to_have_no_reader_or_no_models(home, settings, reads):
+    with ContextEngine(settings=Settings(home=home, **settings)) as engine:
+        assert (engine.reader is not None) == reads

@@ -192,7 +192,9 @@ def _documented_stages():
     search = re.findall(r"\*search above the floor\* stands for (.+)\.", text)[0]
     stages = {}
     for name, _, listed in _rows(text):
-        listed = listed.replace("*search above the floor*", search)
+        excluded = re.findall(r"\*search above the floor\* \((.+) before read\)", listed)
+        above = search.replace("read,", f"{excluded[0]}, read,") if excluded else search
+        listed = re.sub(r"\*search above the floor\*( \(.+ before read\))?", above, listed)
         if listed.startswith("the same up to limit_sources, then"):
             listed = stages["coding"].split(", divergence")[0] + ", fit"
         if listed.startswith("the same stages"):

@@ -63,6 +63,9 @@ FLOOR = 0.04
 DEPTH = 50
 """At least how many places of its list each space is asked for."""
 
+_MIN_SAYABLE, _TIMES_DEEPER = 12, 6
+"""If fewer items than this may be said of what was found, the lists are asked for this many times deeper."""
+
 MAX_TOLD = 5
 """At most how many memories are told where a reader has chosen them."""
 
@@ -201,6 +204,22 @@ def retrieve(draft: _SearchDraft) -> _SearchDraft:
     return replace(draft, found=found, notes=(*draft.notes, *found.notes))
 
 
+def retrieve_more(draft: _SearchDraft) -> _SearchDraft:
+    """Look deeper, once, if hardly anything of what was found may be said: a question was asked often."""
+    query, depth = draft.query, max(DEPTH, draft.query.limit)
+    full = any(len(ranked) >= depth for ranked in draft.found.lists.values())
+    late = query.expires is not None and time.monotonic() > query.expires
+    if not full or late or not query.text.strip():
+        return draft
+    sayable = [
+        one for one, item in draft.found.items.items() if one not in draft.shown and not _adds_nothing(item)
+    ]
+    if len(sayable) >= _MIN_SAYABLE:
+        return draft
+    found = retrieve_found(query, draft.kit.store, draft.kit.spaces, depth * _TIMES_DEEPER)
+    return replace(draft, found=found)
+
+
 def fuse(draft: _SearchDraft) -> _SearchDraft:
     """Make one list of all the spaces' lists."""
     query, kit = draft.query, draft.kit
@@ -274,13 +293,17 @@ def read_best(most: int) -> Stage[Any]:
     return read
 
 
+def _was_read(draft: Draft) -> bool:
+    return any("read" in result.scores for result in draft.results)
+
+
 def drop_outdated(draft: _SearchDraft) -> _SearchDraft:
-    """Put what was said later in the place of what it made untrue."""
-    if draft.kit.reader is None or not any("read" in result.scores for result in draft.results):
+    """Put what was said later in the place of what it made untrue, unless the session was shown it."""
+    if draft.kit.reader is None or not _was_read(draft):
         return draft
     pool = [*draft.results, *(one.result for one in draft.dropped if one.reason != "no answer")]
     try:
-        outdated = find_outdated(draft.results, pool, draft.found, draft.query, draft.kit.reader)
+        outdated = find_outdated(draft.results, pool, draft.found, draft.query, draft.kit.reader, draft.shown)
     except ContextError as error:
         return draft.with_notes(Note("read", f"failed: {error}"))
     kept: dict[str, SearchResult] = {}
@@ -291,7 +314,7 @@ def drop_outdated(draft: _SearchDraft) -> _SearchDraft:
             kept.setdefault(result.memory.id, result)
             continue
         dropped.append(DroppedResult(result, "superseded", f"{successor.memory.id}, as the reader sees it"))
-        if successor.memory.id not in outdated:
+        if successor.memory.id not in draft.shown and successor.memory.id not in outdated:
             kept.setdefault(successor.memory.id, replace(successor, score=max(successor.score, result.score)))
     return replace(
         draft.keep(tuple(kept.values()), dropped), dropped=_without(draft.dropped, kept) + tuple(dropped)
@@ -304,7 +327,7 @@ def _without(dropped: Sequence[DroppedResult], kept: Mapping[str, SearchResult])
 
 def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     """Keep the best few: one sure answer needs no company, and nobody reads a long list."""
-    if draft.kit.reader is None or not draft.results:
+    if not _was_read(draft):
         return draft
     least = TAIL_SHARE * max(result.score for result in draft.results)
     kept = [result for result in draft.results if result.score >= least][:MAX_TOLD]
@@ -367,16 +390,9 @@ def search_above(
     """
     sayable = (drop_statementless, *exclude, read_best(most_read))
     return (
-        retrieve,
-        fuse,
-        rerank,
-        refresh,
+        *(retrieve, retrieve_more, fuse, rerank, refresh),
         *sayable,
-        drop_below(floor),
-        drop_tail,
-        drop_outdated,
-        limit,
-        relate,
+        *(drop_below(floor), drop_tail, drop_outdated, limit, relate),
     )
 
 

@@ -7,13 +7,14 @@ import math
 import random
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.spaces import bundled
-from foreword.spaces.bundled import BGE, MINILM, BundledEmbeddingProvider, BundledReranker
+from foreword.spaces.bundled import BGE, MINILM, READER, BundledEmbeddingProvider, BundledReranker
 from foreword.spaces.providers import EmbeddingProvider, embed_query
 
 
@@ -201,6 +202,7 @@ def test_time_that_is_up_leaves_what_was_read_in_time():
 
     clock = Clock()
     reranker = BundledReranker(clock=clock)
+    reranker.load()
     texts = [f"text number {number}" for number in range(64)]
     read = reranker.scores("which", texts, expires=clock.now + 0.45)
     assert 0 < len(read) < 64
@@ -208,9 +210,72 @@ def test_time_that_is_up_leaves_what_was_read_in_time():
     assert reranker.scores("another", texts, expires=clock.now - 1) == []
 
 
-def test_the_weights_of_the_reranker_are_the_ones_that_were_bundled():
-    for name, digest in MINILM.sha256.items():
-        assert (
-            hashlib.sha256(bundled.model_folder(MINILM.name).joinpath(name).read_bytes()).hexdigest()
-            == digest
-        )
+@pytest.mark.parametrize("model", [MINILM, READER], ids=lambda model: model.name)
+def test_the_weights_of_a_cross_encoder_are_the_ones_that_were_bundled(model):
+    for name, digest in model.sha256.items():
+        data = bundled.model_folder(model.name).joinpath(name).read_bytes()
+        assert hashlib.sha256(data).hexdigest() == digest
+
+
+# The reader
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return BundledReranker(model=READER)
+
+
+def test_a_statement_that_helps_scores_above_one_that_does_not(reader):
+    helps, in_other_words, does_not = reader.scores(
+        "Where do I put credentials?",
+        [
+            "user, 3 days ago: Credentials are put in AWS Secrets Manager.",
+            "user, 3 days ago: Secrets live in AWS Secrets Manager.",
+            "user, 3 days ago: The cat sat on the mat.",
+        ],
+    )
+    assert helps > does_not + 5
+    assert in_other_words > does_not
+
+
+def test_what_was_said_later_counts(reader):
+    said = "user, 9 days ago: We deploy to staging with Jenkins."
+    alone, replaced = reader.scores(
+        "How do we deploy to staging?",
+        [said, f"{said} (later, 2 days ago, user: We no longer use Jenkins, deploys run in GitHub Actions."],
+    )
+    assert replaced < alone - 1.5
+
+
+class SlowStart:
+    """Stands in for `load_model`, and loads only when it is told to."""
+
+    def __init__(self, load):
+        self._load, self.loads = load, 0
+        self.begun, self.may_go_on = threading.Event(), threading.Event()
+
+    def __call__(self, *given):
+        self.loads += 1
+        self.begun.set()
+        assert self.may_go_on.wait(120)
+        return self._load(*given)
+
+
+def test_a_deadline_binds_from_a_cold_start(monkeypatch):
+    slow = SlowStart(bundled.load_model)
+    monkeypatch.setattr(bundled, "load_model", slow)
+    reader = BundledReranker(clock=lambda: 100.0, model=READER)
+    assert reader.scores("why", ["because"], expires=99.0) == []
+    assert slow.begun.wait(120), "what was begun for this question is there for the next"
+    assert reader.scores("why", ["because"], expires=99.0) == []
+    slow.may_go_on.set()
+    assert len(reader.scores("why", ["because"])) == 1
+    assert len(reader.scores("why", ["because", "therefore"], expires=200.0)) == 2
+    assert slow.loads == 1
+
+
+def test_a_model_that_cannot_be_loaded_says_so_before_the_deadline_too(monkeypatch, tmp_path):
+    monkeypatch.setattr(bundled, "model_folder", lambda _: tmp_path)
+    reader = BundledReranker(clock=lambda: 0.0, model=READER)
+    with pytest.raises(EmbeddingError, match=r"foreword-reader.*pip install"):
+        reader.scores("why", ["because"], expires=120.0)

@@ -88,15 +88,21 @@ def find_outdated(
     found: Findings,
     query: Query,
     reader: Reranker,
+    shown: frozenset[str] = frozenset(),
 ) -> dict[str, SearchResult]:
-    """The ids of results that later ones in the pool make untrue, each with the nearest of these."""
+    """The ids of results that later ones in the pool make untrue, each with the nearest of these.
+
+    What the session was shown is not read, and yet makes untrue what came before it.
+    """
     candidates = {
-        one.memory.id: one for one in pool if one.scores.get("read", _UNREAD) > _MIN_SUCCESSOR_LOGIT
+        one.memory.id: one
+        for one in pool
+        if one.memory.id in shown or one.scores.get("read", _UNREAD) > _MIN_SUCCESSOR_LOGIT
     }
     nearness = _Nearness([result.memory for result in candidates.values()])
     asked: list[tuple[SearchResult, str, str]] = []
     for result in results[:_MAX_REREAD]:
-        later = nearness.later_items(result.memory)
+        later = nearness.later_items(result.memory) if result.memory.id in candidates else []
         if later:
             asked.append((result, later[0].id, _describe_with_context(result, later, found, query.now)))
     logits = reader.scores(_shorten(query.text), [text for *_, text in asked], _expires(query))
@@ -109,9 +115,9 @@ def find_outdated(
 
 def _passages(result: SearchResult, asked: set[str]) -> list[_Passage]:
     """The statements of an item that share most with the question; all, if there are few."""
-    statements = split_statements(result.memory.text)
+    statements = split_statements(_without_files(result.memory))
     if len(statements) <= 1:
-        return [_Passage(result, result.memory.text, is_whole=True)]
+        return [_Passage(result, _without_files(result.memory), is_whole=True)]
     shared = [len(asked.intersection(content_words(statement))) for statement in statements]
     best = sorted(range(len(statements)), key=lambda at: (-shared[at], at))[:_MAX_STATEMENTS]
     return [_Passage(result, statements[at], is_whole=False) for at in sorted(best)]
@@ -133,8 +139,12 @@ def _judge_item(read: Sequence[tuple[float, _Passage]]) -> SearchResult:
 def _describe(item: Item, statement: str, now: datetime) -> str:
     """A statement with who said it and when, in the words that the reader was taught with."""
     about = f"{item.about}: " if item.about and item.kind in ("code", "document", "commit") else ""
-    said = statement.partition("\nfiles: ")[0] if item.kind == "commit" else statement
-    return f"{_speaker(item)}, {_age(item, now)}: {about}{said}"
+    return f"{_speaker(item)}, {_age(item, now)}: {about}{statement}"
+
+
+def _without_files(item: Item) -> str:
+    """What an item says; of a commit its message alone, without the list of its files."""
+    return item.text.partition("\nfiles: ")[0].rstrip() if item.kind == "commit" else item.text
 
 
 def _describe_with_context(
@@ -142,7 +152,7 @@ def _describe_with_context(
 ) -> str:
     """The same, with what came before it in its session and what was said later."""
     item = result.memory
-    parts = [_describe(item, result.excerpt or item.text[:_MAX_QUESTION_CHARACTERS], now)]
+    parts = [_describe(item, result.excerpt or _without_files(item)[:_MAX_QUESTION_CHARACTERS], now)]
     before = found.items.get(found.previous.get(item.id, ""))
     if before is not None:
         parts.append(f"(after {_speaker(before)}: {before.text[:_MAX_LATER_CHARACTERS]})")

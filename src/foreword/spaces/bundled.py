@@ -15,6 +15,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, cast
@@ -190,10 +191,18 @@ class BundledReranker:
         """The model; None if it is still being loaded when time runs out. Then the next question finds it."""
         if expires is None or self._loaded is not None:
             return self.load()
-        loading = threading.Thread(target=self.load, name="foreword-load", daemon=True)
-        loading.start()
-        loading.join(max(0.0, expires - self._clock()))
-        return self._loaded
+        loading: Future[LoadedModel] = Future()
+        threading.Thread(target=self._load_into, args=(loading,), name="foreword-load", daemon=True).start()
+        try:
+            return loading.result(max(0.0, expires - self._clock()))
+        except TimeoutError:
+            return None
+
+    def _load_into(self, loading: Future[LoadedModel]) -> None:
+        try:
+            loading.set_result(self.load())
+        except Exception as error:  # noqa: BLE001  (raised where it is waited for)
+            loading.set_exception(error)
 
     def scores(self, query: str, texts: Sequence[str], expires: float | None = None) -> list[float]:
         """How well each text answers the question, as logits; of the leading texts only, if time runs out."""

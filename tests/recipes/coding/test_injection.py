@@ -62,9 +62,9 @@ def test_the_receipt_says_what_every_stage_did(engine, project, coding):
     assert kept == result.receipt
     assert (kept.recipe, kept.session, kept.budget, kept.tokens) == ("coding", "s1", 1250, result.tokens_used)
     assert [stage.stage for stage in kept.stages] == [
-        "load_shown", "retrieve", "fuse", "rerank", "refresh", "drop_below_floor", "limit", "relate",
-        "drop_shown", "drop_echoes", "drop_superseded", "drop_repeats", "weigh", "diversify", "limit_sources",
-        "fit",
+        "load_shown", "retrieve", "retrieve_more", "fuse", "rerank", "refresh", "drop_statementless",
+        "drop_shown", "drop_echoes", "read", "drop_below_floor", "drop_tail", "drop_outdated", "limit",
+        "relate", "drop_superseded", "drop_repeats", "weigh", "diversify", "limit_sources", "fit",
     ]  # fmt: skip
     assert tuple(entry.item_id for entry in kept.injected) == result.included_memories
     first = kept.injected[0]
@@ -250,7 +250,7 @@ def test_a_brief_context_names_three_on_one_line_and_is_told(engine, project, co
     for note in (
         "Backups of the Postgres database run at night.",
         "MySQL was slower.",
-        "Which database? Ask Mara.",
+        "Mara knows all about the database.",
     ):
         engine.remember(note, "shop")
     brief = coding.generate_brief_context(QUESTION, workspace="shop", session_id="s1")

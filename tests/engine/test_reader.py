@@ -1,0 +1,86 @@
+"""The bundled encoder and the bundled reader together: asked in other words, answered; else silent."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
+from foreword.engine.defaults import default_reader
+
+PAIRS = [
+    ("Secrets live in AWS Secrets Manager, never in .env files.", "Where should I put the API credentials?"),
+    ("We format Python with ruff, black was removed.", "How do I tidy up the code style before a commit?"),
+    ("Staging is reset every Sunday night.", "Why did my test data on the staging server disappear?"),
+    ("The team uses pnpm; npm install breaks the lockfile.", "Add the dependency lodash to the frontend."),
+    ("Money is stored as integer cents in all tables.", "Which column type do I choose for the price?"),
+    ("Dates in the API are always ISO 8601 in UTC.", "How should the endpoint return timestamps?"),
+    ("Feature branches are squashed when they are merged.", "Should I clean up my commits before merging?"),
+    ("The search index is rebuilt by `make reindex`.", "Products I added don't show up in search results."),
+    ("Ana must approve every change of the billing module.", "Who reviews a patch to the invoice code?"),
+    ("We support Python 3.11 and later only.", "Can I use a match statement here?"),
+]
+SAME_WORDS = [
+    "Where do secrets live?",
+    "With what do we format Python code?",
+    "When is staging reset?",
+    "Do we use npm or pnpm?",
+    "How is money stored in the tables?",
+    "Which format do dates have in the API?",
+    "Are feature branches squashed or merged as they are?",
+    "How do I rebuild the search index?",
+    "Who must approve changes of the billing module?",
+    "Which versions of Python do we support?",
+]
+"""For each of the statements, a question that shares its words."""
+
+STRANGERS = [
+    "What is the capital of Mongolia?",
+    "Translate this sentence to Portuguese.",
+    "Write a haiku about autumn leaves.",
+    "Explain how a red-black tree is balanced.",
+    "Draw the logo in a darker blue.",
+]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    """An engine with the real models, and a workspace for each statement."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("reader")
+        patch.setenv("HOME", str(folder))
+        settings = Settings(home=folder)
+        with ContextEngine(settings=settings, reader=default_reader(settings)) as engine:
+            for place, (statement, _) in enumerate(PAIRS):
+                engine.remember(statement, f"w{place}", created_at=engine.clock() - timedelta(days=3))
+                engine.embed_pending(f"w{place}")
+            yield engine
+
+
+def is_answered(engine, place, prompt):
+    return bool(engine.build_context(prompt, f"w{place}").context)
+
+
+@pytest.mark.reader
+def test_prompts_that_share_words_with_what_answers_them_are_answered(engine):
+    silent = [prompt for place, prompt in enumerate(SAME_WORDS) if not is_answered(engine, place, prompt)]
+    assert len(silent) <= 1, silent
+
+
+@pytest.mark.reader
+def test_some_prompts_in_quite_other_words_are_answered(engine):
+    answered = [prompt for place, (_, prompt) in enumerate(PAIRS) if is_answered(engine, place, prompt)]
+    assert len(answered) >= 2, answered
+
+
+@pytest.mark.reader
+def test_most_prompts_that_nothing_answers_meet_silence(engine):
+    told = [
+        (prompt, statement)
+        for place, (statement, _) in enumerate(PAIRS)
+        for prompt in STRANGERS
+        if is_answered(engine, place, prompt)
+    ]
+    assert len(told) <= 5, told

@@ -1,0 +1,287 @@
+"""What the reader is shown of a candidate, and what follows from its logits."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import pairwise
+
+import pytest
+
+from foreword.recall.read import find_outdated, read_results
+from foreword.types import Findings, Item, Query, SearchResult, Source
+
+NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
+FILLER = "Nothing in this sentence has to do with it, however long it may go on and on about the weather."
+LONG = " ".join(
+    [
+        *[FILLER] * 4,
+        "The nightly backup of the ledger is written to the bucket in Dublin.",
+        *[FILLER] * 4,
+        "A restore of the ledger takes forty minutes and needs two keys.",
+        *[FILLER] * 4,
+    ]
+)
+
+
+class Reader:
+    """Gives the logit of the first of its phrases that a text contains; reads at most so many."""
+
+    def __init__(self, *rules, otherwise=-4.0, most=1000):
+        self.rules, self.otherwise, self.most = rules, otherwise, most
+        self.asked, self.read, self.expires = "", [], None
+
+    def scores(self, query, texts, expires=None):
+        self.asked, self.read, self.expires = query, list(texts), expires
+        return [self._logit(text) for text in texts][: self.most]
+
+    def _logit(self, text):
+        return next((logit for phrase, logit in self.rules if phrase in text), self.otherwise)
+
+
+def result_of(text, name="a", days=3, kind="turn", trust="user", about="", logit=None):
+    item = Item(
+        text,
+        "w",
+        kind=kind,
+        id=name,
+        about=about,
+        source=Source("someone", trust),
+        created_at=NOW - timedelta(days=days),
+    )
+    return SearchResult(item, 0.3, scores={"blend": 0.5} if logit is None else {"read": logit})
+
+
+def ask(text="How is the ledger backed up?", expires=None):
+    return Query(text, "w", NOW, expires=expires)
+
+
+def shown(result, query=None):
+    reader = Reader()
+    read_results([result], query or ask(), reader)
+    return reader.read
+
+
+# What a candidate looks like
+
+
+@pytest.mark.parametrize(
+    ("kind", "trust", "speaker"),
+    [
+        ("turn", "user", "user"),
+        ("turn", "web", "user"),
+        ("turn", "agent", "agent"),
+        ("turn", "tool", "tool"),
+        ("memory", "user", "memory"),
+        ("memory", "web", "memory"),
+        ("memory", "agent", "agent"),
+        ("memory", "tool", "tool"),
+        ("code", "tool", "file"),
+        ("document", "user", "file"),
+        ("commit", "user", "commit"),
+        ("experience", "agent", "memory"),
+        ("value", "user", "memory"),
+    ],
+)
+def test_it_begins_with_who_said_it(kind, trust, speaker):
+    assert shown(result_of("We use pnpm.", kind=kind, trust=trust)) == [
+        f"{speaker}, 3 days ago: We use pnpm."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("days", "age"),
+    [(-1, "today"), (0, "today"), (0.4, "today"), (0.6, "yesterday"), (1, "yesterday"), (2, "2 days ago")],
+)
+def test_its_age_is_told_in_days_of_the_calendar(days, age):
+    assert shown(result_of("We use pnpm.", days=days)) == [f"user, {age}: We use pnpm."]
+
+
+def test_the_calendar_is_that_of_whoever_asks():
+    at_half_past_one = datetime(2026, 1, 15, 1, 30, tzinfo=timezone(timedelta(hours=2)))
+    query = Query("which", "w", at_half_past_one)  # in UTC it is still the day before
+    late = SearchResult(Item("We use pnpm.", "w", created_at=datetime(2026, 1, 14, 21, tzinfo=UTC)), 0.3)
+    assert shown(late, query) == ["memory, yesterday: We use pnpm."]
+
+
+@pytest.mark.parametrize("kind", ["code", "document"])
+def test_a_piece_of_a_file_is_read_with_its_path(kind):
+    result = result_of("def load(): ...", kind=kind, about="src/settings.py")
+    assert shown(result) == ["file, 3 days ago: src/settings.py: def load(): ..."]
+
+
+def test_what_surrounds_a_turn_is_not_read():
+    assert shown(result_of("We use pnpm.", about="user")) == ["user, 3 days ago: We use pnpm."]
+
+
+@pytest.mark.parametrize("message", ["Cache the totals", f"Cache the totals\n\n{LONG}"])
+def test_a_commit_is_read_without_the_list_of_its_files(message):
+    texts = shown(result_of(f"{message}\n\nfiles: ledger/backup.py, how.py", kind="commit"))
+    assert texts
+    assert all(text.startswith("commit, 3 days ago: ") for text in texts)
+    assert not any("files:" in text or ".py" in text for text in texts)
+
+
+def test_a_long_item_is_read_by_the_statements_that_share_most_with_the_question():
+    texts = shown(result_of(LONG), ask("How long does a restore of the ledger take, where is the backup?"))
+    assert len(texts) == 2
+    assert "written to the bucket in Dublin" in texts[0]
+    assert "takes forty minutes" in texts[1]
+    assert all(len(text) < 400 for text in texts)
+
+
+def test_a_long_prompt_is_read_by_its_two_ends():
+    reader = Reader()
+    read_results([result_of("x")], ask("Why does this fail? " + "pasted log " * 500 + "Fix it."), reader)
+    assert reader.asked.startswith("Why does this fail? pasted log")
+    assert reader.asked.endswith("pasted log Fix it.")
+    assert len(reader.asked) <= 403
+
+
+def test_a_prompt_that_is_not_long_is_read_whole():
+    reader = Reader()
+    read_results([result_of("x")], ask("Why? " * 80), reader)
+    assert reader.asked == "Why? " * 80
+
+
+# What follows from the logits
+
+
+def test_what_it_thinks_most_of_comes_first_with_a_probability():
+    results = [result_of("one", "a"), result_of("two", "b"), result_of("three", "c")]
+    judged = read_results(results, ask(), Reader(("two", 5.0), ("three", 1.0)))
+    assert [one.memory.id for one in judged] == ["b", "c", "a"]
+    assert [one.scores["read"] for one in judged] == [5.0, 1.0, -4.0]
+    assert judged[0].scores["blend"] == 0.5, "what else is known of it stays known"
+
+
+def test_a_higher_logit_is_a_higher_probability():
+    logits = [-12.0, -7.0, -3.0, 0.0, 1.0, 4.0, 9.0]
+    results = [result_of(f"<{logit}>", str(logit)) for logit in logits]
+    judged = read_results(results, ask(), Reader(*((f"<{logit}>", logit) for logit in logits)))
+    assert [one.scores["read"] for one in judged] == sorted(logits, reverse=True)
+    scores = [one.score for one in judged]
+    assert all(0 < low < high < 1 for high, low in pairwise(scores))
+    assert scores[0] > 0.8
+    assert scores[-1] < 0.01
+
+
+def test_of_equals_the_newer_comes_first():
+    results = [result_of("old", "a", days=9), result_of("new", "b", days=1)]
+    assert [one.memory.id for one in read_results(results, ask(), Reader())] == ["b", "a"]
+
+
+def test_only_what_was_read_in_time_comes_back():
+    results = [result_of("one", "a"), result_of("two", "b"), result_of("three", "c")]
+    assert {one.memory.id for one in read_results(results, ask(), Reader(most=2))} == {"a", "b"}
+    assert read_results(results, ask(), Reader(most=0)) == []
+
+
+def test_an_item_of_which_one_statement_was_read_in_time_comes_back():
+    (judged,) = read_results(
+        [result_of(LONG)], ask("the backup and the restore of the ledger"), Reader(most=1)
+    )
+    assert "Dublin" in judged.excerpt
+    assert "forty minutes" not in judged.excerpt
+
+
+def test_time_is_left_for_what_follows():
+    reader = Reader()
+    read_results([result_of("one")], ask(expires=100.0), reader)
+    assert 99.9 < reader.expires < 100.0
+    read_results([result_of("one")], ask(), reader)
+    assert reader.expires is None
+
+
+def test_a_short_item_has_no_excerpt():
+    (judged,) = read_results([result_of("We use pnpm.")], ask(), Reader())
+    assert judged.excerpt == ""
+
+
+def test_a_long_item_has_the_statement_that_helps_as_its_excerpt():
+    query = ask("the backup and the restore of the ledger")
+    (judged,) = read_results([result_of(LONG)], query, Reader(("Dublin", 5.0), ("forty", 1.0)))
+    assert judged.scores["read"] == 5.0
+    assert "Dublin" in judged.excerpt
+    assert "forty" not in judged.excerpt
+    assert len(judged.excerpt) < len(LONG) / 3
+
+
+def test_the_next_best_statement_is_told_too_if_it_is_nearly_as_good():
+    query = ask("the backup and the restore of the ledger")
+    (judged,) = read_results([result_of(LONG)], query, Reader(("Dublin", 3.5), ("forty", 5.0)))
+    assert judged.scores["read"] == 5.0
+    first, _, second = judged.excerpt.partition(" … ")
+    assert "Dublin" in first
+    assert "forty" in second
+
+
+# What later words make untrue
+
+PORT = result_of("The API of the shop listens on port 4000.", "old", days=20, logit=4.0)
+MOVED = result_of("The API of the shop moved to port 5000.", "new", days=2, logit=1.0)
+LUNCH = result_of("Lunch is at noon on Fridays.", "lunch", days=1, logit=1.0)
+
+
+def outdated(results, pool, reader, found=None):
+    return find_outdated(results, pool, found or Findings({}, {}), ask("Which port?"), reader)
+
+
+def test_a_later_statement_that_lowers_the_logit_replaces_the_older_one():
+    reader = Reader(("(later", 0.0))
+    assert outdated([PORT], [PORT, MOVED, LUNCH], reader) == {"old": MOVED}
+    assert reader.asked == "Which port?"
+    (text,) = reader.read
+    assert text.startswith("user, 20 days ago: The API of the shop listens on port 4000.")
+    assert "(later, 2 days ago, user: The API of the shop moved to port 5000." in text
+    assert "Lunch" not in text
+
+
+@pytest.mark.parametrize("logit", [4.0, 3.0, 6.0])
+def test_a_later_statement_that_changes_little_replaces_nothing(logit):
+    assert outdated([PORT], [PORT, MOVED], Reader(("(later", logit))) == {}
+
+
+def test_an_unrelated_later_item_is_not_even_asked_about():
+    reader = Reader(("(later", -9.0))
+    assert outdated([PORT], [PORT, LUNCH], reader) == {}
+    assert reader.read == []
+
+
+def test_an_earlier_item_is_not_asked_about():
+    reader = Reader(("(later", -9.0))
+    assert outdated([MOVED], [PORT, MOVED], reader) == {}
+    assert reader.read == []
+
+
+@pytest.mark.parametrize("logit", [-9.0, -math.inf, None])
+def test_what_is_quite_beside_the_point_or_unread_replaces_nothing(logit):
+    reader = Reader(("(later", -9.0))
+    beside = result_of(MOVED.memory.text, "new", days=2, logit=logit)
+    assert outdated([PORT], [PORT, beside], reader) == {}
+    assert reader.read == []
+
+
+def test_what_is_itself_beside_the_point_can_stand_among_the_results():
+    far_off = result_of(PORT.memory.text, "old", days=20, logit=-9.0)
+    assert outdated([far_off], [far_off, MOVED], Reader()) == {}
+
+
+def test_the_nearest_of_the_later_items_is_the_successor():
+    near = result_of("The API of the shop now listens on port 6000.", "near", days=1, logit=0.0)
+    assert outdated([PORT], [PORT, MOVED, near], Reader(("(later", -1.0)))["old"] == near
+
+
+def test_what_came_before_it_in_its_session_is_read_too():
+    before = result_of("Which port is it?", "before", days=20, trust="agent").memory
+    found = Findings({"before": before}, {}, previous={"old": "before"})
+    reader = Reader()
+    outdated([PORT], [PORT, MOVED], reader, found)
+    assert "(after agent: Which port is it?) (later, " in reader.read[0]
+
+
+def test_what_is_not_read_again_in_time_stays():
+    results = [PORT, result_of("The API of the shop has a port.", "other", days=30, logit=4.0)]
+    reader = Reader(("(later", -1.0), most=1)
+    assert set(outdated(results, [*results, MOVED], reader)) == {"old"}
+    assert len(reader.read) == 2
