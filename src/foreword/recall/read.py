@@ -99,7 +99,7 @@ def find_outdated(
         for one in pool
         if one.memory.id in shown or one.scores.get("read", _UNREAD) > _MIN_SUCCESSOR_LOGIT
     }
-    nearness = _Nearness([result.memory for result in candidates.values()])
+    nearness = Nearness([result.memory for result in candidates.values()])
     asked: list[tuple[SearchResult, str, str]] = []
     for result in results[:_MAX_REREAD]:
         later = nearness.later_items(result.memory) if result.memory.id in candidates else []
@@ -129,8 +129,12 @@ def _judge_item(read: Sequence[tuple[float, _Passage]]) -> SearchResult:
     result = read[0][1].result
     told = [passage for logit, passage in read if logit >= best - _NEXT_BEST]
     excerpt = "" if told[0].is_whole else " … ".join(passage.statement for passage in told)
-    probability = 1 / (1 + math.exp(-(_SLOPE * best + _OFFSET)))
-    return replace(result, score=probability, scores={**result.scores, "read": best}, excerpt=excerpt)
+    return replace(result, score=probability(best), scores={**result.scores, "read": best}, excerpt=excerpt)
+
+
+def probability(logit: float) -> float:
+    """The probability that something helps, from the reader's logit."""
+    return 1 / (1 + math.exp(-(_SLOPE * logit + _OFFSET)))
 
 
 # How a candidate is put to the reader ---------------------------------------------------------------------
@@ -191,7 +195,7 @@ def _expires(query: Query) -> float | None:
     return None if query.expires is None else query.expires - _SPARE_SECONDS
 
 
-class _Nearness:
+class Nearness:
     """How much items have in common, by their words; rare words count for more."""
 
     def __init__(self, items: Sequence[Item]) -> None:
