@@ -402,9 +402,10 @@ def test_a_session_that_was_shown_a_hundred_other_things_gets_the_answer(make_en
     assert prompt(engine).included_memories == (answer.id,)
 
 
-def test_the_store_is_asked_once_if_enough_was_found(make_engine, clock, monkeypatch):
+@pytest.mark.parametrize("others", [0, 60], ids=["all there is", "enough to say"])
+def test_the_store_is_asked_once_if_enough_was_found(make_engine, clock, monkeypatch, others):
     engine = make_engine(Reader(("Vault", 5.0)))
-    remember(engine, clock, ANSWER, *(f"Rule {at} of the billing service." for at in range(60)))
+    remember(engine, clock, ANSWER, *(f"Rule {at} of the billing service." for at in range(others)))
     depths = []
     retrieve = pipeline.retrieve_found
     monkeypatch.setattr(

@@ -422,7 +422,7 @@ def test_a_receipt_says_why(engine, project):
     receipt = engine.explain("shop", result.receipt.id)
     assert receipt == result.receipt == engine.explain("shop", result.receipt.id[:4])
     assert receipt.query == "Postgres database"
-    assert [stage.stage for stage in receipt.stages][:2] == ["retrieve", "fuse"]
+    assert [stage.stage for stage in receipt.stages][:3] == ["retrieve", "retrieve_more", "fuse"]
     assert len(receipt.injected) == 2
     first = receipt.injected[0]
     assert first.item_id == project[0].id

@@ -100,8 +100,8 @@ def test_its_age_is_told_in_days_of_the_calendar(days, age):
 def test_the_calendar_is_that_of_whoever_asks():
     at_half_past_one = datetime(2026, 1, 15, 1, 30, tzinfo=timezone(timedelta(hours=2)))
     query = Query("which", "w", at_half_past_one)  # in UTC it is still the day before
-    late = SearchResult(Item("We use pnpm.", "w", created_at=datetime(2026, 1, 14, 21, tzinfo=UTC)), 0.3)
-    assert shown(late, query) == ["memory, yesterday: We use pnpm."]
+    late = SearchResult(Item("We use pnpm.", "w", created_at=datetime(2026, 1, 14, 22, 30, tzinfo=UTC)), 0.3)
+    assert shown(late, query) == ["memory, today: We use pnpm."]
 
 
 @pytest.mark.parametrize("kind", ["code", "document"])
@@ -116,17 +116,19 @@ def test_what_surrounds_a_turn_is_not_read():
 
 @pytest.mark.parametrize("message", ["Cache the totals", f"Cache the totals\n\n{LONG}"])
 def test_a_commit_is_read_without_the_list_of_its_files(message):
-    texts = shown(result_of(f"{message}\n\nfiles: ledger/backup.py, how.py", kind="commit"))
+    commit = result_of(f"{message}\n\nfiles: ledger/backup.py, how.py", kind="commit")
+    texts = shown(commit, ask("What does ledger/backup.py do, and how.py?"))
     assert texts
     assert all(text.startswith("commit, 3 days ago: ") for text in texts)
     assert not any("files:" in text or ".py" in text for text in texts)
 
 
 def test_a_long_item_is_read_by_the_statements_that_share_most_with_the_question():
-    texts = shown(result_of(LONG), ask("How long does a restore of the ledger take, where is the backup?"))
+    question = "How many keys and minutes does a restore of the ledger need, and where is the backup?"
+    texts = shown(result_of(LONG), ask(question))
     assert len(texts) == 2
     assert "written to the bucket in Dublin" in texts[0]
-    assert "takes forty minutes" in texts[1]
+    assert "takes forty minutes" in texts[1], "in their order, though this one shares more"
     assert all(len(text) < 400 for text in texts)
 
 
