@@ -191,7 +191,7 @@ def test_what_was_said_later_stands_in_the_place_of_what_it_made_untrue():
     draft = drop_outdated(given)
     assert ids(draft) == ["new", "lunch"]
     assert draft.results[0].score == PORT.score, "it is as relevant as what it replaces"
-    assert dropped(draft) == [("old", "superseded", "by new, as the reader sees it")]
+    assert dropped(draft) == [("old", "superseded", "new, as the reader sees it")]
 
 
 def test_a_successor_that_is_there_already_is_told_once():
@@ -221,7 +221,7 @@ def test_what_a_session_was_shown_makes_older_words_untrue_and_is_not_told_again
     assert ids(draft) == ["lunch"]
     assert dropped(draft) == [
         ("new", "already in context", ""),
-        ("old", "superseded", "by new, as the reader sees it"),
+        ("old", "superseded", "new, as the reader sees it"),
     ]
 
 
@@ -463,7 +463,7 @@ def test_what_was_said_later_is_told_instead(make_engine, clock, ask):
     made = ask(engine)
     assert [entry.item_id for entry in made.receipt.injected] == [new.id]
     superseded = next(entry for entry in made.receipt.entries if entry.item_id == old.id)
-    assert (superseded.decision, superseded.detail) == ("superseded", f"by {new.id}, as the reader sees it")
+    assert (superseded.decision, superseded.detail) == ("superseded", f"{new.id}, as the reader sees it")
 
 
 def test_what_is_outdated_is_not_told_when_its_successor_was_shown(make_engine, clock):

@@ -153,7 +153,6 @@ class DialogueDraft(Draft):
     available_chunks: int
     allocation: TokenBudget
     content: ContextContent
-    question: str = ""
     entities: tuple[ResolvedEntity, ...] = ()
     recalled: RecalledTurns = RecalledTurns()
     retrieved: RetrievedChunks = RetrievedChunks()
@@ -223,15 +222,6 @@ def begin_prompt(query: str, session: Conversation, max_tokens: int) -> Dialogue
 # Stages ---------------------------------------------------------------------------------------------------
 
 
-def complete(draft: DialogueDraft) -> DialogueDraft:
-    """Put the last exchange before a follow-up ("How do I do that?"), which says little by itself."""
-    query = draft.query.text
-    if len(set(content_words(query))) > _MAX_FOLLOW_UP_WORDS:
-        return replace(draft, question=query)
-    last = [turn.text[-_MAX_EXCHANGE_CHARACTERS:] for turn in draft.state.turns[-_EXCHANGE_TURNS:]]
-    return replace(draft, question="\n".join([*last, query]))
-
-
 def resolve(draft: DialogueDraft) -> DialogueDraft:
     """Find out who and what the query means."""
     return replace(draft, entities=tuple(draft.conversation.resolve(draft.query.text)))
@@ -247,8 +237,17 @@ def retrieve(draft: DialogueDraft) -> DialogueDraft:
     """Find what documents say about the query, where there are any."""
     if not draft.available_chunks:
         return draft
-    retrieved = draft.conversation.retrieve(draft.question, draft.entities, draft.budget)
+    search, query = draft.conversation.retrieve, draft.query.text
+    retrieved = search(query, draft.entities, draft.budget)
+    if not retrieved.chunks and len(set(content_words(query))) <= _MAX_FOLLOW_UP_WORDS:
+        retrieved = search(_with_last_exchange(query, draft.state), draft.entities, draft.budget)
     return replace(draft, retrieved=retrieved).with_notes(*retrieved.notes)
+
+
+def _with_last_exchange(query: str, state: DialogueState) -> str:
+    """A follow-up ("How do I do that?"), which says little by itself, after what it follows."""
+    last = [turn.text[-_MAX_EXCHANGE_CHARACTERS:] for turn in state.turns[-_EXCHANGE_TURNS:]]
+    return "\n".join([*last, query])
 
 
 def word(draft: DialogueDraft) -> DialogueDraft:
@@ -283,7 +282,6 @@ def compress(draft: DialogueDraft) -> DialogueDraft:
 
 
 DIALOGUE: tuple[Stage[Any], ...] = (
-    complete,
     optional(resolve),
     optional(recall),
     optional(retrieve),
