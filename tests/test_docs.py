@@ -59,6 +59,7 @@ def _run(block, page):
     return printed.getvalue()
 
 
+@pytest.mark.reader
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_python_example_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -67,6 +68,7 @@ def test_every_python_example_runs(page, tmp_path, monkeypatch):
     assert page.read_text().strip(), f"{page} is empty"
 
 
+@pytest.mark.reader
 def test_the_readmes_example_prints_what_the_readme_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (example,), (output,) = _blocks(README, "python"), _blocks(README, "output")

@@ -242,6 +242,8 @@ def _warm_up_engine(engine: ContextEngine) -> None:
     try:
         engine.tokenizer.count("Which words come first?")
         engine.preview_context("Which words come first?", _WARM_UP_WORKSPACE)
+        if engine.reader is not None:  # an empty workspace has nothing to read
+            engine.reader.scores("Which words come first?", ["user, today: These come first."])
     except Exception as error:  # noqa: BLE001  (a part that fails will say so again; words still find)
         _log.warning("warming up failed: %s", error)
     gc.collect()
