@@ -111,14 +111,14 @@ def anthropic_messages(content: ContextContent) -> tuple[str, list[Message]]:
             {"type": "tool_use", "id": call.call_id, "name": call.name, "input": call.input}
             for call, _ in each.calls
         ]
-        _append_text(said, role, [*_text_blocks(text), *uses])
+        _append_text(said, role, [*_text_as_content_blocks(text), *uses])
         answers = [
             {"type": "tool_result", "tool_use_id": call.call_id, "content": answer}
             for call, answer in each.calls
         ]
         _append_text(said, "user", answers)
     if said and said[0][0] == "assistant":
-        said.insert(0, ("user", _text_blocks(_BEFORE)))
+        said.insert(0, ("user", _text_as_content_blocks(_BEFORE)))
     _append_text(said, "user", [{"type": "text", "text": _final_user_message(content)}])
     system = prompt_parts(content).get("SYSTEM", "")
     return system, [{"role": role, "content": _collapse_text_blocks(blocks)} for role, blocks in said]
@@ -183,7 +183,7 @@ def _append_text(said: list[tuple[str, list[Message]]], role: str, blocks: list[
         said.append((role, blocks))
 
 
-def _text_blocks(text: str) -> list[Message]:
+def _text_as_content_blocks(text: str) -> list[Message]:
     return [{"type": "text", "text": text}] if text.strip() else []
 
 

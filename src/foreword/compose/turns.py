@@ -127,7 +127,7 @@ def exchange_blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[t
             start -= 1
         if turns[start].role not in ("tool", "assistant") and start < end - 1:
             start += 1  # answers of tools that nobody here has asked
-        spoken = [turn for turn in turns[start:end] if _says_something(turn)]
+        spoken = [turn for turn in turns[start:end] if _is_not_blank(turn)]
         if spoken:
             yield start, spoken
         end = start
@@ -152,7 +152,7 @@ def _turn_line(turn: Turn, content: str, style: TurnStyle) -> str:
     return style.label(turn) + indent_lines(said, _INDENT)
 
 
-def _says_something(turn: Turn) -> bool:
+def _is_not_blank(turn: Turn) -> bool:
     """Whether there is anything to see; mostly the beginning shows it."""
     text = turn.text
     return bool(turn.tool_calls or remove_invisible(text[:_GLANCE]).strip() or remove_invisible(text).strip())

@@ -359,7 +359,7 @@ class ConversationWeights:
         first_open = self._first_open_turn()
         return [
             (self._sentences[at], self._weights[at] + self._weigh_closely(at, first_open))
-            for at in self._close_sentences()
+            for at in self._notable_sentences()
         ]
 
     def important_sentences(self) -> list[Weighed]:
@@ -447,7 +447,7 @@ class ConversationWeights:
             if not self._turn_counts[word]:
                 del self._turn_counts[word], self._sentences_with[word]
 
-    def _close_sentences(self) -> list[int]:
+    def _notable_sentences(self) -> list[int]:
         """Which sentences are worth a closer look: the heaviest, and those at both ends."""
         count = len(self._sentences)
         if count <= MAX_CLOSE_SENTENCES:

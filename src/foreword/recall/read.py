@@ -206,11 +206,11 @@ class Nearness:
     def later_items(self, item: Item) -> list[Item]:
         """The later items that are most probably about the same thing, nearest first."""
         later = [one for one in self._items if one.created_at > item.created_at and one.id != item.id]
-        near = [(self._nearness(item.id, one.id), one) for one in later]
+        near = [(self._weighted_overlap(item.id, one.id), one) for one in later]
         near.sort(key=lambda pair: -pair[0])
         return [one for nearness, one in near[:_MAX_LATER] if nearness >= _MIN_NEARNESS]
 
-    def _nearness(self, one: str, other: str) -> float:
+    def _weighted_overlap(self, one: str, other: str) -> float:
         common = self._sum_of_weights(self._words[one] & self._words[other])
         sizes = self._sum_of_weights(self._words[one]) * self._sum_of_weights(self._words[other])
         return common / math.sqrt(sizes) if sizes else 0.0
