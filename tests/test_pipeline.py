@@ -490,3 +490,8 @@ def test_the_stages_that_judge_stand_between_what_is_found_and_what_is_kept():
         "retrieve", "retrieve_more", "fuse", "rerank", "refresh", "drop_statementless", "drop_shown", "read",
         "drop_below_floor", "drop_tail", "drop_outdated", "limit", "relate",
     ]  # fmt: skip
+
+
+def test_a_floor_of_zero_asks_for_everything_that_was_read():
+    assert pipeline.drop_tail in pipeline.search_above(0.04)
+    assert pipeline.drop_tail not in pipeline.search_above(0.0)

@@ -386,13 +386,15 @@ def search_above(
 ) -> tuple[Stage[Any], ...]:
     """The stages of a search whose results are to be said: nothing below the floor comes through.
 
-    What the stages in `exclude` drop takes no place among the candidates that are read.
+    What the stages in `exclude` drop takes no place among the candidates that are read. A floor of 0 asks for
+    everything that was read, however long the list.
     """
     sayable = (drop_statementless, *exclude, read_best(most_read))
     return (
         *(retrieve, retrieve_more, fuse, rerank, refresh),
         *sayable,
-        *(drop_below(floor), drop_tail, drop_outdated, limit, relate),
+        *((drop_below(floor), drop_tail) if floor else (drop_below(floor),)),
+        *(drop_outdated, limit, relate),
     )
 
 
