@@ -85,7 +85,7 @@ def document_source(item: Item) -> DocumentSource:
         url=str(facts["url"]) if facts.get("url") else None,
         date=_read_date(facts.get("date")) if handed_over else item.created_at,
         doc_type=str(facts.get("doc_type") or facts.get("language") or "document"),
-        place=_headings_or_lines(item),
+        place=_place_in_document(item),
     )
 
 
@@ -98,7 +98,7 @@ def _read_date(value: object) -> datetime | None:
     return date if date.tzinfo else None
 
 
-def _headings_or_lines(item: Item) -> str:
+def _place_in_document(item: Item) -> str:
     """Where in its document an item stands: under which headings, on which lines."""
     path, first, last = (item.metadata.get(name) for name in ("headings", "start_line", "end_line"))
     headings = " › ".join(map(str, path)) if isinstance(path, list) else ""
