@@ -17,12 +17,12 @@ from foreword.pipeline import (
     Kit,
     SearchDraft,
     drop_outdated,
-    drop_statementless,
+    drop_questions_and_summaries,
     drop_tail,
     read_best,
 )
 from foreword.recall.read import MAX_READ
-from foreword.recipes.coding.injection import BRIEF_READ, InjectionPipeline
+from foreword.recipes.coding.injection import MAX_READ_BEFORE_TOOL, InjectionPipeline
 from foreword.store.base import MarkShown
 from foreword.testing import HashEmbeddings, WordTokens
 from foreword.types import DroppedResult, Item, Query, SearchResult, Source
@@ -88,7 +88,7 @@ def notes(made):
 
 
 def test_bare_questions_and_summaries_are_dropped_and_the_order_stays():
-    draft = drop_statementless(
+    draft = drop_questions_and_summaries(
         draft_of(
             result_of("The port is 4000.", "a"),
             result_of("Which port is it?", "b", kind="turn"),
@@ -105,11 +105,13 @@ def test_bare_questions_and_summaries_are_dropped_and_the_order_stays():
 @pytest.mark.parametrize("kind", ["code", "document", "commit", "experience", "value"])
 def test_only_talk_can_be_a_bare_question(kind):
     given = draft_of(result_of("Why not both?", kind=kind))
-    assert drop_statementless(given) is given
+    assert drop_questions_and_summaries(given) is given
 
 
 def test_a_receipt_lists_a_few_of_many_questions():
-    draft = drop_statementless(draft_of(*(result_of(f"Is it {at}?") for at in range(MAX_NEAR_MISSES + 9))))
+    draft = drop_questions_and_summaries(
+        draft_of(*(result_of(f"Is it {at}?") for at in range(MAX_NEAR_MISSES + 9)))
+    )
     assert ids(draft) == []
     assert len(draft.dropped) == MAX_NEAR_MISSES
 
@@ -438,7 +440,7 @@ def test_before_a_tool_fewer_are_read(make_engine, clock):
     remember(engine, clock, *(f"Rule {at} of the billing service: credentials live." for at in range(40)))
     InjectionPipeline(engine).generate_brief(CREDENTIALS, "s", workspace="w")
     build(engine)
-    assert len(reader.readings[0]) == BRIEF_READ
+    assert len(reader.readings[0]) == MAX_READ_BEFORE_TOOL
     assert MAX_READ in [len(texts) for texts in reader.readings]
 
 
@@ -487,8 +489,8 @@ def test_each_candidate_stands_in_the_receipt_once(make_engine, clock):
 def test_the_stages_that_judge_stand_between_what_is_found_and_what_is_kept():
     names = [stage.__name__ for stage in pipeline.search_above(0.1, exclude=(pipeline.drop_shown,))]
     assert names == [
-        "retrieve", "retrieve_more", "fuse", "rerank", "refresh", "drop_statementless", "drop_shown", "read",
-        "drop_below_floor", "drop_tail", "drop_outdated", "limit", "relate",
+        "retrieve", "retrieve_more", "fuse", "rerank", "refresh", "drop_questions_and_summaries",
+        "drop_shown", "read", "drop_below_floor", "drop_tail", "drop_outdated", "limit", "relate",
     ]  # fmt: skip
 
 

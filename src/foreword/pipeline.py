@@ -33,7 +33,7 @@ from foreword.recall.read import MAX_READ, find_outdated, read_results
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
 from foreword.store.base import MarkShown, PutReceipt
-from foreword.text.statements import states_nothing
+from foreword.text.statements import only_asks
 from foreword.types import (
     ContextLine,
     DroppedResult,
@@ -211,9 +211,8 @@ def retrieve_more(draft: _SearchDraft) -> _SearchDraft:
     late = query.expires is not None and time.monotonic() > query.expires
     if not full or late or not query.text.strip():
         return draft
-    sayable = [
-        one for one, item in draft.found.items.items() if one not in draft.shown and not _adds_nothing(item)
-    ]
+    fresh = [item for item in draft.found.items.values() if item.id not in draft.shown]
+    sayable = [item for item in fresh if not _is_question_or_summary(item)]
     if len(sayable) >= _MIN_SAYABLE:
         return draft
     found = retrieve_found(query, draft.kit.store, draft.kit.spaces, depth * _TIMES_DEEPER)
@@ -257,9 +256,9 @@ def refresh(draft: _SearchDraft) -> _SearchDraft:
     return replace(draft, results=tuple(put_successors_first(draft.results)))
 
 
-def drop_statementless(draft: _SearchDraft) -> _SearchDraft:
+def drop_questions_and_summaries(draft: _SearchDraft) -> _SearchDraft:
     """Drop what adds nothing: bare questions, and summaries, whose turns can be told themselves."""
-    empty = [result for result in draft.results if _adds_nothing(result.memory)]
+    empty = [result for result in draft.results if _is_question_or_summary(result.memory)]
     if not empty:
         return draft
     ids = {result.memory.id for result in empty}
@@ -267,8 +266,8 @@ def drop_statementless(draft: _SearchDraft) -> _SearchDraft:
     return draft.keep([result for result in draft.results if result.memory.id not in ids], dropped)
 
 
-def _adds_nothing(item: Item) -> bool:
-    return item.kind == "summary" or (item.kind in _TALK and states_nothing(item.text))
+def _is_question_or_summary(item: Item) -> bool:
+    return item.kind == "summary" or (item.kind in _TALK and only_asks(item.text))
 
 
 def read_best(most: int) -> Stage[Any]:
@@ -293,13 +292,13 @@ def read_best(most: int) -> Stage[Any]:
     return read
 
 
-def _was_read(draft: Draft) -> bool:
+def _has_read_results(draft: Draft) -> bool:
     return any("read" in result.scores for result in draft.results)
 
 
 def drop_outdated(draft: _SearchDraft) -> _SearchDraft:
     """Put what was said later in the place of what it made untrue, unless the session was shown it."""
-    if draft.kit.reader is None or not _was_read(draft):
+    if draft.kit.reader is None or not _has_read_results(draft):
         return draft
     pool = [*draft.results, *(one.result for one in draft.dropped if one.reason != "no answer")]
     try:
@@ -316,18 +315,13 @@ def drop_outdated(draft: _SearchDraft) -> _SearchDraft:
         dropped.append(DroppedResult(result, "superseded", f"{successor.memory.id}, as the reader sees it"))
         if successor.memory.id not in draft.shown and successor.memory.id not in outdated:
             kept.setdefault(successor.memory.id, replace(successor, score=max(successor.score, result.score)))
-    return replace(
-        draft.keep(tuple(kept.values()), dropped), dropped=_without(draft.dropped, kept) + tuple(dropped)
-    )
-
-
-def _without(dropped: Sequence[DroppedResult], kept: Mapping[str, SearchResult]) -> tuple[DroppedResult, ...]:
-    return tuple(one for one in dropped if one.result.memory.id not in kept)
+    earlier = [one for one in draft.dropped if one.result.memory.id not in kept]
+    return replace(draft, results=tuple(kept.values()), dropped=(*earlier, *dropped))
 
 
 def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     """Keep the best few: one sure answer needs no company, and nobody reads a long list."""
-    if not _was_read(draft):
+    if not _has_read_results(draft):
         return draft
     least = TAIL_SHARE * max(result.score for result in draft.results)
     kept = [result for result in draft.results if result.score >= least][:MAX_TOLD]
@@ -382,14 +376,14 @@ SEARCH: tuple[Stage[Any], ...] = (retrieve, fuse, rerank, refresh, limit, relate
 
 
 def search_above(
-    floor: float, exclude: Sequence[Stage[Any]] = (), most_read: int = MAX_READ
+    floor: float, exclude: Sequence[Stage[Any]] = (), max_read: int = MAX_READ
 ) -> tuple[Stage[Any], ...]:
     """The stages of a search whose results are to be said: nothing below the floor comes through.
 
     What the stages in `exclude` drop takes no place among the candidates that are read. A floor of 0 asks for
     everything that was read, however long the list.
     """
-    sayable = (drop_statementless, *exclude, read_best(most_read))
+    sayable = (drop_questions_and_summaries, *exclude, read_best(max_read))
     return (
         *(retrieve, retrieve_more, fuse, rerank, refresh),
         *sayable,

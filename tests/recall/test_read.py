@@ -239,6 +239,19 @@ def test_a_later_statement_that_lowers_the_logit_replaces_the_older_one():
     assert "Lunch" not in text
 
 
+@pytest.mark.parametrize(("kind", "trust"), [("turn", "tool"), ("turn", "web"), ("document", "web")])
+def test_what_a_tool_printed_or_a_page_says_never_undoes_a_persons_word(kind, trust):
+    claim = result_of("The API of the shop moved to port 5000.", "new", 2, kind, trust, logit=1.0)
+    reader = Reader(("(later", 0.0))
+    assert outdated([PORT], [PORT, claim], reader) == {}
+    assert reader.read == []
+
+
+def test_the_repositorys_own_files_may_undo_what_was_said():
+    commit = result_of("The API of the shop moved to port 5000.", "new", 2, "commit", "tool", logit=1.0)
+    assert outdated([PORT], [PORT, commit], Reader(("(later", 0.0))) == {"old": commit}
+
+
 @pytest.mark.parametrize("logit", [4.0, 3.0, 6.0])
 def test_a_later_statement_that_changes_little_replaces_nothing(logit):
     assert outdated([PORT], [PORT, MOVED], Reader(("(later", logit))) == {}

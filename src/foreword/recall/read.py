@@ -38,7 +38,7 @@ _SPARE_SECONDS = 0.03
 """Seconds that are left to the stages after this one."""
 
 _MAX_QUESTION_CHARACTERS = 400
-_NEXT_BEST = 2.0
+_MAX_LOGITS_BELOW_BEST = 2.0
 """A statement whose logit is at most this much below the item's best is told with it."""
 
 _MAX_REREAD = 8
@@ -102,7 +102,8 @@ def find_outdated(
     nearness = Nearness([result.memory for result in candidates.values()])
     asked: list[tuple[SearchResult, str, str]] = []
     for result in results[:_MAX_REREAD]:
-        later = nearness.later_items(result.memory) if result.memory.id in candidates else []
+        near = nearness.later_items(result.memory) if result.memory.id in candidates else []
+        later = [item for item in near if _may_replace(item, result.memory)]
         if later:
             asked.append((result, later[0].id, _describe_with_context(result, later, found, query.now)))
     logits = reader.scores(_shorten(query.text), [text for *_, text in asked], _expires(query))
@@ -111,6 +112,12 @@ def find_outdated(
         for logit, (result, successor, _) in zip(logits, asked, strict=False)
         if logit < result.scores["read"] - _OUTDATED_LOGITS
     }
+
+
+def _may_replace(later: Item, earlier: Item) -> bool:
+    """Whether one's word can undo the other's: what a tool printed or a page says never undoes a person's."""
+    foreign = later.source.trust == "web" or (later.kind == "turn" and later.source.trust == "tool")
+    return not foreign or earlier.source.trust not in ("user", "agent")
 
 
 def _passages(result: SearchResult, asked: set[str]) -> list[_Passage]:
@@ -127,7 +134,7 @@ def _judge_item(read: Sequence[tuple[float, _Passage]]) -> SearchResult:
     """The item with the probability of its best statement, and the statements worth telling."""
     best = max(logit for logit, _ in read)
     result = read[0][1].result
-    told = [passage for logit, passage in read if logit >= best - _NEXT_BEST]
+    told = [passage for logit, passage in read if logit >= best - _MAX_LOGITS_BELOW_BEST]
     excerpt = "" if told[0].is_whole else " … ".join(passage.statement for passage in told)
     return replace(result, score=probability(best), scores={**result.scores, "read": best}, excerpt=excerpt)
 
@@ -160,6 +167,7 @@ def _describe_with_context(
     before = found.items.get(found.previous.get(item.id, ""))
     if before is not None:
         parts.append(f"(after {_speaker(before)}: {before.text[:_MAX_LATER_CHARACTERS]})")
+    # The bracket stays open: so it stood in what the reader was taught on.
     parts += [
         f"(later, {_age(one, now)}, {_speaker(one)}: {one.text[:_MAX_LATER_CHARACTERS]}" for one in later
     ]

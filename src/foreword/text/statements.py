@@ -38,7 +38,7 @@ def split_statements(text: str) -> list[str]:
     return statements
 
 
-def states_nothing(text: str) -> bool:
+def only_asks(text: str) -> bool:
     """Whether a text only asks: a question, with at most a few words beside it."""
     if not _QUESTION_MARK.search(text):
         return False  # by far the most, and splitting sentences takes time

@@ -62,9 +62,10 @@ def test_the_receipt_says_what_every_stage_did(engine, project, coding):
     assert kept == result.receipt
     assert (kept.recipe, kept.session, kept.budget, kept.tokens) == ("coding", "s1", 1250, result.tokens_used)
     assert [stage.stage for stage in kept.stages] == [
-        "load_shown", "retrieve", "retrieve_more", "fuse", "rerank", "refresh", "drop_statementless",
-        "drop_shown", "drop_echoes", "read", "drop_below_floor", "drop_tail", "drop_outdated", "limit",
-        "relate", "drop_superseded", "drop_repeats", "weigh", "diversify", "limit_sources", "fit",
+        "load_shown", "retrieve", "retrieve_more", "fuse", "rerank", "refresh",
+        "drop_questions_and_summaries", "drop_shown", "drop_echoes", "read", "drop_below_floor",
+        "drop_tail", "drop_outdated", "limit", "relate", "drop_superseded",
+        "drop_repeats", "weigh", "diversify", "limit_sources", "fit",
     ]  # fmt: skip
     assert tuple(entry.item_id for entry in kept.injected) == result.included_memories
     first = kept.injected[0]

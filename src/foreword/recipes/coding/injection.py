@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 MAX_RESULTS = 50
 """At most how many results of the search may become part of a context."""
 
-PROMPT_READ, BRIEF_READ = 12, 6
+MAX_READ_BEFORE_PROMPT, MAX_READ_BEFORE_TOOL = 12, 6
 """At most how many statements are read before a prompt, and before a tool: an agent waits for them."""
 
 SOURCE_SHARE = 1 / 3
@@ -182,7 +182,7 @@ class InjectionPipeline:
     def brief_stages(self, draft: CodingDraft) -> Sequence[Stage[Any]]:
         """What happens to a question that a tool call asks, in order."""
         return (
-            *self._recall_stages(BRIEF_MEMORIES, BRIEF_READ),
+            *self._recall_stages(BRIEF_MEMORIES, MAX_READ_BEFORE_TOOL),
             fit_brief(self._formatter(draft), draft.budget),
         )
 
@@ -195,10 +195,10 @@ class InjectionPipeline:
             fit_sections(self._formatter(draft), budget),
         )
 
-    def _recall_stages(self, slots: int, most_read: int = PROMPT_READ) -> Sequence[Stage[Any]]:
+    def _recall_stages(self, slots: int, max_read: int = MAX_READ_BEFORE_PROMPT) -> Sequence[Stage[Any]]:
         return (
             load_shown,
-            *search_above(self._floor, exclude=(drop_shown, drop_echoes), most_read=most_read),
+            *search_above(self._floor, exclude=(drop_shown, drop_echoes), max_read=max_read),
             drop_superseded,
             drop_repeats,
             weigh,
