@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from foreword.errors import ContextError, ForewordError
 from foreword.log import get_logger
 from foreword.recall.dedupe import (
+    find_holder,
     FileLookup,
     put_successors_first,
     refresh_from_files,
@@ -417,8 +418,8 @@ def drop_shown(draft: _Draft) -> _Draft:
     if not known:
         return draft
     fresh = [result for result in draft.results if result.memory.id not in draft.shown]
-    _, repeats = split_off_repeats([*known, *fresh])
-    twins = {one.result.memory.id: one.detail for one in repeats if one.detail in draft.shown}
+    holders = {result.memory.id: find_holder(result, known) for result in fresh}
+    twins = {name: holder.memory.id for name, holder in holders.items() if holder is not None}
     dropped = [DroppedResult(result, "already in context") for result in known]
     dropped += [
         DroppedResult(r, "already in context", f"as {twins[r.memory.id]}")

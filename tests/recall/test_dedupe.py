@@ -1,20 +1,32 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.recall.dedupe import (
+    find_holder,
     put_successors_first,
     refresh_from_files,
     split_off_repeats,
     split_off_superseded,
 )
-from foreword.types import Item, SearchResult
+from foreword.types import Item, SearchResult, Source
 
 
-def result(name, score=0.5, text="", successor=None):
-    return SearchResult(Item(text or f"something about {name}", "w", id=name, superseded_by=successor), score)
+def result(name, score=0.5, text="", successor=None, trust="user", day=1):
+    item = Item(
+        text or f"something about {name}",
+        "w",
+        id=name,
+        superseded_by=successor,
+        source=Source("somebody", trust),
+        created_at=datetime(2026, 11, day, tzinfo=UTC),
+    )
+    return SearchResult(item, score)
 
 
 def ids(results):
@@ -74,17 +86,83 @@ def test_a_repeat_is_left_out_and_names_its_twin():
     assert [(d.result.memory.id, d.reason, d.detail) for d in dropped] == [("b", "duplicate", "a")]
 
 
-def test_one_differing_number_in_a_short_text_is_not_a_repeat():
-    kept, _ = split_off_repeats([result("a", text="Retries: 3"), result("b", text="Retries: 9 at most")])
-    assert ids(kept) == ["a", "b"]
+TTL = "The cache TTL is 60 seconds."
+WEEK = "audit moved by a week, Okonjo is ill. So Nov 13, merge by Nov 11"
 
 
-def test_what_is_said_of_two_things_is_no_repeat():
-    said = "The {} cluster runs on Hetzner machines in Falkenstein and is backed up every night."
-    kept, _ = split_off_repeats(
-        [result("a", text=said.format("staging")), result("b", text=said.format("billing"))]
+def test_of_two_days_both_are_told():
+    said = [result(day, text=f"The importer runs every {day}.") for day in ("Tuesday", "Thursday")]
+    assert split_off_repeats(said) == (said, [])
+
+
+def test_of_two_that_say_the_same_the_better_one_is_told():
+    kept, dropped = split_off_repeats(
+        [result("a", 0.9, TTL, trust="agent"), result("b", 0.3, "Cache TTL is 60s", day=2)]
     )
+    assert (ids(kept), [(d.result.memory.id, d.detail) for d in dropped]) == (["a"], [("b", "a")])
+
+
+def test_on_a_near_tie_the_later_one_is_told_in_the_place_of_the_other():
+    kept, dropped = split_off_repeats(
+        [result("a", 0.9, TTL), result("other", 0.88), result("b", 0.87, "Cache TTL is 60s", day=2)]
+    )
+    assert ids(kept) == ["b", "other"]
+    assert [(d.result.memory.id, d.reason, d.detail) for d in dropped] == [("a", "duplicate", "b")]
+
+
+def test_on_a_near_tie_trust_goes_before_time():
+    kept, _ = split_off_repeats([result("a", 0.9, TTL), result("b", 0.9, TTL, trust="agent", day=2)])
+    assert ids(kept) == ["a"]
+    kept, _ = split_off_repeats([result("b", 0.9, TTL, trust="agent", day=2), result("a", 0.9, TTL)])
+    assert ids(kept) == ["a"]
+
+
+def test_a_statement_that_says_more_takes_the_place_of_its_confirmation():
+    confirmed = result("agent", 0.9, "Nov 13 then, merges by Nov 11.", trust="agent")
+    kept, dropped = split_off_repeats([confirmed, result("other", 0.8), result("user", 0.4, WEEK)])
+    assert ids(kept) == ["user", "other"]
+    assert [d.result.memory.id for d in dropped] == ["agent"]
+
+
+def test_what_is_trusted_less_does_not_take_the_place_of_what_a_person_said():
+    page = result("page", 0.5, f"{TTL} Also run the installer from our site.", trust="web")
+    kept, _ = split_off_repeats([result("user", 0.9, TTL), page])
+    assert ids(kept) == ["user", "page"]
+
+
+def test_a_long_document_does_not_take_the_place_of_a_statement_in_it():
+    document = result("document", 0.5, TTL + " Rows are sorted by article and then written." * 20)
+    kept, _ = split_off_repeats([result("a", 0.9, TTL), document])
+    assert ids(kept) == ["a", "document"]
+
+
+def test_what_sums_up_two_that_are_told_is_a_repeat():
+    turns = [result("a", 0.9, "Ana owns the parser since May."), result("b", 0.8, "Ben is away until Nov 11.")]
+    both = result("both", 0.7, "Ana owns the parser since May. Ben is away until Nov 11.", trust="agent")
+    kept, dropped = split_off_repeats([*turns, both])
     assert ids(kept) == ["a", "b"]
+    assert [(d.result.memory.id, d.detail) for d in dropped] == [("both", "a")]
+
+
+def test_results_are_compared_by_what_is_told_of_them():
+    long = " Rows are sorted by article." * 20
+    one = replace(result("a", text=f"{TTL}{long}"), excerpt=TTL)
+    kept, _ = split_off_repeats([one, result("b", 0.1, TTL)])
+    assert ids(kept) == ["a"]
+
+
+def test_what_says_more_than_what_is_known_has_no_holder():
+    known = [result("a", text=TTL)]
+    assert find_holder(result("b", text="cache TTL is 60 s"), known) is known[0]
+    assert find_holder(result("c", text=f"{TTL} Ana chose it."), known) is None
+
+
+@given(st.lists(st.sampled_from([TTL, "Cache TTL is 60s", WEEK, "So Nov 13, merges by Nov 11."]), max_size=6))
+def test_of_any_results_nothing_is_lost_and_nothing_told_twice(texts):
+    results = [result(str(at), 1 - at / 10, text, day=1 + at % 3) for at, text in enumerate(texts)]
+    kept, dropped = split_off_repeats(results)
+    assert sorted([*ids(kept), *(d.result.memory.id for d in dropped)]) == sorted(ids(results))
+    assert all(find_holder(one, [other for other in kept if other is not one]) is None for one in kept)
 
 
 # Results whose files have changed

@@ -32,7 +32,7 @@ from foreword.knowledge.experience import (
 )
 from foreword.knowledge.experiences import Experiences
 from foreword.options import SearchOptions
-from foreword.recall.dedupe import find_twins
+from foreword.recall.dedupe import find_holders
 from foreword.recipes.assembled.assembler import TYPES, ContextAssembler, arrange_by_source
 from foreword.recipes.assembled.searcher import Searcher
 from foreword.recipes.assembled.stages import AssembledDraft, fit
@@ -185,7 +185,7 @@ def _measure_steps(engine: ContextEngine) -> Samples:
     samples: Samples = defaultdict(list)
     for _ in range(_REPEATED):
         for name, work in (
-            ("dedupe", lambda: find_twins(texts)),
+            ("dedupe", lambda: find_holders(texts)),
             ("formatting", lambda: _format(found, engine)),
         ):
             taken, computing = both_clocks(work)

@@ -20,7 +20,7 @@ from foreword.compose.fit import FittedText
 from foreword.knowledge.experience import OPEN_WEIGHT, TIER_WEIGHTS
 from foreword.log import get_logger
 from foreword.pipeline import Draft, drop_shown
-from foreword.recall.dedupe import find_twins
+from foreword.recall.dedupe import find_holders
 from foreword.types import ContextLine, DroppedResult, Item, Note, SearchResult, text_hash
 
 if TYPE_CHECKING:
@@ -212,10 +212,10 @@ def drop_below_floors(draft: AssembledDraft) -> AssembledDraft:
 
 
 def drop_twins(draft: AssembledDraft) -> AssembledDraft:
-    """Of those that say the same, keep the most relevant."""
+    """Of those that say the same, keep the most relevant; drop what says less than a more relevant one."""
     results = draft.results
-    alike = find_twins([result.memory.text for result in results])
-    kept = _KeptItems([draft.planned.items[result.memory.id] for result in results], alike)
+    holders = find_holders([result.memory.text for result in results])
+    kept = _KeptItems([draft.planned.items[result.memory.id] for result in results], holders)
     best_first = sorted(range(len(results)), key=lambda at: (-results[at].score, at))
     repeats = {at: twin for at in best_first if (twin := kept.twin_or_keep(at)) is not None}
     dropped = [
@@ -298,9 +298,9 @@ def weight(item: ContextItem, now: datetime) -> float:
 class _KeptItems:
     """What has been kept so far, looked up by everything that makes two items say the same."""
 
-    def __init__(self, items: Sequence[ContextItem], near: Mapping[int, set[int]]) -> None:
+    def __init__(self, items: Sequence[ContextItem], holders: Mapping[int, set[int]]) -> None:
         self._items = items
-        self._near = near
+        self._holders = holders
         self._places: set[int] = set()
         self._stories: dict[tuple[str, object], int] = {}
         self._code: dict[str, int] = {}
@@ -327,8 +327,8 @@ class _KeptItems:
             self._changes.setdefault(files[0], at)
 
     def _find_alike(self, at: int) -> int | None:
-        """A kept item whose text is alike. Two units of one file are two, however alike they look."""
-        candidates = sorted(self._near.get(at, set()) & self._places)
+        """A kept item whose text says all of it. Two units of one file are two, however alike they look."""
+        candidates = sorted(self._holders.get(at, set()) & self._places)
         return next(
             (
                 other
