@@ -51,7 +51,7 @@ LEAVES = {
     # Third parties, each met in these modules only.
     "apsw": {"store", "edges.cli.doctor"},
     "simsimd": {"store"},
-    "numpy": {"store", "spaces", "knowledge", "recall.dedupe"},
+    "numpy": {"store", "spaces", "knowledge"},
     "onnxruntime": {"spaces"},
     "tokenizers": {"spaces"},
     "sentence_transformers": {"spaces"},

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from foreword.errors import ContextError, ForewordError
 from foreword.log import get_logger
 from foreword.recall.dedupe import (
-    find_holder,
     FileLookup,
+    find_holder,
     put_successors_first,
     refresh_from_files,
     split_off_repeats,

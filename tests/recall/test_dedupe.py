@@ -137,7 +137,10 @@ def test_a_long_document_does_not_take_the_place_of_a_statement_in_it():
 
 
 def test_what_sums_up_two_that_are_told_is_a_repeat():
-    turns = [result("a", 0.9, "Ana owns the parser since May."), result("b", 0.8, "Ben is away until Nov 11.")]
+    turns = [
+        result("a", 0.9, "Ana owns the parser since May."),
+        result("b", 0.8, "Ben is away until Nov 11."),
+    ]
     both = result("both", 0.7, "Ana owns the parser since May. Ben is away until Nov 11.", trust="agent")
     kept, dropped = split_off_repeats([*turns, both])
     assert ids(kept) == ["a", "b"]

@@ -79,8 +79,42 @@ def test_what_only_resembles_is_another_fact(one, other):
 # Properties ---------------------------------------------------------------------------------------------
 
 WORDS = st.sampled_from(
-    "the cache ttl of billing is short we deploy every Ana reviews pull requests before release on node "
-    "ledger timeout for staff and customers in Oslo never runs with retries at night by hand".split()
+    [
+        "the",
+        "cache",
+        "ttl",
+        "of",
+        "billing",
+        "is",
+        "short",
+        "we",
+        "deploy",
+        "every",
+        "Ana",
+        "reviews",
+        "pull",
+        "requests",
+        "before",
+        "release",
+        "on",
+        "node",
+        "ledger",
+        "timeout",
+        "for",
+        "staff",
+        "and",
+        "customers",
+        "in",
+        "Oslo",
+        "never",
+        "runs",
+        "with",
+        "retries",
+        "at",
+        "night",
+        "by",
+        "hand",
+    ]
 )
 VALUES = st.one_of(
     st.integers(0, 10**15).map(str),
@@ -88,10 +122,22 @@ VALUES = st.one_of(
     st.sampled_from(["Nov 11", "2027-06-12", "3 June 2027", "PAY-118", "#4711", "0x78000", "17th"]),
 )
 IDENTIFIERS = st.sampled_from(
-    "parse_date getUserById api/users.py FEATURE_A tiles-02 pn-disputes-raw Cargo.toml --no-cache std::vec "
-    "readHeaders config.max_rows @scope/name".split()
+    [
+        "parse_date",
+        "getUserById",
+        "api/users.py",
+        "FEATURE_A",
+        "tiles-02",
+        "pn-disputes-raw",
+        "Cargo.toml",
+        "--no-cache",
+        "std::vec",
+        "readHeaders",
+        "config.max_rows",
+        "@scope/name",
+    ]
 )
-WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 
 @st.composite
@@ -197,7 +243,9 @@ def test_two_texts_together_say_what_sums_them_up():
 
 
 def test_a_long_text_may_have_a_plain_word_more():
-    said = "The importer reads the supplier catalogue, sorts its rows by article and writes them to the {}shop."
+    said = (
+        "The importer reads the supplier catalogue, sorts its rows by article and writes them to the {}shop."
+    )
     assert contains(read_gist(said.format("online ")), read_gist(said.format("")))
     assert not contains(read_gist(said.format("")), read_gist(said.format("online ")))
     for value in ("Lisbon ", "staging ", "404 ", "not the "):

@@ -3,9 +3,9 @@
 `evaluate` measures one set: `labelled` reads it, `runs` stores and asks, `metrics` scores, `silence` counts
 what should not have been injected, `tables` reports. `measure_sets` measures all that the command line asks
 for; `summary` puts many sets into one table. A set of dialogues asks something else: whether a change of
-subject is noticed (`shifts`), or how good summaries are (`summaries`). `scenarios` replays whole histories
-and measures what their questions get. Nothing here changes how the engine
-searches, and the set's own data stays where it is.
+subject is noticed (`shifts`), or how good summaries are (`summaries`); one of pairs, whether texts that say
+the same are known (`repeats`). `scenarios` replays whole histories and measures what their questions get.
+Nothing here changes how the engine searches, and the set's own data stays where it is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from foreword.errors import ValidationError
 from foreword.spaces.bundled import BundledReranker
-from foreword_measure.quality import labelled, metrics, naming, runs, shifts, summaries, tables
+from foreword_measure.quality import labelled, metrics, naming, repeats, runs, shifts, summaries, tables
 from foreword_measure.quality.dialogue import measure as measure_dialogues
 from foreword_measure.quality.gaps import measure_gaps
 from foreword_measure.quality.runs import LANES, OURS, Plan
@@ -74,6 +74,8 @@ def evaluate(
     plan = Plan(tuple(lanes), baselines, tuple(without))
     if run_file and (summaries.has_summaries(folder) or shifts.has_boundaries(folder)):
         raise ValidationError(f"{folder} holds dialogues, which give no ranking: leave out the run file")
+    if repeats.has_pairs(folder):
+        return repeats.measure_repeats(folder, limit)
     if summaries.has_summaries(folder):
         return summaries.measure_summaries(folder, limit, progress)
     if shifts.has_boundaries(folder):

@@ -161,7 +161,7 @@ def _may_be_slip(word: FactWord) -> bool:
 def _undo_slips(
     words: tuple[FactWord, ...], other_words: tuple[FactWord, ...]
 ) -> tuple[FactWord, ...] | None:
-    """The other words, each slip corrected to what the first words have; None where something else differs."""
+    """The other words, each slip corrected to what the first words have; None where more differs."""
     missing = Counter(word.key for word in words)
     missing.subtract(word.key for word in other_words)
     meant = [word for word in words if missing[word.key] > 0]

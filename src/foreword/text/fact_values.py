@@ -1,0 +1,130 @@
+"""Values that are written in several words, or in one of many ways, brought to one form.
+
+60 seconds, 60s, 1 min          60 s
+Nov 11, November 11th           -11-11
+2 pm, 14:00, 14h00              14:00
+every Monday                    every monday
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from foreword.text.date_meaning import WEEKDAYS
+from foreword.text.fact_vocabulary import MONTH_NUMBERS, PERIODS, SECONDS, UNITS
+from foreword.text.words import fold_case
+
+Chunk = tuple[str, str]
+"""A word in its one spelling and as it is written. Words that say nothing, and stops, have no spelling."""
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBER_UNIT = re.compile(r"([€$£]?)(-?\d[\d,.]*)(%|[^\W\d_]{1,12}|[€$£])?")
+_CLOCK = re.compile(r"(\d{1,2})(?:[:h](\d\d)|h)?(am|pm|uhr)?")
+_HALVES = ("am", "pm", "uhr")
+_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_NUMERIC_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
+_DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_THOUSANDS, _DECIMAL_COMMA = re.compile(r"\d{1,3}(?:[,'’]\d{3})+(?:\.\d+)?"), re.compile(r"(\d+),(\d{1,2})")
+
+
+def join_values(chunks: list[Chunk]) -> list[Chunk]:
+    """The chunks, with values that are written in several words or in one of many ways as one."""
+    joined: list[Chunk] = []
+    at = 0
+    while at < len(chunks):
+        key, written = chunks[at]
+        length, value = 1, key
+        if key and (key[0].isdigit() or key[0] in "-€$£"):
+            length, value = _join_number(chunks, at)
+        elif key == "every":
+            length, value = _join_every(chunks, at)
+        elif fold_case(written).rstrip(".") in MONTH_NUMBERS:
+            length, value = _join_month(chunks, at)
+        joined.append((value, written if length == 1 else value))
+        at += length
+    return joined
+
+
+def _join_every(chunks: list[Chunk], at: int) -> tuple[int, str]:
+    """`every` with the day or the period after it."""
+    follows = chunks[at + 1][0] if at + 1 < len(chunks) else ""
+    is_named = follows in WEEKDAYS or follows in PERIODS
+    return (2, f"every {follows}") if is_named else (1, "every")
+
+
+def _join_month(chunks: list[Chunk], at: int) -> tuple[int, str]:
+    """A month with the day and the year after it."""
+    month = MONTH_NUMBERS[fold_case(chunks[at][1]).rstrip(".")]
+    places = [place for place in range(at + 1, min(at + 4, len(chunks))) if chunks[place][0]][:2]
+    day = _DAY.fullmatch(chunks[places[0]][0]) if places else None
+    if day and places[0] <= at + 2:
+        year = chunks[places[1]][0] if len(places) > 1 and _YEAR.fullmatch(chunks[places[1]][0]) else ""
+        return (places[1] if year else places[0]) - at + 1, f"{year}-{month}-{int(day[1])}"
+    if places and _YEAR.fullmatch(chunks[places[0]][0]):
+        return places[0] - at + 1, f"{chunks[places[0]][0]}-{month}"
+    return 1, chunks[at][0]
+
+
+def _join_number(chunks: list[Chunk], at: int) -> tuple[int, str]:
+    """A number with its unit, or with the month after it; a date or a time in one form."""
+    key = chunks[at][0]
+    follows = fold_case(chunks[at + 1][1]).replace(".", "") if at + 1 < len(chunks) else ""
+    if day := _DAY.fullmatch(key):
+        length, value = _join_day_month(chunks, at, int(day[1]))
+        if length > 1:
+            return length, value
+    if follows in _HALVES and (clock := _CLOCK.fullmatch(key + follows)):
+        return 2, _time_of_day(clock)
+    if _NUMBER.fullmatch(key) and follows in UNITS:
+        return 2, _measure(key, UNITS[follows])
+    return 1, _one_form(key)
+
+
+def _one_form(key: str) -> str:
+    """A date, a time of day or a number with its unit, written as one word, in one form."""
+    if date := _ISO.fullmatch(key):
+        return f"{date[1]}-{int(date[2])}-{int(date[3])}"
+    if date := _NUMERIC_DATE.fullmatch(key):
+        return f"{date[3]}-{int(date[2])}-{int(date[1])}"
+    if (clock := _CLOCK.fullmatch(key)) and (clock[2] or clock[3]):
+        return _time_of_day(clock)
+    one = _NUMBER_UNIT.fullmatch(key)
+    unit = UNITS.get(one[1] or one[3] or "") if one else None
+    return _measure(plain_number(one[2]), unit) if one and unit else key
+
+
+def _join_day_month(chunks: list[Chunk], at: int, day: int) -> tuple[int, str]:
+    """The day with the month, and perhaps the year, that follow."""
+    for place in range(at + 1, min(at + 3, len(chunks))):
+        month = MONTH_NUMBERS.get(fold_case(chunks[place][1]).rstrip("."))
+        if month is not None:
+            after = place + 1 if place + 1 < len(chunks) and chunks[place + 1][0] else place + 2
+            year = chunks[after][0] if after < len(chunks) and _YEAR.fullmatch(chunks[after][0]) else ""
+            return (after if year else place) - at + 1, f"{year}-{month}-{day}"
+        if chunks[place][0]:
+            break
+    return 1, str(day)
+
+
+def _time_of_day(clock: re.Match[str]) -> str:
+    hour, half = int(clock[1]), clock[3]
+    if half in ("am", "pm") and hour <= 12:
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    return f"{hour}:{clock[2] or '00'}"
+
+
+def _measure(number: str, unit: str) -> str:
+    """A number with its unit; spans of time of a fixed length are counted in seconds."""
+    if unit not in SECONDS or not _NUMBER.fullmatch(number):
+        return f"{number} {unit}"
+    return f"{Fraction(number) * SECONDS[unit]} s"
+
+
+def plain_number(folded: str) -> str:
+    """A number without its separators of thousands, and with a decimal point; any other text as it is."""
+    if _THOUSANDS.fullmatch(folded):
+        return re.sub("[,'’]", "", folded)
+    decimal = _DECIMAL_COMMA.fullmatch(folded)
+    return f"{decimal[1]}.{decimal[2]}" if decimal else folded
