@@ -45,7 +45,11 @@ class SearchOptions:
     conversation_id: str | None = None
     session: str | None = None
     include_relationships: bool = False
+    """Whether results come with what they are related to; a context then tells that too, if it passes."""
+
     relationship_depth: int = 1
+    """How many relations are followed in a row."""
+
     deadline_ms: float | None = None
     lane: Lane | None = None
 

@@ -362,11 +362,12 @@ def limit(draft: _SearchDraft) -> _SearchDraft:
 
 
 def relate(draft: _SearchDraft) -> _SearchDraft:
-    """Follow the relations of each result, when asked to."""
+    """Follow the relations of each result to what passes the filters, when asked to."""
     if not draft.relationship_depth or not draft.results:
         return draft
     ids = [result.memory.id for result in draft.results]
-    related = draft.kit.store.expand(draft.query.workspace, ids, draft.relationship_depth)
+    query, depth = draft.query, draft.relationship_depth
+    related = draft.kit.store.expand(query.workspace, ids, depth, query.filters)
     return replace(
         draft, results=tuple(replace(r, relationships=related.get(r.memory.id, ())) for r in draft.results)
     )

@@ -135,6 +135,24 @@ class RelatedMemory:
     depth: int
 
 
+@dataclass(frozen=True, slots=True)
+class RelationLink:
+    """Why a related memory is told: the memory that leads to it, and the relation between the two."""
+
+    origin: Item
+    relationship: Relation
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether the relation goes from the origin to the related memory."""
+        return self.relationship.from_id == self.origin.id
+
+    @property
+    def description(self) -> str:
+        """The relation by ids, for a receipt."""
+        return f"{self.relationship.from_id} {self.relationship.type} {self.relationship.to_id}"
+
+
 # A query -------------------------------------------------------------------------------------------------
 
 
@@ -272,7 +290,9 @@ class Findings:
 class SearchResult:
     """One answer to a search: the memory, its relevance (0 to 1), and its rank score once ranked.
 
-    `excerpt` is the part of a long memory that answers; empty where the whole is told.
+    `excerpt` is the part of a long memory that answers; empty where the whole is told. `matches` are the
+    spaces in which the memory really matches the question; None where all that rank it do. `link` says by
+    which relation the memory came here; None where it was found itself.
     """
 
     memory: Item
@@ -282,11 +302,19 @@ class SearchResult:
     ranks: Mapping[str, int] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)
     excerpt: str = ""
+    matches: frozenset[str] | None = None
+    link: RelationLink | None = None
+
+    @property
+    def matching_ranks(self) -> dict[str, int]:
+        """The ranks in the spaces where the memory matches."""
+        matches = self.ranks if self.matches is None else self.matches
+        return {space: rank for space, rank in self.ranks.items() if space in matches}
 
     @property
     def weighted_agreement(self) -> float:
-        """How far the spaces agree: the sum of 1/rank."""
-        return sum(1 / rank for rank in self.ranks.values())
+        """How far the spaces agree: the sum of 1/rank over those in which the memory matches."""
+        return sum(1 / rank for rank in self.matching_ranks.values())
 
 
 # A candidate, and what was decided about it --------------------------------------------------------------

@@ -196,6 +196,13 @@ def test_relations_are_followed_when_asked_for(engine, project):
     assert near.relationships[0].relationship.type in ("explains", "related_to")
 
 
+def test_related_items_pass_the_filters_too(engine, project):
+    engine.relate(project[0].id, project[1].id, "shop")
+    allowed = {"limit": 1, "kinds": (project[0].kind,), "date_to": project[0].created_at}
+    (found,) = engine.search("Postgres", "shop", include_relationships=True, **allowed)
+    assert (found.memory, found.relationships) == (project[0], ())
+
+
 def test_a_relation_needs_two_items(engine, project):
     with pytest.raises(ValidationError, match="no item has the id 'ghost'"):
         engine.relate(project[0].id, "ghost", "shop")
@@ -426,7 +433,10 @@ def test_a_receipt_says_why(engine, project):
     assert len(receipt.injected) == 2
     first = receipt.injected[0]
     assert first.item_id == project[0].id
-    assert first.agreement == pytest.approx(sum(1 / rank for rank in first.ranks.values()))
+    asked_for = [
+        rank for space, rank in first.ranks.items() if space not in ("graph", "hour", "day", "recency")
+    ]
+    assert first.agreement == pytest.approx(sum(1 / rank for rank in asked_for))
     assert {e.decision for e in receipt.entries} == {"injected", "over limit"}
 
 

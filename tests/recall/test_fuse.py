@@ -164,3 +164,62 @@ def test_being_the_best_of_a_bad_lot_orders_but_does_not_convince():
     hits = fuse_findings(listed, NOW)
     assert order(hits) == ["a", "b"]
     assert hits[0].score <= plain["a"].score + 1e-9
+
+
+# Agreement
+
+
+def agreements(findings, question="what", clocks=(), **more):
+    hits = fuse(findings, question, NOW, clocks, **more)
+    return {hit.memory.id: hit.weighted_agreement for hit in hits}
+
+
+def test_a_place_in_the_list_by_meaning_is_no_match_for_a_stranger():
+    found = findings_of(cosines={"a": 0.7, "b": UNRELATED_COSINE, "c": 0.3}, lexical=["b"])
+    assert agreements(found) == {"a": 1.0, "b": 1.0, "c": 0.0}
+
+
+def test_a_stranger_is_measured_on_the_encoders_own_scale():
+    found = findings_of(cosines={"a": 0.7, "b": 0.6})
+    assert agreements(found, unrelated=0.65) == {"a": 1.0, "b": 0.0}
+    assert agreements(found, unrelated=0.1) == {"a": 1.0, "b": 0.5}
+
+
+def test_an_echo_of_itself_makes_no_stranger_match():
+    found = findings_of(cosines={"a": 0.7, "b": 0.4}, echo=["b", "a"])
+    assert agreements(found) == {"a": 1.5, "b": 0.0}
+
+
+def test_a_neighbour_counts_where_the_question_asks_how_things_hang_together():
+    found = findings_of(cosines={"a": 0.7}, graph=["b", "a"])
+    assert agreements(found, "what did we store?") == {"a": 1.0, "b": 0.0}
+    assert agreements(found, "why did we store it?") == {"a": 1.5, "b": 1.0}
+
+
+def test_time_counts_where_the_question_speaks_of_it_and_the_item_is_of_that_time():
+    found = findings_of(cosines={"a": 0.7, "b": 0.6}, lexical=["a", "b"])  # six days old, and of today
+    assert agreements(found, "what did we store?", [RecencySpace()]) == {"a": 2.0, "b": 1.0}
+    assert agreements(found, "what did we store today?", [RecencySpace()]) == {"a": 2.0, "b": 2.0}
+
+
+def test_a_question_without_words_is_matched_by_time():
+    assert agreements(findings_of(recency=["b", "a"]), "", [RecencySpace()]) == {"b": 1.0, "a": 0.5}
+
+
+def test_the_ranks_of_spaces_that_do_not_match_are_still_told():
+    hit = fuse(findings_of(cosines={"a": 0.3}), "what", NOW, [RecencySpace()])[0]
+    assert hit.ranks == {"semantic": 1, "recency": 1}
+    assert hit.matching_ranks == {}
+
+
+cosines = st.dictionaries(st.sampled_from("abcdef"), st.floats(0.0, 1.0), min_size=1)
+
+
+@given(cosines, st.lists(st.sampled_from("abcdef"), unique=True), st.sampled_from(["what", "why", "today"]))
+def test_what_matches_changes_neither_the_order_nor_the_scores(measured, words, question):
+    found = findings_of(cosines=measured, lexical=words, graph=words)
+    hits = fuse(found, question, NOW, [RecencySpace()])
+    assert order(hits) == [hit.memory.id for hit in sorted(hits, key=lambda hit: -hit.score)]
+    for hit in hits:
+        assert hit.matching_ranks.items() <= hit.ranks.items()
+        assert hit.weighted_agreement <= sum(1 / rank for rank in hit.ranks.values())

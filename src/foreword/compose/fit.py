@@ -49,7 +49,8 @@ def fit_memories(
         tokens = tokenizer.count(text)
         cost = tokens + (between if chosen else 0)
         if used + cost <= budget:
-            chosen.append(ContextLine(result, template.name, text, tokens))
+            why = result.link.description if result.link is not None else ""
+            chosen.append(ContextLine(result, template.name, text, tokens, why))
             used += cost
         else:
             dropped.append(

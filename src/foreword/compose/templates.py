@@ -17,11 +17,16 @@ from foreword.text.frame import attribution, escape_entry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.types import Item, SearchResult
+    from foreword.types import Item, RelationLink, SearchResult
 
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 VARIABLES = ("content", "type", "confidence", "timestamp", "score", "about", "source", "id")
 _METADATA = " ({type}, confidence {confidence}, {timestamp})"
+
+_RELATION_WORDS = {"caused_by": "because of"}
+"""How types of relations are said, where it is not their name with blanks."""
+
+_MAX_TYPE_CHARACTERS, _MAX_QUOTED_CHARACTERS = 40, 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +95,7 @@ def join_memories(pieces: Sequence[str], template: ContextTemplate) -> str:
 def _variable_values(result: SearchResult) -> dict[str, str]:
     memory = result.memory
     return {
-        "content": _memory_content(memory, result.excerpt or memory.text),
+        "content": _word_link(result.link) + _memory_content(memory, result.excerpt or memory.text),
         "type": join_lines(remove_invisible(memory.label)),
         "confidence": f"{memory.confidence:.2f}",
         "timestamp": memory.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -99,6 +104,24 @@ def _variable_values(result: SearchResult) -> dict[str, str]:
         "source": join_lines(remove_invisible(memory.source.name)),
         "id": memory.id,
     }
+
+
+def _word_link(link: RelationLink | None) -> str:
+    """The relation that led to a memory, to stand before it: `“the origin…” fixed by: `; "" without one."""
+    if link is None:
+        return ""
+    name = escape_entry(link.relationship.type)[:_MAX_TYPE_CHARACTERS]
+    words = _RELATION_WORDS.get(name, name.replace("_", " "))
+    origin = _quote_beginning(_memory_content(link.origin, link.origin.text))
+    return f"{origin} {words}: " if link.is_forward else f"{words} {origin}: "
+
+
+def _quote_beginning(text: str) -> str:
+    """The first words of a text, on one line and in quotation marks."""
+    line = escape_entry(text)
+    if len(line) <= _MAX_QUOTED_CHARACTERS:
+        return f"“{line}”"
+    return f"“{line[:_MAX_QUOTED_CHARACTERS].rpartition(' ')[0] or line[:_MAX_QUOTED_CHARACTERS]}…”"
 
 
 def _memory_content(memory: Item, text: str) -> str:

@@ -10,6 +10,9 @@ question speaks of. A blend orders; whether anything is worth saying is another 
 bad lot has a whole share too. So the logistic curve that makes a probability of a blend first takes back what
 the spaces of names gave away, and then asks how much of the question is known here at all: of the things it
 names, and of its words. A question about strangers stays without an answer.
+
+To stand in a list is not yet to match. In a small workspace the list by meaning holds everything, and all
+that was found has a place by its time. So each hit says in which spaces it matches, and only these agree.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from foreword.recall.related import asks_for_relation
 from foreword.text.date_meaning import FIRST_MOMENT, LAST_MOMENT, TimeSpan
 from foreword.text.dates import date_span, find_event
 from foreword.text.words import split_words
@@ -78,6 +82,8 @@ _NAME_SPACES = ("identifiers", "entities")
 UNRELATED_COSINE = 0.53
 """The cosine that the bundled encoder gives to a question and a stranger, on average."""
 
+_MEANING_SPACES = ("semantic", "echo")
+_NEIGHBOUR_SPACE = "graph"
 _WORDS_AS_COSINE = 0.25
 
 _MAX_EVENT_RANK = 20
@@ -100,7 +106,7 @@ def fuse(
     hits = _fuse_for_span(found, span, unrelated, blends)
     if span is None and (span := _span_beside_event(question, hits)) is not None:
         hits = _fuse_for_span(found, span, unrelated, blends)
-    return _add_time_ranks(hits, now, clocks)
+    return _mark_matches(_add_time_ranks(hits, now, clocks), found, question, span, clocks)
 
 
 def _fuse_for_span(
@@ -227,3 +233,27 @@ def _add_time_ranks(
             added[place][0].setdefault(clock.name, rank)
             added[place][1].setdefault(clock.name, closeness)
     return [replace(h, ranks=ranks, scores=scores) for h, (ranks, scores) in zip(hits, added, strict=True)]
+
+
+def _mark_matches(
+    hits: Sequence[SearchResult],
+    found: Findings,
+    question: str,
+    span: TimeSpan | None,
+    clocks: Sequence[TimeSpace],
+) -> list[SearchResult]:
+    """Each hit with the spaces in which it matches.
+
+    Time is a match where the question speaks of one and the item is of that time, or where there was nothing
+    else to search by; a neighbour is one where the question asks how things hang together.
+    """
+    by_time = {clock.name for clock in clocks} - found.lists.keys()
+    by_neighbours = set() if asks_for_relation(question) else {_NEIGHBOUR_SPACE}
+    marked = []
+    for hit in hits:
+        outside = set() if span is not None and span.holds(hit.memory.created_at) else by_time
+        # The echo is drawn towards the best of the list, so that it finds even strangers alike to themselves.
+        strange = hit.scores.get("semantic", 0.0) <= UNRELATED_COSINE
+        no_match = outside | by_neighbours | set(_MEANING_SPACES if strange else ())
+        marked.append(replace(hit, matches=frozenset(hit.ranks.keys() - no_match)))
+    return marked

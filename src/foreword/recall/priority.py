@@ -98,7 +98,7 @@ class PriorityRanker:
 
     @staticmethod
     def compute_weighted_agreement(space_rankings: Iterable[tuple[str, int]]) -> float:
-        """The sum of 1/rank over the spaces that rank a memory; ranks count from 1."""
+        """The sum of 1/rank over the spaces in which a memory matches; ranks count from 1."""
         total = 0.0
         for space, position in space_rankings:
             if position < 1:

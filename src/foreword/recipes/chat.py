@@ -9,16 +9,33 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.compose.fit import fit_memories
-from foreword.pipeline import drop_repeats, drop_superseded, search_above
+from foreword.pipeline import (
+    MAX_NEAR_MISSES,
+    drop_below,
+    drop_questions_and_summaries,
+    drop_repeats,
+    drop_superseded,
+    optional,
+    search_above,
+)
+from foreword.recall.related import (
+    excerpt_for_link,
+    follow_relations,
+    follow_to_answers,
+    tell_short_ones_whole,
+)
 from foreword.types import DroppedResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from foreword.compose.templates import ContextTemplate
     from foreword.pipeline import SearchDraft, Stage
     from foreword.recall.rank import RankingFunction
     from foreword.types import Receipt, SearchResult
+
+_RANKED_TOO_LOW = ("below floor", "over limit")
+"""Why a result was dropped that a relation may still bring: not for what it says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +65,67 @@ def chat_stages(
     """What happens to a question, in order."""
     return (
         *search_above(floor),
+        optional(add_related),
+        *(drop_questions_and_summaries, drop_below(floor)),
         rank_by(ranker),
         drop_superseded,
         drop_repeats,
         fit_into(template, include_metadata=include_metadata),
     )
+
+
+def add_related(draft: SearchDraft) -> SearchDraft:
+    """Add what the results are related to: all of it when asked to, else what probably answers.
+
+    A result that is related to one before it says so if that was asked for, or if only a part of it is told.
+    """
+    results = tell_short_ones_whole(draft.results)
+    reached = follow_relations(results) if draft.relationship_depth else _find_answers(draft, results)
+    reached_by_id = {one.memory.id: one for one in reached}
+    told = [_say_link(result, reached_by_id.pop(result.memory.id, None), draft) for result in results]
+    related = _with_earlier_findings(draft, list(reached_by_id.values()))
+    most = draft.query.limit
+    kept, over = related[:most], related[most : most + MAX_NEAR_MISSES]
+    ids = {one.memory.id for one in (*kept, *over)}
+    draft = replace(draft, dropped=tuple(one for one in draft.dropped if one.result.memory.id not in ids))
+    return draft.keep(
+        [*told, *kept], [DroppedResult(one, "over limit", f"related, limit {most}") for one in over]
+    )
+
+
+def _find_answers(draft: SearchDraft, results: Sequence[SearchResult]) -> list[SearchResult]:
+    """What one relation away from the results probably answers the question."""
+    query, ids = draft.query, [result.memory.id for result in results]
+    related = draft.kit.store.expand(query.workspace, ids, 1, query.filters) if ids else {}
+    if not any(related.values()):
+        return []
+    linked = [replace(result, relationships=related[result.memory.id]) for result in results]
+    return follow_to_answers(linked, query.text)
+
+
+def _say_link(result: SearchResult, reached: SearchResult | None, draft: SearchDraft) -> SearchResult:
+    """A result with its link to one before it, and with the part that the link points at."""
+    if reached is None or not (draft.relationship_depth or result.excerpt):
+        return result
+    linked = replace(result, link=reached.link)
+    return replace(linked, excerpt=excerpt_for_link(linked, draft.query.text)) if result.excerpt else linked
+
+
+def _with_earlier_findings(draft: SearchDraft, related: Sequence[SearchResult]) -> list[SearchResult]:
+    """Related results with what was known of them before; without those dropped for what they say."""
+    dropped = {one.result.memory.id: one for one in draft.dropped}
+    known = []
+    for result in related:
+        before = dropped.get(result.memory.id)
+        if before is None:
+            linked = result
+        elif before.reason in _RANKED_TOO_LOW:
+            score = max(before.result.score, result.score)
+            linked = replace(before.result, score=score, link=result.link)
+        else:
+            continue
+        known.append(replace(linked, excerpt=excerpt_for_link(linked, draft.query.text)))
+    return known
 
 
 def rank_by(ranker: RankingFunction) -> Stage[SearchDraft]:

@@ -230,11 +230,13 @@ class GetRelated(Read[dict[str, tuple[RelatedMemory, ...]]]):
     """Follow relations from each id, in both directions, up to `depth` (at most `MAX_DEPTH`).
 
     Returns what each id reaches: every item once, by its shortest way, nearest first, and at the same
-    distance by falling confidence of the relation.
+    distance by falling confidence of the relation. An item that does not pass the filters is not reached, and
+    nothing is reached through it.
     """
 
     ids: tuple[str, ...]
     depth: int = 1
+    filters: Filters = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,9 +454,11 @@ class Store(ABC):
         """Answer all probes of one question; see `Search`."""
         return self.run(operation)
 
-    def expand(self, workspace: str, ids: Sequence[str], depth: int) -> dict[str, tuple[RelatedMemory, ...]]:
+    def expand(
+        self, workspace: str, ids: Sequence[str], depth: int, filters: Filters = EVERYTHING
+    ) -> dict[str, tuple[RelatedMemory, ...]]:
         """What each item is related to, up to `depth`; see `GetRelated`."""
-        return self.run(GetRelated(workspace, tuple(ids), depth))
+        return self.run(GetRelated(workspace, tuple(ids), depth, filters))
 
     def receipt(self, workspace: str, receipt_id: str = "") -> Receipt | None:
         """A receipt by its id, or the newest; see `GetReceipt`."""

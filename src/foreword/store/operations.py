@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from foreword.store.database import Transaction
-    from foreword.types import Item, Receipt, Relation
+    from foreword.types import Filters, Item, Receipt, Relation
 
 
 def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -> list[Any]:
@@ -126,7 +126,7 @@ def _put_relation(tx: Transaction, relation: Relation) -> bool:
     return tx.db.changes() > 0
 
 
-def _select_relations(tx: Transaction, sql_rest: str, *values: str) -> tuple[Relation, ...]:
+def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[Relation, ...]:
     """The relations `r` between items `a` and `b` that the rest of the statement selects."""
     rows = tx.execute(
         "SELECT a.id, b.id, r.type, r.confidence, r.created_at FROM relations r "
@@ -136,13 +136,15 @@ def _select_relations(tx: Transaction, sql_rest: str, *values: str) -> tuple[Rel
     return tuple(relation_from_row(row) for row in rows)
 
 
-def _find_related_items(tx: Transaction, start_id: str, max_depth: int) -> tuple[RelatedMemory, ...]:
+def _find_related_items(
+    tx: Transaction, start_id: str, max_depth: int, filters: Filters
+) -> tuple[RelatedMemory, ...]:
     """Breadth first, each item once: a cycle ends, and the shortest way is the one returned."""
     seen, frontier, reached = {start_id}, [start_id], []
     for level in range(1, min(max_depth, base.MAX_DEPTH) + 1):
         following: list[str] = []
         for item_id in frontier:
-            for relation in _relations_of_item(tx, item_id):
+            for relation in _relations_of_item(tx, item_id, filters):
                 other = relation.to_id if relation.from_id == item_id else relation.from_id
                 if other not in seen:
                     seen.add(other)
@@ -157,13 +159,15 @@ def _find_related_items(tx: Transaction, start_id: str, max_depth: int) -> tuple
     )
 
 
-def _relations_of_item(tx: Transaction, item_id: str) -> tuple[Relation, ...]:
-    """The relations that begin or end at an item, by falling confidence."""
+def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple[Relation, ...]:
+    """The relations of an item whose other end passes the filters, by falling confidence."""
+    number = tx.select_value("SELECT no FROM items WHERE id = ?", item_id)
+    clause, values = filters_to_sql(filters)
     return _select_relations(
         tx,
-        "WHERE r.from_no = (SELECT no FROM items WHERE id = ?1) "
-        "OR r.to_no = (SELECT no FROM items WHERE id = ?1) ORDER BY r.confidence DESC, a.no, b.no",
-        item_id,
+        "JOIN items i ON i.no = iif(r.from_no = ?1, r.to_no, r.from_no) "
+        f"WHERE (r.from_no = ?1 OR r.to_no = ?1) AND {clause} ORDER BY r.confidence DESC, a.no, b.no",
+        *(number, *values),
     )
 
 
@@ -238,7 +242,9 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Amend: lambda tx, op: _amend(tx, op),  # noqa: PLW0108  (looked up at each call: tests make it fail)
     base.Delete: deleting.delete_items,
     base.PutRelations: lambda tx, op: sum(_put_relation(tx, relation) for relation in op.relations),
-    base.GetRelated: lambda tx, op: {start: _find_related_items(tx, start, op.depth) for start in op.ids},
+    base.GetRelated: lambda tx, op: {
+        start: _find_related_items(tx, start, op.depth, op.filters) for start in op.ids
+    },
     base.ListRelations: lambda tx, _: _select_relations(tx, "ORDER BY r.from_no, r.to_no, r.type"),
     base.Search: search.run_search,
     base.PutVectors: vectors.put_vectors,

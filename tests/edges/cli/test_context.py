@@ -119,6 +119,20 @@ def test_its_budget_is_soft_and_by_how_much_it_is_exceeded_is_said(foreword, dep
     assert told["over_by"] == over == told["tokens"] - 5
 
 
+def test_what_is_related_is_told_on_request(foreword, tmp_path):
+    lines = [
+        '{"id": "a", "text": "We deploy on Tuesdays.", "type": "decision"}',
+        '{"id": "b", "text": "Migration 31 held a lock.", "type": "error"}',
+        '{"from_id": "a", "to_id": "b", "type": "caused_by"}',
+    ]
+    (tmp_path / "lines.jsonl").write_text("\n".join(lines))
+    assert foreword("import", str(tmp_path / "lines.jsonl")).code == 0
+    assert "lock" not in foreword("context", "When do we deploy?").out
+    told = "“We deploy on Tuesdays.” because of: Migration 31 held a lock."
+    assert told in foreword("context", "When do we deploy?", "--related", "1").out
+    assert "a caused_by b" in foreword("why", "--json").out
+
+
 @pytest.mark.parametrize(
     ("recipe", "option"),
     [
@@ -126,6 +140,7 @@ def test_its_budget_is_soft_and_by_how_much_it_is_exceeded_is_said(foreword, dep
         ("assembled", ["--metadata"]),
         ("coding", ["--floor", "0.5"]),
         ("coding", ["--lane", "full"]),
+        ("coding", ["--related", "1"]),
         ("brief", ["--limit", "3"]),
         ("dialogue", ["--deadline", "50"]),
         ("dialogue", ["--floor", "0"]),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 
@@ -36,3 +38,33 @@ def test_the_demo_in_json_holds_every_answer(foreword):
     assert told["workspace"] == "elsewhere"
     assert [answer["receipt"]["budget"] for answer in told["answers"]] == [400] * 3
     assert all(answer["milliseconds"] > 0 for answer in told["answers"])
+
+
+@pytest.fixture
+def with_models(foreword, monkeypatch):
+    """The command with the models that a user has."""
+    monkeypatch.delenv("FOREWORD_EMBEDDING")
+    return foreword
+
+
+@pytest.mark.reader
+def test_the_demo_answers_its_questions(with_models):
+    timeout, deadlock, owner = (answer["context"] for answer in with_models("demo", "--json").json["answers"])
+    assert "15 minutes of inactivity" in timeout
+    assert "locking hold rows in opposite order" in deadlock
+    assert "FOR UPDATE SKIP LOCKED" in deadlock
+    assert "lighthouse/calendar/localtime.py" in owner
+    assert "lighthouse/calendar, lighthouse/reports and lighthouse/notify to Jonas" in owner
+
+
+@pytest.mark.reader
+def test_the_commands_that_the_demo_suggests_bring_answers(with_models, monkeypatch, tmp_path):
+    kept = tmp_path / "kept"
+    shown = with_models("demo", "--keep", str(kept)).out.partition("Ask it yourself:")[2]
+    asked, searched, explained = (shlex.split(line)[2:] for line in shown.strip().splitlines())
+    monkeypatch.setenv("FOREWORD_HOME", str(kept))
+    assert "lighthouse/calendar, lighthouse/reports and lighthouse/notify to Jonas" in with_models(*asked).out
+    (first, *_) = with_models(*searched, "--json").json
+    assert first["id"] == "err-deadlock"
+    assert [one["item"]["id"] for one in first["related"]] == ["err-deadlock-fix"]
+    assert with_models(*explained).code == 0

@@ -60,6 +60,7 @@ _MAX_DROPPED_SHOWN = 10
 @deadline_option
 @lane_option
 @click.option("--floor", type=float, metavar="F", help="Leave out what is less probable than this, 0 to 1.")
+@click.option("--related", type=int, metavar="DEPTH", help="Also tell what is related, so many steps away.")
 def context(
     call: CliCall, query: str, recipe: str | None, dry_run: bool, **option_values: OptionValue
 ) -> int:
@@ -69,6 +70,7 @@ def context(
     """
     _refuse_unused_options(recipe, option_values)
     default_limit = _LIMIT_A_SOURCE if recipe == "assembled" else _LIMIT
+    related = option_values["related"]
     options = ContextOptions(
         limit=default_limit if option_values["limit"] is None else option_values["limit"],
         template=recipe,
@@ -79,6 +81,8 @@ def context(
         deadline_ms=option_values["deadline_ms"],
         lane=option_values["lane"],
         floor=option_values["floor"],
+        include_relationships=related is not None,
+        relationship_depth=1 if related is None else related,
     )
     with open_engine() as engine:
         result = _build_with_recipe(engine, query, call.workspace, options, record=not dry_run)
@@ -88,7 +92,7 @@ def context(
 def _refuse_unused_options(recipe: str | None, option_values: Mapping[str, object]) -> None:
     """Raise a usage error for an option that the recipe would ignore."""
     takes = _OPTIONS.get(recipe or "", tuple(name.removesuffix("_ms") for name in option_values))
-    for field in ("ranker", "limit", "metadata", "deadline_ms", "lane", "floor"):
+    for field in ("ranker", "limit", "metadata", "deadline_ms", "lane", "floor", "related"):
         name = field.removesuffix("_ms")
         if option_values[field] is not None and option_values[field] is not False and name not in takes:
             others = ", ".join(f"--{one}" for one in takes)

@@ -223,7 +223,7 @@ def _candidate(
     result: SearchResult, now: datetime, category: InjectionCategory | None = None
 ) -> InjectionCandidate:
     """A result as a candidate; unless given, its category follows from how far the spaces agree."""
-    agreement = PriorityRanker.compute_weighted_agreement(result.ranks.items())
+    agreement = PriorityRanker.compute_weighted_agreement(result.matching_ranks.items())
     candidate = InjectionCandidate(
         memory_id=result.memory.id,
         content=_shown_text(result, category),

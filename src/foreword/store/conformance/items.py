@@ -273,6 +273,15 @@ class ItemTests(Suite):
         self.store.run(base.PutRelations(HERE, edges))
         assert [one.memory.id for one in self.store.expand(HERE, ["a"], 1)["a"]] == ["c", "b"]
 
+    def test_expansion_neither_reaches_nor_passes_what_the_filters_exclude(self) -> None:
+        self.store.put(HERE, [item(name, id=name, confidence=0.9) for name in "acd"])
+        self.store.put(HERE, [item("b", id="b", confidence=0.2)])
+        pairs = ("ab", "bc", "ad")
+        self.store.run(base.PutRelations(HERE, tuple(Relation(pair[0], pair[1]) for pair in pairs)))
+        reached = self.store.expand(HERE, ["a"], 3, Filters(min_confidence=0.5))["a"]
+        assert [one.memory.id for one in reached] == ["d"]
+        assert self.store.expand(HERE, ["b"], 1, Filters(kinds=("code",))) == {"b": ()}
+
     # Deleting
 
     def test_deleting_by_id_gives_the_ids_that_are_gone(self) -> None:
