@@ -6,7 +6,7 @@ import pytest
 
 from foreword.text.question import asking_sentences, asks, question_first
 
-TRACE = '''Traceback (most recent call last):
+TRACE = """Traceback (most recent call last):
   File "/srv/app/manage.py", line 12, in main
     run_command(sys.argv)
   File "/srv/app/commands/month.py", line 140, in handle
@@ -15,7 +15,7 @@ TRACE = '''Traceback (most recent call last):
     ledger.freeze(month)
   File "/srv/app/billing/ledger.py", line 31, in freeze
     raise LedgerError(f"month {month} has {len(open_items)} open items")
-billing.errors.LedgerError: month 2025-03 has 4 open items'''
+billing.errors.LedgerError: month 2025-03 has 4 open items"""
 
 LOG = "\n".join(
     f"2025-03-04T10:{minute:02d}:00Z INFO worker-{minute % 4} GET /orders?page={minute} took {minute * 7} ms"
@@ -42,7 +42,7 @@ index 3f1c2aa..9be0d11 100644
         (f"{LOG}\n\nwhich of these requests came from the crawler?\n\n{LOG}", "which of these requests came"),
         (f"{TRACE}\nhow do i get past this\n{TRACE}", "how do i get past this"),
         (f"{DIFF}\n\nDoes an empty export still need its header?\n{DIFF}", "Does an empty export still need"),
-        (f"```\n{LOG}\n```\nplease find the slowest worker\n```\n{LOG}\n```", "please find the slowest worker"),
+        (f"```\n{LOG}\n```\nplease find the slowest worker\n```\n{LOG}\n```", "please find the slowest"),
         (f"{LOG}\nthe nightly import stalled again\n{LOG}", "the nightly import stalled again"),
         (f"{LOG}\n¿Por qué tarda tanto el segundo?\n{LOG}", "¿Por qué tarda tanto el segundo?"),
         (f"{LOG}\n为什么第二个这么慢？\n{LOG}", "为什么第二个这么慢？"),

@@ -78,8 +78,8 @@ def knowledge_chunk(
 def choose_passages(content: str, statements: Sequence[str]) -> str:
     """Of a long text the passages that these statements stand in; the text itself if it is short."""
     passages = _split_passages(content) if len(content) > MAX_WHOLE_CHARACTERS else []
-    sentences = [_squeeze(sentence) for statement in statements for sentence in split_sentences(statement)]
-    told = [at for at, passage in enumerate(passages) if _holds_any(passage, sentences)]
+    squeezed = list(map(_squeeze, statements))
+    told = [at for at, passage in enumerate(passages) if any(_stands_in(one, passage) for one in squeezed)]
     if not told or len(told) == len(passages):
         return content
     text = passages[told[0]]
@@ -113,9 +113,14 @@ def _split_paragraphs(content: str) -> list[str]:
     return ["\n".join(lines) for lines in paragraphs if lines]
 
 
-def _holds_any(passage: str, sentences: Sequence[str]) -> bool:
-    squeezed = _squeeze(passage)
-    return any(sentence in squeezed for sentence in sentences)
+def _stands_in(statement: str, passage: str) -> bool:
+    """Whether the better half of a statement stands in a passage, or that of the passage in the statement.
+
+    A statement may begin with the end of one passage and go on into the next.
+    """
+    sentences = map(_squeeze, split_sentences(passage))
+    common = sum(len(sentence) for sentence in sentences if sentence in statement)
+    return 2 * common >= min(len(statement), len(_squeeze(passage))) > 0
 
 
 def _squeeze(text: str) -> str:

@@ -17,6 +17,9 @@ MAX_QUESTION_CHARACTERS = 2_000
 MAX_SHORT_CHARACTERS = 400
 """At most this long is a message that is taken as it stands."""
 
+_MAX_LOOKED_AT = 100_000
+"""At most how many characters of a message are looked at for a question: its two halves."""
+
 _MAX_QUESTION_SHARE = 0.5
 """At most this share of what is kept of a long message is the question; the rest is what it is about."""
 
@@ -81,6 +84,7 @@ def question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS) -> 
     text = text.strip()
     if len(text) <= min(MAX_SHORT_CHARACTERS, max_characters):
         return text
+    text = _two_ends(text, _MAX_LOOKED_AT)
     written = _written_lines(text)
     asked = " ".join(asking_sentences(text)) or ("" if written == text else " ".join(written.split()))
     if not asked:

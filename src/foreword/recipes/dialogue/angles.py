@@ -1,8 +1,9 @@
 """A question, understood from the talk: asked alone, after the last exchange, and after the last two.
 
-"How do I do that?" says little by itself. What it is about was said just before, seldom by a name that could be
-put in its place. So documents are searched for several texts, the *angles*, and what agrees with all of them
-is what is meant. A message that neither asks nor answers ("sounds fair") is not completed: it wants nothing.
+"How do I do that?" says little by itself. What it is about was said just before, seldom by a name that could
+be put in its place. So documents are searched for several texts, the *angles*, and what agrees with all of
+them is what is meant. A message that neither asks nor answers ("sounds fair") is not completed: it wants
+nothing.
 """
 
 from __future__ import annotations
