@@ -1,6 +1,7 @@
 """A piece of a document that was found for a question, with where it comes from, worded for a prompt.
 
-Nothing is searched here. The words of a document are quoted between two rules; a rule or a heading of ours
+A long piece is told by its passages: whole paragraphs, and lists with the line that leads to them. Nothing is
+searched here. The words of a document are quoted between two rules; a rule or a heading of ours
 inside them is escaped, so that a chunk ends where it ends.
 """
 
@@ -9,15 +10,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from foreword.compose.quoting import escape_heading_line, escape_headings
+from foreword.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foreword.text.tokens import Tokenizer
     from foreword.types import Item
+
+MAX_WHOLE_CHARACTERS = 700
+"""At most this long is a chunk that is told whole; of a longer one, the passages that help."""
+
+_LIST_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
+_CUT = "\n\n…\n\n"
 
 RULE = "---"
 _RULE_LINE = re.compile(r"^([^\S\n]*)(?=-{3,}[^\S\n]*$)", re.MULTILINE)
@@ -66,6 +75,58 @@ def knowledge_chunk(
     return KnowledgeChunk(chunk_id, source, content, relevance, tokenizer.count(formatted), formatted)
 
 
+def choose_passages(content: str, statements: Sequence[str]) -> str:
+    """Of a long text the passages that these statements stand in; the text itself if it is short."""
+    passages = _split_passages(content) if len(content) > MAX_WHOLE_CHARACTERS else []
+    squeezed = list(map(_squeeze, statements))
+    told = [at for at, passage in enumerate(passages) if any(_stands_in(one, passage) for one in squeezed)]
+    if not told or len(told) == len(passages):
+        return content
+    text = passages[told[0]]
+    for before, at in pairwise(told):
+        text += ("\n\n" if at == before + 1 else _CUT) + passages[at]
+    return text
+
+
+def _split_passages(content: str) -> list[str]:
+    """Paragraphs and blocks of code; a list belongs to the paragraph before it, with all its items."""
+    passages: list[str] = []
+    for paragraph in _split_paragraphs(content):
+        if passages and _LIST_ITEM.match(paragraph):
+            passages[-1] += f"\n\n{paragraph}"
+        else:
+            passages.append(paragraph)
+    return passages
+
+
+def _split_paragraphs(content: str) -> list[str]:
+    """The parts between blank lines; blank lines inside a fenced block part nothing."""
+    paragraphs: list[list[str]] = [[]]
+    fenced = False
+    for line in content.split("\n"):
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        if line.strip() or fenced:
+            paragraphs[-1].append(line)
+        elif paragraphs[-1]:
+            paragraphs.append([])
+    return ["\n".join(lines) for lines in paragraphs if lines]
+
+
+def _stands_in(statement: str, passage: str) -> bool:
+    """Whether the better half of a statement stands in a passage, or that of the passage in the statement.
+
+    A statement may begin with the end of one passage and go on into the next.
+    """
+    sentences = map(_squeeze, split_sentences(passage))
+    common = sum(len(sentence) for sentence in sentences if sentence in statement)
+    return 2 * common >= min(len(statement), len(_squeeze(passage))) > 0
+
+
+def _squeeze(text: str) -> str:
+    return " ".join(text.split())
+
+
 def knowledge_text(chunks: Sequence[KnowledgeChunk]) -> str:
     """All chunks as they stand in a prompt, a blank line between them."""
     return "\n\n".join(chunk.formatted for chunk in chunks)
@@ -101,7 +162,10 @@ def _read_date(value: object) -> datetime | None:
 def _place_in_document(item: Item) -> str:
     """Where in its document an item stands: under which headings, on which lines."""
     path, first, last = (item.metadata.get(name) for name in ("headings", "start_line", "end_line"))
-    headings = " › ".join(map(str, path)) if isinstance(path, list) else ""
+    named = list(map(str, path)) if isinstance(path, list) else []
+    if named and named[0].casefold() == str(item.metadata.get("title", "")).casefold():
+        del named[0]  # the title stands before it
+    headings = " › ".join(named)
     if first is None:
         return headings
     lines = f"line {first}" if first == last else f"lines {first}–{last}"

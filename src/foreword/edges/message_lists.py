@@ -14,6 +14,7 @@ from foreword.compose.budget import DEFAULT_TOKEN_BUDGET, TokenBudget
 from foreword.log import get_logger
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.text.frame import remove_frames, wrap_in_frame
+from foreword.text.question import question_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,13 +27,11 @@ _log = get_logger("foreword.messages")
 
 DEFAULT_BUDGET = DEFAULT_TOKEN_BUDGET.total
 DEFAULT_DEADLINE_MS = 400.0
-_MAX_QUESTION_CHARACTERS = 2_000
-"""At most this much of a message is asked about: more words blur what is meant."""
 
 
 def extract_question(text: str) -> str:
     """What to ask memory about a message of the user; empty when it says nothing worth asking about."""
-    question = remove_frames(text)[:_MAX_QUESTION_CHARACTERS]
+    question = question_first(remove_frames(text))
     return "" if junk_reason(question) else question
 
 

@@ -44,6 +44,7 @@ from foreword.spaces.basic import DaySpace, GraphSpace, HourSpace, LexicalSpace,
 from foreword.spaces.bundled import BundledReranker
 from foreword.spaces.names import EntitySpace, IdentifierSpace
 from foreword.store.base import Amend, Delete, GetVectors, ListRelations, Put, PutRelations
+from foreword.text.question import question_first
 from foreword.text.tokens import Tokenizer, tokenizer_by_name
 from foreword.types import Filters, Item, Note, Query, Receipt, Relation, SearchResult, Source, content_hash
 
@@ -462,6 +463,7 @@ class ContextEngine:
         return list(pipeline.run(self._draft(query, options, "search", 0), pipeline.SEARCH).results)
 
     def _build_context(self, query: Query, options: ContextOptions, *, keep: bool = True) -> ContextResult:
+        query = replace(query, text=question_first(query.text))
         template = self._find_template(options.template or self.settings.template)
         stages = chat.chat_stages(
             template,

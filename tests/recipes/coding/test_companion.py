@@ -73,6 +73,16 @@ def test_an_acknowledgement_is_neither_answered_nor_kept(engine, folder, event, 
     assert stored_texts(engine, folder, kinds=("turn",)) == []
 
 
+@pytest.mark.parametrize("shape", ["{log}\n{ask}", "{ask}\n{log}", "{log}\n{ask}\n{log}"])
+def test_a_question_beside_a_pasted_log_is_answered_wherever_it_stands(
+    engine, event, answer_and_keep, folder, shape
+):
+    engine.remember(POSTGRES, folder)
+    log = "\n".join(f"10:{minute:02d}:07 INFO pool-{minute} idle={minute} ms" for minute in range(90))
+    prompt = shape.format(log=log, ask="Which database does the billing service use?")
+    assert "Postgres" in answer_and_keep(event("UserPromptSubmit", prompt=prompt))
+
+
 def test_a_memory_is_told_once_in_a_session_and_again_in_another(engine, folder, event, answer_and_keep):
     engine.remember(POSTGRES, folder)
     ask = "Which database does the billing service use?"

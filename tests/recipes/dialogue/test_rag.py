@@ -16,7 +16,7 @@ from foreword.errors import ContextError, ValidationError
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 from foreword.testing import HashEmbeddings
-from foreword.types import ResolvedEntity
+from foreword.types import ResolvedEntity, Turn
 
 QUESTION = "How long does a museum refund take?"
 EVERYTHING = RAGConfig(min_relevance=0.0, recency_weight=0.0, entity_weight=0.0, final_chunk_count=50)
@@ -99,6 +99,135 @@ def test_another_workspace_is_never_seen(engine, base):
 @pytest.mark.parametrize("question", ["", "   ", "?!"])
 def test_a_question_without_words_is_answered_without_failing(engine, base, question):
     assert len(RAGSystem(engine, "shop", EVERYTHING).retrieve(question).chunks) <= 3
+
+
+# After a talk
+
+TALK = (
+    Turn("We could not come to the museum on Sunday, all four of us were ill."),
+    Turn("I am sorry. You can have a museum refund.", role="assistant"),
+)
+
+
+@pytest.fixture
+def helpdesk(home, clock):
+    """The documents of a helpdesk, and an engine with all that comes with Foreword."""
+    with ContextEngine(settings=Settings(home=home), clock=clock) as engine:
+        base = KnowledgeBase(engine, "drills")
+        switch = "Hold the red key for six seconds until the lamp goes out."
+        battery = "## Battery\nCharge it for two hours."
+        sections = f"# Bora 12\n## Setting the safety switch back\n{switch}\n{battery}"
+        base.index_document(Document("bora.md", sections))
+        base.index_document(Document("guarantee.md", "# Guarantee\nTwo years, three if you register it."))
+        base.index_document(Document("shop.md", "# Shop\nThe shop in Mill Lane is open from nine to six."))
+        engine.embed_pending("drills")
+        yield RAGSystem(engine, "drills")
+
+
+DRILL = (
+    Turn("My new drill does nothing at all, it is the Bora 12."),
+    Turn("Then its safety switch has to be set back.", role="assistant"),
+)
+
+
+@pytest.mark.reader
+def test_a_follow_up_finds_what_the_talk_is_about(helpdesk):
+    assert helpdesk.retrieve("How do I do that?").chunks == ()
+    found = helpdesk.retrieve("How do I do that?", talk=DRILL).chunks
+    assert "red key" in found[0].content
+    assert len(found) <= 2
+
+
+@pytest.mark.reader
+@pytest.mark.parametrize("message", ["great, thanks a lot", "what is the capital of Peru?", "hello!"])
+def test_chatter_and_questions_about_other_things_find_nothing(helpdesk, message):
+    assert helpdesk.retrieve(message).chunks == ()
+
+
+@pytest.mark.reader
+def test_a_first_question_in_other_words_finds_its_section(helpdesk):
+    (found, *_) = helpdesk.retrieve("how long must the battery be plugged in?").chunks
+    assert "two hours" in found.content
+
+
+def test_chatter_after_the_same_talk_finds_nothing(engine, base):
+    assert RAGSystem(engine, "shop").retrieve("that is very kind", talk=TALK).chunks == ()
+
+
+# Reading
+
+
+class WordReader:
+    """A reader that likes one word, or fails; it remembers what it was asked, and until when."""
+
+    def __init__(self, word):
+        self.word = word
+        self.asked = []
+
+    def scores(self, query, texts, expires=None):
+        self.asked.append((query, expires))
+        if self.word is None:
+            raise ContextError("the model is gone")
+        return [9.0 if self.word in text else -9.0 for text in texts]
+
+
+@pytest.fixture
+def make_reading_engine(home, clock):
+    engines = []
+
+    def make(reader):
+        made = ContextEngine(
+            embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock, reader=reader
+        )
+        engines.append(made)
+        base = KnowledgeBase(made, "shop")
+        base.index_document(Document("Groups", "A museum group pays by invoice.", doc_id="groups"))
+        base.index_document(Document("Refunds", "A museum refund takes days.", doc_id="refunds"))
+        made.embed_pending("shop")
+        return made
+
+    yield make
+    for one in engines:
+        one.close()
+
+
+def test_the_reader_decides_between_chunks_that_share_the_same_words(make_reading_engine):
+    engine = make_reading_engine(WordReader("invoice"))
+    assert ids(RAGSystem(engine, "shop").retrieve("museum")) == ["groups"]
+
+
+def test_the_reader_is_asked_from_every_angle_within_one_deadline(make_reading_engine):
+    reader = WordReader("refund")
+    system = RAGSystem(make_reading_engine(reader), "shop", RAGConfig(deadline_ms=60_000))
+    system.retrieve("How long does that take?", talk=TALK)
+    (alone, expires), (after, later) = reader.asked
+    assert alone == "How long does that take?"
+    assert after == "\n".join([TALK[0].text, TALK[1].text, alone])
+    assert expires == later is not None
+
+
+def test_a_threshold_of_0_gives_what_the_reader_dislikes_too(make_reading_engine):
+    engine = make_reading_engine(WordReader("invoice"))
+    assert ids(RAGSystem(engine, "shop", EVERYTHING).retrieve("museum")) == ["groups", "refunds"]
+
+
+def test_a_reader_that_fails_leaves_a_note_and_what_the_search_found(make_reading_engine):
+    found = RAGSystem(make_reading_engine(WordReader(None)), "shop").retrieve("museum refund")
+    assert ids(found)[0] == "refunds"
+    assert [note.part for note in found.notes] == ["read"]
+
+
+def test_a_long_chunk_is_told_by_the_passage_that_helps(make_reading_engine):
+    engine = make_reading_engine(WordReader("voucher"))
+    cloakroom = " ".join(f"Hook {number} of the cloakroom is for umbrellas." for number in range(9))
+    rule = "A voucher for the museum is bought:\n\n- at the desk\n\n- by telephone"
+    cafe = " ".join(f"Table {number} of the café has a view of the river." for number in range(9))
+    text = f"{cafe}\n\n{rule}\n\n{cloakroom}"
+    KnowledgeBase(engine, "shop").index_document(Document("Vouchers", text, doc_id="vouchers"))
+    engine.embed_pending("shop")
+    (chunk,) = RAGSystem(engine, "shop").retrieve("museum voucher").chunks
+    assert rule in chunk.content
+    assert "cloakroom" not in chunk.content
 
 
 # Boosting

@@ -36,6 +36,7 @@ from foreword.recipes.assembled.searcher import Searcher
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.store.base import ClearShown, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
+from foreword.text.question import MAX_QUESTION_CHARACTERS, question_first
 from foreword.types import Filters
 from foreword.workspace import workspace_of
 
@@ -58,7 +59,6 @@ _ACTING_TOOLS = {
 """Tools that change something or run something: there a reminder is worth its tokens."""
 
 _QUESTION_FIELDS = ("command", "file_path", "path", "description", "prompt", "old_string", "query", "input")
-_MAX_QUESTION_CHARACTERS = 2_000
 _EMPTIES_CONTEXT = ("compact", "clear")
 """Starts of a session after which its context holds nothing of what was shown."""
 
@@ -134,7 +134,7 @@ class Companion:
                     event.session, workspace=workspace
                 ).formatted_context
             case "UserPromptSubmit" if not junk_reason(event.prompt):
-                question = remove_frames(event.prompt)[:_MAX_QUESTION_CHARACTERS]
+                question = question_first(remove_frames(event.prompt))
                 return self.pipeline.generate_context(
                     question, event.session, workspace=workspace, deadline_ms=deadline_ms
                 ).formatted_context
@@ -250,4 +250,4 @@ def _starts_experience(event: AgentEvent) -> bool:
 def _question_of(event: AgentEvent) -> str:
     """What a tool is about to do, in the words it was given."""
     parts = [event.tool_input.get(name) for name in _QUESTION_FIELDS]
-    return "\n".join(part for part in parts if isinstance(part, str))[:_MAX_QUESTION_CHARACTERS]
+    return "\n".join(part for part in parts if isinstance(part, str))[:MAX_QUESTION_CHARACTERS]

@@ -23,7 +23,6 @@ from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
 from foreword.compose.quoting import HALF_A_CHARACTER
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.pipeline import Draft, drop_superseded, optional
-from foreword.text.words import content_words
 from foreword.types import ContextLine, DroppedResult, Item, Note, Query, SearchResult
 
 if TYPE_CHECKING:
@@ -44,12 +43,6 @@ if TYPE_CHECKING:
     Pairs = Iterator[tuple[str, Any]]
 
 DEFAULT_MAX_TOKENS = 4096
-
-_MAX_FOLLOW_UP_WORDS = 4
-"""At most so many content words has a query that is taken for a follow-up."""
-
-_EXCHANGE_TURNS, _MAX_EXCHANGE_CHARACTERS = 2, 300
-"""How many turns are put before a follow-up, and at most how much of each."""
 
 RECALL: tuple[Stage[Any], ...] = (
     *(pipeline.retrieve, pipeline.fuse, pipeline.rerank, pipeline.refresh),
@@ -138,7 +131,7 @@ class Conversation(Protocol):
         """The turns that bear on the query, as many as so many tokens may hold."""
 
     def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
-        """The chunks that bear on the query, as many as so many tokens hold."""
+        """The chunks that bear on the query after what was said last, as many as so many tokens hold."""
 
     def keep_receipt(self, receipt: Receipt) -> None:
         """Keep the receipt of a prompt."""
@@ -237,17 +230,8 @@ def retrieve(draft: DialogueDraft) -> DialogueDraft:
     """Find what documents say about the query, where there are any."""
     if not draft.available_chunks:
         return draft
-    search, query = draft.conversation.retrieve, draft.query.text
-    retrieved = search(query, draft.entities, draft.budget)
-    if not retrieved.chunks and len(set(content_words(query))) <= _MAX_FOLLOW_UP_WORDS:
-        retrieved = search(_with_last_exchange(query, draft.state), draft.entities, draft.budget)
+    retrieved = draft.conversation.retrieve(draft.query.text, draft.entities, draft.budget)
     return replace(draft, retrieved=retrieved).with_notes(*retrieved.notes)
-
-
-def _with_last_exchange(query: str, state: DialogueState) -> str:
-    """A follow-up ("How do I do that?"), which says little by itself, after what it follows."""
-    last = [turn.text[-_MAX_EXCHANGE_CHARACTERS:] for turn in state.turns[-_EXCHANGE_TURNS:]]
-    return "\n".join([*last, query])
 
 
 def word(draft: DialogueDraft) -> DialogueDraft:

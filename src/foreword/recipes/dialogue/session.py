@@ -31,6 +31,7 @@ from foreword.recipes.dialogue.prompt import RECALL, RecalledTurns, RetrievedChu
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 from foreword.recipes.dialogue.turns import ConversationTurns, check_turn, item_turn, turn_item
 from foreword.store.base import PutReceipt
+from foreword.text.question import question_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,14 +144,17 @@ class Session:
         room = int(max_tokens * self.wording.history.config.recalled_share)
         most = min(MAX_LIMIT, max(_MIN_RECALLED, room // _TOKENS_A_TURN))
         asked = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
-        draft = pipeline.run(self._engine.draft(query, self.workspace, asked, "dialogue", max_tokens), RECALL)
+        draft = self._engine.draft(question_first(query), self.workspace, asked, "dialogue", max_tokens)
+        draft = pipeline.run(draft, RECALL)
         turns = self._turns.find([result.memory.id for result in draft.results])
         found = zip(turns, draft.results, strict=True)
         return RecalledTurns(tuple((turn, result.score) for turn, result in found if turn), draft.notes)
 
     def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
-        """The chunks that bear on the query, as many as so many tokens hold."""
-        return self._rag.retrieve(query, entities, max_tokens) if query.strip() else RetrievedChunks()
+        """The chunks that bear on the query after what was said last, as many as so many tokens hold."""
+        if not query.strip():
+            return RetrievedChunks()
+        return self._rag.retrieve(query, entities, max_tokens, self.state.turns)
 
     def keep_receipt(self, receipt: Receipt) -> None:
         """Keep the receipt of a prompt, without secrets: a prompt may show what a user typed, a disk not."""

@@ -1,0 +1,138 @@
+"""What a message asks: the sentences that do, wherever they stand, in words or beside what was pasted.
+
+People paste logs, tracebacks and diffs into a question, before it, after it, around it. Whoever searches or
+reads takes the beginning of a long text for its subject; `question_first` puts there what is asked. Lines are
+told apart by their form alone: nothing is known of the languages in which programs write.
+"""
+
+from __future__ import annotations
+
+import re
+
+from foreword.text.sentences import split_sentences
+
+MAX_QUESTION_CHARACTERS = 2_000
+"""At most this much of a message is asked about: more words blur what is meant."""
+
+MAX_SHORT_CHARACTERS = 400
+"""At most this long is a message that is taken as it stands."""
+
+_MAX_LOOKED_AT = 100_000
+"""At most how many characters of a message are looked at for a question: its two halves."""
+
+_MAX_QUESTION_SHARE = 0.5
+"""At most this share of what is kept of a long message is the question; the rest is what it is about."""
+
+_QUESTION_MARK = re.compile(r"[?？؟]!*[\"'”’»)\]*_]*\s*(?:[:;]-?[)(D])?\s*\Z")
+_BEGINS_LIKE_A_QUESTION = re.compile(
+    r"""\W*
+        (?:(?:and|so|ok|okay|but|also|then|well|or|yes|no|hi|hello|hey|now|btw|sorry|thanks|thx|thank\ you|lol
+            |great|good|perfect|cool|fine)\b\W*)*
+        (?:(?:about|after|at|before|by|for|from|in|of|on|since|till|to|until|with)\s+)?
+        (?:(?:what|when|where|who|whom|whose|which|why|how)(?:['’](?:s|re|d|ll))?\b(?!\s+(?:a|an)\b)
+          |(?:am|are|is|was|were|do|does|did|can|could|may|might|must|should|shall|will|would|has|have|had)
+            (?:n['’]t)?\s+(?:i|we|you|he|she|it|they|there|this|that|these|those|the|my|our|your|his|her|their
+            |anyone|anybody|someone|somebody|any|one)\b)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_REQUEST = re.compile(
+    r"""\b(?:can|could|would|will)\s+(?:you|u)\b | \b(?:please|pls|plz)\b | \bhelp\s+me\b
+      | \b(?:i|we)\s+(?:need|want|would\ like|['’]d\ like)\s+(?:you\s+)?to\s+know\b
+      | \A\W*(?:explain|tell|show|find|fix|help|describe|summari[sz]e|compare|check|debug|review|look\s+at
+        |list|suggest|write|rewrite|translate|give\s+me|make|add|remove|change|update|refactor|implement)\s+\S
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+_DIFF = re.compile(r"^(?:diff --git |@@ .*@@|\+\+\+ \S|Index: \S)", re.MULTILINE)
+_DIFF_LINE = re.compile(r"[+\- @]|diff |index [0-9a-f]|Index: |new file |deleted file |rename |similarity ")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_PRINTED = re.compile(
+    r"""(?:\t|\ {2,})\S                                           # indented
+      | [\[(]?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d(?::\d\d)?|\w{3}\s+\d+\s\d\d:\d\d)\b   # a time
+      | [\[<(]?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|PANIC|SEVERE)\b
+      | (?:Traceback|Caused\ by:|Exception\ in|During\ handling\ of|The\ above\ exception|goroutine\ \d)
+      | (?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception|Warning|Failure)\b(?::|\s*\Z)
+      | (?:error|warning|fatal|panic|failed)(?:\[\w+\])?:\s
+      | (?:at|in|from)\s+\S+[(:]\S*\d | File\ " | E\s{2,} | [>|$%\#]\s*\S | \#\d+\s
+      | (?:FAILED|PASSED)\b | npm\ (?:ERR|WARN) | make(?:\[\d+\])?: | [=*_~-]{3,}
+    """,
+    re.VERBOSE,
+)
+_PROSE_CHARACTER = re.compile(r"[^\W\d_]|[\s,.'’?!\"¿¡。、，！？-]")
+_MIN_PROSE_SHARE = 0.86
+"""At least this share of a line that somebody wrote is letters, blanks and plain punctuation."""
+
+
+def asks(text: str) -> bool:
+    """Whether a message asks or requests something, with a question mark or without one."""
+    return bool(asking_sentences(text))
+
+
+def asking_sentences(text: str) -> list[str]:
+    """The sentences of a message that ask or request something, in order, without what was pasted."""
+    return [sentence for sentence in split_sentences(_written_lines(text)) if _is_question(sentence)]
+
+
+def question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS) -> str:
+    """A long message in at most so many characters, with what is asked on its first line; else as it is.
+
+    Without a question, what somebody wrote beside a pasted text is taken for it. Of the rest its two ends are
+    kept.
+    """
+    text = text.strip()
+    if len(text) <= min(MAX_SHORT_CHARACTERS, max_characters):
+        return text
+    text = _two_ends(text, _MAX_LOOKED_AT)
+    written = _written_lines(text)
+    asked = " ".join(asking_sentences(text)) or ("" if written == text else " ".join(written.split()))
+    if not asked:
+        return _two_ends(text, max_characters)
+    asked = _two_ends(" ".join(asked.split()), int(max_characters * _MAX_QUESTION_SHARE))
+    if text.startswith(asked):
+        return _two_ends(text, max_characters)
+    return f"{asked}\n{_two_ends(text, max_characters - len(asked) - 1)}"
+
+
+def _is_question(sentence: str) -> bool:
+    if _QUESTION_MARK.search(sentence):
+        return True
+    if sentence.rstrip().endswith("!"):
+        return bool(_REQUEST.search(sentence))  # "How nice!" asks nothing
+    return bool(_BEGINS_LIKE_A_QUESTION.match(sentence) or _REQUEST.search(sentence))
+
+
+def _written_lines(text: str) -> str:
+    """The lines that somebody wrote, blank lines where something was pasted; the text itself if all are."""
+    if "\n" not in text:
+        return text
+    is_diff, fenced = bool(_DIFF.search(text)), False
+    kept: list[str] = []
+    for line in text.split("\n"):
+        if _FENCE.match(line):
+            fenced = not fenced
+            kept.append("")
+            continue
+        pasted = fenced or (is_diff and _DIFF_LINE.match(line)) or _is_printed(line)
+        kept.append("" if pasted else line)
+    return "\n".join(kept).strip()
+
+
+def _is_printed(line: str) -> bool:
+    """Whether a line looks as if a program had printed it, or as if it were code."""
+    if not line.strip():
+        return False
+    if _PRINTED.match(line):
+        return True
+    if _QUESTION_MARK.search(line) and " " in line.strip():
+        return False
+    return len(_PROSE_CHARACTER.findall(line)) < _MIN_PROSE_SHARE * len(line)
+
+
+def _two_ends(text: str, most: int) -> str:
+    """A text, or if it is too long its two ends."""
+    if len(text) <= most:
+        return text
+    half = (most - 3) // 2
+    return f"{text[:half]} … {text[-half:]}" if half > 0 else text[: max(0, most)]
