@@ -30,7 +30,8 @@ from foreword.recall.dedupe import (
 )
 from foreword.recall.fuse import BLENDS, UNRELATED_COSINE, Blend
 from foreword.recall.fuse import fuse as fuse_lists
-from foreword.recall.read import MAX_READ, find_outdated, read_results
+from foreword.recall.history import MAX_SUCCESSORS, add_history, find_successors
+from foreword.recall.read import MAX_READ, read_results
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
 from foreword.store.base import MarkShown, PutReceipt
@@ -70,8 +71,8 @@ _MIN_SAYABLE, _TIMES_DEEPER = 12, 6
 MAX_TOLD = 5
 """At most how many memories are told where a reader has chosen them."""
 
-TAIL_SHARE = 0.1
-"""The least share of the best probability that is still worth saying beside it."""
+TAIL_SHARE = 0.2
+"""The least share of the best one's odds that is still worth saying beside it."""
 
 _TALK = ("turn", "memory")
 """Kinds of items that people and agents say."""
@@ -297,40 +298,51 @@ def _has_read_results(draft: Draft) -> bool:
     return any("read" in result.scores for result in draft.results)
 
 
-def drop_outdated(draft: _SearchDraft) -> _SearchDraft:
-    """Put what was said later in the place of what it made untrue, unless the session was shown it."""
-    if draft.kit.reader is None or not _has_read_results(draft):
+def tell_successors(draft: _SearchDraft) -> _SearchDraft:
+    """Put what was said later in the place of what it made untrue, unless the session has it already."""
+    if draft.kit.reader is None or not draft.results:
         return draft
-    pool = [*draft.results, *(one.result for one in draft.dropped if one.reason != "no answer")]
-    try:
-        outdated = find_outdated(draft.results, pool, draft.found, draft.query, draft.kit.reader, draft.shown)
-    except ContextError as error:
-        return draft.with_notes(Note("read", f"failed: {error}"))
+    ids = [result.memory.id for result in draft.results]
+    related = draft.kit.store.expand(draft.query.workspace, ids, MAX_SUCCESSORS, draft.query.filters)
+    chains = {one: chain for one in ids if (chain := find_successors(one, related.get(one, ())))}
+    if not chains:
+        return draft
+    found = {one.memory.id: one for one in (*(entry.result for entry in draft.dropped), *draft.results)}
     kept: dict[str, SearchResult] = {}
     dropped: list[DroppedResult] = []
     for result in draft.results:
-        successor = outdated.get(result.memory.id)
-        if successor is None:
-            kept.setdefault(result.memory.id, result)
-            continue
-        dropped.append(DroppedResult(result, "superseded", f"{successor.memory.id}, as the reader sees it"))
-        if successor.memory.id not in draft.shown and successor.memory.id not in outdated:
-            kept.setdefault(successor.memory.id, replace(successor, score=max(successor.score, result.score)))
+        *older, last = result.memory, *chains.get(result.memory.id, ())
+        if older:
+            dropped.append(DroppedResult(result, "superseded", f"{last.id}, as the reader sees it"))
+            if _is_in_view(last, draft):
+                continue
+        told = kept.get(last.id) or found.get(last.id) or replace(result, memory=last, excerpt="")
+        kept[last.id] = add_history(replace(told, score=max(told.score, result.score)), older)
     earlier = [one for one in draft.dropped if one.result.memory.id not in kept]
     return replace(draft, results=tuple(kept.values()), dropped=(*earlier, *dropped))
+
+
+def _is_in_view(item: Item, draft: Draft) -> bool:
+    """Whether the session has an item before it: it was shown, or said in this session."""
+    said_here = item.kind == "turn" and draft.session is not None and item.session == draft.session
+    return said_here or item.id in draft.shown
 
 
 def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     """Keep the best few: one sure answer needs no company, and nobody reads a long list."""
     if not _has_read_results(draft):
         return draft
-    least = TAIL_SHARE * max(result.score for result in draft.results)
-    kept = [result for result in draft.results if result.score >= least][:MAX_TOLD]
+    least = TAIL_SHARE * max(_odds(result.score) for result in draft.results)
+    kept = [result for result in draft.results if _odds(result.score) >= least][:MAX_TOLD]
     known = {result.memory.id for result in kept}
     tail = [result for result in draft.results if result.memory.id not in known]
     return draft.keep(
         kept, [DroppedResult(r, "over limit", "better ones were told") for r in tail[:MAX_NEAR_MISSES]]
     )
+
+
+def _odds(probability: float) -> float:
+    return probability / max(1 - probability, 1e-9)
 
 
 def drop_below(floor: float) -> Stage[Any]:
@@ -390,7 +402,7 @@ def search_above(
         *(retrieve, retrieve_more, fuse, rerank, refresh),
         *sayable,
         *((drop_below(floor), drop_tail) if floor else (drop_below(floor),)),
-        *(drop_outdated, limit, relate),
+        *(tell_successors, limit, relate),
     )
 
 

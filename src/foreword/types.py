@@ -126,6 +126,10 @@ class Relation:
     created_at: datetime = _EPOCH
 
 
+REPLACES = "replaces"
+"""The type of the relation from a newer statement to the one that it makes untrue."""
+
+
 @dataclass(frozen=True, slots=True)
 class RelatedMemory:
     """An item reached from another by following relations."""

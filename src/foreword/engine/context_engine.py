@@ -27,6 +27,7 @@ from foreword.engine.defaults import (
 from foreword.engine.embedder import Embedder
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
 from foreword.knowledge import axes, supersession
+from foreword.knowledge.replacement import ReplacementJudge
 from foreword.log import get_logger
 from foreword.options import (
     CacheConfig,
@@ -40,6 +41,7 @@ from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, Blend
 from foreword.recall.rank import RANKERS, RankingFunction, build_rankers
 from foreword.recipes import chat
 from foreword.recipes.chat import ContextPreview, ContextResult
+from foreword.spaces.base import ReplacementReader
 from foreword.spaces.basic import DaySpace, GraphSpace, HourSpace, LexicalSpace, RecencySpace, TrigramSpace
 from foreword.spaces.bundled import BundledReranker
 from foreword.spaces.names import EntitySpace, IdentifierSpace
@@ -106,11 +108,18 @@ class ContextEngine:
         self._blends: dict[str, dict[str, Blend]] = {}
         provider = embedding_provider if embedding_provider is not None else default_provider(self.settings)
         self._dense = make_dense_space(provider, expected_embedding_dimensions, cache_config)
-        self._embedder = Embedder(self.store, self._dense, axes.VIEWS) if self._dense else None
         self._reranker = reranker if reranker is not None else BundledReranker(self.settings.threads or None)
         self.reader = reader if reader is not None else default_reader(self.settings)
+        self._embedder = self._make_embedder()
         self.kit = self._make_kit(frozenset(without))
         self._find_template(self.settings.template)
+
+    def _make_embedder(self) -> Embedder | None:
+        if self._dense is None:
+            return None
+        reads_pairs = isinstance(self.reader, ReplacementReader)
+        judge = ReplacementJudge(self.store, self.reader) if reads_pairs else None
+        return Embedder(self.store, self._dense, axes.VIEWS, judge)
 
     # Remembering
 

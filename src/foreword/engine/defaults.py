@@ -73,11 +73,11 @@ def default_provider(settings: Settings) -> EmbeddingProvider | None:
 
 def default_reader(settings: Settings) -> Reranker | None:
     """The reader that comes with the package; None if the settings want none, or no models at all."""
-    from foreword.spaces.bundled import READER, BundledReranker
+    from foreword.spaces.bundled import BundledReader
 
     if settings.reader == "none" or settings.embedding == "none":
         return None
-    return BundledReranker(settings.threads or None, model=READER)
+    return BundledReader(settings.threads or None)
 
 
 def make_dense_space(

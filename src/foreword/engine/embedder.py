@@ -6,6 +6,8 @@ workspace is opened. Failures are logged and tried again with the next write; no
 
 Beside the whole item, the encoder may be shown views of it: another text, made from the item alone, whose
 vector is kept in a space of its own. An item of which a view shows nothing has no vector there.
+
+With the vectors, what a new item replaces is judged and kept, in the same transaction.
 """
 
 from __future__ import annotations
@@ -16,15 +18,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from foreword.errors import ForewordError
 from foreword.log import get_logger
-from foreword.store.base import GetVectors, ListUnembedded, PutVectors, Vector
+from foreword.store.base import GetVectors, ListUnembedded, PutRelations, PutVectors, Vector
 from foreword.types import Item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from foreword.knowledge.replacement import ReplacementJudge
     from foreword.spaces.base import VectorSpace
     from foreword.store.base import Store
+    from foreword.types import Relation
 
 _log = get_logger("foreword.embedder")
 
@@ -40,9 +45,16 @@ View = tuple[str, tuple[str, ...], Callable[[Item], str]]
 class Embedder:
     """Keeps one encoder's vectors in step with the items of every workspace that is used."""
 
-    def __init__(self, store: Store, space: VectorSpace, views: Sequence[View] = ()) -> None:
+    def __init__(
+        self,
+        store: Store,
+        space: VectorSpace,
+        views: Sequence[View] = (),
+        judge: ReplacementJudge | None = None,
+    ) -> None:
         self._store = store
         self._space = space
+        self._judge = judge
         self._views = tuple(views)
         self._queue: queue.SimpleQueue[tuple[str, Sequence[Item]] | None] = queue.SimpleQueue()
         self._opened: set[str] = set()
@@ -116,7 +128,25 @@ class Embedder:
             vectors = [Vector(item.id, hashes[item.id], known[hashes[item.id]]) for item in embedded]
             for item, values in zip(fresh, space.embed_items(fresh) if fresh else (), strict=True):
                 vectors.append(Vector(item.id, hashes[item.id], tuple(values)))
-            return self._store.run(PutVectors(workspace, name, space.digest, tuple(vectors)))
+            put = PutVectors(workspace, name, space.digest, tuple(vectors))
+            replaced = self._find_replacements(workspace, items, vectors) if name == space.name else ()
+            # Relations first: an item with a vector is not looked at again.
+            done = self._store.batch([*([PutRelations(workspace, replaced)] if replaced else []), put])
+            return int(done[-1])
+
+    def _find_replacements(
+        self, workspace: str, items: Sequence[Item], vectors: Sequence[Vector]
+    ) -> tuple[Relation, ...]:
+        """What these items replace; nothing, with a line in the log, if that cannot be judged."""
+        if self._judge is None:
+            return ()
+        try:
+            return self._judge.find_replacements(
+                workspace, self._space.name, self._space.digest, items, vectors
+            )
+        except ForewordError as error:
+            _log.warning("replacements not judged", workspace=workspace, error=str(error))
+            return ()
 
     def close(self) -> None:
         """Stop after the batch in hand. What is left will be found again."""

@@ -6,7 +6,7 @@ that any store can answer. Spaces of time give no probe; they order what the oth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,3 +64,11 @@ class Reranker(Protocol):
 
     def scores(self, query: str, texts: Sequence[str], expires: float | None = None) -> list[float]:
         """How well each text answers, as logits; of the leading texts only, if time runs out."""
+
+
+@runtime_checkable
+class ReplacementReader(Protocol):
+    """Reads two statements together, to see whether the newer one makes the older one untrue."""
+
+    def replacement_chances(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """For each pair of a newer and an older statement: how probably the newer replaces the older."""

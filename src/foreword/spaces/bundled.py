@@ -3,9 +3,9 @@
 The encoder (bge-small-en-v1.5) makes vectors. A cross-encoder reads a question and a text together, which is
 ten times as dear as comparing vectors, so it is for the best few candidates, while the deadline allows.
 ms-marco-MiniLM-L-12-v2 says how well a passage answers a question, in a search. The reader has half its
-layers and was taught on histories of our own; it says whether a statement helps with a prompt. Their files
-are read and verified here, and run by onnxruntime; its own telemetry, which would use the network, is
-switched off before it is imported.
+layers and was taught on histories of our own; it says whether a statement helps with a prompt, and whether
+one statement makes another untrue. Their files are read and verified here, and run by onnxruntime; its
+own telemetry, which would use the network, is switched off before it is imported.
 """
 
 from __future__ import annotations
@@ -135,10 +135,13 @@ MINILM = BundledModel(
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "c54d81d78a6a04db67e2aef77e39c1b0fe44ce1c05d5522a696f7eaf74971ee9",
+        WEIGHTS: "e2a5feda28cde9e1a9f7eeee14e989c4dfa72cc9b0fa156426761b9d52cb1b96",
         VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
     },
 )
+_RELATIONS = "relations"
+"""The reader's second output: whether the second text is untouched, made untrue or repeated by the first."""
+
 _MAX_PAIR_TOKENS = 256
 _BATCH_PAIRS = 8
 _MAX_CACHED_SCORES = 4096
@@ -241,6 +244,35 @@ class BundledReranker:
         return True
 
 
+class BundledReader(BundledReranker):
+    """The reader: it judges statements for a prompt, and which of two statements replaces the other."""
+
+    def __init__(self, threads: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(threads, clock, READER)
+
+    def replacement_chances(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """For each pair of a newer and an older statement: how probably the newer makes the older untrue."""
+        if not pairs:
+            return []
+        loaded = self.load()
+        encoded = [loaded.tokenizer.encode(clean_text(newer), clean_text(older)) for newer, older in pairs]
+        chances = [0.0] * len(pairs)
+        for batch in group_by_length([len(one.ids) for one in encoded], _BATCH_PAIRS, _BATCH_TOKENS):
+            rows = [encoded[at] for at in batch]
+            logits = run_batch(loaded, [row.ids for row in rows], [row.type_ids for row in rows], _RELATIONS)
+            for at, chance in zip(batch, _share_of_replacing(logits), strict=True):
+                chances[at] = chance
+        return chances
+
+
+def _share_of_replacing(logits: Any) -> list[float]:  # noqa: ANN401  (onnxruntime has no types)
+    """The probability of the class "replaces", of the three that the reader tells apart."""
+    import numpy as np
+
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return cast("list[float]", (powers[:, 1] / powers.sum(axis=1)).tolist())
+
+
 # How they are run ----------------------------------------------------------------------------------------
 
 
@@ -290,9 +322,12 @@ def start_session(weights: bytes, threads: int) -> Any:  # noqa: ANN401  (onnxru
 
 
 def run_batch(
-    loaded: LoadedModel, token_ids: Sequence[Sequence[int]], type_ids: Sequence[Sequence[int]] | None = None
+    loaded: LoadedModel,
+    token_ids: Sequence[Sequence[int]],
+    type_ids: Sequence[Sequence[int]] | None = None,
+    output: str | None = None,
 ) -> Any:  # noqa: ANN401
-    """The first output for one batch, padded to its longest text."""
+    """The named output, or the first, for one batch, padded to its longest text."""
     import numpy as np
 
     width = max(map(len, token_ids))
@@ -305,7 +340,7 @@ def run_batch(
             kinds[row, : len(text)] = type_ids[row]
     inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}
     try:
-        return loaded.session.run(None, inputs)[0]
+        return loaded.session.run([output] if output else None, inputs)[0]
     except _onnxruntime_error_types() as error:
         raise EmbeddingError(f"the bundled model failed: {error}; is there enough free memory?") from error
 

@@ -1,14 +1,20 @@
 """The smallest things that can be said alone: a short text whole, a long one in a few sentences at a time.
 
-Says where a text may be cut, and whether it states anything at all. What a statement is worth is decided
-elsewhere.
+Says where a text may be cut, whether it states anything at all, and how a statement is put to the reader.
+What a statement is worth is decided elsewhere.
 """
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from foreword.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from foreword.types import Item
 
 MAX_STATEMENT_CHARACTERS = 320
 """At most this long is a text that is told whole; longer ones are cut into statements of about this size."""
@@ -47,6 +53,32 @@ def only_asks(text: str) -> bool:
     words = _WORD.findall(" ".join(stated))
     asks = len(stated) < len(sentences)
     return asks and len(words) <= _MAX_WORDS_BESIDE and not any(word.isdigit() for word in words)
+
+
+def describe_statement(item: Item, statement: str, now: datetime) -> str:
+    """A statement of an item with who said it and when, in the words that the reader was taught with."""
+    about = f"{item.about}: " if item.about and item.kind in ("code", "document", "commit") else ""
+    return f"{speaker_of(item)}, {_describe_age(item, now)}: {about}{statement}"
+
+
+def speaker_of(item: Item) -> str:
+    """Who says what an item holds, in one word that the reader knows."""
+    match item.kind:
+        case "code" | "document":
+            return "file"
+        case "commit":
+            return "commit"
+        case "turn" | "memory" if item.source.trust in ("agent", "tool"):
+            return item.source.trust
+        case "turn":
+            return "user"
+        case _:
+            return "memory"
+
+
+def _describe_age(item: Item, now: datetime) -> str:
+    days = (now.date() - item.created_at.astimezone(now.tzinfo).date()).days
+    return "today" if days <= 0 else "yesterday" if days == 1 else f"{days} days ago"
 
 
 def _short_pieces(text: str) -> list[str]:

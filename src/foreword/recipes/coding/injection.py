@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 MAX_RESULTS = 50
 """At most how many results of the search may become part of a context."""
 
-MAX_READ_BEFORE_PROMPT, MAX_READ_BEFORE_TOOL = 12, 6
+MAX_READ_BEFORE_PROMPT, MAX_READ_BEFORE_TOOL = 24, 8
 """At most how many statements are read before a prompt, and before a tool: an agent waits for them."""
 
 SOURCE_SHARE = 1 / 3
