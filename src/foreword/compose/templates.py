@@ -90,7 +90,7 @@ def join_memories(pieces: Sequence[str], template: ContextTemplate) -> str:
 def _variable_values(result: SearchResult) -> dict[str, str]:
     memory = result.memory
     return {
-        "content": _memory_content(memory, result.excerpt or memory.text),
+        "content": _memory_content(memory, result.excerpt),
         "type": join_lines(remove_invisible(memory.label)),
         "confidence": f"{memory.confidence:.2f}",
         "timestamp": memory.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -101,10 +101,13 @@ def _variable_values(result: SearchResult) -> dict[str, str]:
     }
 
 
-def _memory_content(memory: Item, text: str) -> str:
+def _memory_content(memory: Item, excerpt: str) -> str:
     """What is told of a memory. What a tool or a page wrote is on one line and says so."""
+    text = excerpt or memory.text
     if memory.source.trust in ("user", "agent"):
         return remove_invisible(text).strip()
+    if memory.kind == "code" and excerpt:  # worded already, line by line, as data
+        return f"({attribution(memory.source)}) {excerpt}"
     return f"({attribution(memory.source)}) {escape_entry(text)}"
 
 

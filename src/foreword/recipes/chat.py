@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.fit import fit_memories
 from foreword.pipeline import drop_repeats, drop_superseded, search_above
+from foreword.recipes.code import return_code_above, set_code_aside, word_code_and_commits
 from foreword.types import DroppedResult
 
 if TYPE_CHECKING:
@@ -47,10 +48,12 @@ def chat_stages(
 ) -> tuple[Stage[Any], ...]:
     """What happens to a question, in order."""
     return (
-        *search_above(floor),
+        *search_above(floor, exclude=(set_code_aside,) if floor else ()),
+        return_code_above(floor),
         rank_by(ranker),
         drop_superseded,
         drop_repeats,
+        word_code_and_commits(),
         fit_into(template, include_metadata=include_metadata),
     )
 
