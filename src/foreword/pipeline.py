@@ -139,11 +139,15 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchDraft(Draft):
-    """A draft that searches a workspace: with the tools for it, and what the spaces found."""
+    """A draft that searches a workspace: with the tools for it, and what the spaces found.
+
+    `aside` are results that are not read; the recipe that put them there takes them back.
+    """
 
     kit: Kit
     relationship_depth: int = 0
     found: Findings = _NOTHING_FOUND
+    aside: tuple[SearchResult, ...] = ()
 
 
 _Draft = TypeVar("_Draft", bound=Draft)

@@ -51,7 +51,10 @@ class InjectionCategory(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectionCandidate:
-    """A memory on its way into the context; `priority` is relevance × recency × diversity, once weighed."""
+    """A memory on its way into the context; `priority` is relevance × recency × diversity, once weighed.
+
+    `in_lines`: its content is worded already, code under its place, and is told line by line.
+    """
 
     memory_id: str
     content: str
@@ -65,6 +68,7 @@ class InjectionCandidate:
     priority: float = 0.0
     temporal_badges: tuple[str, ...] = ()
     token_count: int = 0
+    in_lines: bool = False
 
     def with_priority(self, recency_factor: float, diversity_bonus: float) -> Self:
         """The candidate with its factors, and the priority that follows from them."""

@@ -136,6 +136,9 @@ class ContextFormatter:
         badges = TemporalEnrichmentProvider.format_badges(candidate.temporal_badges)
         marks = f" {badges}" if badges else ""
         author = _author(candidate.source)
+        if candidate.in_lines:
+            place, *lines = candidate.content.split("\n")
+            return "\n".join((f"- {place}{author}", *lines))
         if candidate.category is InjectionCategory.SINGLE_SPACE_MATCH:
             text = f"{author} {_summary(candidate.content, SUMMARY_MAX_WORDS)}".strip()
             return f"- {text} ({when[0].lower()}{when[1:]}){marks}"

@@ -95,7 +95,7 @@ def join_memories(pieces: Sequence[str], template: ContextTemplate) -> str:
 def _variable_values(result: SearchResult) -> dict[str, str]:
     memory = result.memory
     return {
-        "content": _word_link(result.link) + _memory_content(memory, result.excerpt or memory.text),
+        "content": _word_link(result.link) + _memory_content(memory, result.excerpt),
         "type": join_lines(remove_invisible(memory.label)),
         "confidence": f"{memory.confidence:.2f}",
         "timestamp": memory.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -112,7 +112,7 @@ def _word_link(link: RelationLink | None) -> str:
         return ""
     name = escape_entry(link.relationship.type)[:_MAX_TYPE_CHARACTERS]
     words = _RELATION_WORDS.get(name, name.replace("_", " "))
-    origin = _quote_beginning(_memory_content(link.origin, link.origin.text))
+    origin = _quote_beginning(_memory_content(link.origin, ""))
     return f"{origin} {words}: " if link.is_forward else f"{words} {origin}: "
 
 
@@ -124,10 +124,13 @@ def _quote_beginning(text: str) -> str:
     return f"“{line[:_MAX_QUOTED_CHARACTERS].rpartition(' ')[0] or line[:_MAX_QUOTED_CHARACTERS]}…”"
 
 
-def _memory_content(memory: Item, text: str) -> str:
+def _memory_content(memory: Item, excerpt: str) -> str:
     """What is told of a memory. What a tool or a page wrote is on one line and says so."""
+    text = excerpt or memory.text
     if memory.source.trust in ("user", "agent"):
         return remove_invisible(text).strip()
+    if memory.kind == "code" and excerpt:  # worded already, line by line, as data
+        return f"({attribution(memory.source)}) {excerpt}"
     return f"({attribution(memory.source)}) {escape_entry(text)}"
 
 

@@ -24,6 +24,7 @@ from foreword.recall.related import (
     follow_to_answers,
     tell_short_ones_whole,
 )
+from foreword.recipes.code import return_code_above, set_code_aside, word_code_and_commits
 from foreword.types import DroppedResult
 
 if TYPE_CHECKING:
@@ -64,12 +65,14 @@ def chat_stages(
 ) -> tuple[Stage[Any], ...]:
     """What happens to a question, in order."""
     return (
-        *search_above(floor),
+        *search_above(floor, exclude=(set_code_aside,) if floor else ()),
+        return_code_above(floor),
         optional(add_related),
         *(drop_questions_and_summaries, drop_below(floor)),
         rank_by(ranker),
         drop_superseded,
         drop_repeats,
+        word_code_and_commits(),
         fit_into(template, include_metadata=include_metadata),
     )
 

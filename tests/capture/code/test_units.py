@@ -477,3 +477,42 @@ def is_cut_from(text, there):
 def test_any_path_and_any_text_can_be_kept(text, path):
     for item in cut_code(path, text, "python", "shop", NOW):
         check_item(item)
+
+
+def test_a_long_docstring_is_kept_whole():
+    said = "\n    ".join(f"Line {number} of what it does, in so many words." for number in range(60))
+    source = f'def renew():\n    """{said}\n    """\n    return 1\n' + "\n".join(
+        f"A{n} = {n}" for n in range(50)
+    )
+    unit = next(
+        item for item in cut_code("a.py", source, "python", "w", NOW) if item.metadata["name"] == "renew"
+    )
+    assert unit.metadata["docstring"].endswith("Line 59 of what it does, in so many words.")
+
+
+def test_imports_are_in_no_window_and_part_what_stands_around_them():
+    imports = "\n".join(f"from package{number} import name{number}" for number in range(30))
+    guarded = (
+        "if TYPE_CHECKING:\n    from types import ModuleType\n\ntry:\n    import fast\nexcept ImportError:\n"
+    )
+    source = (
+        f'"""What the module is about."""\n\n{imports}\n{guarded}    fast = None\n\nROOMS = 12\n\n\n'
+        "def renew():\n    return ROOMS\n"
+    )
+    windows = [
+        item.text
+        for item in cut_code("a.py", source, "python", "w", NOW)
+        if item.metadata["unit"] == "window"
+    ]
+    assert windows[0] == '"""What the module is about."""'
+    assert any("ROOMS = 12" in text for text in windows)
+    assert not any("import " in text or "TYPE_CHECKING" in text for text in windows)
+
+
+def test_a_signature_and_a_summary_end_with_whole_words():
+    words = " ".join(f"word{number}" for number in range(80))
+    arguments = ", ".join(f"argument_{number}=None" for number in range(60))
+    source = f'def renew({arguments}):\n    """{words}"""\n' + "    step()\n" * 50
+    unit = cut_code("a.py", source, "python", "w", NOW)[0]
+    assert unit.metadata["signature"].endswith("=None,")
+    assert unit.about.rpartition(" ")[2] in words.split()

@@ -63,9 +63,9 @@ def test_the_receipt_says_what_every_stage_did(engine, project, coding):
     assert (kept.recipe, kept.session, kept.budget, kept.tokens) == ("coding", "s1", 1250, result.tokens_used)
     assert [stage.stage for stage in kept.stages] == [
         "load_shown", "retrieve", "retrieve_more", "fuse", "rerank", "refresh",
-        "drop_questions_and_summaries", "drop_shown", "drop_echoes", "read", "drop_below_floor",
-        "drop_tail", "drop_outdated", "limit", "relate", "drop_superseded",
-        "drop_repeats", "weigh", "diversify", "limit_sources", "fit",
+        "drop_questions_and_summaries", "drop_shown", "drop_echoes", "set_code_aside", "read",
+        "drop_below_floor", "drop_tail", "drop_outdated", "limit", "relate", "return_code",
+        "drop_superseded", "drop_repeats", "choose_lines", "weigh", "diversify", "limit_sources", "fit",
     ]  # fmt: skip
     assert tuple(entry.item_id for entry in kept.injected) == result.included_memories
     first = kept.injected[0]
@@ -159,11 +159,11 @@ def test_what_was_forgotten_is_neither_said_nor_remembered_as_told(engine, proje
 
 def test_surroundings_are_shown_unless_they_only_say_who_spoke(engine, clock, coding):
     engine.remember(
-        "parse_http_date refuses two-digit years", "shop", kind="code", about="dates.py > parse_http_date"
+        "parse_http_date refuses two-digit years", "shop", kind="document", about="dates.md > parse_http_date"
     )
     engine.remember("parse_http_date is slow", "shop", kind="turn", about="assistant", source=AGENT)
     text = ask(coding, "parse_http_date two-digit years slow").formatted_context
-    assert "dates.py > parse_http_date: parse_http_date refuses" in text
+    assert "dates.md > parse_http_date: parse_http_date refuses" in text
     assert "(agent)" in text
     assert "assistant" not in text
 

@@ -26,7 +26,6 @@ MAX_SMALL_FILE_CHARACTERS = 2_000
 
 MAX_REFERENCES = 50
 
-_MAX_DOCSTRING = 1_000
 _MAX_SIGNATURE = 400
 _MAX_ABOUT = 1_500
 _MAX_SUMMARY = 240
@@ -34,6 +33,9 @@ _MIN_COMMENT_LINES = 3
 _UNCOVERED = re.compile(rb"\0+")
 _SIGNATURE_END = re.compile(r"(?:\s|\{|:|=>?)+$")
 _WORD = re.compile(rb"[A-Za-z\x80-\xff]{2}")
+_AROUND_IMPORTS = re.compile(rb"\s*(?:try|else|finally|(?:except|if|elif)\b.*)\s*:\s*(?:#.*)?$")
+"""Lines that have no meaning without the imports beside them."""
+
 _EMPTY_CODE = re.compile(
     rb"\s*(?:else|end|endif|fi|done|esac|try|finally|pass|public|private|protected|default|then|begin)\W*$|"
     rb"\s*#\s*(?:endif|else|ifndef|pragma)\b|"
@@ -100,7 +102,7 @@ class _FileCutter:
             "name": unit.name,
             "qualified_name": unit.qualified_name,
             "signature": self._signature_line(unit),
-            "docstring": docstring[:_MAX_DOCSTRING],
+            "docstring": _cut_at_line_end(docstring, MAX_SHOWN_CHARACTERS),
             "references": self._referenced_names(parts, unit.name),
         }
         first, last = self._outline.line_at(unit.start), self._outline.line_at(unit.end - 1)
@@ -120,7 +122,7 @@ class _FileCutter:
             part = self._text_between(start, end)
             fits = len(part) <= room
             if not fits:
-                part = part[: part.rfind("\n", 0, room) + 1 or room]
+                part = _cut_at_line_end(part, room)
             texts.append(part)
             room -= len(part)
             self._mark_lines_covered(
@@ -139,7 +141,7 @@ class _FileCutter:
         end = unit.body[0] if unit.body else unit.end
         head = self._text_between(unit.signature, min(end, unit.signature + 2 * _MAX_SIGNATURE))
         line = " ".join(_remove_comments(head, self._language).split())
-        return _SIGNATURE_END.sub("", line)[:_MAX_SIGNATURE]
+        return _cut_at_word_end(_SIGNATURE_END.sub("", line), _MAX_SIGNATURE)
 
     def _unit_docstring(self, unit: Definition) -> str:
         """Python's docstring, or the comment above a unit, without its marks."""
@@ -159,13 +161,11 @@ class _FileCutter:
     # Windows
 
     def _find_uncovered_windows(self) -> Iterator[tuple[int, int]]:
-        """The lines, first and last, that no unit shows, in windows that overlap."""
-        line_at = self._outline.line_at
-        imported = {
-            line
-            for start, end in self._outline.imports
-            for line in range(line_at(start), line_at(max(start, end - 1)) + 1)
-        }
+        """The lines, first and last, that no unit shows, in windows that overlap and hold no imports."""
+        imported = self._find_imported_lines()
+        for line in imported:
+            if self._outline.unit_at(self._outline.line_starts[line]) is None:
+                self._mark_lines_covered(line, line)
         for gap in _UNCOVERED.finditer(self._covered):
             first, end = gap.span()
             classes = [
@@ -181,6 +181,19 @@ class _FileCutter:
                 if self._is_window_worth_an_item(window, first + start):
                     yield first + start, first + start + len(window) - 1
 
+    def _find_imported_lines(self) -> set[int]:
+        """The lines of imports, and those that only stand around them."""
+        line_at, lines = self._outline.line_at, self._outline.lines
+        imported = {
+            line
+            for start, end in self._outline.imports
+            for line in range(line_at(start), line_at(max(start, end - 1)) + 1)
+        }
+        around = {line + 1 for line in imported} | {line - 1 for line in imported}
+        return imported | {
+            line for line in around if 0 <= line < len(lines) and _AROUND_IMPORTS.match(lines[line])
+        }
+
     def _is_window_worth_an_item(self, line_classes: list[int], first_line: int) -> bool:
         """Whether lines hold some code, a longer comment, or a single value with a name."""
         code = line_classes.count(_CODE)
@@ -195,7 +208,10 @@ class _FileCutter:
         unit = self._outline.unit_at(start)
         name = unit.qualified_name if unit else ""
         return self._make_item_without_unit(
-            "window", name, self._text_between(start, end)[:MAX_SHOWN_CHARACTERS], (start, end)
+            "window",
+            name,
+            _cut_at_line_end(self._text_between(start, end), MAX_SHOWN_CHARACTERS).rstrip(),
+            (start, end),
         )
 
     def _make_item_without_unit(
@@ -208,7 +224,7 @@ class _FileCutter:
             "name": enclosing_name.rpartition(".")[2],
             "qualified_name": enclosing_name,
             "signature": "",
-            "docstring": docstring[:_MAX_DOCSTRING],
+            "docstring": _cut_at_line_end(docstring, MAX_SHOWN_CHARACTERS),
             "references": self._referenced_names([span]),
         }
         first, last = self._outline.line_at(span[0]), self._outline.line_at(max(span[0], span[1] - 1))
@@ -311,7 +327,17 @@ def _remove_comments(head: str, language: str) -> str:
 def _first_line_with_words(docstring: str) -> str:
     """The first line of a docstring that is more than punctuation."""
     lines = (line for line in docstring.split("\n") if not _RULE.match(line))
-    return next(lines, "")[:_MAX_SUMMARY]
+    return _cut_at_word_end(next(lines, ""), _MAX_SUMMARY)
+
+
+def _cut_at_line_end(text: str, most: int) -> str:
+    """The lines of a text that fit into so many characters; of a longer first line its beginning."""
+    return text if len(text) <= most else text[: text.rfind("\n", 0, most) + 1 or most]
+
+
+def _cut_at_word_end(line: str, most: int) -> str:
+    """The words of a line that fit into so many characters."""
+    return line if len(line) <= most else line[: line.rfind(" ", 0, most + 1) + 1 or most].rstrip()
 
 
 def _strip_each_line(text: str) -> str:

@@ -16,6 +16,7 @@ from foreword.compose.injection import BRIEF_MEMORIES, ContextFormatter
 from foreword.errors import ContextError, InjectionError, NoContext, RetrievalError, ValidationError
 from foreword.options import MAX_NAME_CHARACTERS, SearchOptions, check_fraction, check_whole_number
 from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_above
+from foreword.recipes.code import MAX_BODIES, return_code_above, set_code_aside, word_code_and_commits
 from foreword.recipes.coding.stages import (
     CodingDraft,
     add_divergence_alert,
@@ -182,7 +183,7 @@ class InjectionPipeline:
     def brief_stages(self, draft: CodingDraft) -> Sequence[Stage[Any]]:
         """What happens to a question that a tool call asks, in order."""
         return (
-            *self._recall_stages(BRIEF_MEMORIES, MAX_READ_BEFORE_TOOL),
+            *self._recall_stages(BRIEF_MEMORIES, MAX_READ_BEFORE_TOOL, bodies=0),
             fit_brief(self._formatter(draft), draft.budget),
         )
 
@@ -195,12 +196,17 @@ class InjectionPipeline:
             fit_sections(self._formatter(draft), budget),
         )
 
-    def _recall_stages(self, slots: int, max_read: int = MAX_READ_BEFORE_PROMPT) -> Sequence[Stage[Any]]:
+    def _recall_stages(
+        self, slots: int, max_read: int = MAX_READ_BEFORE_PROMPT, bodies: int = MAX_BODIES
+    ) -> Sequence[Stage[Any]]:
+        exclude = (drop_shown, drop_echoes, *((set_code_aside,) if self._floor else ()))
         return (
             load_shown,
-            *search_above(self._floor, exclude=(drop_shown, drop_echoes), max_read=max_read),
+            *search_above(self._floor, exclude=exclude, max_read=max_read),
+            return_code_above(self._floor),
             drop_superseded,
             drop_repeats,
+            word_code_and_commits(bodies),
             weigh,
             diversify,
             limit_each_source(slots, self._source_share),

@@ -232,12 +232,15 @@ def _candidate(
         weighted_agreement=agreement,
         category=category if category is not None else InjectionCategory.of(agreement),
         source=result.memory.source,
+        in_lines=result.memory.kind == "code" and bool(result.excerpt),
     )
     return PriorityRanker.compute_priority(candidate, now)
 
 
 def _shown_text(result: SearchResult, category: InjectionCategory | None) -> str:
     """What is shown of an item: its text, after its surroundings unless the rest of the line tells them."""
+    if result.excerpt and result.memory.kind in ("code", "commit"):
+        return result.excerpt
     item = result.memory if not result.excerpt else replace(result.memory, text=result.excerpt)
     plain = item.about in _ROLES or category is InjectionCategory.RECENT_SESSION
     return item.text if plain else item.searchable

@@ -1,0 +1,112 @@
+"""The stages for code and commits that the recipes `chat` and `coding` share.
+
+Code is not read by the reader, which was taught on talk and turns good code away: it keeps the probability
+that `fuse` gave it. Tests, imports and bare signatures make way, unless the question is about them. Of what
+is left, the best piece or two are told by their lines, the next few by name and place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from foreword.capture.folder.file_items import MARK
+from foreword.compose.code import MAX_LINES, word_code, word_commit, word_place
+from foreword.pipeline import MAX_NEAR_MISSES, MAX_TOLD, limit, relate
+from foreword.recall.code_roles import find_bystanders
+from foreword.types import DroppedResult
+
+if TYPE_CHECKING:
+    from foreword.pipeline import SearchDraft, Stage
+    from foreword.types import SearchResult
+
+MAX_BODIES, MAX_PLACES = 2, 3
+"""At most how many pieces of code are told by their lines, and how many more by name and place."""
+
+MIN_BODY_SHARE, MIN_PLACE_SHARE = 0.6, 0.3
+"""The least share of the best probability at which a second piece is told by its lines, and by its place."""
+
+WINDOW_PRIOR = 0.5
+"""What the probability of lines that define nothing is multiplied by: they are found by what their file is
+about, and more often than not the answer is in a function beside them."""
+
+_SECOND_LINES = MAX_LINES // 2
+_ROLE_NAMES = {"test": "a test", "imports": "imports", "signature": "a bare signature"}
+
+
+def set_code_aside(draft: SearchDraft) -> SearchDraft:
+    """Put the code that may be told aside, so that it is not read, and drop what was not asked for."""
+    code = [result for result in draft.results if result.memory.kind == "code"]
+    if not code:
+        return draft
+    roles = find_bystanders(draft.query.text, [result.memory for result in code])
+    aside = [_with_prior(result) for result in code if result.memory.id not in roles]
+    aside.sort(key=lambda result: -result.score)
+    bystanders = [result for result in code if result.memory.id in roles][:MAX_NEAR_MISSES]
+    dropped = [
+        DroppedResult(r, "no answer", f"{_ROLE_NAMES[roles[r.memory.id]]}, which the question is not about")
+        for r in bystanders
+    ]
+    rest = [result for result in draft.results if result.memory.kind != "code"]
+    return replace(draft, aside=tuple(aside)).keep(rest, dropped)
+
+
+def _with_prior(result: SearchResult) -> SearchResult:
+    is_window = result.memory.metadata.get("unit") == "window"
+    return replace(result, score=result.score * WINDOW_PRIOR) if is_window else result
+
+
+def return_code_above(floor: float) -> Stage[Any]:
+    """A stage that puts the best code beside what was read; what is below the floor or far behind goes."""
+
+    def return_code(draft: SearchDraft) -> SearchDraft:
+        if not draft.aside:
+            return draft
+        least = max(floor, MIN_PLACE_SHARE * draft.aside[0].score)
+        near = [result for result in draft.aside if result.score >= least]
+        kept, over = near[: MAX_BODIES + MAX_PLACES], near[MAX_BODIES + MAX_PLACES :]
+        low = [result for result in draft.aside if result.score < floor]
+        behind = [*over, *(result for result in draft.aside if floor <= result.score < least)]
+        # Of all that is told, code by its lines included, nobody reads more than a few entries.
+        most = MAX_TOLD - min(len(kept), MAX_BODIES)
+        results = sorted((*draft.results[:most], *kept), key=lambda result: -result.score)
+        dropped = [
+            *(DroppedResult(r, "over limit", "better ones were told") for r in draft.results[most:]),
+            *(DroppedResult(r, "over limit", "better code was told") for r in behind[:MAX_NEAR_MISSES]),
+            *(DroppedResult(r, "below floor", f"{r.score:.2g} < {floor:g}") for r in low[:MAX_NEAR_MISSES]),
+        ]
+        return relate(limit(replace(draft, aside=()).keep(results, dropped)))
+
+    return return_code
+
+
+def word_code_and_commits(bodies: int = MAX_BODIES) -> Stage[Any]:
+    """A stage that says how code and commits are told, so many pieces of code by their lines."""
+
+    def choose_lines(draft: SearchDraft) -> SearchDraft:
+        code = [result for result in draft.results if result.memory.kind == "code"]
+        code.sort(key=lambda result: -result.score)
+        excerpts = {
+            result.memory.id: _word_piece(result, draft.query.text, place)
+            if place < bodies and result.score >= MIN_BODY_SHARE * code[0].score
+            else word_place(result.memory)
+            for place, result in enumerate(code)
+        }
+        excerpts |= {
+            result.memory.id: word_commit(result.memory, result.excerpt)
+            for result in draft.results
+            if result.memory.kind == "commit"
+        }
+        results = (replace(r, excerpt=excerpts.get(r.memory.id, r.excerpt)) for r in draft.results)
+        return replace(draft, results=tuple(results))
+
+    return choose_lines
+
+
+def _word_piece(result: SearchResult, question: str, place: int) -> str:
+    """A piece of code by its lines, the second one by fewer; with the mark of one whose file has changed."""
+    item = result.memory
+    changed = item.text.startswith(MARK)
+    plain = replace(item, text=item.text.removeprefix(f"{MARK} ")) if changed else item
+    told = word_code(plain, question, _SECOND_LINES if place else MAX_LINES)
+    return told.replace("\n", f" {MARK}\n", 1) if changed else told
