@@ -30,7 +30,7 @@ from foreword.recall.dedupe import (
 )
 from foreword.recall.fuse import BLENDS, UNRELATED_COSINE, Blend
 from foreword.recall.fuse import fuse as fuse_lists
-from foreword.recall.history import MAX_SUCCESSORS, add_history, find_successors
+from foreword.recall.history import MAX_SUCCESSORS, find_successors
 from foreword.recall.read import MAX_READ, read_results
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
@@ -308,20 +308,22 @@ def tell_successors(draft: _SearchDraft) -> _SearchDraft:
         return draft
     ids = [result.memory.id for result in draft.results]
     related = draft.kit.store.expand(draft.query.workspace, ids, MAX_SUCCESSORS, draft.query.filters)
-    chains = {one: chain for one in ids if (chain := find_successors(one, related.get(one, ())))}
-    if not chains:
-        return draft
     found = {one.memory.id: one for one in (*(entry.result for entry in draft.dropped), *draft.results)}
+    read = {name: one.scores["read"] for name, one in found.items() if "read" in one.scores}
     kept: dict[str, SearchResult] = {}
     dropped: list[DroppedResult] = []
     for result in draft.results:
-        *older, last = result.memory, *chains.get(result.memory.id, ())
+        *older, last = (
+            result.memory,
+            *find_successors(result, related.get(result.memory.id, ()), read),
+        )
         if older:
             dropped.append(DroppedResult(result, "superseded", f"{last.id}, as the reader sees it"))
             if _is_in_view(last, draft):
                 continue
         told = kept.get(last.id) or found.get(last.id) or replace(result, memory=last, excerpt="")
-        kept[last.id] = add_history(replace(told, score=max(told.score, result.score)), older)
+        history = (*told.history, *(item for item in older if item not in told.history))
+        kept[last.id] = replace(told, score=max(told.score, result.score), history=history)
     earlier = [one for one in draft.dropped if one.result.memory.id not in kept]
     return replace(draft, results=tuple(kept.values()), dropped=(*earlier, *dropped))
 
@@ -336,8 +338,8 @@ def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     """Keep the best few: one sure answer needs no company, and nobody reads a long list."""
     if not _has_read_results(draft):
         return draft
-    least = TAIL_SHARE * max(_odds(result.score) for result in draft.results)
-    kept = [result for result in draft.results if _odds(result.score) >= least][:MAX_TOLD]
+    least = least_beside(max(result.score for result in draft.results))
+    kept = [result for result in draft.results if result.score >= least][:MAX_TOLD]
     known = {result.memory.id for result in kept}
     tail = [result for result in draft.results if result.memory.id not in known]
     return draft.keep(
@@ -345,8 +347,10 @@ def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     )
 
 
-def _odds(probability: float) -> float:
-    return probability / max(1 - probability, 1e-9)
+def least_beside(best: float) -> float:
+    """The least probability that is worth saying beside the best one."""
+    odds = TAIL_SHARE * best / max(1 - best, 1e-9)
+    return odds / (1 + odds)
 
 
 def drop_below(floor: float) -> Stage[Any]:

@@ -296,7 +296,8 @@ class SearchResult:
 
     `excerpt` is the part of a long memory that answers; empty where the whole is told. `matches` are the
     spaces in which the memory really matches the question; None where all that rank it do. `link` says by
-    which relation the memory came here; None where it was found itself.
+    which relation the memory came here; None where it was found itself. `history` is what the memory
+    replaced, to be told after it.
     """
 
     memory: Item
@@ -308,6 +309,7 @@ class SearchResult:
     excerpt: str = ""
     matches: frozenset[str] | None = None
     link: RelationLink | None = None
+    history: tuple[Item, ...] = ()
 
     @property
     def matching_ranks(self) -> dict[str, int]:

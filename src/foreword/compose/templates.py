@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from foreword.errors import ValidationError
 from foreword.text.clean import indent_lines, join_lines, remove_invisible
 from foreword.text.frame import attribution, escape_entry
+from foreword.text.statements import describe_history
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +96,7 @@ def join_memories(pieces: Sequence[str], template: ContextTemplate) -> str:
 def _variable_values(result: SearchResult) -> dict[str, str]:
     memory = result.memory
     return {
-        "content": _word_link(result.link) + _memory_content(memory, result.excerpt),
+        "content": _word_link(result.link) + _memory_content(memory, result.excerpt) + _word_history(result),
         "type": join_lines(remove_invisible(memory.label)),
         "confidence": f"{memory.confidence:.2f}",
         "timestamp": memory.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -114,6 +115,11 @@ def _word_link(link: RelationLink | None) -> str:
     words = _RELATION_WORDS.get(name, name.replace("_", " "))
     origin = _quote_beginning(_memory_content(link.origin, ""))
     return f"{origin} {words}: " if link.is_forward else f"{words} {origin}: "
+
+
+def _word_history(result: SearchResult) -> str:
+    """What the memory replaced, on the same line and as data; "" where it replaced nothing."""
+    return f" {escape_entry(describe_history(result.history))}" if result.history else ""
 
 
 def _quote_beginning(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What was said later in the place of what it made untrue, and the older statement told as history.
+"""What was said later in the place of what it made untrue; the older statement is told as history.
 
 Which statement replaces which was judged when they were stored (`knowledge/replacement.py`) and is read here
 from their relations. The judge can err, so nothing is hidden: the newer statement is told, and in the same
@@ -7,36 +7,42 @@ line the older one with its date.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from foreword.text.statements import split_statements
 from foreword.types import REPLACES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from foreword.types import Item, RelatedMemory, SearchResult
 
 MAX_SUCCESSORS = 3
 """At most how many steps are followed from a statement to what replaced it in the end."""
 
-_MAX_STATEMENTS, _MAX_CHARACTERS = 2, 160
+_MAX_LOGITS_BELOW = 4.0
+"""A successor may be this much less relevant than what it replaces, in the reader's logits."""
+
+_SURE = 0.7
+"""A successor that was not read, or found far less relevant, must be at least this probable."""
 
 
-def find_successors(item_id: str, related: Sequence[RelatedMemory]) -> list[Item]:
-    """The items that replaced an item, one after the other, the last one last; empty if it stands."""
+def find_successors(
+    result: SearchResult, related: Sequence[RelatedMemory], read: Mapping[str, float]
+) -> list[Item]:
+    """The items that replaced a result, one after the other, the last one last; empty if it stands.
+
+    `read` has the logits of what was read for this question.
+    """
     chain: list[Item] = []
-    current = item_id
+    current = result.memory.id
     for _ in range(MAX_SUCCESSORS):
-        seen = {item_id, *(item.id for item in chain)}
+        known = {result.memory.id, *(item.id for item in chain)}
         newer = [
             one
             for one in related
-            if one.relationship.type == REPLACES
-            and one.relationship.to_id == current
-            and one.relationship.from_id == one.memory.id
-            and one.memory.id not in seen
+            if one.memory.id not in known
+            and _replaces(one, current)
+            and _is_likely(one, read, read.get(current))
         ]
         if not newer:
             break
@@ -45,20 +51,13 @@ def find_successors(item_id: str, related: Sequence[RelatedMemory]) -> list[Item
     return chain
 
 
-def add_history(result: SearchResult, older: Sequence[Item]) -> SearchResult:
-    """The result, told with what it replaced and when that was said."""
-    if not older:
-        return result
-    statements = split_statements(result.memory.text)
-    told = result.excerpt or " ".join(statements[:_MAX_STATEMENTS])
-    notes = [f"(before, {_day(item)}: {_shorten(item.text)})" for item in older]
-    return replace(result, excerpt=" ".join([told, *(note for note in notes if note not in told)]))
+def _replaces(one: RelatedMemory, older: str) -> bool:
+    relation = one.relationship
+    return (relation.type, relation.from_id, relation.to_id) == (REPLACES, one.memory.id, older)
 
 
-def _day(item: Item) -> str:
-    return f"{item.created_at.day} {item.created_at:%B %Y}"
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MAX_CHARACTERS else f"{line[: _MAX_CHARACTERS - 1].rstrip()}…"
+def _is_likely(one: RelatedMemory, read: Mapping[str, float], older: float | None) -> bool:
+    """Whether a successor is to the point, or surely one."""
+    logit = read.get(one.memory.id)
+    near = logit is not None and older is not None and logit >= older - _MAX_LOGITS_BELOW
+    return near or one.relationship.confidence >= _SURE

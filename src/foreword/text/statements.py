@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from foreword.text.sentences import split_sentences
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from foreword.types import Item
@@ -28,6 +29,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\d+|[^\W\d_]+")
 """A word, or a character of a script that does not part its words."""
 
 _MAX_WORDS_BESIDE = 3
+_MAX_HISTORY_CHARACTERS = 160
 
 
 def split_statements(text: str) -> list[str]:
@@ -74,6 +76,22 @@ def speaker_of(item: Item) -> str:
             return "user"
         case _:
             return "memory"
+
+
+def describe_history(older: Sequence[Item]) -> str:
+    """What a statement replaced, with its dates, to be told after it: "(before, 3 May 2026: …)"."""
+    return " ".join(f"(before, {_describe_day(item)}: {_shorten(item.text)})" for item in older)
+
+
+def _describe_day(item: Item) -> str:
+    return f"{item.created_at.day} {item.created_at:%B %Y}"
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return (
+        line if len(line) <= _MAX_HISTORY_CHARACTERS else f"{line[: _MAX_HISTORY_CHARACTERS - 1].rstrip()}…"
+    )
 
 
 def _describe_age(item: Item, now: datetime) -> str:

@@ -175,7 +175,7 @@ class InjectionPipeline:
         slots = max(1, (budget.cluster_budget + budget.single_space_budget) // SLOT_TOKENS)
         return (
             *self._recall_stages(slots),
-            *([optional(add_divergence_alert(self._diverges))] if self._diverges else []),
+            *([unless_empty(optional(add_divergence_alert(self._diverges)))] if self._diverges else []),
             *([unless_empty(stage) for stage in self._last_session_stages()]),
             fit_sections(self._formatter(draft), budget),
         )

@@ -15,6 +15,7 @@ from foreword.compose.fit import FittedText
 from foreword.compose.injection import BRIEF_MEMORIES, TemporalEnrichmentProvider
 from foreword.pipeline import SearchDraft
 from foreword.recall.priority import PriorityRanker
+from foreword.text.statements import describe_history
 from foreword.text.words import content_words
 from foreword.types import ContextLine, DroppedResult, Note, SearchResult
 
@@ -166,7 +167,7 @@ def unless_empty(stage: Stage[CodingDraft]) -> Stage[CodingDraft]:
     """The stage, run only if there is something to say already: on its own it is no reason to speak."""
 
     def stage_if_needed(draft: CodingDraft) -> CodingDraft:
-        return stage(draft) if draft.results or draft.alert is not None else draft
+        return stage(draft) if draft.results else draft
 
     stage_if_needed.__name__ = getattr(stage, "__name__", "stage")
     return stage_if_needed
@@ -239,11 +240,12 @@ def _candidate(
 
 def _shown_text(result: SearchResult, category: InjectionCategory | None) -> str:
     """What is shown of an item: its text, after its surroundings unless the rest of the line tells them."""
+    history = f" {describe_history(result.history)}" if result.history else ""
     if result.excerpt and result.memory.kind in ("code", "commit"):
-        return result.excerpt
+        return result.excerpt + history
     item = result.memory if not result.excerpt else replace(result.memory, text=result.excerpt)
     plain = item.about in _ROLES or category is InjectionCategory.RECENT_SESSION
-    return item.text if plain else item.searchable
+    return (item.text if plain else item.searchable) + history
 
 
 def _reorder_results(draft: CodingDraft, candidates: Sequence[InjectionCandidate]) -> CodingDraft:
