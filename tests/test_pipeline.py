@@ -16,16 +16,25 @@ from foreword.pipeline import (
     MAX_TOLD,
     Kit,
     SearchDraft,
-    drop_outdated,
     drop_questions_and_summaries,
     drop_tail,
     read_best,
+    tell_successors,
 )
 from foreword.recall.read import MAX_READ
 from foreword.recipes.coding.injection import MAX_READ_BEFORE_TOOL, InjectionPipeline
 from foreword.store.base import MarkShown
 from foreword.testing import HashEmbeddings, WordTokens
-from foreword.types import DroppedResult, Item, Query, SearchResult, Source
+from foreword.types import (
+    REPLACES,
+    DroppedResult,
+    Item,
+    Query,
+    RelatedMemory,
+    Relation,
+    SearchResult,
+    Source,
+)
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 AGENT = Source("agent", "agent")
@@ -165,61 +174,76 @@ def test_without_a_question_nothing_is_read(question):
     assert reader.readings == []
 
 
-@pytest.mark.parametrize("stage", [read_best(3), drop_outdated, drop_tail])
+@pytest.mark.parametrize("stage", [read_best(3), tell_successors, drop_tail])
 def test_without_a_reader_these_stages_change_nothing(stage):
     given = draft_of(*(result_of(f"number {at}", score=0.9 / (1 + at)) for at in range(20)))
     assert stage(given) is given
 
 
-@pytest.mark.parametrize("stage", [drop_outdated, drop_tail])
-def test_what_was_not_read_is_not_judged_by_the_readers_measures(stage):
+def test_what_was_not_read_is_not_judged_by_the_readers_measures():
     given = draft_of(
         *(result_of(f"number {at}", score=0.9 / (1 + at)) for at in range(20)), reader=BrokenReader()
     )
-    assert stage(given) is given
+    assert drop_tail(given) is given
 
 
 # What was said later
 
 PORT = result_of("The API of the shop listens on port 4000.", "old", days=20, score=0.8, read=4.0)
-MOVED = result_of("The API of the shop moved to port 5000.", "new", days=2, score=0.03, read=-2.0)
+MOVED = result_of("The API of the shop moved to port 5000.", "new", days=2, score=0.03, read=1.0)
 OTHER = result_of("Lunch is at noon on Fridays.", "lunch", days=1, score=0.5, read=1.0)
 
 
+class Relations:
+    """A store that knows which item replaced which."""
+
+    def __init__(self, *pairs):
+        self.pairs = pairs
+
+    def expand(self, workspace, ids, depth, filters):
+        found = [RelatedMemory(newer.memory, Relation(newer.memory.id, older, REPLACES, 0.9), 1)
+                 for newer, older in self.pairs]  # fmt: skip
+        return dict.fromkeys(ids, tuple(found))
+
+
+def with_relations(draft, *pairs):
+    return replace(draft, kit=replace(draft.kit, store=Relations(*pairs)))
+
+
 def test_what_was_said_later_stands_in_the_place_of_what_it_made_untrue():
-    given = draft_of(
-        PORT, OTHER, reader=Reader(("(later", -4.0)), dropped=(DroppedResult(MOVED, "below floor"),)
-    )
-    draft = drop_outdated(given)
+    given = draft_of(PORT, OTHER, reader=Reader(), dropped=(DroppedResult(MOVED, "below floor"),))
+    draft = tell_successors(with_relations(given, (MOVED, "old")))
     assert ids(draft) == ["new", "lunch"]
     assert draft.results[0].score == PORT.score, "it is as relevant as what it replaces"
+    assert draft.results[0].history == (PORT.memory,)
     assert dropped(draft) == [("old", "superseded", "new, as the reader sees it")]
+
+
+def test_a_successor_that_no_space_found_is_told_too():
+    draft = tell_successors(with_relations(draft_of(PORT, reader=Reader()), (MOVED, "old")))
+    assert ids(draft) == ["new"]
 
 
 def test_a_successor_that_is_there_already_is_told_once():
     for order in ([PORT, MOVED, OTHER], [MOVED, OTHER, PORT]):
-        draft = drop_outdated(draft_of(*order, reader=Reader(("(later", -4.0))))
+        draft = tell_successors(with_relations(draft_of(*order, reader=Reader()), (MOVED, "old")))
         assert sorted(ids(draft)) == ["lunch", "new"]
         assert [name for name, *_ in dropped(draft)] == ["old"]
 
 
-def test_of_a_chain_the_last_is_told():
-    last = result_of("The API of the shop moved to port 6000.", "last", days=1, score=0.5, read=-1.0)
-    draft = drop_outdated(draft_of(PORT, MOVED, last, reader=Reader(("(later", -9.0))))
+def test_of_a_chain_the_last_is_told_with_all_that_was_before():
+    last = result_of("The API of the shop moved to port 6000.", "last", days=1, score=0.5, read=2.0)
+    given = draft_of(PORT, MOVED, last, reader=Reader())
+    draft = tell_successors(with_relations(given, (MOVED, "old"), (last, "new")))
     assert ids(draft) == ["last"]
+    assert [item.id for item in draft.results[0].history] == ["old", "new"]
     assert {name for name, *_ in dropped(draft)} == {"old", "new"}
-
-
-def test_a_question_replaces_nothing():
-    asked = replace(MOVED, memory=replace(MOVED.memory, text="Does the API of the shop listen on port 4000?"))
-    given = draft_of(PORT, reader=Reader(("(later", -9.0)), dropped=(DroppedResult(asked, "no answer"),))
-    assert ids(drop_outdated(given)) == ["old"]
 
 
 def test_what_a_session_was_shown_makes_older_words_untrue_and_is_not_told_again():
     known = DroppedResult(replace(MOVED, scores={"blend": 0.9}), "already in context")
-    given = draft_of(PORT, OTHER, reader=Reader(("(later", -9.0)), dropped=(known,), shown=frozenset({"new"}))
-    draft = drop_outdated(given)
+    given = draft_of(PORT, OTHER, reader=Reader(), dropped=(known,), shown=frozenset({"new"}))
+    draft = tell_successors(with_relations(given, (MOVED, "old")))
     assert ids(draft) == ["lunch"]
     assert dropped(draft) == [
         ("new", "already in context", ""),
@@ -227,22 +251,22 @@ def test_what_a_session_was_shown_makes_older_words_untrue_and_is_not_told_again
     ]
 
 
-def test_a_reader_that_fails_the_second_time_is_a_note():
-    given = draft_of(PORT, MOVED, reader=BrokenReader())
-    draft = drop_outdated(given)
-    assert draft.results == given.results
-    assert notes(draft) == [("read", "failed: the reader is damaged")]
+def test_what_was_corrected_in_this_very_session_is_not_told():
+    here = replace(MOVED, memory=replace(MOVED.memory, kind="turn", session="s"))
+    given = draft_of(PORT, OTHER, reader=Reader(), session="s")
+    assert ids(tell_successors(with_relations(given, (here, "old")))) == ["lunch"]
 
 
 # The tail
 
 
 def test_what_is_far_less_probable_than_the_best_is_dropped():
-    results = [result_of(str(score), score=score, read=1.0) for score in (0.9, 0.2, 0.091, 0.089, 0.05)]
+    # A fifth of the odds of .5 is .1666…
+    results = [result_of(str(score), score=score, read=1.0) for score in (0.5, 0.2, 0.17, 0.16, 0.05)]
     draft = drop_tail(draft_of(*results, reader=Reader()))
-    assert ids(draft) == ["0.9", "0.2", "0.091"]
+    assert ids(draft) == ["0.5", "0.2", "0.17"]
     assert dropped(draft) == [
-        ("0.089", "over limit", "better ones were told"),
+        ("0.16", "over limit", "better ones were told"),
         ("0.05", "over limit", "better ones were told"),
     ]
 
@@ -456,22 +480,26 @@ def test_a_long_memory_is_told_by_its_excerpt(make_engine, clock, ask):
     assert text.count("weather") < 6
 
 
+LATER = "The credentials of the billing service were moved from Vault to Doppler."
+
+
 @pytest.mark.parametrize("ask", [build, prompt])
-def test_what_was_said_later_is_told_instead(make_engine, clock, ask):
-    later = "The credentials of the billing service were moved from Vault to Doppler."
-    # Alone the newer one is below the floor; with it, the older one is worth nothing.
-    engine = make_engine(Reader(("(later", -6.0), ("Doppler", -5.0), ("Vault", 5.0)))
-    old, new = remember(engine, clock, ANSWER, later, kind="turn", source=AGENT)
+def test_what_was_said_later_is_told_with_what_it_replaced(make_engine, clock, ask):
+    engine = make_engine(Reader(("moved", -5.0), ("Vault", 5.0)))  # alone the newer one is below the floor
+    old, new = remember(engine, clock, ANSWER, LATER, kind="turn", source=AGENT)
+    engine.relate(new.id, old.id, "w", type=REPLACES, confidence=0.8)
     made = ask(engine)
     assert [entry.item_id for entry in made.receipt.injected] == [new.id]
     superseded = next(entry for entry in made.receipt.entries if entry.item_id == old.id)
     assert (superseded.decision, superseded.detail) == ("superseded", f"{new.id}, as the reader sees it")
+    text = made.context if ask is build else made.formatted_context
+    assert text.index("Doppler") < text.index("(before, ") < text.index(ANSWER)
 
 
 def test_what_is_outdated_is_not_told_when_its_successor_was_shown(make_engine, clock):
-    later = "The credentials of the billing service were moved from Vault to Doppler."
-    engine = make_engine(Reader(("(later", -6.0), ("Doppler", 4.0), ("Vault", 5.0)))
-    old, new = remember(engine, clock, ANSWER, later, kind="turn", source=AGENT)
+    engine = make_engine(Reader(("moved", 4.0), ("Vault", 5.0)))
+    old, new = remember(engine, clock, ANSWER, LATER, kind="turn", source=AGENT)
+    engine.relate(new.id, old.id, "w", type=REPLACES, confidence=0.8)
     assert prompt(engine).included_memories == (new.id,)
     again = prompt(engine)
     assert again.included_memories == ()
@@ -479,7 +507,7 @@ def test_what_is_outdated_is_not_told_when_its_successor_was_shown(make_engine, 
 
 
 def test_each_candidate_stands_in_the_receipt_once(make_engine, clock):
-    engine = make_engine(Reader(("(later", -6.0), ("Vault", 5.0), otherwise=-5.0))
+    engine = make_engine(Reader(("Vault", 5.0), otherwise=-5.0))
     remember(engine, clock, ANSWER, *(f"Rule {at} of the billing service: credentials." for at in range(40)))
     for made in (build(engine), prompt(engine)):
         entries = [entry.item_id for entry in made.receipt.entries]
@@ -490,7 +518,7 @@ def test_the_stages_that_judge_stand_between_what_is_found_and_what_is_kept():
     names = [stage.__name__ for stage in pipeline.search_above(0.1, exclude=(pipeline.drop_shown,))]
     assert names == [
         "retrieve", "retrieve_more", "fuse", "rerank", "refresh", "drop_questions_and_summaries",
-        "drop_shown", "read", "drop_below_floor", "drop_tail", "drop_outdated", "limit", "relate",
+        "drop_shown", "read", "drop_below_floor", "drop_tail", "tell_successors", "limit", "relate",
     ]  # fmt: skip
 
 

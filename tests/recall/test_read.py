@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 
 import pytest
 
-from foreword.recall.read import find_outdated, read_results
-from foreword.types import Findings, Item, Query, SearchResult, Source
+from foreword.recall.read import read_results
+from foreword.types import Item, Query, SearchResult, Source
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 FILLER = "Nothing in this sentence has to do with it, however long it may go on and on about the weather."
@@ -39,7 +38,7 @@ class Reader:
         return next((logit for phrase, logit in self.rules if phrase in text), self.otherwise)
 
 
-def result_of(text, name="a", days=3, kind="turn", trust="user", about="", logit=None):
+def result_of(text, name="a", days=3, kind="turn", trust="user", about=""):
     item = Item(
         text,
         "w",
@@ -49,7 +48,7 @@ def result_of(text, name="a", days=3, kind="turn", trust="user", about="", logit
         source=Source("someone", trust),
         created_at=NOW - timedelta(days=days),
     )
-    return SearchResult(item, 0.3, scores={"blend": 0.5} if logit is None else {"read": logit})
+    return SearchResult(item, 0.3, scores={"blend": 0.5})
 
 
 def ask(text="How is the ledger backed up?", expires=None):
@@ -218,85 +217,9 @@ def test_the_next_best_statement_is_told_too_if_it_is_nearly_as_good():
     assert "forty" in second
 
 
-# What later words make untrue
-
-PORT = result_of("The API of the shop listens on port 4000.", "old", days=20, logit=4.0)
-MOVED = result_of("The API of the shop moved to port 5000.", "new", days=2, logit=1.0)
-LUNCH = result_of("Lunch is at noon on Fridays.", "lunch", days=1, logit=1.0)
-
-
-def outdated(results, pool, reader, found=None):
-    return find_outdated(results, pool, found or Findings({}, {}), ask("Which port?"), reader)
-
-
-def test_a_later_statement_that_lowers_the_logit_replaces_the_older_one():
-    reader = Reader(("(later", 0.0))
-    assert outdated([PORT], [PORT, MOVED, LUNCH], reader) == {"old": MOVED}
-    assert reader.asked == "Which port?"
-    (text,) = reader.read
-    assert text.startswith("user, 20 days ago: The API of the shop listens on port 4000.")
-    assert "(later, 2 days ago, user: The API of the shop moved to port 5000." in text
-    assert "Lunch" not in text
-
-
-@pytest.mark.parametrize(("kind", "trust"), [("turn", "tool"), ("turn", "web"), ("document", "web")])
-def test_what_a_tool_printed_or_a_page_says_never_undoes_a_persons_word(kind, trust):
-    claim = result_of("The API of the shop moved to port 5000.", "new", 2, kind, trust, logit=1.0)
-    reader = Reader(("(later", 0.0))
-    assert outdated([PORT], [PORT, claim], reader) == {}
-    assert reader.read == []
-
-
-def test_the_repositorys_own_files_may_undo_what_was_said():
-    commit = result_of("The API of the shop moved to port 5000.", "new", 2, "commit", "tool", logit=1.0)
-    assert outdated([PORT], [PORT, commit], Reader(("(later", 0.0))) == {"old": commit}
-
-
-@pytest.mark.parametrize("logit", [4.0, 3.0, 6.0])
-def test_a_later_statement_that_changes_little_replaces_nothing(logit):
-    assert outdated([PORT], [PORT, MOVED], Reader(("(later", logit))) == {}
-
-
-def test_an_unrelated_later_item_is_not_even_asked_about():
-    reader = Reader(("(later", -9.0))
-    assert outdated([PORT], [PORT, LUNCH], reader) == {}
-    assert reader.read == []
-
-
-def test_an_earlier_item_is_not_asked_about():
-    reader = Reader(("(later", -9.0))
-    assert outdated([MOVED], [PORT, MOVED], reader) == {}
-    assert reader.read == []
-
-
-@pytest.mark.parametrize("logit", [-9.0, -math.inf, None])
-def test_what_is_quite_beside_the_point_or_unread_replaces_nothing(logit):
-    reader = Reader(("(later", -9.0))
-    beside = result_of(MOVED.memory.text, "new", days=2, logit=logit)
-    assert outdated([PORT], [PORT, beside], reader) == {}
-    assert reader.read == []
-
-
-def test_what_is_itself_beside_the_point_can_stand_among_the_results():
-    far_off = result_of(PORT.memory.text, "old", days=20, logit=-9.0)
-    assert outdated([far_off], [far_off, MOVED], Reader()) == {}
-
-
-def test_the_nearest_of_the_later_items_is_the_successor():
-    near = result_of("The API of the shop now listens on port 6000.", "near", days=1, logit=0.0)
-    assert outdated([PORT], [PORT, MOVED, near], Reader(("(later", -1.0)))["old"] == near
-
-
-def test_what_came_before_it_in_its_session_is_read_too():
-    before = result_of("Which port is it?", "before", days=20, trust="agent").memory
-    found = Findings({"before": before}, {}, previous={"old": "before"})
-    reader = Reader()
-    outdated([PORT], [PORT, MOVED], reader, found)
-    assert "(after agent: Which port is it?) (later, " in reader.read[0]
-
-
-def test_what_is_not_read_again_in_time_stays():
-    results = [PORT, result_of("The API of the shop has a port.", "other", days=30, logit=4.0)]
-    reader = Reader(("(later", -1.0), most=1)
-    assert set(outdated(results, [*results, MOVED], reader)) == {"old"}
-    assert len(reader.read) == 2
+def test_the_more_are_read_the_less_each_is_believed():
+    few = read_results([result_of("<x>")], ask(), Reader(("<x>", 0.0)))
+    crowd = [result_of("<x>"), *(result_of(f"other {at}", str(at)) for at in range(20))]
+    many = read_results(crowd, ask(), Reader(("<x>", 0.0), otherwise=-9.0))
+    assert few[0].memory == many[0].memory
+    assert few[0].score > many[0].score

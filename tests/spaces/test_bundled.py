@@ -14,7 +14,14 @@ import pytest
 
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.spaces import bundled
-from foreword.spaces.bundled import BGE, MINILM, READER, BundledEmbeddingProvider, BundledReranker
+from foreword.spaces.bundled import (
+    BGE,
+    MINILM,
+    READER,
+    BundledEmbeddingProvider,
+    BundledReader,
+    BundledReranker,
+)
 from foreword.spaces.providers import EmbeddingProvider, embed_query
 
 
@@ -222,7 +229,7 @@ def test_the_weights_of_a_cross_encoder_are_the_ones_that_were_bundled(model):
 
 @pytest.fixture(scope="module")
 def reader():
-    return BundledReranker(model=READER)
+    return BundledReader()
 
 
 def test_a_statement_that_helps_scores_above_one_that_does_not(reader):
@@ -238,13 +245,24 @@ def test_a_statement_that_helps_scores_above_one_that_does_not(reader):
     assert in_other_words > does_not
 
 
-def test_what_was_said_later_counts(reader):
+def test_a_statement_that_makes_another_untrue_is_told_from_one_that_does_not(reader):
     said = "user, 9 days ago: We deploy to staging with Jenkins."
-    alone, replaced = reader.scores(
-        "How do we deploy to staging?",
-        [said, f"{said} (later, 2 days ago, user: We no longer use Jenkins, deploys run in GitHub Actions."],
+    replaces, adds, strange = reader.replacement_chances(
+        [
+            ("user, today: We no longer use Jenkins, deploys run in GitHub Actions.", said),
+            ("user, today: Jenkins sends its mails to Ana.", said),
+            ("user, today: Lunch is at noon.", said),
+        ]
     )
-    assert replaced < alone - 1.5
+    assert replaces > 0.5 > 0.3 > max(adds, strange)
+    assert reader.replacement_chances([]) == []
+
+
+def test_all_are_scored_as_each_alone_whatever_their_lengths(reader):
+    texts = [f"user, today: {'port 4000 ' * length}" for length in (30, 1, 12, 3, 20, 2, 9, 5, 14)]
+    together = reader.scores("Which port?", texts)
+    alone = [BundledReader().scores("Which port?", [text])[0] for text in texts[:3]]
+    assert together[:3] == pytest.approx(alone, abs=0.5)  # int8 drifts a little with its padding
 
 
 class SlowStart:

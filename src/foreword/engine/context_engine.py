@@ -117,8 +117,8 @@ class ContextEngine:
     def _make_embedder(self) -> Embedder | None:
         if self._dense is None:
             return None
-        reads_pairs = isinstance(self.reader, ReplacementReader)
-        judge = ReplacementJudge(self.store, self.reader) if reads_pairs else None
+        reader = self.reader
+        judge = ReplacementJudge(self.store, reader) if isinstance(reader, ReplacementReader) else None
         return Embedder(self.store, self._dense, axes.VIEWS, judge)
 
     # Remembering

@@ -28,9 +28,9 @@ MAX_READ = 24
 _MAX_STATEMENTS = 2
 """At most how many statements of one item are read."""
 
-_SLOPE, _OFFSET = 0.5, -1.88
-"""The curve from logits to probabilities. The slope was fitted on histories that the reader was not taught
-on; the offset is lower than there, because in life far fewer candidates help."""
+_SLOPE, _OFFSET, _OFFSET_PER_E_FOLD = 0.5, -1.13, -0.236
+"""The curve from logits to probabilities, fitted to histories that the reader was not taught on. The more
+statements are read, the likelier one of them looks like an answer by chance: each is believed the less."""
 
 _SPARE_SECONDS = 0.03
 """Seconds that are left to the stages after this one."""
@@ -63,7 +63,7 @@ def read_results(
     by_item: dict[str, list[tuple[float, _Passage]]] = {}
     for logit, passage in zip(logits, passages, strict=False):
         by_item.setdefault(passage.result.memory.id, []).append((logit, passage))
-    judged = [_judge_item(read) for read in by_item.values()]
+    judged = [_judge_item(read, len(logits)) for read in by_item.values()]
     return sorted(judged, key=lambda one: (-one.score, -one.memory.created_at.timestamp(), one.memory.id))
 
 
@@ -77,18 +77,20 @@ def _passages(result: SearchResult, asked: set[str]) -> list[_Passage]:
     return [_Passage(result, statements[at], is_whole=False) for at in sorted(best)]
 
 
-def _judge_item(read: Sequence[tuple[float, _Passage]]) -> SearchResult:
+def _judge_item(read: Sequence[tuple[float, _Passage]], count: int) -> SearchResult:
     """The item with the probability of its best statement, and the statements worth telling."""
     best = max(logit for logit, _ in read)
     result = read[0][1].result
     told = [passage for logit, passage in read if logit >= best - _MAX_LOGITS_BELOW_BEST]
     excerpt = "" if told[0].is_whole else " … ".join(passage.statement for passage in told)
-    return replace(result, score=probability(best), scores={**result.scores, "read": best}, excerpt=excerpt)
+    return replace(
+        result, score=probability(best, count), scores={**result.scores, "read": best}, excerpt=excerpt
+    )
 
 
-def probability(logit: float) -> float:
-    """The probability that something helps, from the reader's logit."""
-    return 1 / (1 + math.exp(-(_SLOPE * logit + _OFFSET)))
+def probability(logit: float, read: int = MAX_READ) -> float:
+    """The probability that a statement helps, from the reader's logit and how many were read."""
+    return 1 / (1 + math.exp(-(_SLOPE * logit + _OFFSET + _OFFSET_PER_E_FOLD * math.log(max(1, read)))))
 
 
 # How a candidate is put to the reader ---------------------------------------------------------------------

@@ -18,6 +18,7 @@ from collections import OrderedDict
 from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib import resources
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import EmbeddingError, ValidationError
@@ -210,34 +211,40 @@ class BundledReranker:
     def scores(self, query: str, texts: Sequence[str], expires: float | None = None) -> list[float]:
         """How well each text answers the question, as logits; of the leading texts only, if time runs out."""
         query_hash = text_hash(query)
-        scores: list[float] = []
-        for start in range(0, len(texts), _BATCH_PAIRS):
-            batch = texts[start : start + _BATCH_PAIRS]
-            keys = [(query_hash, text_hash(text)) for text in batch]
-            unscored = [at for at, key in enumerate(keys) if key not in self._score_cache]
-            if unscored and not self._score_batch_if_in_time(
-                query, [batch[at] for at in unscored], [keys[at] for at in unscored], expires
-            ):
-                break
-            scores += [self._score_cache[key] for key in keys]
-        return scores
+        keys = [(query_hash, text_hash(text)) for text in texts]
+        unscored = [at for at, key in enumerate(keys) if key not in self._score_cache]
+        if unscored and (loaded := self._load_before(expires)) is not None:
+            pairs = [loaded.tokenizer.encode(clean_text(query), clean_text(texts[at])) for at in unscored]
+            for batch in self._batches_in_time([len(pair.ids) for pair in pairs], expires):
+                rows = [(keys[unscored[at]], pairs[at]) for at in batch]
+                if not self._score_batch_if_in_time(loaded, rows, expires):
+                    break
+        known = (self._score_cache.get(key) for key in keys)
+        return list(takewhile(lambda score: score is not None, known))  # type: ignore[arg-type]
+
+    def _batches_in_time(self, lengths: Sequence[int], expires: float | None) -> list[list[int]]:
+        """Texts of like length together, which wastes least; in their order if there is not time for all."""
+        batches = list(group_by_length(lengths, _BATCH_PAIRS, _BATCH_PAIRS * _MAX_PAIR_TOKENS))
+        tokens = sum(len(batch) * max(lengths[at] for at in batch) for batch in batches)
+        if expires is None or self._clock() + self._seconds_for(tokens) <= expires:
+            return batches
+        places = range(len(lengths))
+        return [list(places[start : start + _BATCH_PAIRS]) for start in places[::_BATCH_PAIRS]]
+
+    def _seconds_for(self, tokens: int) -> float:
+        return _SLOWDOWN_ALLOWED * tokens * self._seconds_per_token
 
     def _score_batch_if_in_time(
-        self, query: str, texts: Sequence[str], keys: Sequence[tuple[str, str]], expires: float | None
+        self, loaded: LoadedModel, rows: Sequence[tuple[tuple[str, str], Any]], expires: float | None
     ) -> bool:
-        """Score one batch into the cache; False when it would not be done in time."""
-        loaded = self._load_before(expires)
-        if loaded is None:
-            return False
-        pairs = [loaded.tokenizer.encode(clean_text(query), clean_text(text)) for text in texts]
-        tokens = len(pairs) * max(len(pair.ids) for pair in pairs)
+        """Score one batch of encoded pairs into the cache; False when it would not be done in time."""
+        tokens = len(rows) * max(len(pair.ids) for _, pair in rows)
         started = self._clock()
-        if expires is not None and started + _SLOWDOWN_ALLOWED * tokens * self._seconds_per_token > expires:
+        if expires is not None and started + self._seconds_for(tokens) > expires:
             return False
-        logits = run_batch(loaded, [pair.ids for pair in pairs], [pair.type_ids for pair in pairs])
-        taken = (self._clock() - started) / tokens
-        self._seconds_per_token = (self._seconds_per_token + taken) / 2
-        for key, logit in zip(keys, logits.reshape(len(pairs), -1)[:, 0].tolist(), strict=True):
+        logits = run_batch(loaded, [pair.ids for _, pair in rows], [pair.type_ids for _, pair in rows])
+        self._seconds_per_token = (self._seconds_per_token + (self._clock() - started) / tokens) / 2
+        for (key, _), logit in zip(rows, logits.reshape(len(rows), -1)[:, 0].tolist(), strict=True):
             self._score_cache[key] = logit
         while len(self._score_cache) > _MAX_CACHED_SCORES:
             self._score_cache.popitem(last=False)

@@ -1,0 +1,198 @@
+"""What a new statement replaces: which earlier ones it is read beside, and which relations follow."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
+from foreword.engine.defaults import default_reader
+from foreword.errors import EmbeddingError
+from foreword.store.base import ListRelations
+from foreword.testing import HashEmbeddings
+from foreword.types import REPLACES, Source
+
+USER, AGENT, TOOL, WEB = (Source(name, name) for name in ("user", "agent", "tool", "web"))
+OLD, NEW = "The API of the shop listens on port 4000.", "The API of the shop listens on port 5000 now."
+
+
+class PairReader:
+    """Reads nothing for prompts; gives each pair the chance that its rule says."""
+
+    def __init__(self, chance=lambda newer, older: 0.9):
+        self.chance, self.pairs = chance, []
+
+    def scores(self, query, texts, expires=None):
+        return [0.0 for _ in texts]
+
+    def replacement_chances(self, pairs):
+        self.pairs += pairs
+        return [self.chance(newer, older) for newer, older in pairs]
+
+
+@pytest.fixture
+def open_engine(tmp_path, clock):
+    """Opens an engine with this reader; all are closed in the end."""
+    opened = []
+
+    def make(reader):
+        engine = ContextEngine(
+            embedding_provider=HashEmbeddings(), settings=Settings(home=tmp_path), clock=clock, reader=reader
+        )
+        opened.append(engine)
+        return engine
+
+    yield make
+    for engine in opened:
+        engine.close()
+
+
+def say(engine, clock, text, source=USER, kind="turn", **more):
+    clock.advance(days=1)
+    return engine.remember(text, "w", kind=kind, source=source, **more)
+
+
+def replaced(engine):
+    engine.embed_pending("w")
+    relations = [one for one in engine.store.run(ListRelations("w")) if one.type == REPLACES]
+    return {(one.from_id, one.to_id): one.confidence for one in relations}
+
+
+def test_a_new_statement_replaces_an_earlier_one_about_the_same(open_engine, clock):
+    engine = open_engine(PairReader())
+    old = say(engine, clock, OLD)
+    engine.embed_pending("w")
+    new = say(engine, clock, NEW)
+    assert replaced(engine) == {(new.id, old.id): 0.9}
+
+
+def test_statements_that_get_their_vectors_together_are_compared_too(open_engine, clock):
+    engine = open_engine(PairReader())
+    old, new = say(engine, clock, OLD), say(engine, clock, NEW)
+    assert replaced(engine) == {(new.id, old.id): 0.9}
+
+
+def test_a_doubt_leaves_both(open_engine, clock):
+    engine = open_engine(PairReader(lambda newer, older: 0.2))
+    say(engine, clock, OLD)
+    say(engine, clock, NEW)
+    assert replaced(engine) == {}
+
+
+def test_the_reader_sees_who_said_what_and_when(open_engine, clock):
+    reader = PairReader()
+    engine = open_engine(reader)
+    say(engine, clock, OLD, AGENT)
+    clock.advance(days=4)
+    say(engine, clock, NEW)
+    engine.embed_pending("w")
+    assert set(reader.pairs) == {(f"user, today: {NEW}", f"agent, 5 days ago: {OLD}")}
+
+
+def test_a_correction_is_read_after_what_it_answers(open_engine, clock):
+    reader = PairReader()
+    engine = open_engine(reader)
+    say(engine, clock, OLD, session="s")
+    engine.remember("Shall the API listen on port 4000?", "w", kind="turn", source=AGENT, session="s")
+    clock.advance(minutes=1)
+    engine.remember("no, the API of the shop listens on 5000", "w", kind="turn", source=USER, session="s")
+    engine.embed_pending("w")
+    newer, _ = reader.pairs[-1]
+    assert newer.endswith("(after agent: Shall the API listen on port 4000?)")
+
+
+@pytest.mark.parametrize("source", [TOOL, WEB])
+def test_what_a_tool_printed_or_a_page_says_never_undoes_a_persons_word(open_engine, clock, source):
+    engine = open_engine(PairReader())
+    say(engine, clock, OLD)
+    say(engine, clock, NEW, source)
+    assert replaced(engine) == {}
+
+
+def test_the_repositorys_own_commits_may_undo_what_was_said(open_engine, clock):
+    engine = open_engine(PairReader())
+    old, new = say(engine, clock, OLD), say(engine, clock, NEW, TOOL, kind="commit")
+    assert list(replaced(engine)) == [(new.id, old.id)]
+
+
+@pytest.mark.parametrize("kind", ["code", "document", "summary"])
+def test_what_changes_with_its_file_is_not_compared(open_engine, clock, kind):
+    reader = PairReader()
+    engine = open_engine(reader)
+    say(engine, clock, OLD)
+    say(engine, clock, NEW, kind=kind)
+    assert replaced(engine) == {}
+    assert reader.pairs == []
+
+
+def test_a_question_replaces_nothing(open_engine, clock):
+    engine = open_engine(PairReader())
+    say(engine, clock, OLD)
+    say(engine, clock, "Does the API of the shop listen on port 5000 now?")
+    assert replaced(engine) == {}
+
+
+def test_a_long_item_is_not_replaced_as_a_whole(open_engine, clock):
+    engine = open_engine(PairReader())
+    say(engine, clock, f"{OLD} " + "Another sentence about something that is quite different from it. " * 12)
+    say(engine, clock, NEW)
+    assert replaced(engine) == {}
+
+
+def test_an_older_statement_that_is_stored_late_replaces_nothing_newer(open_engine, clock):
+    engine = open_engine(PairReader())
+    new = say(engine, clock, NEW)
+    engine.embed_pending("w")
+    old = engine.remember(OLD, "w", kind="turn", created_at=clock() - timedelta(days=30))
+    assert (old.id, new.id) not in replaced(engine)
+
+
+def test_other_workspaces_are_not_compared(open_engine, clock):
+    engine = open_engine(PairReader())
+    engine.remember(OLD, "other", kind="turn")
+    engine.embed_pending("other")
+    say(engine, clock, NEW)
+    assert replaced(engine) == {}
+
+
+def test_a_judge_that_fails_costs_no_vector(open_engine, clock):
+    def fail(newer, older):
+        raise EmbeddingError("the reader is damaged")
+
+    engine = open_engine(PairReader(fail))
+    say(engine, clock, OLD)
+    say(engine, clock, NEW)
+    assert replaced(engine) == {}
+    assert engine.embed_pending("w") == 0, "both have their vectors"
+
+
+def test_a_reader_that_cannot_read_pairs_is_not_asked(open_engine, clock):
+    class PlainReader:
+        def scores(self, query, texts, expires=None):
+            return [0.0 for _ in texts]
+
+    engine = open_engine(PlainReader())
+    say(engine, clock, OLD)
+    say(engine, clock, NEW)
+    assert replaced(engine) == {}
+
+
+PAIRS = [
+    ("We deploy on Tuesdays.", "Deploys are on Thursdays from now on.", True),
+    ("Ana owns the parser.", "Ben owns the parser now.", True),
+    ("We use npm for the frontend.", "We switched from npm to pnpm.", True),
+    ("The backup server is heron-42.", "it is osprey-7 in Dublin now, heron-42 is gone", True),
+    ("We deploy on Tuesdays.", "The deploy of the docs takes four minutes.", False),
+    ("Staging runs Postgres 16.", "Lunch with the team is on Friday.", False),
+    ("Ana owns the parser.", "Ben owns the lexer.", False),
+]
+
+
+@pytest.mark.reader
+@pytest.mark.parametrize(("older", "newer", "wanted"), PAIRS)
+def test_the_bundled_reader_tells_replacements_from_additions(older, newer, wanted):
+    reader = default_reader(Settings())
+    (chance,) = reader.replacement_chances([(f"user, today: {newer}", f"user, 9 days ago: {older}")])
+    assert (chance >= 0.3) is wanted
