@@ -62,7 +62,7 @@ def test_a_document_is_kept_in_chunks_that_know_their_place(engine, base):
     assert source.title == "Booking guide"
     assert source.url == "https://example.org/guide"
     assert source.date == DATE
-    assert source.place == "Booking guide › Refunds, line 7"
+    assert source.place == "Refunds, line 7"
 
 
 def test_a_document_is_found_at_once_by_its_words(engine, base):

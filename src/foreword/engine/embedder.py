@@ -7,7 +7,7 @@ workspace is opened. Failures are logged and tried again with the next write; no
 Beside the whole item, the encoder may be shown views of it: another text, made from the item alone, whose
 vector is kept in a space of its own. An item of which a view shows nothing has no vector there.
 
-With the vectors, what a new item replaces is judged and kept, in the same transaction.
+Before its vector is kept, what a new item replaces is judged and kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from foreword.knowledge.replacement import ReplacementJudge
     from foreword.spaces.base import VectorSpace
     from foreword.store.base import Store
-    from foreword.types import Relation
 
 _log = get_logger("foreword.embedder")
 
@@ -128,25 +127,21 @@ class Embedder:
             vectors = [Vector(item.id, hashes[item.id], known[hashes[item.id]]) for item in embedded]
             for item, values in zip(fresh, space.embed_items(fresh) if fresh else (), strict=True):
                 vectors.append(Vector(item.id, hashes[item.id], tuple(values)))
-            put = PutVectors(workspace, name, space.digest, tuple(vectors))
-            replaced = self._find_replacements(workspace, items, vectors) if name == space.name else ()
-            # Relations first: an item with a vector is not looked at again.
-            done = self._store.batch([*([PutRelations(workspace, replaced)] if replaced else []), put])
-            return int(done[-1])
+            if name == space.name:  # first: an item with a vector is not looked at again
+                self._keep_replacements(workspace, items, vectors)
+            return self._store.run(PutVectors(workspace, name, space.digest, tuple(vectors)))
 
-    def _find_replacements(
-        self, workspace: str, items: Sequence[Item], vectors: Sequence[Vector]
-    ) -> tuple[Relation, ...]:
-        """What these items replace; nothing, with a line in the log, if that cannot be judged."""
+    def _keep_replacements(self, workspace: str, items: Sequence[Item], vectors: Sequence[Vector]) -> None:
+        """Keep what these items replace; if that fails, or one was forgotten meanwhile, the log says so."""
         if self._judge is None:
-            return ()
+            return
+        space = self._space
         try:
-            return self._judge.find_replacements(
-                workspace, self._space.name, self._space.digest, items, vectors
-            )
+            found = self._judge.find_replacements(workspace, space.name, space.digest, items, vectors)
+            if found:
+                self._store.run(PutRelations(workspace, found))
         except ForewordError as error:
-            _log.warning("replacements not judged", workspace=workspace, error=str(error))
-            return ()
+            _log.warning("replacements not kept", workspace=workspace, error=str(error))
 
     def close(self) -> None:
         """Stop after the batch in hand. What is left will be found again."""

@@ -10,6 +10,7 @@ How the reader was taught, and on what, is in docs/reader.md. Finding candidates
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from foreword.text.statements import describe_statement, split_statements
 from foreword.text.words import content_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from foreword.spaces.base import Reranker
     from foreword.types import Item, Query, SearchResult
@@ -35,6 +36,12 @@ statements are read, the likelier one of them looks like an answer by chance: ea
 _SPARE_SECONDS = 0.03
 """Seconds that are left to the stages after this one."""
 
+_MIN_SHARED, _LOGIT_OF_SAME_WORDS = 2, 0.0
+"""A statement that has all the words of a question, so many at least, is about it: it gets this logit at
+least. The reader was taught on prompts that seldom repeat the words of their answer, and doubts such ones."""
+
+_WORDS_OF_ASKING = frozenset({"nam", "call", "us", "kind", "typ", "tell", "know", "remember", "again"})
+_ENDING = re.compile(r"(?:ing|ed|es|e|s)$")
 _MAX_QUESTION_CHARACTERS = 400
 _MAX_LOGITS_BELOW_BEST = 2.0
 """A statement whose logit is at most this much below the item's best is told with it."""
@@ -61,10 +68,22 @@ def read_results(
     texts = [describe_statement(passage.result.memory, passage.statement, query.now) for passage in passages]
     logits = reader.scores(_shorten(query.text), texts, _expires(query))
     by_item: dict[str, list[tuple[float, _Passage]]] = {}
-    for logit, passage in zip(logits, passages, strict=False):
+    for read, passage in zip(logits, passages, strict=False):
+        logit = max(read, _LOGIT_OF_SAME_WORDS) if _has_all_words(passage, asked) else read
         by_item.setdefault(passage.result.memory.id, []).append((logit, passage))
     judged = [_judge_item(read, len(logits)) for read in by_item.values()]
     return sorted(judged, key=lambda one: (-one.score, -one.memory.created_at.timestamp(), one.memory.id))
+
+
+def _has_all_words(passage: _Passage, asked: set[str]) -> bool:
+    """Whether a statement has all the words that a question asks with."""
+    wanted = _stems(asked) - _WORDS_OF_ASKING
+    return len(wanted) >= _MIN_SHARED and wanted <= _stems(content_words(passage.statement))
+
+
+def _stems(words: Iterable[str]) -> set[str]:
+    """The words without common endings, so that "listen" is found in "listens"."""
+    return {_ENDING.sub("", word) for word in words}
 
 
 def _passages(result: SearchResult, asked: set[str]) -> list[_Passage]:

@@ -298,16 +298,10 @@ def test_a_shift_is_told_within_its_tokens_and_attributed(engine, project):
     assert wordy.id not in engine.store.shown("shop", "s1")  # a summary was told, not the memory
 
 
-def test_a_shift_is_worth_telling_alone(engine, project):
+def test_a_shift_alone_is_no_reason_to_speak(engine, project):
     shift = Shift(project[3].id)
     coding = InjectionPipeline(engine, diverges=lambda query, session: shift, zone=UTC)
-    result = ask(coding, "Quelle heure est-il?")
-    assert result.included_memories == ()
-    assert result.formatted_context == (
-        "## Relevant Context\n\n### Note: Activity Shift Detected\n"
-        'Your current query about "Quelle heure est-il?" has low similarity to recent work.\n'
-        "Recent context: Deploys happen on Tuesdays (similarity: 0.12)"
-    )
+    assert ask(coding, "Quelle heure est-il?").formatted_context == ""
 
 
 def test_whoever_finds_shifts_is_given_the_question_and_the_session(engine, project):
@@ -427,7 +421,7 @@ def test_after_the_deadline_nothing_more_is_asked_and_the_receipt_says_so(engine
     result = ask(coding, deadline_ms=0.0001)
     assert result.formatted_context == ""
     assert asked == []
-    assert {"lexical", "divergence"} <= {note.part for note in result.receipt.notes}
+    assert "lexical" in {note.part for note in result.receipt.notes}
     assert all("late" in note.message for note in result.receipt.notes)
 
 

@@ -64,7 +64,7 @@ _CANDIDATES, _STATEMENTS = 6, 2
 _TAIL_SHARE = 0.2
 """The least share of the best chunk's odds that is worth saying beside it: a sure answer is told alone."""
 
-_FOUND_WEIGHT, _READ_WEIGHT, _OFFSET = 1.06, 1.1, 7.0
+_FOUND_WEIGHT, _READ_WEIGHT, _OFFSET = 1.06, 1.1, 6.4
 _FOUND_WEIGHT_ALONE, _OFFSET_ALONE = 1.57, 6.14
 """The curves from what the search and the reader think, each averaged over the angles, to a relevance; and
 that from the search alone. Fitted on what was asked in conversations with five helpdesks, of the right one
