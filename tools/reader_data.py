@@ -2,7 +2,8 @@
 
 A history is read from a line of JSON (measure/lessons/README.md has the format). Every statement becomes the
 line that the reader will see, with what came before it and what was said later; every prompt the statements
-that are easily taken for an answer. From these come the pairs to learn from. Nothing here needs torch.
+that are easily taken for an answer. From these come the rows to learn from: a prompt and a statement, two
+statements of which one may replace the other, a statement alone. Nothing here needs torch.
 """
 
 from __future__ import annotations
@@ -10,18 +11,20 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foreword.recall.read import Nearness
-from foreword.types import Item
+from foreword.text.statements import describe_statement
+from foreword.text.words import content_words
+from foreword.types import Item, Source
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from tokenizers import Tokenizer
@@ -30,26 +33,45 @@ if TYPE_CHECKING:
 
     Row = tuple[list[int], list[int]]
     """Token numbers, and for each of them whether it is of the first text (0) or of the second (1)."""
+    Comparison = tuple[Row, int]
+    """Two statements, the newer first, and what the newer is to the older."""
 
 TYPES = ("decision", "rule", "correction", "fact", "task", "report", "question", "chatter")
 NEITHER, REPLACES, SAME = 0, 1, 2
-"""What a later statement can be to an earlier one."""
+"""What a newer statement can be to an older one; in this order the reader gives their probabilities."""
 
+PAIRS_FOLDER = "pairs"
+"""The folder, inside one of histories, that has files of single pairs of statements."""
+
+_LABELS = {"replaces": REPLACES, "same": SAME, "adds": NEITHER, "unrelated": NEITHER}
 _START, _END = 101, 102
 _PROMPT_TOKENS, _LINE_TOKENS, _BEFORE_TOKENS, _LATER_TOKENS = 96, 100, 32, 40
-_COMPARED_TOKENS, _TYPED_TOKENS = 80, 96
+_NEWER_TOKENS, _OLDER_TOKENS, _TYPED_TOKENS = 72, 80, 96
 _BEFORE_CHARACTERS, _LATER_CHARACTERS = 160, 200
 _TALKERS, _ANSWERED = ("user", "agent"), ("user", "agent", "tool")
+_MAX_LATER, _MIN_NEARNESS = 2, 0.12
+"""At most so many later statements are told with one, and only if they have this much in common with it."""
+
 _HARD = 8
 """So many statements of a history, the nearest by the encoder, are hard to tell from an answer."""
 
-_NEAR_PAIRS, _OTHER_PAIRS = 24, 16
-"""How many pairs of a history that have nothing to do with each other are shown: alike ones, and any."""
+_PROMPT_TYPES = ("question", "task", "chatter", "decision", "rule")
+_MAX_SAID = 6
+"""Of what the user said in a history so much, if of these types, also stands for prompts."""
 
 _NEEDED, _HELPFUL, _OUTDATED, _NOISE = 1.5, 0.8, 1.5, 1.0
 """How much a pair counts."""
 
 _DAY_OF_PROMPTS = datetime(2026, 1, 1, tzinfo=UTC)
+_ITEMS = {
+    "user": ("turn", "user"),
+    "agent": ("turn", "agent"),
+    "tool": ("turn", "tool"),
+    "file": ("document", "user"),
+    "commit": ("commit", "user"),
+    "memory": ("memory", "user"),
+}
+"""What kind of item somebody's statement is kept as, and how far it is trusted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +79,10 @@ class Statement:
     """What was said, as the reader sees it: its line, the line before it, and later ones; all in tokens."""
 
     number: int
+    who: str
     type: str
+    prompt: list[int]
+    """Its words alone, as if they were a prompt."""
     line: list[int]
     before: list[int]
     later: list[int]
@@ -90,13 +115,20 @@ class Prompt:
 class History:
     """The statements of one project or one life in order of time, the prompts, and what replaces what."""
 
-    hand: str
     statements: list[Statement]
     prompts: list[Prompt]
     related: dict[tuple[int, int], int]
     """For pairs of numbers, the later one first: does it replace the other, or say the same?"""
     unrelated: list[tuple[int, int]]
     """All other pairs, those with most words in common first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """What a model is taught or tested on: histories, and pairs of statements without one."""
+
+    histories: list[History]
+    comparisons: list[Comparison]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,28 +144,47 @@ class Pair:
 # Reading --------------------------------------------------------------------------------------------------
 
 
-def find_hands(folders: Iterable[Path]) -> list[Path]:
-    """The files of histories in the folders, one for each hand, by name."""
-    found = [path for folder in folders for path in folder.glob("*.jsonl")]
+def find_files(folders: Iterable[Path]) -> list[Path]:
+    """The files of histories in the folders and those of pairs in their folders of pairs, by name."""
+    found = [
+        path
+        for folder in folders
+        for part in (folder, folder / PAIRS_FOLDER)
+        for path in part.glob("*.jsonl")
+    ]
     return sorted(found, key=lambda path: path.stem)
 
 
-def read_hand(path: Path, tokenizer: Tokenizer, encoder: BundledEmbeddingProvider) -> list[History]:
-    """The histories of one hand."""
-    with path.open(encoding="utf-8") as lines:
-        return [read_history(json.loads(line), path.stem, tokenizer, encoder) for line in lines]
+def read_lessons(files: Iterable[Path], tokenizer: Tokenizer, encoder: BundledEmbeddingProvider) -> Lessons:
+    """All histories and pairs of the files."""
+    lessons = Lessons([], [])
+    for path in files:
+        given = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        if path.parent.name == PAIRS_FOLDER:
+            lessons.comparisons.extend(read_comparison(one, tokenizer) for one in given)
+        else:
+            lessons.histories.extend(read_history(one, tokenizer, encoder) for one in given)
+    return lessons
 
 
-def read_history(
-    given: dict[str, Any], hand: str, tokenizer: Tokenizer, encoder: BundledEmbeddingProvider
-) -> History:
+def read_comparison(given: dict[str, Any], tokenizer: Tokenizer) -> Comparison:
+    """A pair of statements, from its JSON."""
+    newer, older = given["newer"], given["older"]
+    before = _after(*newer["prev"]) if newer["prev"] else ""
+    lines = [_tokens(tokenizer, text) for text in (describe(newer), before, describe(older))]
+    return comparison_row(lines[0], lines[1][:_BEFORE_TOKENS], lines[2]), _LABELS[given["label"]]
+
+
+def read_history(given: dict[str, Any], tokenizer: Tokenizer, encoder: BundledEmbeddingProvider) -> History:
     """One history, from its JSON."""
     told = given["statements"]
     numbers = [one["n"] for one in told]
     statements = [
         Statement(
             one["n"],
+            one["who"],
             one["type"],
+            cut_prompt(_tokens(tokenizer, one["text"])),
             _tokens(tokenizer, describe(one))[:_LINE_TOKENS],
             _tokens(tokenizer, describe_before(one, told[at - 1] if at else None))[:_BEFORE_TOKENS],
             [token for text in later for token in _tokens(tokenizer, text)[:_LATER_TOKENS]],
@@ -150,12 +201,15 @@ def read_history(
         for one, near in zip(given["prompts"], hard, strict=True)
     ]
     related = find_related(given)
-    return History(hand, statements, prompts, related, _find_unrelated(told, related))
+    return History(statements, prompts, related, _find_unrelated(told, related))
 
 
 def describe(told: dict[str, Any]) -> str:
     """The line of a statement: who said it, when, and its words."""
-    return f"{told['who']}, {_age(told)}: {told['text']}"
+    kind, trust = _ITEMS[told["who"]]
+    said = _DAY_OF_PROMPTS + timedelta(days=told["day"])
+    item = Item(told["text"], "lessons", kind, created_at=said, source=Source(told["who"], trust))
+    return describe_statement(item, told["text"], _DAY_OF_PROMPTS)
 
 
 def describe_before(told: dict[str, Any], before: dict[str, Any] | None) -> str:
@@ -164,29 +218,39 @@ def describe_before(told: dict[str, Any], before: dict[str, Any] | None) -> str:
         return ""
     if told["who"] not in _TALKERS or before["who"] not in _ANSWERED:
         return ""
-    return f"(after {before['who']}: {before['text'][:_BEFORE_CHARACTERS]})"
+    return _after(before["who"], before["text"])
+
+
+def _after(who: str, text: str) -> str:
+    return f"(after {who}: {text[:_BEFORE_CHARACTERS]})"
 
 
 def describe_later(told: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """For each statement the lines of later ones about the same thing, found as the engine finds them."""
-    items = [_as_item(one, at) for at, one in enumerate(told)]
-    nearness = Nearness(items[::-1])  # of two that are equally near, the later one comes first
-    later = [[told[int(one.id)] for one in nearness.later_items(item)] for item in items]
-    return [
-        [f"(later, {_age(one)}, {one['who']}: {one['text'][:_LATER_CHARACTERS]}" for one in found]
-        for found in later
-    ]
+    """For each statement the lines of later ones about the same thing, nearest first.
+
+    Nearness is by the words they share; rare words count for more.
+    """
+    words = [set(content_words(one["text"])) for one in told]
+    counts = Counter(word for found in words for word in found)
+    rarity = {word: math.log(1 + len(told) / count) for word, count in counts.items()}
+    described: list[list[str]] = []
+    for at in range(len(told)):
+        later = range(len(told) - 1, at, -1)  # of two that are equally near, the later one comes first
+        near = sorted(((_nearness(words[at], words[one], rarity), one) for one in later), key=lambda n: -n[0])
+        found = [told[one] for nearness, one in near[:_MAX_LATER] if nearness >= _MIN_NEARNESS]
+        described.append([_describe_later_line(one) for one in found])
+    return described
 
 
-def _as_item(told: dict[str, Any], at: int) -> Item:
-    """A statement as an item whose id is its position; a second lies between two of the same day."""
-    said = _DAY_OF_PROMPTS + timedelta(days=told["day"], seconds=at)
-    return Item(told["text"], "lessons", id=str(at), created_at=said)
+def _nearness(one: set[str], other: set[str], rarity: Mapping[str, float]) -> float:
+    # `fsum` does not depend on the order of a set, which changes from run to run.
+    shared, *sizes = (math.fsum(rarity[word] for word in words) for words in (one & other, one, other))
+    return shared / math.sqrt(sizes[0] * sizes[1]) if shared else 0.0
 
 
-def _age(told: dict[str, Any]) -> str:
-    days = -told["day"]
-    return "today" if days == 0 else "yesterday" if days == 1 else f"{days} days ago"
+def _describe_later_line(told: dict[str, Any]) -> str:
+    who, _, age = describe(told | {"text": ""}).removesuffix(": ").partition(", ")
+    return f"(later, {age}, {who}: {told['text'][:_LATER_CHARACTERS]}"
 
 
 def _tokens(tokenizer: Tokenizer, text: str) -> list[int]:
@@ -244,7 +308,8 @@ def make_pairs(
                 pairs.append(Pair(prompt, statement, answers, prompt.weight(statement.number)))
             other = chance.choice(histories)
             if other is not history:
-                pairs += [Pair(prompt, one, 0.0, _NOISE) for one in chance.sample(other.statements, foreign)]
+                some = chance.sample(other.statements, min(len(other.statements), foreign))
+                pairs += [Pair(prompt, one, 0.0, _NOISE) for one in some]
     return pairs
 
 
@@ -258,32 +323,61 @@ def _choose(history: History, prompt: Prompt, easy: int | None, chance: random.R
     return key + hard + (others if easy is None else chance.sample(others, min(len(others), easy)))
 
 
-def make_relations(
-    histories: Sequence[History], chance: random.Random
-) -> list[tuple[Statement, Statement, int]]:
-    """Pairs of statements, the later first, with what the later is to the earlier."""
-    made: list[tuple[Statement, Statement, int]] = []
+def make_said_rows(histories: Sequence[History]) -> list[Row]:
+    """What the user said as a prompt, with every other statement of its history; nobody labelled these."""
+    rows: list[Row] = []
     for history in histories:
-        by_number = {one.number: one for one in history.statements}
-        others = history.unrelated[:_NEAR_PAIRS]
-        others += chance.sample(history.unrelated, min(len(history.unrelated), _OTHER_PAIRS))
-        labelled = [*history.related.items(), *((pair, NEITHER) for pair in others)]
-        made += [(by_number[a], by_number[b], what) for (a, b), what in labelled]
+        said = [one for one in history.statements if one.who == "user" and one.type in _PROMPT_TYPES]
+        rows += [
+            _join(prompt.prompt, other.line)
+            for prompt in said[:_MAX_SAID]
+            for other in history.statements
+            if other is not prompt
+        ]
+    return rows
+
+
+def make_comparisons(
+    histories: Sequence[History], alike: int, others: int, chance: random.Random
+) -> list[Comparison]:
+    """All pairs of statements of which one replaces or repeats the other, and some that are unrelated.
+
+    Of the unrelated ones of a history `alike` are those with most words in common, `others` any.
+    """
+    made: list[Comparison] = []
+    for history in histories:
+        unrelated = history.unrelated[:alike]
+        unrelated += chance.sample(history.unrelated, min(len(history.unrelated), others))
+        labelled = [*history.related.items(), *((pair, NEITHER) for pair in unrelated)]
+        made += _compare(history, labelled)
     return made
+
+
+def compare_all(history: History) -> list[Comparison]:
+    """Every pair of statements of a history, as it is tested."""
+    return _compare(history, [*history.related.items(), *((pair, NEITHER) for pair in history.unrelated)])
+
+
+def _compare(history: History, labelled: Iterable[tuple[tuple[int, int], int]]) -> list[Comparison]:
+    said = {one.number: one for one in history.statements}
+    return [
+        (comparison_row(said[newer].line, said[newer].before, said[older].line), what)
+        for (newer, older), what in labelled
+    ]
 
 
 # Rows -----------------------------------------------------------------------------------------------------
 
 
-def pair_row(prompt: Prompt, statement: Statement, *, before: bool = True, later: bool = True) -> Row:
+def pair_row(prompt: Prompt, statement: Statement, *, before: bool = False, later: bool = False) -> Row:
     """A prompt and a statement, with or without what came before and after it."""
     context = (statement.before if before else []) + (statement.later if later else [])
     return _join(prompt.tokens, statement.line + context)
 
 
-def relation_row(later: Statement, earlier: Statement) -> Row:
-    """Two statements, to be asked whether one replaces the other."""
-    return _join(later.line[:_COMPARED_TOKENS], earlier.line[:_COMPARED_TOKENS])
+def comparison_row(newer: list[int], before: list[int], older: list[int]) -> Row:
+    """Two statements, the newer with the line before it, to be asked whether it replaces the other."""
+    return _join(newer[:_NEWER_TOKENS] + before, older[:_OLDER_TOKENS])
 
 
 def type_row(statement: Statement) -> Row:

@@ -1,8 +1,9 @@
-"""The reader as torch sees it, and its two lessons: a teacher of twelve layers, and a student of fewer.
+"""The reader as torch sees it, and how it is taught: teachers of twelve layers, and a student of fewer.
 
-The teacher learns from the labels which statements help a prompt and, because it helps with that, what type a
-statement is and which one replaces which. The student starts from some of its layers and learns to give the
-same logits, for many more pairs. Needs torch, and a graphics card to be done within minutes.
+A teacher learns from the labels which statements help a prompt, which statement replaces which and, because
+it helps with both, what type a statement is. The student starts from some layers of the first teacher and
+learns to judge as all teachers do on average, for many more pairs. Needs torch, and a graphics card to be
+done within minutes.
 """
 
 from __future__ import annotations
@@ -20,30 +21,40 @@ from torch import nn
 from torch.nn import functional
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from reader_data import History, Row
+    from reader_data import Lessons, Row
     from reader_weights import Weights
 
     Example = tuple[Row, Any, float]
     """A row, what is right, and how much that counts."""
     Step = tuple[str, list[Example]]
-    """A task, and a batch of examples for it."""
+    """A task, which is the name of a head or `imitate`, and a batch of examples for it."""
 
 _WORDS, _POSITIONS, _WIDTH, _WIDE, _HEADS = 30522, 512, 384, 1536, 12
 _DROPOUT, _EPSILON, _WEIGHT_DECAY, _WARM_SHARE = 0.1, 1e-12, 0.01, 0.1
 _NEW_HEADS = ("types", "relations")
-"""Parts that are not in the published model; they learn ten times as fast."""
+"""Parts that are in no published model; they learn five times as fast."""
 
-_TEACHER_BATCH, _STUDENT_BATCH, _READ_BATCH = 96, 128, 512
-_LENGTH_JITTER = 12
+_NEW_HEADS_FASTER = 5
+_TEACHER_BATCH, _STUDENT_BATCH, _READ_BATCH = 192, 256, 768
+_LENGTH_JITTER = 8
 """By how many tokens rows of a batch may differ in length for chance's sake."""
 
-_TEACHER_EASY, _TEACHER_FOREIGN, _STUDENT_FOREIGN = 7, 3, 10
-_CONTEXT_DROPPED = 0.15
-"""How often the teacher sees a statement without what came before it, or without what was said later."""
+_TEACHER_EASY, _TEACHER_FOREIGN, _STUDENT_FOREIGN = 6, 3, 10
+_TEACHER_ALIKE, _TEACHER_OTHERS, _STUDENT_ALIKE, _STUDENT_OTHERS = 24, 12, 70, 30
+"""How many unrelated statements of a history are compared: those with most words in common, and any."""
 
-_LARGEST_LOGIT = 8.0
+_TEACHER_BEFORE, _TEACHER_LATER, _STUDENT_BEFORE = 0.6, 0.5, 0.25
+"""How often a statement is shown with the line before it, or with later ones."""
+
+_TEACHER_REPEATS = 2
+"""How often a teacher sees the pairs that have no history in an epoch."""
+
+_STUDENT_SEED = 1
+
+_HELPS_WEIGHT, _RELATIONS_WEIGHT, _TEACHER_TYPES_WEIGHT, _STUDENT_TYPES_WEIGHT = 3.0, 1.5, 0.5, 0.4
+_LARGEST_LOGIT, _LOGIT_WEIGHT = 8.0, 0.1
 _DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -76,7 +87,7 @@ class Layer(nn.Module):
 
 
 class CrossEncoder(nn.Module):
-    """BERT with a head for whether a statement helps, and two for what the teacher learns beside it."""
+    """BERT with heads for whether a statement helps, for its type, and for whether it replaces another."""
 
     def __init__(self, layers: int) -> None:
         super().__init__()
@@ -96,8 +107,6 @@ class CrossEncoder(nn.Module):
             states = functional.dropout(states, _DROPOUT, self.training)
             for layer in self.layers:
                 states = layer(states, mask[:, None, None, :])
-        # What is learnt in low precision is judged in full.
-        with torch.autocast(_DEVICE, dtype=torch.bfloat16, enabled=self.training):
             return torch.tanh(self.pool(states[:, 0])).float()
 
 
@@ -111,95 +120,110 @@ def _pad(rows: Sequence[Row]) -> list[torch.Tensor]:
 
 
 @torch.no_grad()
-def read_logits(model: CrossEncoder, rows: Sequence[Row]) -> list[float]:
-    """How much each statement helps its prompt, in the order of the rows."""
-    logits = [0.0] * len(rows)
+def judge(models: Sequence[CrossEncoder], rows: Sequence[Row], head: str) -> np.ndarray:
+    """What a head of the models says on average of each row: logits of `helps`, else probabilities."""
     order = sorted(range(len(rows)), key=lambda at: len(rows[at][0]))
-    for start in range(0, len(order), _READ_BATCH):
-        batch = order[start : start + _READ_BATCH]
-        found = model.helps(model([rows[at] for at in batch]))[:, 0].tolist()
-        for at, logit in zip(batch, found, strict=True):
-            logits[at] = logit
-    return logits
+    batches = [order[start : start + _READ_BATCH] for start in range(0, len(order), _READ_BATCH)]
+    found = np.zeros((len(rows), getattr(models[0], head).out_features), np.float32)
+    for batch in batches:
+        for model in models:
+            logits = getattr(model, head)(model([rows[at] for at in batch]))
+            said = logits if head == "helps" else torch.softmax(logits, -1)
+            found[batch] += said.cpu().numpy() / len(models)
+    return found
 
 
 def read_out(model: CrossEncoder) -> Weights:
-    """The weights of a model, by our names, without those that only the teacher needs."""
+    """The weights of a model, by our names, without the types, which nobody asks for."""
     state = model.state_dict().items()
-    return {name: v.float().cpu().numpy() for name, v in state if name.split(".")[0] not in _NEW_HEADS}
+    return {name: v.float().cpu().numpy() for name, v in state if not name.startswith("types.")}
 
 
 # The lessons ----------------------------------------------------------------------------------------------
 
 
-def teach_teacher(
-    histories: Sequence[History], published: Weights, epochs: int, rate: float, seed: int = 0
-) -> CrossEncoder:
-    """The published model, taught from the labels."""
-    chance = random.Random(seed)  # noqa: S311  (a sample, not a secret)
-    random.seed(seed)
-    torch.manual_seed(seed)
+def teach_teacher(lessons: Lessons, published: Weights, epochs: int, rate: float, seed: int) -> CrossEncoder:
+    """A published model, taught from the labels."""
+    chance = _start_chance(seed)
     model = CrossEncoder(LAYERS)
     model.load_state_dict(_as_state(keep_layers(published, range(LAYERS))), strict=False)
-    return _teach("teacher", model, lambda: _teacher_steps(histories, chance), epochs, rate)
+    return _teach(f"teacher {seed}", model, lambda: _teacher_steps(lessons, chance), epochs, rate)
 
 
 def teach_student(
-    teacher: CrossEncoder,
-    histories: Sequence[History],
-    kept: Sequence[int],
-    epochs: int,
-    rate: float,
-    seed: int = 1,
+    teachers: Sequence[CrossEncoder], lessons: Lessons, kept: Sequence[int], epochs: int, rate: float
 ) -> CrossEncoder:
-    """Some layers of the teacher, taught to judge as all of them do."""
-    chance = random.Random(seed)  # noqa: S311
-    random.seed(seed)
-    torch.manual_seed(seed)
+    """Some layers of the first teacher, taught to judge as all teachers do on average."""
+    chance = _start_chance(_STUDENT_SEED)
     model = CrossEncoder(len(kept))
-    state = teacher.state_dict()
+    state = teachers[0].state_dict()
     model.load_state_dict({n: v for n, v in state.items() if not n.startswith("layers.")}, strict=False)
     for layer, source in zip(model.layers, kept, strict=True):
-        layer.load_state_dict(teacher.layers[source].state_dict())
-    pairs = data.make_pairs(histories, None, _STUDENT_FOREIGN, chance)
-    rows = [data.pair_row(pair.prompt, pair.statement) for pair in pairs]
-    examples = [(row, logit, 1.0) for row, logit in zip(rows, read_logits(teacher, rows), strict=True)]
-    return _teach("student", model, lambda: _shuffled(distil=(examples, _STUDENT_BATCH)), epochs, rate)
+        layer.load_state_dict(teachers[0].layers[source].state_dict())
+    tasks = _student_tasks(teachers, lessons, chance)
+    return _teach("student", model, lambda: _shuffled(_STUDENT_BATCH, tasks), epochs, rate)
 
 
-def _teacher_steps(histories: Sequence[History], chance: random.Random) -> list[Step]:
-    """All steps of one epoch of the teacher."""
-    pairs = [
-        (_row_with_gaps(pair, chance), pair.answers, pair.weight)
-        for pair in data.make_pairs(histories, _TEACHER_EASY, _TEACHER_FOREIGN, chance)
-    ]
-    relations = [
-        (data.relation_row(later, earlier), what, 1.0)
-        for later, earlier, what in data.make_relations(histories, chance)
-    ]
-    types = [
-        (data.type_row(one), data.TYPES.index(one.type), 1.0)
-        for history in histories
-        for one in history.statements
-    ]
-    size = _TEACHER_BATCH
-    return _shuffled(helps=(pairs, size), relations=(relations, size), types=(types, size))
+def _start_chance(seed: int) -> random.Random:
+    random.seed(seed)
+    torch.manual_seed(seed)
+    return random.Random(seed)  # noqa: S311  (a sample, not a secret)
 
 
-def _row_with_gaps(pair: data.Pair, chance: random.Random) -> Row:
-    before, later = (chance.random() > _CONTEXT_DROPPED for _ in range(2))
+def _teacher_steps(lessons: Lessons, chance: random.Random) -> list[Step]:
+    """All steps of one epoch of a teacher."""
+    histories = lessons.histories
+    pairs = data.make_pairs(histories, _TEACHER_EASY, _TEACHER_FOREIGN, chance)
+    compared = data.make_comparisons(histories, _TEACHER_ALIKE, _TEACHER_OTHERS, chance)
+    compared += lessons.comparisons * _TEACHER_REPEATS
+    tasks: dict[str, list[Example]] = {
+        "helps": [(_teacher_row(one, chance), one.answers, one.weight * _HELPS_WEIGHT) for one in pairs],
+        "relations": [(row, what, _RELATIONS_WEIGHT) for row, what in compared],
+        "types": [
+            (data.type_row(one), data.TYPES.index(one.type), _TEACHER_TYPES_WEIGHT)
+            for history in histories
+            for one in history.statements
+        ],
+    }
+    return _shuffled(_TEACHER_BATCH, tasks)
+
+
+def _teacher_row(pair: data.Pair, chance: random.Random) -> Row:
+    before, later = chance.random() < _TEACHER_BEFORE, chance.random() < _TEACHER_LATER
     return data.pair_row(pair.prompt, pair.statement, before=before, later=later)
 
 
-def _shuffled(**tasks: tuple[Sequence[Example], int]) -> list[Step]:
+def _student_tasks(
+    teachers: Sequence[CrossEncoder], lessons: Lessons, chance: random.Random
+) -> dict[str, list[Example]]:
+    """The rows of the student's lessons, with what the teachers say of them; no label is used."""
+    histories = lessons.histories
+    pairs = [
+        data.pair_row(one.prompt, one.statement, before=chance.random() < _STUDENT_BEFORE)
+        for one in data.make_pairs(histories, None, _STUDENT_FOREIGN, chance)
+    ]
+    pairs += data.make_said_rows(histories)
+    compared = data.make_comparisons(histories, _STUDENT_ALIKE, _STUDENT_OTHERS, chance)
+    relations = [row for row, _ in compared + lessons.comparisons]
+    types = [data.type_row(one) for history in histories for one in history.statements]
+
+    def examples(rows: Sequence[Row], head: str, weight: float) -> list[Example]:
+        return [(row, said, weight) for row, said in zip(rows, judge(teachers, rows, head), strict=True)]
+
+    return {
+        "imitate": examples(pairs, "helps", 1.0),
+        "relations": examples(relations, "relations", _RELATIONS_WEIGHT),
+        "types": examples(types, "types", _STUDENT_TYPES_WEIGHT),
+    }
+
+
+def _shuffled(size: int, tasks: Mapping[str, Sequence[Example]]) -> list[Step]:
     """The examples of the tasks in batches of like length, in random order."""
     steps: list[Step] = []
-    for task, (examples, size) in tasks.items():
+    for task, examples in tasks.items():
         chance = random.random  # every epoch draws on
         ordered = sorted(examples, key=lambda one: len(one[0][0]) + chance() * _LENGTH_JITTER)
-        batches = [ordered[start : start + size] for start in range(0, len(ordered), size)]
-        random.shuffle(batches)
-        steps += [(task, batch) for batch in batches]
+        steps += [(task, ordered[start : start + size]) for start in range(0, len(ordered), size)]
     random.shuffle(steps)
     return steps
 
@@ -209,11 +233,12 @@ def _teach(
 ) -> CrossEncoder:
     """Take all steps of all epochs."""
     model.to(_DEVICE).train()
-    optimiser, schedule = _optimiser(model, rate, len(plan()) * epochs)
+    steps = plan()
+    optimiser, schedule = _optimiser(model, rate, len(steps) * epochs)
     started = time.monotonic()
     for epoch in range(epochs):
         losses: dict[str, list[torch.Tensor]] = defaultdict(list)
-        for task, batch in plan():
+        for task, batch in steps if epoch == 0 else plan():
             loss = _loss(model, task, batch)
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
@@ -230,7 +255,7 @@ def _optimiser(model: CrossEncoder, rate: float, steps: int) -> tuple[Any, Any]:
     """AdamW, whose rate rises for a tenth of the steps and then falls to nothing."""
     new = [p for name, p in model.named_parameters() if name.split(".")[0] in _NEW_HEADS]
     old = [p for name, p in model.named_parameters() if name.split(".")[0] not in _NEW_HEADS]
-    groups = [{"params": old}, {"params": new, "lr": rate * 10}]
+    groups = [{"params": old}, {"params": new, "lr": rate * _NEW_HEADS_FASTER}]
     adam = torch.optim.AdamW(groups, lr=rate, weight_decay=_WEIGHT_DECAY, fused=_DEVICE == "cuda")
     warm = _WARM_SHARE * steps
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -240,20 +265,26 @@ def _optimiser(model: CrossEncoder, rate: float, steps: int) -> tuple[Any, Any]:
 
 
 def _loss(model: CrossEncoder, task: str, batch: Sequence[Example]) -> torch.Tensor:
-    """How far the model is from what is right."""
+    """How far the model is from what is right, on average."""
     vectors = model([row for row, *_ in batch])
-    right = torch.tensor([right for _, right, _ in batch], device=_DEVICE)
-    if task == "types":
-        return functional.cross_entropy(model.types(vectors), right) * 0.5
-    if task == "relations":
-        return functional.cross_entropy(model.relations(vectors), right)
-    logits = model.helps(vectors)[:, 0]
-    if task == "helps":
-        weights = torch.tensor([weight for *_, weight in batch], device=_DEVICE)
-        return functional.binary_cross_entropy_with_logits(logits, right, weights) * 3
-    judged = functional.binary_cross_entropy_with_logits(logits, torch.sigmoid(right))
+    right = torch.tensor(np.array([right for _, right, _ in batch]), device=_DEVICE)
+    weights = torch.tensor([weight for *_, weight in batch], device=_DEVICE)
+    if task == "imitate":
+        losses = _imitation_losses(model.helps(vectors), right)
+    elif task == "helps":
+        logits = model.helps(vectors)[:, 0]
+        losses = functional.binary_cross_entropy_with_logits(logits, right.float(), reduction="none")
+    else:  # what is right is a number, or the probabilities of all
+        losses = functional.cross_entropy(getattr(model, task)(vectors), right, reduction="none")
+    return (losses * weights).mean()
+
+
+def _imitation_losses(logits: torch.Tensor, teachers: torch.Tensor) -> torch.Tensor:
+    """How far each logit is from the teachers', as a probability and, a little, as a number."""
+    judged = functional.binary_cross_entropy_with_logits(logits, torch.sigmoid(teachers), reduction="none")
     most = _LARGEST_LOGIT
-    return judged * 3 + functional.mse_loss(logits.clamp(-most, most), right.clamp(-most, most)) * 0.1
+    apart = functional.mse_loss(logits.clamp(-most, most), teachers.clamp(-most, most), reduction="none")
+    return (judged * _HELPS_WEIGHT + apart * _LOGIT_WEIGHT)[:, 0]
 
 
 def _as_state(weights: Weights) -> dict[str, torch.Tensor]:

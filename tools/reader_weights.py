@@ -1,8 +1,9 @@
-"""The weights of the cross-encoder, taken out of its int8 ONNX graph as floats, and put back.
+"""The weights of a published model, taken out of its int8 ONNX graph as floats, and a taught model put back.
 
-The published graph has twelve layers. A taught model of fewer layers is put back into the same graph: the
-layers that it kept get its weights, each reads what the one kept before it gives, and the rest is cut out.
-Weights are named as `reader_teaching.CrossEncoder` names them: `layers.0.query.weight`. Needs onnx.
+A published graph has twelve layers. A taught model of fewer layers is put back into the cross-encoder's: the
+layers that it kept get its weights, each reads what the one kept before it gives, the rest is cut out, and a
+second output is added for what one statement is to another. Weights are named as
+`reader_teaching.CrossEncoder` names them: `layers.0.query.weight`. Needs onnx.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     Weights = dict[str, np.ndarray]
 
 LAYERS = 12
-"""How many layers the published model has."""
+"""How many layers a published model has."""
 
 LAYER_PARTS = {
     "query": "attention.self.query",
@@ -33,7 +34,7 @@ LAYER_PARTS = {
     "narrowed": "output.dense",
     "narrowed_norm": "output.LayerNorm",
 }
-"""The parts of a layer, by our names and by those of the graph."""
+"""The parts of a layer, by our names and by those of the cross-encoder's graph."""
 
 OTHER_PARTS = {
     "words": "bert.embeddings.word_embeddings",
@@ -41,18 +42,24 @@ OTHER_PARTS = {
     "segments": "bert.embeddings.token_type_embeddings",
     "norm": "bert.embeddings.LayerNorm",
     "pool": "bert.pooler.dense",
-    "helps": "classifier",
 }
+HEADS = {"helps": "classifier", "relations": "relations"}
+"""What a published model may lack: an encoder of texts has neither, the cross-encoder only the first."""
+
+_RELATIONS, _CLASSES = "relations", 3
 _QUANTIZED, _SCALE, _ZERO = "_quantized", "_scale", "_zero_point"
 _MOST = 127
 """The largest number of an int8 weight."""
 
 _UNSIGNED_ZERO = 128
+_TINY = 1e-12
+"""Keeps the scale of a column of zeros from being zero."""
+
 _LAYER = re.compile(r"/bert/encoder/layer\.(\d+)/")
 
 
 def read_weights(path: Path) -> Weights:
-    """All weights of a graph as floats, by the names of the graph; matrices as (outputs, inputs)."""
+    """All weights of a graph as floats, by the cross-encoder's names; matrices as (outputs, inputs)."""
     graph = onnx.load(str(path)).graph
     stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     named = {tensor: part for part, tensor in _matrices(graph).items()}
@@ -65,33 +72,44 @@ def read_weights(path: Path) -> Weights:
             weights |= {f"{named[base]}.weight": floats.T} if base in named else {base: floats}
         elif not name.endswith((_SCALE, _ZERO)):
             weights[name] = values
-    return weights
+    return {_full_name(name): values for name, values in weights.items()}
+
+
+def _full_name(name: str) -> str:
+    """A name as the cross-encoder's graph has it; in graphs without heads `bert.` is left out."""
+    return name if name.startswith(("bert.", *HEADS.values())) else f"bert.{name}"
 
 
 def keep_layers(weights: Weights, kept: Sequence[int]) -> Weights:
-    """The weights of a model with these layers only, by our names."""
-    return {ours: np.array(weights[theirs], np.float32) for ours, theirs in _names(kept)}
+    """The weights of a model with these layers only, by our names; without the heads that it lacks."""
+    return {
+        ours: np.array(weights[theirs], np.float32)
+        for ours, theirs in _names(kept)
+        if theirs in weights or ours.partition(".")[0] not in HEADS
+    }
 
 
 def write_model(weights: Weights, kept: Sequence[int], published: Path, out: Path) -> None:
-    """Write the model with these layers and weights in int8, made of the published graph."""
+    """Write the model with these layers and weights in int8, made of the cross-encoder's graph."""
     model = onnx.load(str(published))
     graph = model.graph
     _join_layers(graph, kept)
+    relations = _add_relations(graph)
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     matrices = _matrices(graph)
     for ours, theirs in _names(kept):
         part = theirs.removesuffix(".weight")
         if theirs.endswith(".weight") and part in matrices:
-            _put_quantized(tensors, matrices[part], weights[ours].T)
+            _put_quantized(tensors, matrices[part], weights[ours].T, by_column=True)
         elif theirs + _QUANTIZED in tensors:
-            _put_quantized(tensors, theirs, weights[ours])
+            _put_quantized(tensors, theirs, weights[ours], by_column=False)
         else:
             _put(tensors, theirs, weights[ours])
-    nodes = _needed_nodes(graph)
+    outputs = [graph.output[0], relations]
+    nodes = _needed_nodes(graph, [output.name for output in outputs])
     used = {name for node in nodes for name in node.input}
     left = [tensor for name, tensor in tensors.items() if name in used]
-    made = helper.make_graph(nodes, "reader", list(graph.input), [graph.output[0]], left)
+    made = helper.make_graph(nodes, "reader", list(graph.input), outputs, left)
     written = helper.make_model(made, opset_imports=model.opset_import, ir_version=model.ir_version)
     onnx.checker.check_model(written)
     onnx.save(written, str(out))
@@ -99,7 +117,7 @@ def write_model(weights: Weights, kept: Sequence[int], published: Path, out: Pat
 
 def _names(kept: Sequence[int]) -> Iterator[tuple[str, str]]:
     """Our name and the graph's for every weight of a model with these layers."""
-    parts = list(OTHER_PARTS.items())
+    parts = [*OTHER_PARTS.items(), *HEADS.items()]
     parts += [
         (f"layers.{at}.{ours}", f"bert.encoder.layer.{layer}.{theirs}")
         for at, layer in enumerate(kept)
@@ -133,6 +151,15 @@ def _join_layers(graph: onnx.GraphProto, kept: Sequence[int]) -> None:
             _read_from(node, outputs[int(layer[1]) - 1], sources[int(layer[1])])
 
 
+def _add_relations(graph: onnx.GraphProto) -> onnx.ValueInfoProto:
+    """Add the second head, still without weights, and return its output."""
+    *_, pooled = (node.output[0] for node in graph.node if node.op_type == "Tanh")
+    names = [f"{_RELATIONS}.weight", f"{_RELATIONS}.bias"]
+    graph.initializer.extend(onnx.TensorProto(name=name) for name in names)
+    graph.node.append(helper.make_node("Gemm", [pooled, *names], [_RELATIONS], _RELATIONS, transB=1))
+    return helper.make_tensor_value_info(_RELATIONS, TensorProto.FLOAT, ["batch_size", _CLASSES])
+
+
 def _layer_outputs(graph: onnx.GraphProto) -> dict[int, str]:
     """The name of what each layer gives; -1 stands for the embeddings."""
     outputs: dict[int, str] = {}
@@ -153,23 +180,24 @@ def _put(tensors: Mapping[str, onnx.TensorProto], name: str, values: np.ndarray)
     tensors[name].CopyFrom(numpy_helper.from_array(np.ascontiguousarray(values), name))
 
 
-def _put_quantized(tensors: Mapping[str, onnx.TensorProto], name: str, values: np.ndarray) -> None:
-    """Store a matrix in one byte a number, with one scale for all."""
+def _put_quantized(
+    tensors: Mapping[str, onnx.TensorProto], name: str, values: np.ndarray, *, by_column: bool
+) -> None:
+    """Store a matrix in one byte a number, with one scale for each column or one for all."""
     kind = numpy_helper.to_array(tensors[name + _QUANTIZED]).dtype
-    shape = numpy_helper.to_array(tensors[name + _SCALE]).shape
     zero = _UNSIGNED_ZERO if kind == np.uint8 else 0
-    scale = np.abs(values).max() / _MOST
+    scale = np.abs(values).max(axis=0 if by_column else None) / _MOST + _TINY
     numbers = np.clip(np.round(values / scale), -_MOST, _MOST) + zero
     _put(tensors, name + _QUANTIZED, numbers.astype(kind))
-    _put(tensors, name + _SCALE, np.full(shape, scale, np.float32))
-    _put(tensors, name + _ZERO, np.full(shape, zero, kind))
+    _put(tensors, name + _SCALE, np.asarray(scale, np.float32))
+    _put(tensors, name + _ZERO, np.full(np.shape(scale), zero, kind))
 
 
-def _needed_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
-    """The nodes that the logits depend on, in their order."""
+def _needed_nodes(graph: onnx.GraphProto, outputs: Sequence[str]) -> list[onnx.NodeProto]:
+    """The nodes that the outputs depend on, in their order."""
     makers = {name: at for at, node in enumerate(graph.node) for name in node.output}
     needed: set[int] = set()
-    ahead = [graph.output[0].name]
+    ahead = list(outputs)
     while ahead:
         at = makers.get(ahead.pop())
         if at is not None and at not in needed:

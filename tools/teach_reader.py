@@ -1,17 +1,20 @@
 r"""Teach the reader, which judges whether a statement helps with a prompt, and write its weights.
 
     python tools/teach_reader.py --lessons measure/lessons --more ../shared/data/relevance \
-        --test h9 --out reader.onnx
+        --base CROSS_ENCODER --base COLBERT --base CROSS_ENCODER \
+        --test h9 --test h16 --test p3 --out reader.onnx
 
-Reads the histories of all hands in the folders and teaches on all hands but the one that is kept for the
-test: first a teacher of twelve layers, from the bundled ms-marco-MiniLM-L-12-v2, then a student with half of
-its layers, which is what is written, in int8. Prints for both how they do on the test hand, with and without
-what was said before and after a statement: how much of what a prompt needs is found, how much of what is told
-is noise, how often something outdated is told, and how often nothing where nothing helps. What the pages say
-of it is in docs/reader.md.
+Reads the histories of all hands in the folders, and the pairs of statements in their folders `pairs`, and
+teaches on all files but those that are kept for the test: first a teacher of twelve layers from each base, a
+published model in int8, then a student with half of the first one's layers, which learns from the mean of the
+teachers and is what is written, in int8. A base that is named twice is taught twice, with other chances.
 
-Needs torch and onnx (`pip install '.[teach]'`), which nothing else does, and takes six minutes on one
-graphics card. New weights are put in their place by hand: the file, its digest in `foreword.spaces.bundled`,
+Prints for the teachers together and for the student how they do on what was kept: how much of what a prompt
+needs is found, how much of what is told is noise, how often something outdated is told; how well replacements
+are recognised; and the types of statements. What the pages say of it is in docs/reader.md.
+
+Needs torch and onnx (`pip install '.[teach]'`), which nothing else does, and a graphics card to be done
+within minutes. New weights are put in their place by hand: the file, its digest in `foreword.spaces.bundled`,
 and the curve in `foreword.recall.read`.
 """
 
@@ -27,29 +30,33 @@ import numpy as np
 import reader_data as data
 from tokenizers import Tokenizer
 
-from foreword.pipeline import FLOOR
-from foreword.recall.read import probability
 from foreword.spaces.bundled import MINILM, VOCABULARY, WEIGHTS, BundledEmbeddingProvider, read_model_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
 
-    from reader_data import History, Prompt, Row
+    from reader_data import Comparison, History, Lessons, Prompt, Row
 
-    Judge = Callable[[Sequence[Row]], list[float]]
+    Judge = Callable[[Sequence[Row], str], np.ndarray]
+    """What a head says of each row: logits of `helps`, probabilities of `relations` and `types`."""
 
-_PUBLISHED = Path(__file__).parent.parent / "src/foreword/spaces/models" / MINILM.name / WEIGHTS
+_CROSS_ENCODER = Path(__file__).parent.parent / "src/foreword/spaces/models" / MINILM.name / WEIGHTS
 _KEPT_LAYERS = (1, 3, 5, 7, 9, 11)
-_TEACHER_EPOCHS, _TEACHER_RATE = 5, 7e-5
-_STUDENT_EPOCHS, _STUDENT_RATE = 6, 1.2e-4
+_TEACHER_EPOCHS, _TEACHER_RATE = 4, 9e-5
+_STUDENT_EPOCHS, _STUDENT_RATE = 5, 1.5e-4
 _SILENCES = (0.5, 0.65, 0.75, 0.85, 0.95)
 """For the curve: in what share of the prompts that nothing helps nothing is to be told."""
+
+_MOST_TOLD = 5
+_DEPTHS = (3, 5)
+_CHANCES = (0.2, 0.3, 0.5, 0.7)
+"""From which probability on a statement is said to replace another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How well a threshold chooses what is told on the test hand; all are shares."""
+    """How well a threshold chooses what is told on what was kept for the test; all are shares."""
 
     found: float
     noise: float
@@ -65,7 +72,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class JudgedPrompt:
-    """A prompt of the test hand, with the logit of every statement by its number."""
+    """A prompt of the test, with the logit of every statement by its number."""
 
     prompt: Prompt
     logits: dict[int, float]
@@ -75,28 +82,26 @@ class JudgedPrompt:
         """Whether nothing helps with it."""
         return not self.prompt.needs | self.prompt.helps
 
+    def best(self, most: int) -> list[int]:
+        """The numbers of the statements with the highest logits, the best first."""
+        return sorted(self.logits, key=lambda number: -self.logits[number])[:most]
+
 
 def main() -> None:
     """Read, teach, try, write."""
     asked = _parse()
     teaching, weights = _import("reader_teaching"), _import("reader_weights")
-    tokenizer = Tokenizer.from_str(read_model_file(MINILM, VOCABULARY).decode())
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    encoder = BundledEmbeddingProvider()
-    hands = data.find_hands([asked.lessons, *asked.more])
-    if asked.test not in [path.stem for path in hands]:
-        raise SystemExit(f"no {asked.test}.jsonl among {', '.join(path.stem for path in hands) or 'nothing'}")
-    histories = [one for path in hands for one in data.read_hand(path, tokenizer, encoder)]
-    test = [one for one in histories if one.hand == asked.test]
-    taught = [one for one in histories if one.hand != asked.test]
-    _print(f"{len(taught)} histories to teach, {len(test)} to test")
-    published = weights.read_weights(_PUBLISHED)
-    teacher = teaching.teach_teacher(taught, published, asked.teacher_epochs, _TEACHER_RATE)
-    print_report("teacher", test, lambda rows: teaching.read_logits(teacher, rows))
-    student = teaching.teach_student(teacher, taught, _KEPT_LAYERS, asked.student_epochs, _STUDENT_RATE)
-    print_report("student", test, lambda rows: teaching.read_logits(student, rows))
-    weights.write_model(teaching.read_out(student), _KEPT_LAYERS, _PUBLISHED, asked.out)
+    taught, test = read_all([asked.lessons, *asked.more], asked.test)
+    _print(f"{len(taught.histories)} histories and {len(taught.comparisons)} pairs to teach")
+    _print(f"{len(test.histories)} histories and {len(test.comparisons)} pairs to test")
+    teachers = [
+        teaching.teach_teacher(taught, weights.read_weights(base), asked.teacher_epochs, _TEACHER_RATE, seed)
+        for seed, base in enumerate(asked.base or [_CROSS_ENCODER])
+    ]
+    print_report("teachers", test, lambda rows, head: teaching.judge(teachers, rows, head))
+    student = teaching.teach_student(teachers, taught, _KEPT_LAYERS, asked.student_epochs, _STUDENT_RATE)
+    print_report("student", test, lambda rows, head: teaching.judge([student], rows, head))
+    weights.write_model(teaching.read_out(student), _KEPT_LAYERS, _CROSS_ENCODER, asked.out)
     _print(f"{asked.out}: {asked.out.stat().st_size:,} bytes")
 
 
@@ -105,7 +110,10 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=usage, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lessons", type=Path, required=True, help="a folder of hands, one .jsonl each")
     parser.add_argument("--more", type=Path, action="append", default=[], help="another such folder")
-    parser.add_argument("--test", required=True, help="the hand that is tested on and not taught, as h9")
+    base = "the published model of a teacher, once for each (default: one teacher, the bundled cross-encoder)"
+    parser.add_argument("--base", type=Path, action="append", help=base)
+    test = "a file that is not taught but tested on, as h9; may be given more than once"
+    parser.add_argument("--test", action="append", required=True, help=test)
     parser.add_argument("--out", type=Path, required=True, help="the file for the student's weights")
     parser.add_argument("--teacher-epochs", type=int, default=_TEACHER_EPOCHS)
     parser.add_argument("--student-epochs", type=int, default=_STUDENT_EPOCHS)
@@ -120,28 +128,49 @@ def _import(name: str) -> ModuleType:
         raise SystemExit(f"{error.name} is missing: pip install '.[teach]'") from error
 
 
+def read_all(folders: Sequence[Path], kept: Sequence[str]) -> tuple[Lessons, Lessons]:
+    """What is taught and what is kept for the test; SystemExit if a file to keep is not there."""
+    files = data.find_files(folders)
+    names = [path.stem for path in files]
+    if missing := set(kept).difference(names):
+        raise SystemExit(f"no {', '.join(sorted(missing))} among {', '.join(names) or 'nothing'}")
+    tokenizer = Tokenizer.from_str(read_model_file(MINILM, VOCABULARY).decode())
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    encoder = BundledEmbeddingProvider()
+    taught, test = (
+        data.read_lessons([path for path in files if (path.stem in kept) == tested], tokenizer, encoder)
+        for tested in (False, True)
+    )
+    return taught, test
+
+
 # How well it reads ----------------------------------------------------------------------------------------
 
 
-def print_report(name: str, histories: Sequence[History], judge: Judge) -> None:
-    """Print how a model does on histories that it was not taught on."""
-    for context in (True, False):
-        judged = judge_prompts(histories, judge, context=context)
-        _print(f"{name} on the test hand, {'with' if context else 'without'} context")
-        _print(f"   shipped floor {FLOOR:.2f}: {measure(judged, lambda logit: probability(logit) >= FLOOR)}")
-        for wanted, least, scores in curve(judged):
-            _print(f"   silence {wanted:.2f}: above {least:.3f}, {probability(least):.3f}: {scores}")
+def print_report(name: str, test: Lessons, judge: Judge) -> None:
+    """Print how a model does on what it was not taught."""
+    judged = judge_prompts(test.histories, judge)
+    _print(f"{name}, at most {_MOST_TOLD} told of {len(judged)} prompts")
+    for wanted, least, scores in curve(judged):
+        _print(f"   silence {wanted:.2f}: above {least:.3f}: {scores}")
+    _print("   needed and among the best " + ", ".join(f"{n}: {recall(judged, n):.3f}" for n in _DEPTHS))
+    compared = [one for history in test.histories for one in data.compare_all(history)]
+    for what, pairs in (("all pairs of the histories", compared), ("pairs alone", test.comparisons)):
+        if pairs:
+            _print(f"   replaces, {what}")
+        for least, precision, found in measure_replacements(pairs, judge):
+            _print(f"      above {least:.1f}: precision {precision:.2f} recall {found:.2f}")
+    types = measure_types(test.histories, judge)
+    each = " ".join(f"{name} {score:.2f}" for name, score in types.items())
+    _print(f"   types, F1 {np.mean(list(types.values())):.2f}: {each}")
 
 
-def judge_prompts(histories: Sequence[History], judge: Judge, *, context: bool) -> list[JudgedPrompt]:
-    """Every prompt of the histories with all statements of its history."""
+def judge_prompts(histories: Sequence[History], judge: Judge) -> list[JudgedPrompt]:
+    """Every prompt of the histories with all statements of its history, without context."""
     asked = [(history, prompt) for history in histories for prompt in history.prompts]
-    rows = [
-        data.pair_row(prompt, one, before=context, later=context)
-        for history, prompt in asked
-        for one in history.statements
-    ]
-    logits = iter(judge(rows))
+    rows = [data.pair_row(prompt, one) for history, prompt in asked for one in history.statements]
+    logits = iter(judge(rows, "helps")[:, 0].tolist())
     return [
         JudgedPrompt(prompt, {one.number: next(logits) for one in history.statements})
         for history, prompt in asked
@@ -153,14 +182,14 @@ def curve(judged: Sequence[JudgedPrompt]) -> Iterator[tuple[float, float, Scores
     loudest = [max(one.logits.values()) for one in judged if one.wants_silence]
     for wanted in _SILENCES:
         least = float(np.quantile(loudest, wanted))
-        yield wanted, least, measure(judged, lambda logit, least=least: logit > least)  # type: ignore[misc]
+        yield wanted, least, measure(judged, least)
 
 
-def measure(judged: Sequence[JudgedPrompt], tells: Callable[[float], bool]) -> Scores:
-    """How it does if everything is told that `tells` lets through."""
+def measure(judged: Sequence[JudgedPrompt], least: float) -> Scores:
+    """How it does if the best few are told whose logits are above the least."""
     found, noise, stale, silent = [], [], [], []
     for one in judged:
-        told = {number for number, logit in one.logits.items() if tells(logit)}
+        told = {number for number in one.best(_MOST_TOLD) if one.logits[number] > least}
         prompt = one.prompt
         if prompt.needs:
             found.append(len(told & prompt.needs) / len(prompt.needs))
@@ -171,6 +200,38 @@ def measure(judged: Sequence[JudgedPrompt], tells: Callable[[float], bool]) -> S
         elif told:
             noise.append(len(told - prompt.needs - prompt.helps) / len(told))
     return Scores(*(float(np.mean(shares)) if shares else 0.0 for shares in (found, noise, stale, silent)))
+
+
+def recall(judged: Sequence[JudgedPrompt], most: int) -> float:
+    """The share of what a prompt needs that is among so many of the best."""
+    needing = [one for one in judged if one.prompt.needs]
+    shares = [len(one.prompt.needs.intersection(one.best(most))) / len(one.prompt.needs) for one in needing]
+    return float(np.mean(shares))
+
+
+def measure_replacements(pairs: Sequence[Comparison], judge: Judge) -> Iterator[tuple[float, float, float]]:
+    """For some probabilities the precision and the recall of what is above them; nothing for no pairs."""
+    if not pairs:
+        return
+    right = np.array([what == data.REPLACES for _, what in pairs])
+    chances = judge([row for row, _ in pairs], "relations")[:, data.REPLACES]
+    for least in _CHANCES:
+        said = chances > least
+        hits = (said & right).sum()
+        yield least, float(hits / max(1, said.sum())), float(hits / max(1, right.sum()))
+
+
+def measure_types(histories: Sequence[History], judge: Judge) -> dict[str, float]:
+    """The F1 of each type of statements."""
+    statements = [one for history in histories for one in history.statements]
+    said = judge([data.type_row(one) for one in statements], "types").argmax(axis=1)
+    right = np.array([data.TYPES.index(one.type) for one in statements])
+    return {
+        name: float(
+            2 * ((said == at) & (right == at)).sum() / max(1, (said == at).sum() + (right == at).sum())
+        )
+        for at, name in enumerate(data.TYPES)
+    }
 
 
 def _print(text: str) -> None:

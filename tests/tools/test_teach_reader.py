@@ -7,21 +7,28 @@ import json
 import random
 import re
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from foreword.recall import read
-from foreword.spaces.bundled import MINILM, VOCABULARY, WEIGHTS, model_folder, read_model_file, start_session
+from foreword.spaces.bundled import (
+    MINILM,
+    READER,
+    VOCABULARY,
+    WEIGHTS,
+    model_folder,
+    read_model_file,
+    start_session,
+)
 from foreword.testing import HashEmbeddings
-from foreword.types import Item, Source
+from foreword_measure.quality.scenarios.reading import read_scenarios
 
 REPOSITORY = Path(__file__).parents[2]
 LESSONS = REPOSITORY / "measure" / "lessons"
-NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+SCENARIOS = REPOSITORY / "measure" / "scenarios"
+PARAPHRASES = REPOSITORY / "measure" / "paraphrases.jsonl"
 
 
 class Encoder(HashEmbeddings):
@@ -79,18 +86,21 @@ GIVEN = {
 
 @pytest.fixture
 def history(data, tokenizer):
-    return data.read_history(GIVEN, "t", tokenizer, Encoder())
+    return data.read_history(GIVEN, tokenizer, Encoder())
 
 
 def _words(tokenizer, tokens):
     return tokenizer.decode(tokens)
 
 
-@pytest.mark.parametrize(("who", "kind", "trust"), [("user", "turn", "user"), ("agent", "turn", "agent")])
-@pytest.mark.parametrize("day", [0, -1, -12])
-def test_lessons_have_the_lines_that_the_engine_reads(data, who, kind, trust, day):
-    item = Item("Bake it", "w", kind, created_at=NOW + timedelta(days=day), source=Source(who, trust))
-    assert data.describe(_told(1, "Bake it", day, who)) == read._describe(item, item.text, NOW)
+@pytest.mark.parametrize("who", ["user", "agent", "tool", "file", "commit", "memory"])
+def test_a_line_says_who_spoke(data, who):
+    assert data.describe(_told(1, "Bake it", -12, who)) == f"{who}, 12 days ago: Bake it"
+
+
+@pytest.mark.parametrize(("day", "age"), [(0, "today"), (-1, "yesterday"), (-2, "2 days ago")])
+def test_a_line_says_when(data, day, age):
+    assert data.describe(_told(1, "Bake it", day)) == f"user, {age}: Bake it"
 
 
 def test_what_came_before_is_of_the_same_day_and_of_a_talk(data):
@@ -117,11 +127,11 @@ def test_a_long_prompt_keeps_its_two_ends(data):
 
 def test_a_row_holds_prompt_statement_and_context(data, history, tokenizer):
     prompt, statement = history.prompts[0], history.statements[0]
-    tokens, segments = data.pair_row(prompt, statement)
+    tokens, segments = data.pair_row(prompt, statement, before=True, later=True)
     assert _words(tokenizer, tokens[: segments.index(1)]) == "how long do loaves bake?"
     said = _words(tokenizer, tokens[segments.index(1) :])
     assert said.startswith("user, 9 days ago : the oven timer runs for 25 minutes ( later, 2 days ago")
-    bare, _ = data.pair_row(prompt, statement, before=False, later=False)
+    bare, _ = data.pair_row(prompt, statement)
     assert len(bare) == len(tokens) - len(statement.later)
     assert len(tokens) == len(segments)
 
@@ -134,39 +144,141 @@ def test_pairs_teach_what_is_needed_and_what_is_outdated(data, history):
 
 
 def test_statements_of_other_histories_are_noise(data, history, tokenizer):
-    other = data.read_history(GIVEN, "o", tokenizer, Encoder())
+    other = data.read_history(GIVEN, tokenizer, Encoder())
     pairs = data.make_pairs([history, *[other] * 20], 0, 2, random.Random(3))
     foreign = [one for one in pairs if one.prompt in history.prompts and one.statement in other.statements]
     assert foreign
     assert {(one.answers, one.weight) for one in foreign} == {(0.0, 1.0)}
 
 
-def test_relations_have_the_later_statement_first(data, history):
-    made = data.make_relations([history], random.Random(1))
-    assert all(later.number > earlier.number for later, earlier, _ in made)
-    assert {(a.number, b.number): what for a, b, what in made if what} == {
-        (4, 1): data.REPLACES,
-        (5, 4): data.SAME,
+def test_of_a_small_history_all_statements_are_taken(data, history, tokenizer):
+    alone = {
+        "statements": GIVEN["statements"][:1],
+        "prompts": GIVEN["prompts"][1:],
+        "replaces": [],
+        "same": [],
     }
+    small = data.read_history(alone, tokenizer, Encoder())
+    pairs = data.make_pairs([history, *[small] * 20], 0, 5, random.Random(3))
+    foreign = [one for one in pairs if one.prompt in history.prompts and one.statement in small.statements]
+    assert len(foreign) == len(history.prompts)
+
+
+def test_what_the_user_said_stands_for_prompts(data, history, tokenizer):
+    rows = data.make_said_rows([history])
+    asked = {_words(tokenizer, tokens[: segments.index(1)]) for tokens, segments in rows}
+    assert asked == {"the oven timer runs for 25 minutes", "the oven timer runs for 30 minutes"}
+    assert len(rows) == len(asked) * (len(history.statements) - 1)
+
+
+def _halves(tokenizer, row):
+    tokens, segments = row
+    at = segments.index(1)
+    return _words(tokenizer, tokens[:at]), _words(tokenizer, tokens[at:])
+
+
+def test_the_newer_statement_comes_first(data, history, tokenizer):
+    made = data.make_comparisons([history], 1, 1, random.Random(1))
+    assert {_halves(tokenizer, row): what for row, what in made if what} == {
+        (
+            "user, 2 days ago : the oven timer runs for 30 minutes",
+            "user, 9 days ago : the oven timer runs for 25 minutes",
+        ): data.REPLACES,
+        (
+            "memory, yesterday : thirty minutes on the oven timer",
+            "user, 2 days ago : the oven timer runs for 30 minutes",
+        ): data.SAME,
+    }
+    assert [what for _, what in made].count(data.NEITHER) == 2
+
+
+def test_every_pair_of_a_history_is_tested_once(data, history):
+    made = data.compare_all(history)
+    assert len(made) == 6 * 5 // 2
+    assert sorted(what for _, what in made if what) == [data.REPLACES, data.SAME]
+
+
+def test_a_pair_alone_is_read_with_the_line_before_it(data, history, tokenizer):
+    older = {"who": "user", "day": -9, "text": "the demo is on Wednesday"}
+    newer = {"who": "user", "day": -2, "text": "no, Thursday", "prev": ["agent", "Wednesday it is."]}
+    row, what = data.read_comparison({"older": older, "newer": newer, "label": "replaces"}, tokenizer)
+    assert what == data.REPLACES
+    assert _halves(tokenizer, row) == (
+        "user, 2 days ago : no, thursday ( after agent : wednesday it is. )",
+        "user, 9 days ago : the demo is on wednesday",
+    )
+    _, what = data.read_comparison(
+        {"older": older, "newer": newer | {"prev": None}, "label": "adds"}, tokenizer
+    )
+    assert what == data.NEITHER
+
+
+def test_histories_and_pairs_are_read_from_their_folders(data, tokenizer, tmp_path):
+    (tmp_path / data.PAIRS_FOLDER).mkdir()
+    (tmp_path / "h1.jsonl").write_text(json.dumps(GIVEN) + "\n")
+    said = {"who": "user", "day": 0, "text": "yes", "prev": None}
+    pair = {"older": said, "newer": said, "label": "same"}
+    (tmp_path / data.PAIRS_FOLDER / "p1.jsonl").write_text(f"{json.dumps(pair)}\n" * 3)
+    files = data.find_files([tmp_path])
+    assert [path.stem for path in files] == ["h1", "p1"]
+    lessons = data.read_lessons(files, tokenizer, Encoder())
+    assert (len(lessons.histories), len(lessons.comparisons)) == (1, 3)
+
+
+def test_a_test_that_is_not_there_is_named(teach, tmp_path):
+    (tmp_path / "h1.jsonl").touch()
+    with pytest.raises(SystemExit, match="no h2 among h1"):
+        teach.read_all([tmp_path], ["h1", "h2"])
+
+
+def _judged(data, teach, logits, needs=(), outdated=()):
+    prompt = data.Prompt([], frozenset(needs), frozenset(), frozenset(outdated), frozenset())
+    return teach.JudgedPrompt(prompt, dict(enumerate(logits, 1)))
 
 
 def test_what_is_told_is_measured(data, teach):
-    def judged(logits, needs=(), outdated=()):
-        prompt = data.Prompt([], frozenset(needs), frozenset(), frozenset(outdated), frozenset())
-        return teach.JudgedPrompt(prompt, dict(enumerate(logits, 1)))
-
-    prompts = [judged([3, 2, -5], needs=[1, 3], outdated=[2]), judged([1, -9]), judged([-4, -9])]
-    assert teach.measure(prompts, lambda logit: logit > 0) == teach.Scores(0.5, 0.5, 1.0, 0.5)
+    prompts = [
+        _judged(data, teach, [3, 2, -5], needs=[1, 3], outdated=[2]),
+        _judged(data, teach, [1, -9]),
+        _judged(data, teach, [-4, -9]),
+    ]
+    assert teach.measure(prompts, 0) == teach.Scores(0.5, 0.5, 1.0, 0.5)
     wanted, least, scores = list(teach.curve(prompts))[-1]
     assert wanted == 0.95
     assert 0 < least < 1
     assert scores.silent == 0.5
 
 
+def test_no_more_than_five_are_told(data, teach):
+    crowd = _judged(data, teach, [9, 8, 7, 6, 5, 4], needs=[1, 6])
+    assert teach.measure([crowd], 0) == teach.Scores(0.5, 0.8, 0.0, 0.0)
+    assert [teach.recall([crowd], most) for most in (1, 5, 6)] == [0.5, 0.5, 1.0]
+
+
 def test_prompts_are_judged_with_all_statements_of_their_history(teach, history):
-    judged = teach.judge_prompts([history], lambda rows: [float(at) for at in range(len(rows))], context=True)
+    judged = teach.judge_prompts([history], lambda rows, _: np.arange(len(rows), dtype=float)[:, None])
     assert [one.logits[1] for one in judged] == [0.0, 6.0]
     assert [one.wants_silence for one in judged] == [False, True]
+
+
+def test_replacements_are_measured_by_their_probability(data, teach):
+    pairs = [(([], []), what) for what in (data.REPLACES, data.REPLACES, data.SAME, data.NEITHER)]
+    chances = np.array([0.9, 0.25, 0.6, 0.1])
+    judge = lambda rows, _: np.stack([1 - chances, chances, 0 * chances], axis=1)  # noqa: E731
+    assert list(teach.measure_replacements(pairs, judge)) == [
+        (0.2, pytest.approx(2 / 3), 1.0),
+        (0.3, 0.5, 0.5),
+        (0.5, 0.5, 0.5),
+        (0.7, 1.0, 0.5),
+    ]
+    assert not list(teach.measure_replacements([], judge))
+
+
+def test_types_are_measured_each_by_itself(data, teach, history):
+    everything_a_fact = np.eye(len(data.TYPES))[[data.TYPES.index("fact")] * len(history.statements)]
+    scores = teach.measure_types([history], lambda *_: everything_a_fact)
+    assert scores["fact"] == pytest.approx(2 * 3 / (6 + 3))
+    assert sum(scores.values()) == scores["fact"]
 
 
 @pytest.mark.parametrize("missing", ["torch", "onnx"])
@@ -201,7 +313,38 @@ def test_every_lesson_is_well_formed_and_counted(path, data):
     counts = [len(histories), sum(len(one["statements"]) for one in histories), len(prompts), silent]
     row = re.search(rf"^\| `{path.stem}` \|.*$", (LESSONS / "README.md").read_text(), re.MULTILINE)
     assert row, f"{path.name} is not in the table"
-    assert [int(n.replace(",", "")) for n in re.findall(r"\b[\d,]+\b", row[0].split("|", 3)[3])[:4]] == counts
+    assert _numbers(row[0].split("|", 3)[3])[:4] == counts
+
+
+@pytest.mark.parametrize("path", sorted(LESSONS.glob("pairs/*.jsonl")), ids=lambda path: path.stem)
+def test_every_pair_is_well_formed_and_counted(path, data, tokenizer):
+    pairs = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for pair in pairs:
+        assert pair["older"]["day"] <= pair["newer"]["day"] <= 0
+        assert data.read_comparison(pair, tokenizer)
+    counts = [
+        sum(one["label"] == label for one in pairs) for label in ("replaces", "same", "adds", "unrelated")
+    ]
+    row = re.search(rf"^\| `{path.stem}` \|.*$", (LESSONS / "README.md").read_text(), re.MULTILINE)
+    assert row, f"{path.name} is not in the table"
+    assert _numbers(row[0].split("|", 3)[3]) == [len(pairs), *counts]
+
+
+def test_the_other_scenarios_can_be_read_and_are_counted():
+    scenarios = read_scenarios(SCENARIOS / "another.jsonl")
+    asks = [ask for scenario in scenarios for ask in scenario.asks]
+    page = (SCENARIOS / "README.md").read_text()
+    assert f"{len(scenarios)} scenarios with {len(asks)} asks" in page
+
+
+def test_half_of_the_paraphrases_are_answered():
+    lines = [json.loads(line) for line in PARAPHRASES.read_text(encoding="utf-8").splitlines()]
+    assert all(one["memory"] and one["question"] for one in lines)
+    assert sorted(one["answers"] for one in lines) == [False] * 40 + [True] * 40
+
+
+def _numbers(text):
+    return [int(number.replace(",", "")) for number in re.findall(r"\b\d[\d,]*\b", text)]
 
 
 # The weights ----------------------------------------------------------------------------------------------
@@ -209,14 +352,22 @@ def test_every_lesson_is_well_formed_and_counted(path, data):
 PUBLISHED = Path(str(model_folder(MINILM.name))) / WEIGHTS
 
 
-def _logit(path):
+def _run(path):
     ids = np.array([[101, 2129, 2146, 102, 4228, 2781, 102]])
     inputs = {
         "input_ids": ids,
         "attention_mask": np.ones_like(ids),
         "token_type_ids": np.array([[0, 0, 0, 0, 1, 1, 1]]),
     }
-    return float(start_session(path.read_bytes(), 1).run(None, inputs)[0][0, 0])
+    return start_session(path.read_bytes(), 1).run(None, inputs)
+
+
+def _with_relations(weights):
+    chance = np.random.default_rng(1)
+    return weights | {
+        "relations.weight": chance.normal(size=(3, 384)).astype(np.float32),
+        "relations.bias": np.array([9.0, 0.0, -9.0], np.float32),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -232,17 +383,63 @@ def published():
 def test_all_layers_put_back_give_the_published_model(published, tmp_path):
     weights = importlib.import_module("reader_weights")
     kept = range(weights.LAYERS)
-    weights.write_model(weights.keep_layers(published, kept), kept, PUBLISHED, tmp_path / "all.onnx")
-    assert _logit(tmp_path / "all.onnx") == pytest.approx(_logit(PUBLISHED), abs=0.3)
+    taught = _with_relations(weights.keep_layers(published, kept))
+    weights.write_model(taught, kept, PUBLISHED, tmp_path / "all.onnx")
+    logit, relations = _run(tmp_path / "all.onnx")
+    assert logit[0, 0] == pytest.approx(_run(PUBLISHED)[0][0, 0], abs=0.3)
+    assert relations.shape == (1, 3)
+
+
+def test_the_second_output_is_linear_in_what_the_first_is(published, tmp_path):
+    weights = importlib.import_module("reader_weights")
+    taught = weights.keep_layers(published, [2, 5])
+    taught |= {"relations.weight": np.repeat(taught["helps.weight"], 3, axis=0)}
+    taught |= {"relations.bias": np.array([0.0, 1.0, 2.0], np.float32)}
+    weights.write_model(taught, [2, 5], PUBLISHED, tmp_path / "some.onnx")
+    logit, relations = _run(tmp_path / "some.onnx")
+    plain = logit[0, 0] - taught["helps.bias"][0]
+    assert relations[0] == pytest.approx([plain, plain + 1, plain + 2], abs=0.2)
 
 
 def test_some_layers_put_back_are_read_again(published, tmp_path):
     weights = importlib.import_module("reader_weights")
-    taught = weights.keep_layers(published, [2, 5])
+    taught = _with_relations(weights.keep_layers(published, [2, 5]))
     weights.write_model(taught, [2, 5], PUBLISHED, tmp_path / "some.onnx")
     again = weights.keep_layers(weights.read_weights(tmp_path / "some.onnx"), [2, 5])
     assert again.keys() == taught.keys()
     for name, values in taught.items():
         assert np.abs(again[name] - values).max() <= np.abs(values).max() / 127, name
     assert (tmp_path / "some.onnx").stat().st_size < PUBLISHED.stat().st_size * 0.6
-    assert np.isfinite(_logit(tmp_path / "some.onnx"))
+
+
+def test_matrices_are_rounded_by_column(published, tmp_path):
+    weights = importlib.import_module("reader_weights")
+    taught = _with_relations(weights.keep_layers(published, [2, 5]))
+    taught["pool.weight"][7] *= 1000  # one output far larger than the others takes nothing from them
+    weights.write_model(taught, [2, 5], PUBLISHED, tmp_path / "some.onnx")
+    again = weights.keep_layers(weights.read_weights(tmp_path / "some.onnx"), [2, 5])["pool.weight"]
+    most = np.abs(taught["pool.weight"]).max(axis=1, keepdims=True)
+    assert (np.abs(again - taught["pool.weight"]) <= most / 127).all()
+
+
+def test_a_model_without_heads_is_read_by_the_same_names(published, tmp_path):
+    onnx, weights = (importlib.import_module(name) for name in ("onnx", "reader_weights"))
+    model = onnx.load(str(PUBLISHED))
+    for node in model.graph.node:
+        node.name = node.name.replace("/bert/", "/")
+        node.input[:] = [name.removeprefix("bert.") for name in node.input]
+    for tensor in model.graph.initializer:
+        tensor.name = tensor.name.removeprefix("bert.")
+    for parts in (model.graph.node, model.graph.initializer):
+        for part in [one for one in parts if "classifier" in one.name]:
+            parts.remove(part)
+    onnx.save(model, str(tmp_path / "encoder.onnx"))
+    found = weights.keep_layers(weights.read_weights(tmp_path / "encoder.onnx"), range(weights.LAYERS))
+    wanted = weights.keep_layers(published, range(weights.LAYERS))
+    assert wanted.keys() - found.keys() == {"helps.weight", "helps.bias"}
+    assert all((values == wanted[name]).all() for name, values in found.items())
+
+
+def test_the_shipped_reader_has_what_the_tool_writes(published):
+    graph = importlib.import_module("onnx").load(str(Path(str(model_folder(READER.name))) / WEIGHTS)).graph
+    assert [output.name for output in graph.output] == ["logits", "relations"]
