@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,7 @@ from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.engine.defaults import default_reader
 
+MEASURE = Path(__file__).parents[2] / "measure"
 PAIRS = [
     ("Secrets live in AWS Secrets Manager, never in .env files.", "Where should I put the API credentials?"),
     ("We format Python with ruff, black was removed.", "How do I tidy up the code style before a commit?"),
@@ -70,9 +74,9 @@ def test_prompts_that_share_words_with_what_answers_them_are_answered(engine):
 
 
 @pytest.mark.reader
-def test_some_prompts_in_quite_other_words_are_answered(engine):
+def test_most_prompts_in_quite_other_words_are_answered(engine):
     answered = [prompt for place, (_, prompt) in enumerate(PAIRS) if is_answered(engine, place, prompt)]
-    assert len(answered) >= 2, answered
+    assert len(answered) >= 6, answered
 
 
 @pytest.mark.reader
@@ -84,3 +88,18 @@ def test_most_prompts_that_nothing_answers_meet_silence(engine):
         if is_answered(engine, place, prompt)
     ]
     assert len(told) <= 5, told
+
+
+@pytest.mark.reader
+def test_single_memories_answer_what_is_asked_in_other_words_and_nothing_else(engine):
+    lines = (MEASURE / "paraphrases.jsonl").read_text(encoding="utf-8").splitlines()
+    right = Counter()
+    for place, line in enumerate(map(json.loads, lines)):
+        workspace = f"paraphrase-{place}"
+        engine.remember(line["memory"], workspace)
+        engine.embed_pending(workspace)
+        said = bool(engine.build_context(line["question"], workspace).context)
+        right[line["answers"]] += said is line["answers"]
+    # 32 and 36 of 40 each; another processor rounds a little differently.
+    assert right[True] >= 30
+    assert right[False] >= 34

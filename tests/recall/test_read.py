@@ -223,3 +223,30 @@ def test_the_more_are_read_the_less_each_is_believed():
     many = read_results(crowd, ask(), Reader(("<x>", 0.0), otherwise=-9.0))
     assert few[0].memory == many[0].memory
     assert few[0].score > many[0].score
+
+
+@pytest.mark.parametrize(
+    ("question", "statement"),
+    [
+        ("Which port does the API listen on?", "The API listens on port 4000."),
+        ("What is the staging database called?", "The staging database is heron-42."),
+        ("Who owns the parser?", "Ana owns the parser."),
+    ],
+)
+def test_a_statement_with_all_words_of_the_question_is_believed_against_the_reader(question, statement):
+    (judged,) = read_results([result_of(statement)], ask(question), Reader(otherwise=-7.0))
+    assert judged.score > 0.3
+
+
+@pytest.mark.parametrize(
+    ("question", "statement"),
+    [
+        ("Which port does the API listen on?", "The API is written in Go."),
+        ("When does the API port close?", "The API listens on port 4000."),
+        ("What about the parser?", "Ana owns the parser."),
+    ],
+    ids=["one word", "not all words", "a question of one word"],
+)
+def test_fewer_words_in_common_prove_nothing(question, statement):
+    (judged,) = read_results([result_of(statement)], ask(question), Reader(otherwise=-7.0))
+    assert judged.score < 0.04

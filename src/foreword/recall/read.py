@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.text.statements import describe_statement, split_statements
+from foreword.text.statements import MAX_STATEMENT_CHARACTERS, describe_statement, split_statements
 from foreword.text.words import content_words
 
 if TYPE_CHECKING:
@@ -36,11 +36,13 @@ statements are read, the likelier one of them looks like an answer by chance: ea
 _SPARE_SECONDS = 0.03
 """Seconds that are left to the stages after this one."""
 
-_MIN_SHARED, _LOGIT_OF_SAME_WORDS = 2, 0.0
+_MIN_SHARED, _LOGIT_OF_SAME_WORDS = 2, 2.0
 """A statement that has all the words of a question, so many at least, is about it: it gets this logit at
 least. The reader was taught on prompts that seldom repeat the words of their answer, and doubts such ones."""
 
-_WORDS_OF_ASKING = frozenset({"nam", "call", "us", "kind", "typ", "tell", "know", "remember", "again"})
+_WORDS_OF_ASKING = frozenset(
+    {"nam", "call", "us", "run", "hav", "get", "need", "kind", "typ", "tell", "know", "remember", "again"}
+)
 _ENDING = re.compile(r"(?:ing|ed|es|e|s)$")
 _MAX_QUESTION_CHARACTERS = 400
 _MAX_LOGITS_BELOW_BEST = 2.0
@@ -76,9 +78,11 @@ def read_results(
 
 
 def _has_all_words(passage: _Passage, asked: set[str]) -> bool:
-    """Whether a statement has all the words that a question asks with."""
+    """Whether a statement, or the short item that it is part of, has all the words of a question."""
     wanted = _stems(asked) - _WORDS_OF_ASKING
-    return len(wanted) >= _MIN_SHARED and wanted <= _stems(content_words(passage.statement))
+    text = passage.result.memory.text
+    said = text if len(text) <= _MAX_STATEMENTS * MAX_STATEMENT_CHARACTERS else passage.statement
+    return len(wanted) >= _MIN_SHARED and wanted <= _stems(content_words(said))
 
 
 def _stems(words: Iterable[str]) -> set[str]:

@@ -53,7 +53,6 @@ def test_the_demo_answers_its_questions(with_models):
     assert "15 minutes of inactivity" in timeout
     assert "locking hold rows in opposite order" in deadlock
     assert "FOR UPDATE SKIP LOCKED" in deadlock
-    assert "lighthouse/calendar/localtime.py" in owner
     assert "lighthouse/calendar, lighthouse/reports and lighthouse/notify to Jonas" in owner
 
 
