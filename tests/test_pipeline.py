@@ -355,7 +355,7 @@ def test_the_reader_decides_what_is_said(make_engine, clock, ask):
 @pytest.mark.parametrize("ask", [build, prompt])
 def test_nothing_is_said_if_the_reader_likes_nothing(make_engine, clock, ask):
     engine = make_engine(Reader())
-    remember(engine, clock, ANSWER)
+    remember(engine, clock, "The billing service reads its credentials once a day.")
     assert ask(engine).receipt.injected == ()
 
 
