@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "coding": {"compose", "knowledge", "recall", "recipes"},
     "assembled": {"compose", "errors", "indexing", "knowledge", "recipes"},
     "dialogue": {"compose", "indexing", "knowledge", "recipes", "types"},
-    "gap": {"recall", "recipes"},
+    "gap": {"recipes"},
     "edges": TOOLS
     | {"workspace", "testing", "capture", "spaces", "compose", "store", "recall", "knowledge", "pipeline"}
     | {"recipes", "engine", "indexing"},

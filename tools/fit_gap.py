@@ -3,7 +3,7 @@
     python tools/fit_gap.py [--check]
 
 Reads tools/gap_messages.jsonl (text, gap, writer) and, as talk that asks nothing, what the people of the
-sample project say without a question mark. Writes src/foreword/recall/gaps/weights.json: the weight of every
+sample project say without a question mark. Writes src/foreword/recipes/gap/weights.json: the weight of every
 trait by logistic regression; then, beside a weight that never saw the message, the weights of the directions
 of the bundled encoder's vectors. Prints how far to trust it: each writer judged by a judge that read only the
 others. The thresholds are found in the same way, since unknown writers will be judged: they are the lowest at
@@ -26,7 +26,7 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from foreword.edges.cli.demo import sample_lines
-from foreword.recall.gaps.classifier import (
+from foreword.recipes.gap.classifier import (
     UNDECIDED_SCORES,
     WEIGHTS_FILE,
     RequestWeights,

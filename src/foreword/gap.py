@@ -22,8 +22,14 @@ with a `ContextSource`) and an `InjectionResult`; `InjectionConfig` sets the lim
 workspace as a memory; any `MemoryStore` that gives `MemoryResult`s will do.
 """
 
-from foreword.recall.gaps.detect import detect_context_gap
-from foreword.recall.gaps.types import (
+from foreword.recipes.gap.detect import detect_context_gap
+from foreword.recipes.gap.engine_memory import EngineMemory
+from foreword.recipes.gap.injection import (
+    inject_context,
+    manage_context_injection,
+    retrieve_relevant_context,
+)
+from foreword.recipes.gap.types import (
     DEFAULT_MAX_CONTEXT_ITEMS,
     DEFAULT_MIN_RELEVANCE_SCORE,
     VALID_CONTEXT_SOURCES,
@@ -36,12 +42,6 @@ from foreword.recall.gaps.types import (
     MemoryResult,
     MemoryStore,
     RetrievedContext,
-)
-from foreword.recipes.gap.engine_memory import EngineMemory
-from foreword.recipes.gap.injection import (
-    inject_context,
-    manage_context_injection,
-    retrieve_relevant_context,
 )
 
 inject_context_gap = inject_context

@@ -25,9 +25,9 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
-from foreword.recall.gaps.detect import MAX_MESSAGES_READ, find_context_gap, find_unanswered_request
-from foreword.recall.gaps.state import get_value, read_messages, value_as_text
-from foreword.recall.gaps.types import VALID_GAP_REASONS
+from foreword.recipes.gap.detect import MAX_MESSAGES_READ, find_context_gap, find_unanswered_request
+from foreword.recipes.gap.state import get_value, read_messages, value_as_text
+from foreword.recipes.gap.types import VALID_GAP_REASONS
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword_measure.report import Report, Table
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from foreword.recall.gaps.classifier import Encode
+    from foreword.recipes.gap.classifier import Encode
     from foreword_measure.report import Cell
 
 FILE = "gaps.jsonl"

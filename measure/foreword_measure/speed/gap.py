@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from foreword.config import Settings
 from foreword.edges.cli.demo import sample_lines
 from foreword.engine.context_engine import ContextEngine
-from foreword.recall.gaps.detect import find_context_gap
-from foreword.recall.gaps.types import InjectionConfig
-from foreword.recall.gaps.vocabulary import split_sentences
+from foreword.recipes.gap.detect import find_context_gap
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection
+from foreword.recipes.gap.types import InjectionConfig
+from foreword.recipes.gap.vocabulary import split_sentences
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 from foreword.store.base import Amend

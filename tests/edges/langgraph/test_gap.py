@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, StateGraph
 
 from foreword.edges.langgraph import gap_node, injected_text
-from foreword.recall.gaps.types import InjectionConfig
+from foreword.recipes.gap.types import InjectionConfig
 from foreword.text.frame import wrap_in_frame
 
 ASKS = AIMessage(

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from foreword.errors import ValidationError
-from foreword.recall.gaps.types import VALID_GAP_REASONS
+from foreword.recipes.gap.types import VALID_GAP_REASONS
 from foreword_measure.quality import gaps
 from foreword_measure.quality.gaps import ENCODED, MIN_PRECISION, MIN_RECALL, OURS, PLAIN, count_guesses
 

@@ -13,7 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import StorageError
-from foreword.recall.gaps.types import (
+from foreword.recipes.gap import stages
+from foreword.recipes.gap.engine_memory import EngineMemory
+from foreword.recipes.gap.injection import inject_context, manage_context_injection, retrieve_relevant_context
+from foreword.recipes.gap.stages import contexts_text
+from foreword.recipes.gap.types import (
     ContextGap,
     InjectionConfig,
     MemoryResult,
@@ -21,10 +25,6 @@ from foreword.recall.gaps.types import (
     RetrievedContext,
     new_gap_id,
 )
-from foreword.recipes.gap import stages
-from foreword.recipes.gap.engine_memory import EngineMemory
-from foreword.recipes.gap.injection import inject_context, manage_context_injection, retrieve_relevant_context
-from foreword.recipes.gap.stages import contexts_text
 from foreword.text.tokens import tokenizer_by_name
 from foreword.types import Source
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.runnables import RunnableLambda
 
 from foreword.log import get_logger
-from foreword.recall.gaps.state import get_value
-from foreword.recall.gaps.types import INJECTED_CONTEXT
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection
+from foreword.recipes.gap.state import get_value
+from foreword.recipes.gap.types import INJECTED_CONTEXT
 from foreword.text.frame import wrap_in_frame
 
 if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
-    from foreword.recall.gaps.types import InjectionConfig
+    from foreword.recipes.gap.types import InjectionConfig
 
 _log = get_logger("foreword.langgraph")
 

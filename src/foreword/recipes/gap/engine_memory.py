@@ -1,6 +1,6 @@
 """A workspace of the engine as the memory that gaps are filled from.
 
-Gives the engine's probabilities on the scale of `recall.gaps.relevance`, rates the texts of a state on the
+Gives the engine's probabilities on the scale of `relevance`, rates the texts of a state on the
 same scale, and keeps the receipts. Which of its answers are injected is decided by the recipe's stages.
 """
 
@@ -19,14 +19,14 @@ from foreword.errors import EmbeddingError
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_repeats, drop_superseded
-from foreword.recall.gaps.classifier import load_weights
-from foreword.recall.gaps.relevance import (
+from foreword.recipes.gap.classifier import load_weights
+from foreword.recipes.gap.relevance import (
     question_coverage,
     rate_relevance,
     relevance_from_probability,
     rescale_cosine,
 )
-from foreword.recall.gaps.types import MemoryResult
+from foreword.recipes.gap.types import MemoryResult
 from foreword.types import Filters, Item, text_hash
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from foreword.engine.base import Engine
     from foreword.options import Lane
     from foreword.pipeline import SearchDraft
-    from foreword.recall.gaps.classifier import Encode
+    from foreword.recipes.gap.classifier import Encode
     from foreword.text.tokens import Tokenizer
     from foreword.types import Receipt, SearchResult
 

@@ -22,11 +22,11 @@ from foreword import pipeline
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.pipeline import drop_below, drop_repeats, run_async
-from foreword.recall.gaps.detect import detect_context_gap, receiving_agent
-from foreword.recall.gaps.state import get_value, read_messages
-from foreword.recall.gaps.types import HANDOFF_CONTEXT, INJECTED_CONTEXT, InjectionConfig, InjectionResult
+from foreword.recipes.gap.detect import detect_context_gap, receiving_agent
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit, keep_answers, load_shown, make_payload
+from foreword.recipes.gap.state import get_value, read_messages
+from foreword.recipes.gap.types import HANDOFF_CONTEXT, INJECTED_CONTEXT, InjectionConfig, InjectionResult
 from foreword.text.tokens import tokenizer_by_name
 from foreword.types import Note, Query
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foreword.pipeline import AsyncStage, Stage
-    from foreword.recall.gaps.types import ContextGap, MemoryStore, RetrievedContext
+    from foreword.recipes.gap.types import ContextGap, MemoryStore, RetrievedContext
 
 _log = get_logger("foreword.gap")
 _audit = logging.getLogger("foreword.gap")

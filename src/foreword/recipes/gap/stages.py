@@ -22,17 +22,17 @@ from foreword.compose.fit import FittedText
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.pipeline import MAX_NEAR_MISSES, Draft
-from foreword.recall.gaps.pieces import architecture_pieces, sprint_pieces, state_pieces
-from foreword.recall.gaps.relevance import can_answer, rate_relevance_by_words
-from foreword.recall.gaps.state import get_value
-from foreword.recall.gaps.types import (
+from foreword.recipes.gap.engine_memory import EngineMemory
+from foreword.recipes.gap.pieces import architecture_pieces, sprint_pieces, state_pieces
+from foreword.recipes.gap.relevance import can_answer, rate_relevance_by_words
+from foreword.recipes.gap.state import get_value
+from foreword.recipes.gap.types import (
     HANDOFF_CONTEXT,
     INJECTED_CONTEXT,
     ArchitectureSearch,
     RelevanceJudge,
     RetrievedContext,
 )
-from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.text.frame import attribution, escape_entry, wrap_in_frame
 from foreword.text.tokens import cut_to_tokens
 from foreword.text.words import fold_case
@@ -41,9 +41,9 @@ from foreword.types import TRUSTS, ContextLine, DroppedResult, Item, Note, Searc
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from foreword.recall.gaps.pieces import StatePiece
-    from foreword.recall.gaps.state import Conversation
-    from foreword.recall.gaps.types import (
+    from foreword.recipes.gap.pieces import StatePiece
+    from foreword.recipes.gap.state import Conversation
+    from foreword.recipes.gap.types import (
         ContextGap,
         ContextSource,
         InjectionConfig,

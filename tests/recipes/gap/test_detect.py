@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.recall.gaps.classifier import load_weights
-from foreword.recall.gaps.detect import (
+from foreword.recipes.gap.classifier import load_weights
+from foreword.recipes.gap.detect import (
     CLEAR_CONFIDENCE,
     LIKELY_CONFIDENCE,
     MAX_ENCODED_MESSAGES,
@@ -24,7 +24,7 @@ from foreword.recall.gaps.detect import (
     read_request,
     receiving_agent,
 )
-from foreword.recall.gaps.state import read_message, read_messages
+from foreword.recipes.gap.state import read_message, read_messages
 
 MEANINGLESS = ("", "   ", None, 0, [], {}, False)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.recall.gaps.state import (
+from foreword.recipes.gap.state import (
     fields_by_name,
     get_value,
     read_message,

@@ -16,9 +16,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from foreword.recall.fuse import UNRELATED_COSINE
-from foreword.recall.gaps.classifier import CLEAR_MARGIN, request_score_margin
-from foreword.recall.gaps.types import DEFAULT_MIN_RELEVANCE_SCORE
-from foreword.recall.gaps.vocabulary import (
+from foreword.recipes.gap.classifier import CLEAR_MARGIN, request_score_margin
+from foreword.recipes.gap.types import DEFAULT_MIN_RELEVANCE_SCORE
+from foreword.recipes.gap.vocabulary import (
     ACKNOWLEDGEMENT,
     NO_ANSWER,
     remove_quotations,

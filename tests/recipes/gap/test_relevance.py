@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from foreword.pipeline import FLOOR
 from foreword.recall.fuse import UNRELATED_COSINE
-from foreword.recall.gaps.relevance import (
+from foreword.recipes.gap.relevance import (
     MIN_SPOKEN_PROBABILITY,
     can_answer,
     question_coverage,
@@ -17,7 +17,7 @@ from foreword.recall.gaps.relevance import (
     relevance_from_probability,
     rescale_cosine,
 )
-from foreword.recall.gaps.types import DEFAULT_MIN_RELEVANCE_SCORE
+from foreword.recipes.gap.types import DEFAULT_MIN_RELEVANCE_SCORE
 
 QUESTION = "Which database did we choose for the audit log?"
 GOOD = "We chose Postgres as the database for the audit log."

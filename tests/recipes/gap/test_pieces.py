@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from foreword.recall.gaps.detect import find_context_gap
-from foreword.recall.gaps.pieces import MAX_PIECE_CHARACTERS, architecture_pieces, sprint_pieces, state_pieces
-from foreword.recall.gaps.state import read_messages
+from foreword.recipes.gap.detect import find_context_gap
+from foreword.recipes.gap.pieces import MAX_PIECE_CHARACTERS, architecture_pieces, sprint_pieces, state_pieces
+from foreword.recipes.gap.state import read_messages
 
 
 def cut(state, of=state_pieces):

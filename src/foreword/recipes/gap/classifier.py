@@ -21,7 +21,7 @@ from itertools import pairwise
 
 from foreword.errors import EmbeddingError
 from foreword.log import get_logger
-from foreword.recall.gaps.vocabulary import EXPLICIT_REQUEST, remove_quotations, split_sentences, word_group
+from foreword.recipes.gap.vocabulary import EXPLICIT_REQUEST, remove_quotations, split_sentences, word_group
 
 _log = get_logger("foreword.gap")
 
@@ -69,7 +69,7 @@ class RequestWeights:
 @cache
 def load_weights() -> RequestWeights:
     """The weights that come with Foreword; read once."""
-    file = resources.files("foreword.recall.gaps").joinpath(WEIGHTS_FILE)
+    file = resources.files("foreword.recipes.gap").joinpath(WEIGHTS_FILE)
     return RequestWeights(**json.loads(file.read_text(encoding="utf-8")))
 
 

@@ -11,7 +11,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from foreword.errors import ValidationError
-from foreword.recall.gaps.types import (
+from foreword.recipes.gap.types import (
     DEFAULT_MAX_CONTEXT_ITEMS,
     DEFAULT_MIN_RELEVANCE_SCORE,
     VALID_CONTEXT_SOURCES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.recall.gaps.vocabulary import (
+from foreword.recipes.gap.vocabulary import (
     remove_quotations,
     split_sentences,
     stem,

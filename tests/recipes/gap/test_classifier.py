@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import EmbeddingError
-from foreword.recall.gaps.classifier import (
+from foreword.recipes.gap.classifier import (
     UNDECIDED_SCORES,
     combined_score,
     feature_score,

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from statistics import median
 from typing import TYPE_CHECKING
 
-from foreword.recall.gaps.classifier import CLEAR_MARGIN, request_score_margin, unquoted_sentences
-from foreword.recall.gaps.state import (
+from foreword.recipes.gap.classifier import CLEAR_MARGIN, request_score_margin, unquoted_sentences
+from foreword.recipes.gap.state import (
     MAX_MESSAGE_CHARACTERS,
     fields_by_name,
     get_value,
@@ -23,8 +23,8 @@ from foreword.recall.gaps.state import (
     state_keys,
     value_as_text,
 )
-from foreword.recall.gaps.types import ContextGap, GapSign, new_gap_id
-from foreword.recall.gaps.vocabulary import (
+from foreword.recipes.gap.types import ContextGap, GapSign, new_gap_id
+from foreword.recipes.gap.vocabulary import (
     NO_ANSWER,
     PROGRESS_REPORT,
     remove_quotations,
@@ -36,8 +36,8 @@ from foreword.text.clean import join_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from foreword.recall.gaps.classifier import Encode
-    from foreword.recall.gaps.state import Message
+    from foreword.recipes.gap.classifier import Encode
+    from foreword.recipes.gap.state import Message
 
 MAX_MESSAGES_READ = 40
 """At most how many messages, the newest, are looked at for signs of a gap."""

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from foreword.recall.gaps.detect import read_request
-from foreword.recall.gaps.state import fields_by_name, get_value, read_message, value_as_text
-from foreword.recall.gaps.vocabulary import split_sentences
+from foreword.recipes.gap.detect import read_request
+from foreword.recipes.gap.state import fields_by_name, get_value, read_message, value_as_text
+from foreword.recipes.gap.vocabulary import split_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.recall.gaps.state import Conversation, Message
-    from foreword.recall.gaps.types import ContextGap, ContextSource
+    from foreword.recipes.gap.state import Conversation, Message
+    from foreword.recipes.gap.types import ContextGap, ContextSource
 
 MAX_PIECES = 300
 """At most how many pieces one value of a state is split into."""

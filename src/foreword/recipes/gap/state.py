@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from foreword.recall.gaps.vocabulary import word_group
+from foreword.recipes.gap.vocabulary import word_group
 from foreword.text.clean import remove_invisible
 from foreword.text.frame import remove_frames
 from foreword.types import Note
