@@ -48,22 +48,28 @@ _MIN_REPLACED = 0.5
 """The least confidence of a relation by which a statement is replaced."""
 
 _MAX_CACHED_SENTENCES = 8_192
+_MAX_ENDS = 100
+"""At most how many ends are kept open, the latest: each is compared with all that follows."""
+
 _TURNS_NEAR = 3
 """So many turns later a bare "forget it" or "done" still means what was just left open."""
 
 _BARE_WORDS = 2
 _MIN_WORDS = 2
-"""With fewer words of its own a statement does not say what is open."""
+"""With fewer words a clause does not say what is to be done."""
 
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+\S")
 _CONDITION = re.compile(
-    r"\b(?:once|when|after|as soon as|until|till|if|because|since|before|unless|wenn|sobald|bis|weil|quand|dès que|si"
-    r"|cuando|hasta)\b",
+    r"\b(?:once|when|after|as soon as|until|till|if|because|since|before|unless|wenn|sobald|bis|weil"
+    r"|quand|dès que|si|cuando|hasta)\b",
     re.IGNORECASE,
 )
-_PART = re.compile(r"\s*(?:[,;]\s*(?:and|then|und|dann|et|puis|y)?\b|\s(?:and|und|et|y)\s|\n)\s*", re.IGNORECASE)
+_PART = re.compile(
+    r"\s*(?:[,;]\s*(?:and|then|und|dann|et|puis|y)?\b|\s(?:and|und|et|y)\s|\n)\s*", re.IGNORECASE
+)
 _RED = re.compile(r"\b(?:red|failing|fails?|rot|rouges?|rojo)\b", re.IGNORECASE)
-_CLOCK_FORMS = ("clock",)
+_WITHOUT_YEAR = ("ordinal", "weekday", "short_weekday", "abroad", "day_month", "month")
+"""Forms of dates that may mean the past or what is ahead; beside a cue they mean what is ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +77,8 @@ class OpenEnd:
     """Something that an item leaves open, in its own words.
 
     `parts` are the things that have to be done, each by its words; `is_several` says that there was more than
-    one. `is_list`: the item lists all that is open; `is_someday`: nobody means to do it soon. `runner` is what
-    ran the tests that failed.
+    one. `is_list`: the item lists all that is open; `is_someday`: nobody means to do it soon. `runner` is
+    what ran the tests that failed.
     """
 
     item: Item
@@ -140,10 +146,12 @@ def _drop_replaced(store: Store, workspace: str, ends: Sequence[OpenEnd]) -> lis
 def _may_close(newer: Item, end: OpenEnd) -> bool:
     """Whether what replaced a statement also closes it.
 
-    Of several things it may be one that was done; and an agent that repeats what it was told has done nothing.
+    It has to speak of what is open, and of several things it may be one that was done. An agent that repeats
+    what it was told has done nothing.
     """
     is_echo = newer.source.trust == "agent" and newer.session == end.item.session
-    return not end.is_several and (not is_echo or bool(_closing_sentences(newer)))
+    is_about = not end.is_several and bool(task_words(newer.text) & end.words)
+    return is_about and (not is_echo or bool(_closing_sentences(newer)))
 
 
 def read_open_end(item: Item) -> OpenEnd | None:
@@ -158,9 +166,9 @@ def read_open_end(item: Item) -> OpenEnd | None:
     places = [place for place, sentence in enumerate(sentences) if is_open(sentence, item)]
     if not places and item.type.casefold() in _TASK_TYPES:
         places = list(range(len(sentences)))
-    if not places or len(task_words(item.text)) < _MIN_WORDS:
-        return None
     said = [sentences[place] for place in _with_bullets(sentences, places)]
+    if not said or (not task_words(" ".join(said)) and len(task_words(item.text)) <= _MIN_WORDS):
+        return None  # "nice. tomorrow"
     is_list = any(lists_rest(sentences[place]) for place in places)
     parts = tuple(part for sentence in said for part in _parts(sentence, is_list=is_list))
     short = len(item.text) <= MAX_STATEMENT_CHARACTERS
@@ -175,7 +183,7 @@ def read_open_end(item: Item) -> OpenEnd | None:
 
 
 def is_open(sentence: str, item: Item) -> bool:
-    """Whether a sentence of an item says that something is to be done, and when it was said nothing undid that."""
+    """Whether a sentence of an item says that something is to be done."""
     found = _find_open_cue(sentence)
     return found == "open" or (found == "dated" and _looks_ahead(plain_line(sentence), item))
 
@@ -193,8 +201,11 @@ def _find_open_cue(sentence: str) -> str:
 
 def _looks_ahead(sentence: str, item: Item) -> bool:
     """Whether a sentence names a day that was not over when it was said."""
-    dates = [one for one in find_dates(sentence, item.created_at) if one.form not in _CLOCK_FORMS]
-    return any(one.span is None or one.span.until > item.created_at for one in dates)
+    return any(
+        one.form in _WITHOUT_YEAR or one.span is None or one.span.until > item.created_at
+        for one in find_dates(sentence, item.created_at)
+        if one.form != "clock"
+    )
 
 
 def _with_bullets(sentences: Sequence[str], places: Sequence[int]) -> list[int]:
@@ -211,13 +222,30 @@ def _with_bullets(sentences: Sequence[str], places: Sequence[int]) -> list[int]:
 
 
 def _parts(sentence: str, *, is_list: bool) -> list[frozenset[str]]:
-    """The things to be done of which a sentence speaks, by their words; conditions are left out."""
-    text = sentence
+    """The things to be done of which a sentence speaks, by their words.
+
+    Of a list they are all that it lists; of another sentence, what is said from its cue on.
+    """
+    text = plain_line(sentence)
     if is_list:
-        text = text[match.end() :] if (match := list_head().search(plain_line(text))) else text
-    pieces = [task_words(_CONDITION.split(piece)[0]) for piece in _PART.split(text)]
-    pieces = [piece for piece in pieces if len(piece) > 1 or (is_list and piece)]
-    return pieces or [words for words in [task_words(sentence)] if words]
+        text = text[match.end() :] if (match := list_head().search(text)) else text
+        pieces = [words for clause in _PART.split(text) if (words := task_words(clause))]
+        return pieces or _whole(sentence)
+    clauses = _PART.split(text)
+    first = next((at for at, clause in enumerate(clauses) if _find_open_cue(clause)), 0)
+    return [words for clause in clauses[first:] if (words := _task_of(clause))] or _whole(sentence)
+
+
+def _task_of(clause: str) -> frozenset[str]:
+    """The words of what is to be done, without its condition unless little else is said; empty if too few."""
+    unconditional = task_words(_CONDITION.split(clause)[0])
+    words = unconditional if len(unconditional) >= _MIN_WORDS else task_words(clause)
+    return words if len(words) >= _MIN_WORDS else frozenset()
+
+
+def _whole(sentence: str) -> list[frozenset[str]]:
+    words = task_words(sentence)
+    return [words] if words else []
 
 
 # What closes ----------------------------------------------------------------------------------------------
@@ -241,7 +269,7 @@ class _Ledger:
         end = read_open_end(item)
         if end is not None:
             self.ends = [older for older in self.ends if not _makes_way(older, end)]
-            self.ends.append(end)
+            self.ends = [*self.ends[-_MAX_ENDS + 1 :], end]
             self.opened_at[id(item)] = turn
 
     def _close_by_run(self, item: Item) -> None:

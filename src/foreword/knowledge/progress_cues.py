@@ -21,7 +21,9 @@ _ENDING = re.compile(r"(?<=\w{3})(?:ings?|ed|ions?|es|s|e|en|er)\Z")
 
 _ASKING = r"what|which|why|when|where|who|how|did|do|does|can|could|should|shall|would|is|are|have|has"
 _QUESTION_END = re.compile(r"[?？؟][\"'”’»)\]*_]*\s*\Z")
-_QUESTION_BEGINNING = re.compile(rf"\W*(?:{_ASKING}) (?:we|i|you|it|they|he|she|there|this|that|the)\b", re.IGNORECASE)
+_QUESTION_BEGINNING = re.compile(
+    rf"\W*(?:{_ASKING}) (?:we|i|you|it|they|he|she|there|this|that|the)\b", re.IGNORECASE
+)
 _LEADS = "so|ok|okay|now|and|then|also|noted|right|well|i have|we have|things|also|und|dann|noch|et|y"
 """Words that may stand before the head of a list."""
 
@@ -47,11 +49,10 @@ def cues(name: str) -> tuple[re.Pattern[str], ...]:
 
 @cache
 def list_head() -> re.Pattern[str]:
-    """The expression for words before a colon that head a list of what is open, at the beginning of a clause."""
+    """The expression for words before a colon that head a list of what is open, as a clause begins."""
     heads = "|".join(f"(?:{one})" for one in _entries("heads"))
-    return _compile(
-        rf"(?:^|[.;,–—-] ?)[*_#>\- ]*(?:(?:{_LEADS}),? ){{0,2}}(?:{heads})(?: \([^)]{{1,30}}\))?[*_]* ?:(?!\w)"
-    )
+    begins = rf"(?:^|[.;,–—-] ?)[*_#>\- ]*(?:(?:{_LEADS}),? ){{0,2}}"
+    return _compile(rf"{begins}(?:{heads})(?: \([^)]{{1,30}}\))?[*_]* ?:(?!\w)")
 
 
 def is_question(sentence: str) -> bool:
@@ -80,7 +81,11 @@ def is_done(sentence: str) -> bool:
 
 def task_words(text: str) -> frozenset[str]:
     """What a text is about, as the beginnings of its words, without those that tell nothing about a task."""
-    words = [word for word in content_words(text) if word not in _empty_words() and (len(word) > 1 or word.isdigit())]
+    words = [
+        word
+        for word in content_words(text)
+        if word not in _empty_words() and (len(word) > 1 or word.isdigit())
+    ]
     return frozenset(_ENDING.sub("", word)[:_STEM_CHARACTERS] for word in words)
 
 
@@ -92,7 +97,11 @@ def with_english_times(text: str) -> str:
 
 @cache
 def _times() -> dict[str, str]:
-    return {said: english for one in _read_table().values() for said, english in dict(one.get("times", {})).items()}
+    return {
+        said: english
+        for one in _read_table().values()
+        for said, english in dict(one.get("times", {})).items()
+    }
 
 
 @cache

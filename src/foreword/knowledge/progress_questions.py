@@ -60,7 +60,9 @@ def _read_past(said: str, now: datetime) -> ProgressQuestion | None:
     span = date_span(english, now)
     if span is None or span.since > now:
         return None
-    return ProgressQuestion("did", task_words(_without_dates(english, now)), span, bool(cue("settled").search(said)))
+    return ProgressQuestion(
+        "did", task_words(_without_dates(english, now)), span, bool(cue("settled").search(said))
+    )
 
 
 def _read_left(said: str, now: datetime) -> ProgressQuestion | None:

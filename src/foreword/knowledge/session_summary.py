@@ -139,6 +139,7 @@ _GOAL_WEIGHT, _OPEN_WEIGHT = 2.0, 4.0
 _USER_WEIGHTS = {_DECIDED: 0.25, _ASKED: 0.1}
 _AGENT_WEIGHTS = {_OPEN: _OPEN_WEIGHT, _DECIDED: 0.15, _DONE: 0.15, _NOTED: 0.0}
 
+
 @dataclass(frozen=True, slots=True)
 class _SummaryLine:
     """A line of the summary: its heading and text, where it comes from, and how much it says."""
@@ -171,7 +172,11 @@ def _summarise_agent_work(
     room = max_words - (len(files.text.split()) + 1 if files else 0)
     if files and room < max_words // 2:
         files, room = None, max_words
-    told = [line for line in lines if line.heading in headings and (_OPEN in headings or not is_question(line.text))]
+    told = [
+        line
+        for line in lines
+        if line.heading in headings and (_OPEN in headings or not is_question(line.text))
+    ]
     chosen = _choose_heaviest_lines(told, room, max_line_words=max(6, max_words // 3))
     return _write_under_headings([*chosen, files] if files else chosen, max_words)
 

@@ -47,7 +47,7 @@ ENDED = "ended"
 """The key in a summary's metadata that says that its session is over."""
 
 START_SUMMARY_WORDS, START_OPEN_WORDS, MAX_START_OPEN = 55, 80, 5
-"""How many words of a session, and of what is open, are told when the next one begins; and how many open ends."""
+"""When a session begins: how many words are told of the last one and of what is open; how many open ends."""
 
 _CachedTopics = tuple[tuple[str, ...], tuple[Topic, ...]]
 """The ids of the items that topics came from, and the topics."""
@@ -121,7 +121,7 @@ class SessionContextProvider:
         return not summary.metadata.get(ENDED) and self._clock() - summary.created_at < RUNNING_FOR
 
     def describe_last_session(self, current_session_id: str, workspace: str) -> Item | None:
-        """That summary in the few words that a session begins with: what was decided and holds, what was done.
+        """That summary in the few words that a session begins with: what was decided and holds, and done.
 
         What is open is left out: it is told by itself. What was replaced since is not told as decided.
         """
@@ -191,7 +191,6 @@ class SessionContextProvider:
         if any(old.text == item.text for old in standing):
             return None
         return SummaryUpdate(item, tuple(old.id for old in standing))
-
 
     def find_own_summary(self, session: str, workspace: str) -> Item | None:
         """The summary of this session that stands; None when it has none yet."""

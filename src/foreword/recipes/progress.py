@@ -1,9 +1,9 @@
-"""A stage for prompts about the course of the work: what is left, where it stopped, what was done or decided when.
+"""A stage for prompts about the course of the work: what is left, where it stopped, what was decided when.
 
 Such prompts share no words with their answers, so no space finds these: they are chosen by time and by what
 they say. What is told this way stands before what the search found, at most five statements, and the receipt
-notes what the prompt was taken to ask. A list of what is left is told whole: what the session was shown when it
-began is told again, what was said in the session itself is not.
+notes what the prompt was taken to ask. A list of what is left is told whole: what the session was shown when
+it began is told again, what was said in the session itself is not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from foreword.knowledge.open_ends import list_open_ends
 from foreword.knowledge.progress_cues import is_decision, is_done, task_words
 from foreword.knowledge.progress_questions import read_progress_question
 from foreword.pipeline import MAX_TOLD, tell_successors
-from foreword.store.base import ListRecent
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import only_asks, split_statements
 from foreword.types import DroppedResult, Filters, Note, SearchResult
@@ -55,7 +54,9 @@ def tell_progress(draft: SearchDraft) -> SearchDraft:
     said_here = {result.memory.id for result in results if _is_said_here(result.memory, draft)}
     fresh = [result for result in results if result.memory.id not in said_here][:MAX_TOLD]
     known = [DroppedResult(r, "already in context") for r in results if r.memory.id in said_here]
-    note = Note("progress", f"the prompt asks {_MEANINGS[question.asked]}: {len(fresh)} of {len(results)} told")
+    note = Note(
+        "progress", f"the prompt asks {_MEANINGS[question.asked]}: {len(fresh)} of {len(results)} told"
+    )
     return _put_first(draft, fresh, known).with_notes(note)
 
 
@@ -107,7 +108,11 @@ def _answer_where(draft: SearchDraft, question: ProgressQuestion) -> list[Search
     sessions = [item.session for item in candidates if item.session and item.session != draft.session]
     if not sessions:
         return []
-    ends = [end for end in list_open_ends(draft.kit.store, draft.query.workspace) if end.item.session == sessions[0]]
+    ends = [
+        end
+        for end in list_open_ends(draft.kit.store, draft.query.workspace)
+        if end.item.session == sessions[0]
+    ]
     last = _statements(_session_items(draft, sessions[0]))
     told = [_past_result(item, question, _LAST_CHANCE) for item in last[:_MAX_LAST_STATEMENTS]]
     return [*map(_open_result, ends), *_with_successors(draft, told)]
@@ -120,11 +125,8 @@ def _mentions(draft: SearchDraft, topic: frozenset[str]) -> list[Item]:
 
 
 def _session_items(draft: SearchDraft, session: str | None) -> list[Item]:
-    return list(
-        draft.kit.store.run(
-            ListRecent(draft.query.workspace, Filters(kinds=_KINDS, session=session), _MAX_TURNS)
-        )
-    )
+    filters = Filters(kinds=_KINDS, session=session)
+    return list(draft.kit.store.recent(draft.query.workspace, filters, _MAX_TURNS))
 
 
 # What was done or decided ---------------------------------------------------------------------------------
@@ -159,7 +161,7 @@ def _past_result(item: Item, question: ProgressQuestion, chance: float) -> Searc
 
 
 def _statements(items: Iterable[Item]) -> list[Item]:
-    """Those that somebody stated and that still stand: no questions, no chatter, nothing that a tool printed."""
+    """Those that somebody stated and that stand: no questions, no chatter, nothing that a tool printed."""
     return [
         item
         for item in items
@@ -174,7 +176,7 @@ def _with_successors(draft: SearchDraft, results: Sequence[SearchResult]) -> lis
 
 
 def _recent(draft: SearchDraft, filters: Filters) -> list[Item]:
-    return list(draft.kit.store.run(ListRecent(draft.query.workspace, filters, _MAX_ITEMS)))
+    return list(draft.kit.store.recent(draft.query.workspace, filters, _MAX_ITEMS))
 
 
 _ANSWERS: dict[str, Callable[[SearchDraft, ProgressQuestion], list[SearchResult]]] = {

@@ -17,7 +17,6 @@ from foreword.errors import ContextError, InjectionError, NoContext, RetrievalEr
 from foreword.options import MAX_NAME_CHARACTERS, SearchOptions, check_fraction, check_whole_number
 from foreword.pipeline import FLOOR, drop_repeats, drop_shown, drop_superseded, optional, search_above
 from foreword.recipes.code import MAX_BODIES, return_code_above, set_code_aside, word_code_and_commits
-from foreword.recipes.progress import tell_progress
 from foreword.recipes.coding.stages import (
     CodingDraft,
     add_divergence_alert,
@@ -34,6 +33,7 @@ from foreword.recipes.coding.stages import (
     unless_empty,
     weigh,
 )
+from foreword.recipes.progress import tell_progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,9 +81,9 @@ class InjectionResult:
 class InjectionPipeline:
     """Makes contexts for a coding agent.
 
-    `diverges`, `last_session`, `open_ends` and `topics` are asked when there is time; one that fails is a note in the
-    receipt. An agent waits for what is said before a prompt, so the cross-encoder is not asked unless the
-    `lane` is full. Ages and days are told in `zone`, by default the machine's own.
+    `diverges`, `last_session`, `open_ends` and `topics` are asked when there is time; one that fails is a
+    note in the receipt. An agent waits for what is said before a prompt, so the cross-encoder is not asked
+    unless the `lane` is full. Ages and days are told in `zone`, by default the machine's own.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class InjectionPipeline:
         return (
             load_shown,
             *search_above(self._floor, exclude=exclude, max_read=max_read),
-            *((optional(tell_progress),) if bodies else ()),
+            optional(tell_progress),
             return_code_above(self._floor),
             drop_superseded,
             drop_repeats,
