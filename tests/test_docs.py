@@ -168,7 +168,11 @@ def test_measured_numbers_stand_in_quality_and_speed_alone(page):
 
 def test_the_architecture_lists_the_stages_of_every_recipe(project, engine):
     coding = InjectionPipeline(
-        engine, diverges=lambda _query, _session: None, last_session=lambda *_: None, topics=lambda *_: ()
+        engine,
+        diverges=lambda _query, _session: None,
+        last_session=lambda *_: None,
+        open_ends=lambda *_: (),
+        topics=lambda *_: (),
     )
     assembler = ContextAssembler(Searcher(engine, "shop", Experiences(engine)))
     asks = {"role": "assistant", "content": "I need more information: which database did we choose?"}

@@ -7,9 +7,16 @@ import pytest
 
 from foreword.errors import ContextError
 from foreword.knowledge import sessions
-from foreword.knowledge.sessions import PortfolioSummary, SessionContextProvider, build_summary_item
-from foreword.store.base import Amend, Delete
-from foreword.types import Filters, Item, Source
+from foreword.knowledge.sessions import (
+    ENDED,
+    RUNNING_FOR,
+    START_OPEN_WORDS,
+    PortfolioSummary,
+    SessionContextProvider,
+    build_summary_item,
+)
+from foreword.store.base import Amend, ClearShown, Delete, MarkShown, PutRelations
+from foreword.types import REPLACES, Filters, Item, Relation, Source
 
 
 @pytest.fixture
@@ -31,13 +38,17 @@ def keep(engine, clock):
 
 @pytest.fixture
 def end(engine, provider):
-    """Stores the summary of a session, as it stands, and supersedes the one before."""
+    """Stores the summary of a session, as it stands, shows it to the session, supersedes the one before."""
 
-    def end(session, workspace="shop"):
+    def end(session, workspace="shop", *, ended=True):
         update = provider.propose_summary_update(session, workspace)
         new = engine.remember_all([update.item], workspace)[0]
-        engine.store.batch([Amend(workspace, old, superseded_by=new.id) for old in update.replaces] or [])
-        return new
+        changes = [Amend(workspace, old, superseded_by=new.id) for old in update.replaces]
+        changes.append(MarkShown(workspace, session, (new.id,), new.created_at))
+        if ended:
+            changes.append(Amend(workspace, new.id, metadata={**new.metadata, ENDED: True}))
+        engine.store.batch(changes)
+        return engine.store.get(workspace, new.id)[0]
 
     return end
 
@@ -79,6 +90,69 @@ def test_a_long_current_session_does_not_hide_the_one_before(provider, keep, end
         clock.advance(minutes=5)
         end("current")
     assert provider.get_last_session_summary("current", "shop").session == "before"
+
+
+def test_a_session_that_still_runs_is_not_the_last_one(provider, keep, end, clock):
+    keep("Use tabs in the Makefile.", "before")
+    end("before")
+    keep("Cap the retries at five.", "beside")
+    end("beside", ended=False)
+    assert provider.get_last_session_summary("new", "shop").session == "before"
+    clock.advance(seconds=RUNNING_FOR.total_seconds())
+    assert provider.get_last_session_summary("new", "shop").session == "beside"
+
+
+def test_a_session_that_lost_its_context_is_told_of_itself(provider, keep, end, engine):
+    keep("Use tabs in the Makefile.", "before")
+    end("before")
+    keep("Cap the retries at five.", "current")
+    end("current", ended=False)
+    engine.store.batch([ClearShown("shop", "current")])
+    assert provider.get_last_session_summary("current", "shop").session == "current"
+
+
+# How a session begins
+
+AGENT = Source("agent", "agent")
+
+
+def test_what_was_replaced_is_not_told_as_decided(provider, keep, end, engine):
+    old = keep("We decided to keep sessions for 30 days.", "s1")
+    keep("Let's use Postgres for the ledger.", "s1")
+    keep("Moved the ledger to Postgres.", "s1", AGENT)
+    end("s1")
+    new = keep("Sessions are kept for 7 days.", "s2")
+    engine.store.batch([PutRelations("shop", (Relation(new.id, old.id, REPLACES, 0.9),))])
+    told = provider.describe_last_session("s3", "shop").text
+    assert "Postgres" in told
+    assert "30 days" not in told
+
+
+def test_questions_and_what_is_open_are_no_outcome_of_a_session(provider, keep, end):
+    keep("Could we drop Traefik instead?", "s1")
+    keep("Not done yet: the retry test. I fixed the timeout.", "s1", AGENT)
+    keep("Summarise what we decided this week.", "s1")
+    end("s1")
+    told = provider.describe_last_session("s2", "shop").text
+    assert told == "Done: I fixed the timeout"
+
+
+def test_what_is_open_is_told_whole_and_in_few_words(provider, keep):
+    long = "Still open: " + ", ".join(f"the lamp of pier number {number}" for number in range(12)) + "."
+    keep("Still open: the bell.", "s0", AGENT)
+    keep(long, "s1", AGENT)
+    keep(f"Remind me to paint {' and '.join(f'boat{n}' for n in range(41))}.", "s2")
+    ends = provider.choose_open_ends("new", "shop")
+    assert ends[0].text.endswith("boat40.")
+    assert sum(len(end.text.split()) for end in ends[1:]) <= START_OPEN_WORDS
+
+
+def test_what_a_running_session_leaves_open_is_its_own_business(provider, keep, end):
+    keep("Still open: the bell.", "beside", AGENT)
+    keep("Noted.", "beside")
+    end("beside", ended=False)
+    assert provider.choose_open_ends("new", "shop") == []
+    assert [one.text for one in provider.choose_open_ends("beside", "shop")] == ["Still open: the bell."]
 
 
 # Summaries

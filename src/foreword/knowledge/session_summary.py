@@ -1,19 +1,21 @@
 """A session in a few lines, in its own words.
 
 Extractive, offline and always the same for the same turns. A session with an agent is told under six
-headings: asked, decided, done, noted, open, and the files it changed. A conversation between people is told
+headings: open, decided, done, noted, asked, and the files it changed. A conversation between people is told
 in reported speech. What the web said is not quoted beside what the people and the agent said, so that a
 summary cannot make foreign words look like theirs.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from foreword.knowledge.command_results import is_tool_output, read_commit_messages, read_test_result
 from foreword.knowledge.dialogue_summary import is_english, join_by_speaker, report_sentence
+from foreword.knowledge.open_ends import find_open_ends, is_open
+from foreword.knowledge.progress_cues import is_decision, is_done, is_question
 from foreword.knowledge.sentence_weights import choose_sentences, read_sentences, weigh_sentences
 
 if TYPE_CHECKING:
@@ -35,12 +37,30 @@ class SessionSummary:
 
 
 def summarise_session(turns: Sequence[Item], max_words: int = SUMMARY_WORDS) -> SessionSummary:
-    """The turns in at most `max_words` words; without text when there is nothing to tell."""
-    quotable = [index for index, turn in enumerate(turns) if turn.source.trust != "web"]
-    quotable = quotable or list(range(len(turns)))
+    """The turns in at most `max_words` words; without text when there is nothing to tell.
+
+    What a session with an agent leaves open comes first and is not cut.
+    """
+    quotable = _quotable_turns(turns)
     if any(turns[index].source.trust in ("agent", "tool") for index in quotable):
-        return _summarise_agent_work(turns, quotable, max_words)
+        return _summarise_agent_work(turns, quotable, max_words, _HEADINGS)
     return _summarise_conversation(turns, quotable, max_words)
+
+
+def summarise_outcome(turns: Sequence[Item], max_words: int) -> SessionSummary:
+    """What a session decided and did, without what it leaves open; where it did neither, what was said.
+
+    Questions are no outcome.
+    """
+    quotable = _quotable_turns(turns)
+    outcome = _summarise_agent_work(turns, quotable, max_words, (_DECIDED, _DONE))
+    return outcome if outcome.text else _summarise_agent_work(turns, quotable, max_words, (_NOTED, _ASKED))
+
+
+def _quotable_turns(turns: Sequence[Item]) -> list[int]:
+    """The places of the turns that may be quoted: not what the web said, unless there is nothing else."""
+    quotable = [index for index, turn in enumerate(turns) if turn.source.trust != "web"]
+    return quotable or list(range(len(turns)))
 
 
 def _truncate_to_words(text: str, max_words: int) -> str:
@@ -109,45 +129,15 @@ def _speaker_name(turn: Item) -> str:
 # Work with an agent --------------------------------------------------------------------------------------
 
 _ASKED, _DECIDED, _DONE, _NOTED, _OPEN, _FILES = "Asked", "Decided", "Done", "Noted", "Open", "Files"
-_HEADINGS = (_ASKED, _DECIDED, _DONE, _NOTED, _OPEN, _FILES)
+_HEADINGS = (_OPEN, _DECIDED, _DONE, _NOTED, _ASKED, _FILES)
 
 _MAX_SHARED_WORDS = 0.6
 _MAX_FILES = 6
 _MAX_OPEN_LINES = 3
-_LATE_TURNS = 2
 _MIN_NOTE_WORDS = 4
-_GOAL_WEIGHT = 2.0
+_GOAL_WEIGHT, _OPEN_WEIGHT = 2.0, 4.0
 _USER_WEIGHTS = {_DECIDED: 0.25, _ASKED: 0.1}
-_AGENT_WEIGHTS = {_OPEN: 0.2, _DECIDED: 0.15, _DONE: 0.15, _NOTED: 0.0}
-
-_DECISION = re.compile(
-    r"\b(?:decid(?:e|ed|ing)|decision|let'?s (?:go|use|keep|not|stick|switch|drop)|go(?:ing)? with|went with"
-    r"|(?:we|i)(?:'ll| will| should) (?:use|keep|go with|not)|chose|chosen|settled on|stick (?:to|with)"
-    r"|switch(?:ed)? to|agreed|must(?:n't)?|never|always|from now on|prefer\w*|rather than|instead|no longer"
-    r"|policy|convention)\b"
-    r"|^(?:no,? )?(?:please )?(?:use|keep|avoid|don'?t|do not|stop|only)\b|^(?:no|not)[,:]? \w",
-    re.IGNORECASE,
-)
-_ACHIEVEMENT = re.compile(
-    r"\b(?:fixed|added|implemented|updated|removed|renamed|moved|created|wrote|changed|refactored|capped|done"
-    r"|completed?|pass(?:es|ing|ed)?|works? now|merged|deployed|released|committed|resolved|replaced|rewrote"
-    r"|installed|configured|migrated|split|extracted|now (?:uses?|returns?|handles?|runs?|supports?))\b",
-    re.IGNORECASE,
-)
-_UNFINISHED = re.compile(
-    r"\b(?:todo|to-do|still (?:fail|open|need|miss|broken|flak|to|not)\w*|not yet|remain(?:s|ing)?|left to do"
-    r"|next steps?|follow[- ]ups?|unresolved|blocked|pending|unclear|waiting for|haven'?t|couldn'?t|could not"
-    r"|unable to)\b",
-    re.IGNORECASE,
-)
-_TEST_RESULT = re.compile(
-    r"\b\d+ (?:passed|failed|errors?|failing|passing|tests?)\b|^test result:", re.IGNORECASE
-)
-_BAD_TEST_RESULT = re.compile(r"\b[1-9]\d* (?:failed|errors?|failing)\b|FAILED", re.IGNORECASE)
-_TEST_RUNNER = re.compile(
-    r"\b(?:pytest|jest|vitest|mocha|rspec|phpunit|ctest|tox|nox|unittest|(?:cargo|go|npm|yarn|pnpm) test)\b"
-)
-_COMMIT = re.compile(r"^\[[^\]\n]{1,80} [0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
+_AGENT_WEIGHTS = {_OPEN: _OPEN_WEIGHT, _DECIDED: 0.15, _DONE: 0.15, _NOTED: 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,96 +153,91 @@ class _SummaryLine:
     other_turns: tuple[int, ...] = ()
 
 
-def _summarise_agent_work(turns: Sequence[Item], quotable: list[int], max_words: int) -> SessionSummary:
-    """The session under its headings."""
+def _summarise_agent_work(
+    turns: Sequence[Item], quotable: list[int], max_words: int, headings: Sequence[str]
+) -> SessionSummary:
+    """The session under these headings; questions are told only where all headings are."""
     sentences = read_sentences(
-        {index: turns[index].text for index in quotable if not _is_tool_output(turns[index])}
+        {index: turns[index].text for index in quotable if not is_tool_output(turns[index])}
     )
     weights = weigh_sentences(sentences)
+    open_turns = {id(end.item) for end in find_open_ends(turns)}
+    still_open = {index for index in quotable if id(turns[index]) in open_turns}
     lines = [
-        *_lines_said_by_user(turns, weights),
-        *_lines_said_by_agent(turns, weights),
+        *_lines_said_by_user(turns, weights, still_open),
+        *_lines_said_by_agent(turns, weights, still_open),
         *_command_result_lines(turns, quotable),
     ]
-    files = _changed_files_line(turns, quotable)
+    files = _changed_files_line(turns, quotable) if _FILES in headings else None
     room = max_words - (len(files.text.split()) + 1 if files else 0)
     if files and room < max_words // 2:
         files, room = None, max_words
-    chosen = _choose_heaviest_lines(lines, room, max_line_words=max(6, max_words // 3))
+    told = [
+        line
+        for line in lines
+        if line.heading in headings and (_OPEN in headings or not is_question(line.text))
+    ]
+    chosen = _choose_heaviest_lines(told, room, max_line_words=max(6, max_words // 3))
     return _write_under_headings([*chosen, files] if files else chosen, max_words)
 
 
-def _is_tool_output(turn: Item) -> bool:
-    return turn.source.trust in ("tool", "web")
-
-
-def _lines_said_by_user(turns: Sequence[Item], weights: Mapping[Sentence, float]) -> Iterable[_SummaryLine]:
+def _lines_said_by_user(
+    turns: Sequence[Item], weights: Mapping[Sentence, float], still_open: set[int]
+) -> Iterable[_SummaryLine]:
     """The user's goals and decisions. The first and the last goal weigh more than everything else."""
     sentences = [sentence for sentence in weights if turns[sentence.turn].source.trust == "user"]
     openings = [sentence for sentence in sentences if sentence.place < 2]
     ends = {sentence.turn for sentence in (*openings[:1], *openings[-1:])}
     goals = {max((one for one in openings if one.turn == turn), key=weights.__getitem__) for turn in ends}
     for sentence in sentences:
-        heading = _DECIDED if _DECISION.search(sentence.text) else _ASKED
+        if is_open(sentence.text, turns[sentence.turn]):
+            if sentence.turn in still_open:
+                yield _line_from_sentence(_OPEN, sentence, weights[sentence] + _OPEN_WEIGHT)
+            continue
+        heading = _DECIDED if is_decision(sentence.text) else _ASKED
         extra = _GOAL_WEIGHT if sentence in goals else _USER_WEIGHTS[heading]
         yield _line_from_sentence(heading, sentence, weights[sentence] + extra)
 
 
-def _lines_said_by_agent(turns: Sequence[Item], weights: Mapping[Sentence, float]) -> Iterable[_SummaryLine]:
-    """What the agent decided and did and, from its last turns, what it left open."""
+def _lines_said_by_agent(
+    turns: Sequence[Item], weights: Mapping[Sentence, float], still_open: set[int]
+) -> Iterable[_SummaryLine]:
+    """What the agent decided and did, what it left open, and what it asked last if nobody answered."""
     sentences = [sentence for sentence in weights if turns[sentence.turn].source.trust == "agent"]
-    speaking = list(dict.fromkeys(sentence.turn for sentence in sentences))
-    late = set(speaking[-_LATE_TURNS:])
     for sentence in sentences:
-        last = sentence.turn == speaking[-1]
+        last = sentence.turn == sentences[-1].turn
         unanswered = last and all(turn.source.trust != "user" for turn in turns[sentence.turn :])
-        heading = _choose_agent_heading(
-            sentence.text, is_late=sentence.turn in late, is_unanswered=unanswered
-        )
+        left_open = is_open(sentence.text, turns[sentence.turn])
+        if left_open and sentence.turn not in still_open:
+            continue
+        heading = _choose_agent_heading(sentence.text, left_open=left_open, is_unanswered=unanswered)
         if heading != _NOTED or sentence.word_count >= _MIN_NOTE_WORDS:
             weight = weights[sentence] + _AGENT_WEIGHTS[heading] + 0.2 * last
             yield _line_from_sentence(heading, sentence, weight)
 
 
-def _choose_agent_heading(text: str, *, is_late: bool, is_unanswered: bool) -> str:
-    """The heading of a sentence by the agent; what was unfinished early may since have been finished."""
-    if is_unanswered if text.endswith("?") else is_late and _UNFINISHED.search(text):
+def _choose_agent_heading(text: str, *, left_open: bool, is_unanswered: bool) -> str:
+    """The heading of a sentence by the agent."""
+    if left_open or (is_unanswered and text.endswith("?")):
         return _OPEN
-    if _DECISION.search(text):
+    if is_decision(text):
         return _DECIDED
-    return _DONE if _ACHIEVEMENT.search(text) else _NOTED
+    return _DONE if is_done(text) else _NOTED
 
 
 def _command_result_lines(turns: Sequence[Item], quotable: list[int]) -> Iterable[_SummaryLine]:
     """What commands reported: the last result of each test runner, and what was committed."""
     last_run: dict[str, _SummaryLine] = {}
     for index in quotable:
-        turn = turns[index]
-        if not _is_tool_output(turn) or not turn.text.startswith("$ "):
-            continue
-        command = turn.text.partition("\n")[0][2:]
-        results = [line.strip(" =\t") for line in turn.text.split("\n")[1:] if _TEST_RESULT.search(line)]
-        if results:
-            heading = _OPEN if _BAD_TEST_RESULT.search(results[-1]) else _DONE
-            text = f"{_shorten_command(command)}: {results[-1]}"
-            runner = _test_runner_name(command)
-            last_run[runner] = _SummaryLine(heading, text, index, 0, frozenset({f"$ {runner}"}), 0.6)
-        for place, message in enumerate(_COMMIT.findall(turn.text)):
+        result = read_test_result(turns[index])
+        if result is not None:
+            heading = _OPEN if result.failed else _DONE
+            known = frozenset({f"$ {result.runner}"})
+            last_run[result.runner] = _SummaryLine(heading, result.text, index, 0, known, 0.6)
+        for place, message in enumerate(read_commit_messages(turns[index])):
             content = frozenset(message.lower().split())
-            yield _SummaryLine(_DONE, f"committed “{message.strip()}”", index, place, content, 0.4)
+            yield _SummaryLine(_DONE, f"committed “{message}”", index, place, content, 0.4)
     yield from last_run.values()
-
-
-def _test_runner_name(command: str) -> str:
-    """The name of what ran the tests, so that a later run takes the place of an earlier one."""
-    known = _TEST_RUNNER.search(command)
-    return known.group() if known else " ".join(_shorten_command(command).split()[:2])
-
-
-def _shorten_command(command: str) -> str:
-    """The last step of a command, without what follows a pipe, in at most eight words."""
-    step = re.split(r"\s*(?:&&|;)\s*", command)[-1] or command
-    return " ".join(step.partition(" | ")[0].replace("2>&1", "").split()[:8])
 
 
 def _changed_files_line(turns: Sequence[Item], quotable: list[int]) -> _SummaryLine | None:
@@ -284,7 +269,7 @@ def _choose_heaviest_lines(
     for line in sorted(lines, key=lambda line: (-line.weight, line.turn, line.place)):
         if (headings[line.heading] >= _MAX_OPEN_LINES and line.heading == _OPEN) or not line.content_words:
             continue
-        text = _truncate_to_words(line.text, max_line_words)
+        text = line.text if line.heading == _OPEN else _truncate_to_words(line.text, max_line_words)
         cost = len(text.split()) + (0 if headings[line.heading] else 1)
         if cost > room or any(_share_most_words(line.content_words, other.content_words) for other in chosen):
             continue

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from foreword.errors import ForewordError
-from foreword.knowledge.session_summary import SUMMARY_WORDS, SessionSummary, summarise_session
+from foreword.knowledge.open_ends import find_replacing, list_open_ends
+from foreword.knowledge.session_summary import (
+    SUMMARY_WORDS,
+    SessionSummary,
+    summarise_outcome,
+    summarise_session,
+)
 from foreword.knowledge.topics import Topic, find_topics
 from foreword.log import get_logger
 from foreword.types import TRUSTS, Filters, Item, Source
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
+    from foreword.knowledge.open_ends import OpenEnd
     from foreword.store.base import Store
     from foreword.types import Trust
 
@@ -31,6 +39,15 @@ _FIRST_PAGE_ITEMS, _LAST_PAGE_ITEMS = 16, 4_096
 _MAX_CACHED_PORTFOLIOS = 32
 _MAX_DIVERGENCES = 3
 _MAX_TURNS = 2_000
+
+RUNNING_FOR = timedelta(minutes=30)
+"""A session that nobody has ended counts as running for so long after its last summary or statement."""
+
+ENDED = "ended"
+"""The key in a summary's metadata that says that its session is over."""
+
+START_SUMMARY_WORDS, START_OPEN_WORDS, MAX_START_OPEN = 55, 80, 5
+"""When a session begins: how many words are told of the last one and of what is open; how many open ends."""
 
 _CachedTopics = tuple[tuple[str, ...], tuple[Topic, ...]]
 """The ids of the items that topics came from, and the topics."""
@@ -83,15 +100,58 @@ class SessionContextProvider:
         self._lock = threading.Lock()
 
     def get_last_session_summary(self, current_session_id: str, workspace: str) -> Item | None:
-        """The newest summary of another session that still holds; None when there is none."""
+        """The newest summary of another session that is over; None when there is none.
+
+        Where the current session has lost its context, it is that session's own summary.
+        """
         page = _FIRST_PAGE_ITEMS
         while True:
             found = self._store.recent(workspace, Filters(kinds=("summary",)), page)
-            others = (item for item in found if item.session and item.session != current_session_id)
-            last = next((item for item in others if item.superseded_by is None), None)
+            standing = [item for item in found if item.session and item.superseded_by is None]
+            own = [item for item in standing if item.session == current_session_id]
+            if own and own[0].id not in self._store.shown(workspace, current_session_id):
+                return own[0]
+            others = (item for item in standing if item.session != current_session_id)
+            last = next((item for item in others if not self._is_running(item)), None)
             if last is not None or len(found) < page or page >= _LAST_PAGE_ITEMS:
                 return last
             page *= 4
+
+    def _is_running(self, summary: Item) -> bool:
+        return not summary.metadata.get(ENDED) and self._clock() - summary.created_at < RUNNING_FOR
+
+    def describe_last_session(self, current_session_id: str, workspace: str) -> Item | None:
+        """That summary in the few words that a session begins with: what was decided and holds, and done.
+
+        What is open is left out: it is told by itself. What was replaced since is not told as decided.
+        """
+        summary = self.get_last_session_summary(current_session_id, workspace)
+        if summary is None or self._summariser is not None:
+            return summary
+        filters = Filters(kinds=("turn",), session=summary.session)
+        turns = self._store.recent(workspace, filters, _MAX_TURNS)[::-1]
+        replaced = find_replacing(self._store, workspace, [turn.id for turn in turns])
+        standing = [turn for turn in turns if turn.id not in replaced and turn.superseded_by is None]
+        told = summarise_outcome(standing, START_SUMMARY_WORDS).text
+        return replace(summary, text=told) if told else None
+
+    def choose_open_ends(self, current_session_id: str, workspace: str) -> list[OpenEnd]:
+        """What is open as a session begins: the newest, as many as are told; none that is for some day.
+
+        What another session that still runs has left open is its own business.
+        """
+        summaries = self._store.recent(workspace, Filters(kinds=("summary",)), _LAST_PAGE_ITEMS)
+        ended = {item.session for item in summaries if not self._is_running(item)}
+        running = {item.session for item in summaries} - ended - {current_session_id}
+        chosen: list[OpenEnd] = []
+        room = START_OPEN_WORDS
+        for end in list_open_ends(self._store, workspace):
+            words = len(end.text.split())
+            if end.is_someday or end.item.session in running or (chosen and words > room):
+                continue
+            chosen.append(end)
+            room -= words
+        return chosen[:MAX_START_OPEN]
 
     def get_session_portfolio(
         self, session_id: str, workspace: str, divergences: Sequence[str] = ()
@@ -131,6 +191,11 @@ class SessionContextProvider:
         if any(old.text == item.text for old in standing):
             return None
         return SummaryUpdate(item, tuple(old.id for old in standing))
+
+    def find_own_summary(self, session: str, workspace: str) -> Item | None:
+        """The summary of this session that stands; None when it has none yet."""
+        found = self._store.recent(workspace, Filters(kinds=("summary",), session=session), _FIRST_PAGE_ITEMS)
+        return next((item for item in found if item.superseded_by is None), None)
 
 
 def build_summary_item(

@@ -25,6 +25,7 @@ from foreword.recall.related import (
     tell_short_ones_whole,
 )
 from foreword.recipes.code import return_code_above, set_code_aside, word_code_and_commits
+from foreword.recipes.progress import tell_progress
 from foreword.types import DroppedResult
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def chat_stages(
     """What happens to a question, in order."""
     return (
         *search_above(floor, exclude=(set_code_aside,) if floor else ()),
+        optional(tell_progress),
         return_code_above(floor),
         optional(add_related),
         *(drop_questions_and_summaries, drop_below(floor)),

@@ -396,3 +396,39 @@ def test_what_only_names_an_experience_does_not_adopt_it(folder, event, answer_a
 
 def test_a_failure_without_precedents_brings_nothing(event, answer_and_keep):
     assert answer_and_keep(failing_run(event)) == ""
+
+
+# What a session begins with
+
+
+def finish(event, answer_and_keep, session, prompt, message):
+    answer_and_keep(event("UserPromptSubmit", session=session, prompt=prompt))
+    answer_and_keep(event("Stop", session=session, message=message))
+
+
+def test_a_session_begins_with_what_is_open_from_any_session_before(event, answer_and_keep):
+    finish(
+        event, answer_and_keep, "monday", "Build the chapel map.", "Map built. Still open: the heron ending."
+    )
+    answer_and_keep(event("SessionEnd", session="monday"))
+    finish(event, answer_and_keep, "tuesday", "Add a pause menu.", "I added the pause menu.")
+    answer_and_keep(event("SessionEnd", session="tuesday"))
+    words = answer_and_keep(event("SessionStart", session="friday", source="startup"))
+    assert "Still open: the heron ending." in words
+    assert words.index("heron ending") < words.index("added the pause menu")
+
+
+def test_a_session_beside_one_that_runs_is_not_told_of_it(event, answer_and_keep):
+    finish(event, answer_and_keep, "beside", "Add a pause menu.", "I added the pause menu.")
+    words = answer_and_keep(event("SessionStart", session="new", source="startup"))
+    assert "added the pause menu" not in words
+
+
+def test_after_a_compact_the_session_is_told_of_itself(event, answer_and_keep):
+    finish(event, answer_and_keep, "other", "Add a pause menu.", "I added the pause menu.")
+    answer_and_keep(event("SessionEnd", session="other"))
+    finish(event, answer_and_keep, "own", "Rename the lamps.", "I renamed the quay lamps.")
+    answer_and_keep(event("PreCompact", session="own"))
+    words = answer_and_keep(event("SessionStart", session="own", source="compact"))
+    assert "renamed the quay lamps" in words
+    assert "pause menu" not in words.partition("### Topics")[0]

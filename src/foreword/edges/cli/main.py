@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 import foreword
-from foreword.edges.cli import context, demo, doctor, experience, index, install, measure, memory, service
+from foreword.edges.cli import (
+    context,
+    demo,
+    doctor,
+    experience,
+    index,
+    install,
+    measure,
+    memory,
+    open_ends,
+    service,
+)
 from foreword.edges.cli.common import OrderedGroup
 from foreword.errors import ContextError, ForewordError, MissingExtra, StorageError, ValidationError
 from foreword.text.clean import join_lines, remove_invisible
@@ -69,7 +80,7 @@ def main() -> None:
 
 
 for _command in (
-    *(memory.remember, memory.search, memory.forget),
+    *(memory.remember, memory.search, open_ends.open_ends, memory.forget),
     *(context.context, context.premortem, context.why),
     *(memory.export, memory.import_),
     *(index.index, index.watch, experience.experience, experience.values),

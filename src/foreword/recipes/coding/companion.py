@@ -1,12 +1,12 @@
 """The engine beside an agent: what each event of its session makes us remember, and what we say to it.
 
-    a session begins      how the last one ended, and the topics
+    a session begins      what is open, how the last one ended, and the topics
     a prompt              what matters to it; then the prompt is kept
     a tool is about to    a brief, for tools that change or run something
     a tool has            the call and its result are kept; a test run ends the open experience of which it
                           speaks, and what fails for the first time in a session brings what went wrong before
     the agent stops       its message is kept, the session's summary made anew
-    a compact, a clear    what the session was shown may be shown again
+    a compact, a clear    what the session was shown may be shown again, and its own summary is told
 
 Nothing here reads bytes, words JSON or talks to sockets. A failure while answering becomes silence and a
 warning; a failure while keeping is raised, so that the caller can bring the event again.
@@ -27,14 +27,14 @@ from foreword.capture.runs.run import read_run_result
 from foreword.capture.tool_calls import read_command
 from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
-from foreword.knowledge.sessions import SessionContextProvider
+from foreword.knowledge.sessions import ENDED, SessionContextProvider
 from foreword.log import get_logger
 from foreword.pipeline import unrelated_cosine
 from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import Searcher
 from foreword.recipes.coding.injection import InjectionPipeline
-from foreword.store.base import ClearShown, Delete, ListRecent, MarkShown
+from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
 from foreword.text.question import MAX_QUESTION_CHARACTERS, question_first
 from foreword.types import Filters
@@ -88,9 +88,8 @@ class Companion:
         self.pipeline = InjectionPipeline(
             engine,
             diverges=self._detect_shift,
-            last_session=lambda workspace, session: self._sessions.get_last_session_summary(
-                session, workspace
-            ),
+            last_session=lambda workspace, session: self._sessions.describe_last_session(session, workspace),
+            open_ends=lambda workspace, session: self._sessions.choose_open_ends(session, workspace),
             topics=self._topic_names,
         )
 
@@ -111,6 +110,8 @@ class Companion:
         self._learn_from_run(event, workspace)
         if event.session and event.name in _SUMMARISED_AFTER:
             self._summarise(event.session, workspace)
+        if event.session and event.name == "SessionEnd":
+            self._mark_ended(event.session, workspace)
 
     def _workspace(self, event: AgentEvent) -> str:
         """Where the event happened. Looking for a repository takes time, so an answer holds for seconds."""
@@ -197,6 +198,13 @@ class Companion:
             domain, strategy, max_tokens=_PREMORTEM_TOKENS, session_id=event.session or None
         )
         return asyncio.run(asked).markdown
+
+    def _mark_ended(self, session: str, workspace: str) -> None:
+        """Note in the session's summary that it is over, so that the next session is told of it."""
+        summary = self._sessions.find_own_summary(session, workspace)
+        if summary is not None:
+            ended = Amend(workspace, summary.id, metadata={**summary.metadata, ENDED: True})
+            self._engine.store.batch([ended])
 
     def _summarise(self, session: str, workspace: str) -> None:
         update = self._sessions.propose_summary_update(session, workspace)

@@ -21,6 +21,7 @@ from foreword.recipes.coding.stages import (
     CodingDraft,
     add_divergence_alert,
     add_last_session,
+    add_open_ends,
     add_topics,
     diversify,
     drop_echoes,
@@ -32,6 +33,7 @@ from foreword.recipes.coding.stages import (
     unless_empty,
     weigh,
 )
+from foreword.recipes.progress import tell_progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from foreword.engine.base import Engine
     from foreword.options import Lane
     from foreword.pipeline import Stage
-    from foreword.recipes.coding.stages import Diverges, LastSession, Topics
+    from foreword.recipes.coding.stages import Diverges, LastSession, OpenEnds, Topics
     from foreword.types import Receipt
 
 MAX_RESULTS = 50
@@ -79,9 +81,9 @@ class InjectionResult:
 class InjectionPipeline:
     """Makes contexts for a coding agent.
 
-    `diverges`, `last_session` and `topics` are asked when there is time; one that fails is a note in the
-    receipt. An agent waits for what is said before a prompt, so the cross-encoder is not asked unless the
-    `lane` is full. Ages and days are told in `zone`, by default the machine's own.
+    `diverges`, `last_session`, `open_ends` and `topics` are asked when there is time; one that fails is a
+    note in the receipt. An agent waits for what is said before a prompt, so the cross-encoder is not asked
+    unless the `lane` is full. Ages and days are told in `zone`, by default the machine's own.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class InjectionPipeline:
         *,
         diverges: Diverges | None = None,
         last_session: LastSession | None = None,
+        open_ends: OpenEnds | None = None,
         topics: Topics | None = None,
         floor: float = FLOOR,
         lane: Lane = "fast",
@@ -99,6 +102,7 @@ class InjectionPipeline:
         self._engine = engine
         self._diverges = diverges
         self._last_session = last_session
+        self._open_ends = open_ends
         self._topics = topics
         self._floor = check_fraction("floor", floor)
         self._lane = lane
@@ -161,7 +165,7 @@ class InjectionPipeline:
         workspace: str,
         record: bool = True,
     ) -> InjectionResult:
-        """What an agent should know when a session begins: how the last one ended, and the topics.
+        """What an agent should know when a session begins: what is open, how the last one ended, the topics.
 
         A session that was shown something has begun before, and does not need the topics again.
         """
@@ -191,6 +195,7 @@ class InjectionPipeline:
         """What happens when a session begins, in order."""
         return (
             load_shown,
+            *([optional(add_open_ends(self._open_ends))] if self._open_ends else []),
             *self._last_session_stages(),
             *([optional(add_topics(self._topics))] if self._topics else []),
             fit_sections(self._formatter(draft), budget),
@@ -203,6 +208,7 @@ class InjectionPipeline:
         return (
             load_shown,
             *search_above(self._floor, exclude=exclude, max_read=max_read),
+            optional(tell_progress),
             return_code_above(self._floor),
             drop_superseded,
             drop_repeats,

@@ -1,0 +1,67 @@
+"""What the commands of a session reported: results of test runs, and commits.
+
+Reads the turns that a tool's output became: the command after `$ ` on the first line, then what it printed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from foreword.types import Item
+
+_TEST_RESULT = re.compile(
+    r"\b\d+ (?:passed|failed|errors?|failing|passing|tests?)\b|^test result:", re.IGNORECASE
+)
+_BAD_TEST_RESULT = re.compile(r"\b[1-9]\d* (?:failed|errors?|failing)\b|FAILED", re.IGNORECASE)
+_TEST_RUNNER = re.compile(
+    r"\b(?:pytest|jest|vitest|mocha|rspec|phpunit|ctest|tox|nox|unittest|(?:cargo|go|npm|yarn|pnpm) test)\b"
+)
+_COMMIT = re.compile(r"^\[[^\]\n]{1,80} [0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """The last line of results that a test run printed, after its command; and whether something failed."""
+
+    runner: str
+    text: str
+    failed: bool
+
+
+def is_tool_output(turn: Item) -> bool:
+    """Whether a turn holds what a tool or a page said."""
+    return turn.source.trust in ("tool", "web")
+
+
+def read_test_result(turn: Item) -> TestResult | None:
+    """What a test run showed; None for every other turn."""
+    if not is_tool_output(turn) or not turn.text.startswith("$ "):
+        return None
+    results = [line.strip(" =\t") for line in turn.text.split("\n")[1:] if _TEST_RESULT.search(line)]
+    if not results:
+        return None
+    command = turn.text.partition("\n")[0][2:]
+    failed = bool(_BAD_TEST_RESULT.search(results[-1]))
+    return TestResult(_test_runner_name(command), f"{_shorten_command(command)}: {results[-1]}", failed)
+
+
+def read_commit_messages(turn: Item) -> list[str]:
+    """The first lines of the commits that a command made."""
+    if not is_tool_output(turn) or not turn.text.startswith("$ "):
+        return []
+    return [message.strip() for message in _COMMIT.findall(turn.text)]
+
+
+def _test_runner_name(command: str) -> str:
+    """The name of what ran the tests, so that a later run takes the place of an earlier one."""
+    known = _TEST_RUNNER.search(command)
+    return known.group() if known else " ".join(_shorten_command(command).split()[:2])
+
+
+def _shorten_command(command: str) -> str:
+    """The last step of a command, without what follows a pipe, in at most eight words."""
+    step = re.split(r"\s*(?:&&|;)\s*", command)[-1] or command
+    return " ".join(step.partition(" | ")[0].replace("2>&1", "").split()[:8])

@@ -1,0 +1,347 @@
+"""Which statements leave something open, and which of them were closed since.
+
+A statement leaves something open when it says so: a list of what is left, something promised, postponed,
+waited for, a test left red (`progress_cues.toml`); a memory may also have the type of a task. It is closed
+when each of its parts was: by a later statement or commit that says it is done or not needed any more and
+shares most of its words, by a later list of what is open about the same things, by a statement that replaces
+it, or by hand. What a tool printed opens nothing, but for a test run that failed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from foreword.knowledge.command_results import is_tool_output, read_test_result
+from foreword.knowledge.progress_cues import cue, is_question, list_head, lists_rest, plain_line, task_words
+from foreword.store.base import ListRecent
+from foreword.text.dates import find_dates
+from foreword.text.sentences import split_sentences
+from foreword.text.statements import MAX_STATEMENT_CHARACTERS
+from foreword.types import REPLACES, Filters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.store.base import Store
+    from foreword.types import Item
+
+MAX_ITEMS = 1_000
+"""At most how many of the latest statements of a workspace are looked at."""
+
+CLOSED = "closed"
+"""The key in an item's metadata that says when somebody closed what it leaves open."""
+
+_KINDS = ("turn", "memory", "commit")
+_TASK_TYPES = ("task", "todo", "to-do", "open", "open task", "open_task", "reminder")
+_MAX_CHARACTERS, _MAX_SENTENCE_CHARACTERS = 8_000, 500
+_MIN_COVERED, _MIN_ABOUT = 0.5, 0.65
+"""A later sentence closes a part that has at least this share of its words there, or of which it speaks: with
+this share of the words of one of its own clauses."""
+
+_SAME_SHARE = 0.6
+"""Two ends of one session are the same if the shorter has at least this share of its words in the other."""
+
+_MIN_REPLACED = 0.5
+"""The least confidence of a relation by which a statement is replaced."""
+
+_MAX_CACHED_SENTENCES = 8_192
+_MAX_ENDS = 100
+"""At most how many ends are kept open, the latest: each is compared with all that follows."""
+
+_TURNS_NEAR = 3
+"""So many turns later a bare "forget it" or "done" still means what was just left open."""
+
+_BARE_WORDS = 2
+_MIN_WORDS = 2
+"""With fewer words a clause does not say what is to be done."""
+
+_BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+\S")
+_CONDITION = re.compile(
+    r"\b(?:once|when|after|as soon as|until|till|if|because|since|before|unless|wenn|sobald|bis|weil"
+    r"|quand|dès que|si|cuando|hasta)\b",
+    re.IGNORECASE,
+)
+_PART = re.compile(
+    r"\s*(?:[,;]\s*(?:and|then|und|dann|et|puis|y)?\b|\s(?:and|und|et|y)\s|\n)\s*", re.IGNORECASE
+)
+_RED = re.compile(r"\b(?:red|failing|fails?|rot|rouges?|rojo)\b", re.IGNORECASE)
+_WITHOUT_YEAR = ("ordinal", "weekday", "short_weekday", "abroad", "day_month", "month")
+"""Forms of dates that may mean the past or what is ahead; beside a cue they mean what is ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenEnd:
+    """Something that an item leaves open, in its own words.
+
+    `parts` are the things that have to be done, each by its words; `is_several` says that there was more than
+    one. `is_list`: the item lists all that is open; `is_someday`: nobody means to do it soon. `runner` is
+    what ran the tests that failed.
+    """
+
+    item: Item
+    text: str
+    parts: tuple[frozenset[str], ...]
+    is_list: bool = False
+    is_someday: bool = False
+    is_several: bool = False
+    runner: str = ""
+
+    @property
+    def labelled_text(self) -> str:
+        """The text after the word "Open:", unless it says so itself."""
+        return self.text if list_head().match(plain_line(self.text)) else f"Open: {self.text}"
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of all parts."""
+        return frozenset().union(*self.parts)
+
+
+def list_open_ends(store: Store, workspace: str) -> list[OpenEnd]:
+    """What is open in a workspace: newest first, and last what is for some day."""
+    items = store.run(ListRecent(workspace, Filters(kinds=_KINDS), MAX_ITEMS))
+    ends = find_open_ends(items[::-1])
+    standing = _drop_replaced(store, workspace, ends)
+    newest = sorted(standing, key=lambda end: end.item.created_at, reverse=True)
+    return sorted(newest, key=lambda end: end.is_someday)
+
+
+def find_open_ends(items: Sequence[Item]) -> list[OpenEnd]:
+    """What these items leave open and do not close themselves, in their order; the items are oldest first."""
+    ledger = _Ledger()
+    for item in items:
+        ledger.add(item)
+    return ledger.ends
+
+
+def find_replacing(store: Store, workspace: str, ids: Sequence[str]) -> dict[str, list[Item]]:
+    """The items that later statements have replaced, each with these."""
+    related = store.expand(workspace, list(ids), 1, Filters()) if ids else {}
+    later = {
+        name: [
+            one.memory
+            for one in found
+            if (one.relationship.type, one.relationship.to_id) == (REPLACES, name)
+            and one.relationship.confidence >= _MIN_REPLACED
+        ]
+        for name, found in related.items()
+    }
+    return {name: newer for name, newer in later.items() if newer}
+
+
+def _drop_replaced(store: Store, workspace: str, ends: Sequence[OpenEnd]) -> list[OpenEnd]:
+    """The ends that no later statement has replaced."""
+    ids = {end.item.id for end in ends}
+    replacing = find_replacing(store, workspace, list(ids))
+    return [
+        end
+        for end in ends
+        if not any(newer.id in ids or _may_close(newer, end) for newer in replacing.get(end.item.id, ()))
+    ]
+
+
+def _may_close(newer: Item, end: OpenEnd) -> bool:
+    """Whether what replaced a statement also closes it.
+
+    It has to speak of what is open, and of several things it may be one that was done. An agent that repeats
+    what it was told has done nothing.
+    """
+    is_echo = newer.source.trust == "agent" and newer.session == end.item.session
+    is_about = not end.is_several and bool(task_words(newer.text) & end.words)
+    return is_about and (not is_echo or bool(_closing_sentences(newer)))
+
+
+def read_open_end(item: Item) -> OpenEnd | None:
+    """What an item leaves open, by its own words alone; None if it leaves nothing open."""
+    if is_tool_output(item):
+        result = read_test_result(item)
+        failed = result is not None and result.failed
+        return OpenEnd(item, result.text, (), runner=result.runner) if result and failed else None
+    if item.kind == "commit" or item.superseded_by or item.metadata.get(CLOSED):
+        return None
+    sentences = split_sentences(item.text[:_MAX_CHARACTERS])
+    places = [place for place, sentence in enumerate(sentences) if is_open(sentence, item)]
+    if not places and item.type.casefold() in _TASK_TYPES:
+        places = list(range(len(sentences)))
+    said = [sentences[place] for place in _with_bullets(sentences, places)]
+    if not said or (not task_words(" ".join(said)) and len(task_words(item.text)) <= _MIN_WORDS):
+        return None  # "nice. tomorrow"
+    is_list = any(lists_rest(sentences[place]) for place in places)
+    parts = tuple(part for sentence in said for part in _parts(sentence, is_list=is_list))
+    short = len(item.text) <= MAX_STATEMENT_CHARACTERS
+    return OpenEnd(
+        item,
+        item.text.strip() if short else "\n".join(said),
+        parts,
+        is_list=is_list,
+        is_someday=bool(cue("someday").search(plain_line(item.text))),
+        is_several=len(parts) > 1,
+    )
+
+
+def is_open(sentence: str, item: Item) -> bool:
+    """Whether a sentence of an item says that something is to be done."""
+    found = _find_open_cue(sentence)
+    return found == "open" or (found == "dated" and _looks_ahead(plain_line(sentence), item))
+
+
+@lru_cache(maxsize=_MAX_CACHED_SENTENCES)
+def _find_open_cue(sentence: str) -> str:
+    """Whether a sentence is "open" whenever it was said, open if it is "dated", or neither: ""."""
+    if is_question(sentence) or len(sentence) > _MAX_SENTENCE_CHARACTERS or "```" in sentence:
+        return ""
+    said = plain_line(sentence)
+    if cue("opens").search(said) or cue("someday").search(said) or lists_rest(said):
+        return "open"
+    return "dated" if cue("dated").search(said) else ""
+
+
+def _looks_ahead(sentence: str, item: Item) -> bool:
+    """Whether a sentence names a day that was not over when it was said."""
+    return any(
+        one.form in _WITHOUT_YEAR or one.span is None or one.span.until > item.created_at
+        for one in find_dates(sentence, item.created_at)
+        if one.form != "clock"
+    )
+
+
+def _with_bullets(sentences: Sequence[str], places: Sequence[int]) -> list[int]:
+    """The places, and after one that heads a list those of its items."""
+    taken: dict[int, None] = {}
+    for place in places:
+        taken[place] = None
+        if sentences[place].rstrip(" *_").endswith(":"):
+            for at in range(place + 1, len(sentences)):
+                if not _BULLET.match(sentences[at]):
+                    break
+                taken[at] = None
+    return list(taken)
+
+
+def _parts(sentence: str, *, is_list: bool) -> list[frozenset[str]]:
+    """The things to be done of which a sentence speaks, by their words.
+
+    Of a list they are all that it lists; of another sentence, what is said from its cue on.
+    """
+    text = plain_line(sentence)
+    if is_list:
+        text = text[match.end() :] if (match := list_head().search(text)) else text
+        pieces = [words for clause in _PART.split(text) if (words := task_words(clause))]
+        return pieces or _whole(sentence)
+    clauses = _PART.split(text)
+    first = next((at for at, clause in enumerate(clauses) if _find_open_cue(clause)), 0)
+    return [words for clause in clauses[first:] if (words := _task_of(clause))] or _whole(sentence)
+
+
+def _task_of(clause: str) -> frozenset[str]:
+    """The words of what is to be done, without its condition unless little else is said; empty if too few."""
+    unconditional = task_words(_CONDITION.split(clause)[0])
+    words = unconditional if len(unconditional) >= _MIN_WORDS else task_words(clause)
+    return words if len(words) >= _MIN_WORDS else frozenset()
+
+
+def _whole(sentence: str) -> list[frozenset[str]]:
+    words = task_words(sentence)
+    return [words] if words else []
+
+
+# What closes ----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """What is open after each item."""
+
+    ends: list[OpenEnd] = field(default_factory=list)
+    turns: dict[str, int] = field(default_factory=dict)
+    opened_at: dict[int, int] = field(default_factory=dict)
+
+    def add(self, item: Item) -> None:
+        """Close what the item closes, then open what it leaves open."""
+        turn = self.turns[item.session or ""] = self.turns.get(item.session or "", 0) + 1
+        self._close_by_run(item)
+        if not is_tool_output(item):
+            for closing in _closing_sentences(item):
+                self._close_by_words(closing, item, turn)
+        end = read_open_end(item)
+        if end is not None:
+            self.ends = [older for older in self.ends if not _makes_way(older, end)]
+            self.ends = [*self.ends[-_MAX_ENDS + 1 :], end]
+            self.opened_at[id(item)] = turn
+
+    def _close_by_run(self, item: Item) -> None:
+        """A test run takes the place of an earlier one; if all passed, what was left red is not any more."""
+        result = read_test_result(item)
+        if result is not None:
+            self.ends = [
+                end
+                for end in self.ends
+                if end.runner != result.runner and (result.failed or end.runner or not _RED.search(end.text))
+            ]
+
+    def _close_by_words(self, sentence: str, item: Item, turn: int) -> None:
+        words = task_words(sentence)
+        clauses = [task_words(clause) for clause in _PART.split(sentence) if _says_closed(clause)]
+        is_bare = item.kind == "turn" and len(words) <= _BARE_WORDS and not sentence.count(",")
+        kept = []
+        for end in self.ends:
+            near = end.item.session == item.session and turn - self.opened_at[id(end.item)] < _TURNS_NEAR
+            if is_bare and near and _is_bare_closing(sentence):
+                continue
+            left = tuple(part for part in end.parts if not _closes(words, clauses, part))
+            if left or not end.parts:
+                kept.append(replace(end, parts=left))
+        self.ends = kept
+
+
+def _closing_sentences(item: Item) -> list[str]:
+    """The sentences that say that something is done or not needed; a commit as a whole."""
+    if item.kind == "commit":
+        return [item.text.split("\n\n")[0]]
+    text = item.text[:_MAX_CHARACTERS]
+    return [sentence for sentence in split_sentences(text) if _is_closing(sentence, item)]
+
+
+def _is_closing(sentence: str, item: Item) -> bool:
+    said = plain_line(sentence)
+    if is_question(sentence) or len(said) > _MAX_SENTENCE_CHARACTERS:
+        return False
+    return bool(cue("cancels").search(said)) or (_says_closed(said) and not is_open(sentence, item))
+
+
+@lru_cache(maxsize=_MAX_CACHED_SENTENCES)
+def _says_closed(clause: str) -> bool:
+    said = plain_line(clause)
+    return bool(cue("done").search(said) or cue("cancels").search(said))
+
+
+def _is_bare_closing(sentence: str) -> bool:
+    """Whether a few words such as "done" or "forget it" close whatever was just left open."""
+    said = plain_line(sentence).strip(" .!")
+    whole = cue("cancels").search(said) or cue("done").search(said)
+    return whole is not None and whole.start() <= len("that's ") and len(said.split()) <= _BARE_WORDS + 2
+
+
+def _closes(words: frozenset[str], clauses: Sequence[frozenset[str]], part: frozenset[str]) -> bool:
+    """Whether a closing sentence has most words of a part, or one of its clauses speaks of nothing else."""
+    shared = len(words & part)
+    if shared < min(2, len(part)):
+        return False
+    about = (len(clause & part) >= max(2, _MIN_ABOUT * len(clause)) for clause in clauses)
+    return shared >= _MIN_COVERED * len(part) or any(about)
+
+
+def _makes_way(older: OpenEnd, newer: OpenEnd) -> bool:
+    """Whether a newer end says anew what an older one said: a list of the same things, or the same words."""
+    same_session = older.item.session is not None and older.item.session == newer.item.session
+    if older.runner or newer.runner:
+        told = same_session and bool(_RED.search(newer.text))
+        return older.runner == newer.runner or (told and not newer.runner)
+    shared = older.words & newer.words
+    if older.is_list and newer.is_list and (shared or same_session):
+        return True
+    fewest = min(len(older.words), len(newer.words))
+    return bool(shared) and len(shared) >= _SAME_SHARE * fewest and len(newer.words) >= len(older.words) // 2

@@ -1,0 +1,133 @@
+"""The words of `progress_cues.toml`: how people say, and ask, what is open, done, cancelled or decided.
+
+One expression for each purpose, over all the languages of the table, since a project mixes them. What follows
+from a cue is decided by those who ask.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from foreword.text.words import content_words, fold_case
+
+_APOSTROPHE = str.maketrans("’‘", "''")
+_STEM_CHARACTERS = 6
+_ENDING = re.compile(r"(?<=\w{3})(?:ings?|ed|ions?|es|s|e|en|er)\Z")
+"""What is taken off a word: deleting, deletion and deleted count as one."""
+
+_ASKING = r"what|which|why|when|where|who|how|did|do|does|can|could|should|shall|would|is|are|have|has"
+_QUESTION_END = re.compile(r"[?？؟][\"'”’»)\]*_]*\s*\Z")
+_QUESTION_BEGINNING = re.compile(
+    rf"\W*(?:{_ASKING}) (?:we|i|you|it|they|he|she|there|this|that|the)\b", re.IGNORECASE
+)
+_LEADS = "so|ok|okay|now|and|then|also|noted|right|well|i have|we have|things|also|und|dann|noch|et|y"
+"""Words that may stand before the head of a list."""
+
+_REQUEST = re.compile(rf"\W*(?:summari[sz]e|tell|show|list|explain|remind|recap|{_ASKING})\b", re.IGNORECASE)
+
+
+def plain_line(text: str) -> str:
+    """The text as the cues are written: on one line, with single blanks and plain apostrophes."""
+    return " ".join(text.translate(_APOSTROPHE).split())
+
+
+@cache
+def cue(name: str) -> re.Pattern[str]:
+    """The expression that finds any cue of a list."""
+    return _compile("|".join(f"(?:{one})" for one in _entries(name)))
+
+
+@cache
+def cues(name: str) -> tuple[re.Pattern[str], ...]:
+    """The expressions of a list one by one, for lists with named groups."""
+    return tuple(_compile(one) for one in _entries(name))
+
+
+@cache
+def list_head() -> re.Pattern[str]:
+    """The expression for words before a colon that head a list of what is open, as a clause begins."""
+    heads = "|".join(f"(?:{one})" for one in _entries("heads"))
+    begins = rf"(?:^|[.;,–—-] ?)[*_#>\- ]*(?:(?:{_LEADS}),? ){{0,2}}"
+    return _compile(rf"{begins}(?:{heads})(?: \([^)]{{1,30}}\))?[*_]* ?:(?!\w)")
+
+
+def is_question(sentence: str) -> bool:
+    """Whether a sentence asks, with a question mark or without one."""
+    return bool(_QUESTION_END.search(sentence) or _QUESTION_BEGINNING.match(sentence))
+
+
+def is_decision(sentence: str) -> bool:
+    """Whether a sentence settles something: no question, no request to tell, nothing that is still open."""
+    said = plain_line(sentence)
+    if is_question(said) or _REQUEST.match(said):
+        return False
+    return bool(cue("decides").search(said)) and not (cue("opens").search(said) or lists_rest(said))
+
+
+def lists_rest(sentence: str) -> bool:
+    """Whether a sentence lists what is open, or tells all that is left."""
+    said = plain_line(sentence)
+    return bool(list_head().search(said) or cue("rest").search(said))
+
+
+def is_done(sentence: str) -> bool:
+    """Whether a sentence says that something is done."""
+    return bool(cue("done").search(plain_line(sentence)))
+
+
+def task_words(text: str) -> frozenset[str]:
+    """What a text is about, as the beginnings of its words, without those that tell nothing about a task."""
+    words = [
+        word
+        for word in content_words(text)
+        if word not in _empty_words() and (len(word) > 1 or word.isdigit())
+    ]
+    return frozenset(_ENDING.sub("", word)[:_STEM_CHARACTERS] for word in words)
+
+
+def with_english_times(text: str) -> str:
+    """The text with the past times that other languages name put into English, for the grammar of dates."""
+    times = _times()
+    return _any_time().sub(lambda match: times[match.group().lower()], text)
+
+
+@cache
+def _times() -> dict[str, str]:
+    return {
+        said: english
+        for one in _read_table().values()
+        for said, english in dict(one.get("times", {})).items()
+    }
+
+
+@cache
+def _any_time() -> re.Pattern[str]:
+    longest_first = sorted(_times(), key=len, reverse=True)
+    return _compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
+
+
+def _compile(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.IGNORECASE)
+
+
+@cache
+def _empty_words() -> frozenset[str]:
+    lists = [fold_case(one) for one in _texts("empty")]
+    return frozenset(word for one in lists for word in one.split())
+
+
+def _entries(name: str) -> list[str]:
+    return [entry for language in _read_table().values() for entry in language.get(name, ())]
+
+
+def _texts(name: str) -> list[str]:
+    return [str(language[name]) for language in _read_table().values() if name in language]
+
+
+@cache
+def _read_table() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

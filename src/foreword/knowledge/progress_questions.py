@@ -1,0 +1,92 @@
+"""Whether a prompt asks what is left to do, where the work stopped, or what was done or decided at some time.
+
+Reads the prompt alone, by the cues of `progress_cues.toml`; the answers are found by others.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from foreword.knowledge.progress_cues import cue, cues, plain_line, task_words, with_english_times
+from foreword.text.dates import date_span, find_dates
+from foreword.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from foreword.text.date_meaning import TimeSpan
+
+_MAX_CHARACTERS = 1_000
+"""Whoever asks such a thing asks it at the beginning of a prompt."""
+
+_TOPIC = re.compile(
+    r"^[^.?!]{0,20}?\b(?:for|with|on|in|about|from|of|regarding|at|für|bei|mit|am|vom|pour|sur|avec|dans|para|con|sobre|de)"
+    r" (?:the |my |our |der |die |das |dem |den |le |la |les |el |los |las )?(?P<topic>[^.?!,;]{2,60})",
+    re.IGNORECASE,
+)
+_NEXT_CLAUSE = re.compile(r"\s+(?:and|und|et|y)\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressQuestion:
+    """What is asked: what is `left`, `where` the work stopped, or what somebody `did` within a time.
+
+    `topic` are the words that narrow it, `settled` says that decisions are asked for.
+    """
+
+    asked: Literal["left", "where", "did"]
+    topic: frozenset[str] = frozenset()
+    span: TimeSpan | None = None
+    settled: bool = False
+
+
+def read_progress_question(text: str, now: datetime) -> ProgressQuestion | None:
+    """What a prompt asks about the course of the work; None if it asks nothing of the kind."""
+    for sentence in split_sentences(text[:_MAX_CHARACTERS]):
+        said = plain_line(sentence)
+        found = _read_past(said, now) or _read_left(said, now) or _read_where(said)
+        if found is not None:
+            return found
+    return None
+
+
+def _read_past(said: str, now: datetime) -> ProgressQuestion | None:
+    """A question about a time that has begun; without a time it is a question like others."""
+    if not (cue("did").search(said) or cue("where").search(said)):
+        return None
+    english = with_english_times(said)
+    span = date_span(english, now)
+    if span is None or span.since > now:
+        return None
+    return ProgressQuestion(
+        "did", task_words(_without_dates(english, now)), span, bool(cue("settled").search(said))
+    )
+
+
+def _read_left(said: str, now: datetime) -> ProgressQuestion | None:
+    match = cue("left").search(said)
+    if match is None:
+        return None
+    english = with_english_times(said[match.end() :])
+    topic = _TOPIC.match(_without_dates(english, now))
+    words = task_words(_NEXT_CLAUSE.split(topic["topic"])[0]) if topic else frozenset()
+    span = date_span(english, now) if topic or find_dates(english, now) else None
+    return ProgressQuestion("left", words, span if span and span.since <= now and span.until <= now else None)
+
+
+def _read_where(said: str) -> ProgressQuestion | None:
+    for one in cues("resume"):
+        match = one.search(said)
+        if match is not None:
+            topic = next(words for words in match.groups() if words)
+            words = task_words(topic)
+            return ProgressQuestion("where", words) if words else None
+    return ProgressQuestion("where") if cue("where").search(said) else None
+
+
+def _without_dates(text: str, now: datetime) -> str:
+    for mention in reversed(find_dates(text, now)):
+        text = f"{text[: mention.start]} {text[mention.end :]}"
+    return text

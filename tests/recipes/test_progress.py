@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from datetime import UTC
+
+import pytest
+
+from foreword.recipes.coding.injection import InjectionPipeline
+from foreword.types import Item, Source
+
+AGENT = Source("agent", "agent")
+
+
+@pytest.fixture
+def coding(engine):
+    return InjectionPipeline(engine, zone=UTC)
+
+
+@pytest.fixture
+def say(engine, clock):
+    """Stores a turn, an hour later than the one before."""
+
+    def say(text, session, source=Source()):  # noqa: B008
+        clock.advance(hours=1)
+        item = Item(text, "shop", kind="turn", session=session, source=source, created_at=clock())
+        return engine.remember_all([item], "shop")[0]
+
+    return say
+
+
+def ask(coding, prompt, session="now"):
+    return coding.generate_context(prompt, session, workspace="shop")
+
+
+def test_what_is_left_is_told_and_the_receipt_says_why(coding, say):
+    left = say("Still open: the heron ending and the sounds.", "s1", AGENT)
+    say("The lamps are painted green.", "s1")
+    result = ask(coding, "what's left to do?")
+    assert result.included_memories[0] == left.id
+    assert ("progress", "the prompt asks what is left: 1 of 1 told") in [
+        (note.part, note.message) for note in result.receipt.notes
+    ]
+
+
+def test_a_topic_narrows_what_is_left(coding, say):
+    say("Still open: the heron ending.", "s1", AGENT)
+    paper = say("Still open: the abstract of the paper.", "s2", AGENT)
+    assert ask(coding, "what's left for the paper?").included_memories == (paper.id,)
+
+
+def test_five_are_told_at_most(coding, say):
+    for word in ("bell", "lamp", "crane", "anchor", "ledger", "compass", "sextant"):
+        say(f"Remind me to repair the {word} of number {len(word)}{word}.", f"session of the {word}")
+    assert len(ask(coding, "what is still open?").included_memories) == 5
+
+
+def test_where_we_were_is_the_last_session_s_end(coding, say):
+    say("Still open: the tax report.", "older", AGENT)
+    run = say("The full parity run waits for Emeka's extract.", "last", AGENT)
+    window = say("The window at night is 03:15 to 04:30 because of clearing.", "last")
+    told = ask(coding, "where were we?")
+    assert {run.id, window.id} == set(told.included_memories)
+
+
+def test_going_on_with_something_brings_what_its_session_left_open(coding, say):
+    say("uploads from the garage fail half way", "uploads")
+    preview = say("For Monday: HEIC preview with vix.", "uploads", AGENT)
+    say("The tariff has a night factor of twenty percent.", "fares")
+    assert preview.id in ask(coding, "continue with the uploads").included_memories
+    assert preview.id not in ask(coding, "continue with the invoices", "another").included_memories
+
+
+def test_what_was_decided_at_a_time_is_told(coding, say, clock):
+    old = say("We agreed at the meeting: loans need a certificate.", "s1")
+    clock.advance(days=7)
+    say("We agreed to paint the pier at the meeting.", "s2")
+    told = ask(coding, f"what did we decide on {old.created_at:%Y-%m-%d} in the meeting?")
+    assert old.id in told.included_memories
+    assert told.receipt.notes[-1].message == "the prompt asks what was done or decided at a time: 1 of 1 told"
