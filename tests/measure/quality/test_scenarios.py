@@ -13,12 +13,18 @@ from foreword.config import Settings
 from foreword.edges.cli.main import run
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ValidationError
+from foreword.spaces.base import ReplacementReader
 from foreword.testing import FixedClock, HashEmbeddings
 from foreword_measure.quality import scenarios as measured
 from foreword_measure.quality.scenarios import measure_scenarios
 from foreword_measure.quality.scenarios.baselines import answer_with_last_turns, answer_with_nearest
 from foreword_measure.quality.scenarios.reading import Event, Scenario, read_scenarios
-from foreword_measure.quality.scenarios.replay import OneByOne, replay_scenario, split_into_pieces
+from foreword_measure.quality.scenarios.replay import (
+    OneByOne,
+    open_engine,
+    replay_scenario,
+    split_into_pieces,
+)
 from foreword_measure.quality.scenarios.repository import Repository
 from foreword_measure.quality.scenarios.scoring import MEASURES
 
@@ -439,3 +445,15 @@ def test_our_scores_are_those_of_the_script_beside_the_scenarios(scenario_data, 
         theirs = json.loads(rest.rpartition(" asks ")[0])
         ours = report.data["by_recipe"][group]["foreword"]
         assert {name: round(ours[name], 3) for name in theirs} == theirs
+
+
+@pytest.mark.reader
+@pytest.mark.parametrize(("part", "reads", "compares"), [
+    ("reader", False, False),
+    ("replacements", True, False),
+    ("trigram", True, True),
+])  # fmt: skip
+def test_a_replay_can_do_without_a_part(part, reads, compares, tmp_path):
+    with open_engine(tmp_path, FixedClock(), HashEmbeddings(), without=(part,)) as engine:
+        assert (engine.reader is not None) is reads
+        assert isinstance(engine.reader, ReplacementReader) is compares

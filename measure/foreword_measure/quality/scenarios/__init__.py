@@ -74,7 +74,8 @@ def measure_scenarios(
 ) -> Report:
     """Replay the scenarios of a file, or the first so many, and score the answers beside the baselines.
 
-    `outputs` receives our answers, one line an ask. `without` names spaces that the engine does without.
+    `outputs` receives our answers, one line an ask. `without` names spaces that the engine does without, or
+    `reader` or `replacements`.
     """
     scenarios = read_scenarios(path, limit)
     encoder = provider or BundledEmbeddingProvider()

@@ -25,7 +25,7 @@ from foreword.compose.quoting import heading_and_text
 from foreword.compose.templates import TEMPLATES, word_memory
 from foreword.edges.service.responder import Responder
 from foreword.engine.context_engine import ContextEngine
-from foreword.engine.defaults import default_provider
+from foreword.engine.defaults import default_provider, default_reader
 from foreword.indexing.indexer import Indexer
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
 from foreword.recipes.dialogue.prompt import inject_context
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from foreword.types import Role
     from foreword_measure.quality.scenarios.reading import Event, Scenario
 
+READER, REPLACEMENTS = "reader", "replacements"
+"""What an engine can do without beside its spaces: the judge of what helps, and of what replaces what."""
+
 _SOURCES = {"user": Source("user", "user"), "assistant": Source("agent", "agent")}
 _TOOL_INPUTS = {"bash": "command", "read": "file_path", "edit": "file_path", "write": "file_path"}
 _BEFORE_FIRST_PROMPT = timedelta(seconds=1)
@@ -68,6 +71,17 @@ class OneByOne:
         return getattr(self._provider, name)
 
 
+class ReaderOfPrompts:
+    """A reader that judges statements for a prompt, and not which of two replaces the other."""
+
+    def __init__(self, reader: Reranker) -> None:
+        self._reader = reader
+
+    def scores(self, query: str, texts: Sequence[str], expires: float | None = None) -> list[float]:
+        """The logits of the given reader."""
+        return self._reader.scores(query, texts, expires)
+
+
 def open_engine(
     home: Path,
     clock: FixedClock,
@@ -75,15 +89,22 @@ def open_engine(
     reranker: Reranker | None = None,
     without: Sequence[str] = (),
 ) -> ContextEngine:
-    """The default engine, as it is set up on this machine, with a clock that can be moved."""
+    """The default engine, as it is set up on this machine, with a clock that can be moved.
+
+    It may do without spaces, and without the parts `READER` and `REPLACEMENTS`.
+    """
     settings = replace(config.load_settings(), home=home)
+    if READER in without:
+        settings = replace(settings, reader="none")
+    reader = default_reader(settings) if REPLACEMENTS in without else None
     encoder = provider or default_provider(settings)
     return ContextEngine(
         embedding_provider=cast("EmbeddingProvider", OneByOne(encoder)) if encoder else None,
         settings=settings,
         clock=clock,
         reranker=reranker,
-        without=tuple(without),
+        reader=ReaderOfPrompts(reader) if reader else None,
+        without=tuple(part for part in without if part not in (READER, REPLACEMENTS)),
     )
 
 

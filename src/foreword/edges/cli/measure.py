@@ -42,7 +42,10 @@ _FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
     "--baselines/--no-baselines", default=True, show_default=True, help="Measure plain searches beside it."
 )
 @click.option(
-    "--without", multiple=True, metavar="SPACE", help="Leave a space out of the engine; may be repeated."
+    "--without",
+    multiple=True,
+    metavar="PART",
+    help="Leave a space out of the engine, or from scenarios the reader or replacements; may be repeated.",
 )
 @click.option("--silence", is_flag=True, help="Ask what cannot be answered, too, and judge the scores.")
 @click.option(
