@@ -250,3 +250,15 @@ def test_a_statement_with_all_words_of_the_question_is_believed_against_the_read
 def test_fewer_words_in_common_prove_nothing(question, statement):
     (judged,) = read_results([result_of(statement)], ask(question), Reader(otherwise=-7.0))
     assert judged.score < 0.04
+
+
+def test_a_question_whose_letters_the_reader_does_not_know_is_judged_by_what_it_shares():
+    reader = Reader(otherwise=3.0)
+    told = [
+        result_of("厨房那台坏了，换了新的，设备号 FY-31007", "printer"),
+        result_of("菜单内容由罗小军维护；价格只有老板罗姐可以修改。", "menu"),
+        result_of("厨房今天很忙", "busy"),
+    ]
+    best, *rest = read_results(told, ask("厨房打印机的设备号是哪个？"), reader)
+    assert (best.memory.id, reader.read) == ("printer", [])
+    assert best.score > 0.05 > max(one.score for one in rest)

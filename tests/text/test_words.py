@@ -4,7 +4,14 @@ import apsw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.text.words import STOPWORDS, content_words, fold_case, split_words
+from foreword.text.words import (
+    STOPWORDS,
+    content_words,
+    fold_case,
+    is_unspaced,
+    letter_pairs,
+    split_words,
+)
 
 
 def test_case_accents_and_punctuation_do_not_make_another_word():
@@ -34,3 +41,17 @@ def test_words_are_split_as_the_full_text_engine_splits_them(text):
         text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
     )
     assert split_words(text) == list(split)
+
+
+def test_scripts_without_blanks_are_known_by_their_letters():
+    assert all(map(is_unspaced, ["店里的无线网密码是多少？", "รหัสผ่านไวไฟคืออะไร"]))
+    assert not any(
+        map(
+            is_unspaced, ["What is 密码 in English?", "스테이징 서버", "蔵見学は土曜日もやっていますか。", ""]
+        )
+    )
+
+
+def test_pairs_of_letters_stand_in_for_words_that_no_blank_parts():
+    assert letter_pairs("厨房打印机 ok") == {"厨房", "房打", "打印", "印机"}
+    assert letter_pairs("no such letters") == frozenset()

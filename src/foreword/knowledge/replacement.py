@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from foreword.store.base import ListRecent, Search
 from foreword.text.statements import describe_statement, only_asks, speaker_of, split_statements
+from foreword.text.words import is_unspaced
 from foreword.types import REPLACES, Filters, Relation, VectorProbe
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class ReplacementJudge:
 def _may_take_part(item: Item) -> bool:
     """Whether an item can replace another, or be replaced."""
     if item.kind not in _KINDS or item.superseded_by or only_asks(item.text):
+        return False
+    if is_unspaced(item.text):  # the reader has no letters for it
         return False
     return 1 <= len(split_statements(item.text)) <= _MAX_STATEMENTS
 

@@ -4,7 +4,10 @@ Each of the best candidates is read together with the question, as it would be t
 ago, and its words; a long one by its best statements. The logit becomes the probability that the candidate
 helps, which means the same for every kind of item.
 
-How the reader was taught, and on what, is in docs/reader.md. Finding candidates is not its task.
+The reader has no letters for Chinese, Thai and the like: a question in one of these is judged by the pairs of
+letters that it shares with a statement. How the reader was taught, and on what, is in docs/reader.md.
+
+Finding candidates is not its task.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.text.statements import MAX_STATEMENT_CHARACTERS, describe_statement, split_statements
-from foreword.text.words import content_words
+from foreword.text.words import content_words, is_unspaced, letter_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,6 +42,10 @@ _SPARE_SECONDS = 0.03
 _MIN_SHARED, _LOGIT_OF_SAME_WORDS = 2, 2.0
 """A statement that has all the words of a question, so many at least, is about it: it gets this logit at
 least. The reader was taught on prompts that seldom repeat the words of their answer, and doubts such ones."""
+
+_LOGIT_WITHOUT_PAIRS, _LOGITS_PER_SHARE, _MAX_PAIRS_ASKED = -6.0, 30.0, 20
+"""By letters: the logit of a statement that shares no pair, or a single one, with a question, and how much is
+added for sharing all; a longer question need not have more pairs than these in common."""
 
 _WORDS_OF_ASKING = frozenset(
     {"nam", "call", "us", "run", "hav", "get", "need", "kind", "typ", "tell", "know", "remember", "again"}
@@ -68,13 +75,28 @@ def read_results(
     asked = set(content_words(query.text))
     passages = [passage for result in results[:most] for passage in _passages(result, asked)][:most]
     texts = [describe_statement(passage.result.memory, passage.statement, query.now) for passage in passages]
-    logits = reader.scores(_shorten(query.text), texts, _expires(query))
+    if is_unspaced(query.text):
+        logits = _logits_by_letters(letter_pairs(query.text), texts)
+    else:
+        logits = reader.scores(_shorten(query.text), texts, _expires(query))
     by_item: dict[str, list[tuple[float, _Passage]]] = {}
     for read, passage in zip(logits, passages, strict=False):
         logit = max(read, _LOGIT_OF_SAME_WORDS) if _has_all_words(passage, asked) else read
         by_item.setdefault(passage.result.memory.id, []).append((logit, passage))
     judged = [_judge_item(read, len(logits)) for read in by_item.values()]
     return sorted(judged, key=lambda one: (-one.score, -one.memory.created_at.timestamp(), one.memory.id))
+
+
+def _logits_by_letters(asked: frozenset[str], texts: Sequence[str]) -> list[float]:
+    """Stand-ins for the reader's logits, by how many of a question's pairs of letters each text shares."""
+    least_share = _MIN_SHARED / max(_MIN_SHARED, min(len(asked), _MAX_PAIRS_ASKED))
+    shares = (len(asked & letter_pairs(text)) / max(1, min(len(asked), _MAX_PAIRS_ASKED)) for text in texts)
+    return [
+        min(_LOGIT_OF_SAME_WORDS, _LOGIT_WITHOUT_PAIRS + _LOGITS_PER_SHARE * share)
+        if share >= least_share
+        else _LOGIT_WITHOUT_PAIRS
+        for share in shares
+    ]
 
 
 def _has_all_words(passage: _Passage, asked: set[str]) -> bool:

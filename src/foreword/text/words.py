@@ -11,6 +11,9 @@ import unicodedata
 _WORD = re.compile(r"[^\W_]+")
 # Every letter of ASCII in lower case, every digit, and a blank for everything else.
 _ASCII = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128)) + bytes(128)
+# Chinese, Thai, Lao, Burmese and Khmer have no blanks between words; nor has Japanese, but that is half kana.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3400-\u9fff]+")
+_KANA = re.compile("[\u3041-\u30ff]")
 
 
 def fold_case(text: str) -> str:
@@ -45,3 +48,15 @@ def content_words(text: str) -> tuple[str, ...]:
     """The words of a text that are no stop words, each once, in order; all words if it has only those."""
     distinct = tuple(dict.fromkeys(split_words(text)))
     return tuple(word for word in distinct if word not in STOPWORDS) or distinct
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text is written in a script that has no blanks between words; Japanese does not count."""
+    letters = sum(map(len, _WORD.findall(text)))
+    return 2 * sum(map(len, _UNSPACED.findall(text))) > letters and not _KANA.search(text)
+
+
+def letter_pairs(text: str) -> frozenset[str]:
+    """The pairs of neighbouring letters in a text of such a script, which stand in for its words."""
+    runs = _UNSPACED.findall(text)
+    return frozenset(run[at : at + 2] for run in runs for at in range(len(run) - 1))
