@@ -476,9 +476,7 @@ def receipt(draft: Draft, view: Mapping[str, Any] | None = None) -> Receipt:
     )
 
 
-def record(
-    store: Store, receipt: Receipt, shown: Sequence[str] = (), context: str | None = None
-) -> None:
+def record(store: Store, receipt: Receipt, shown: Sequence[str] = (), context: str | None = None) -> None:
     """Keep a receipt; the context, by default its session's own, counts as holding these items."""
     context = context or receipt.session
     if context and shown:  # first, as the session's next question waits for it

@@ -235,8 +235,7 @@ class CodeFile:
         paths = {path.with_suffix(".codes") for end in ("codes", "lock") for path in folder.glob(f"*.{end}")}
         for path in sorted(paths):
             if not path.exists():
-                with cls(path, 0)._lock_exclusively():
-                    pass
+                cls(path, 0).wait_for_its_maker()
                 if not path.exists():
                     continue
             with path.open("rb") as file:
@@ -244,6 +243,11 @@ class CodeFile:
             is_usable = len(raw) == _HEADER.size and raw.startswith(_MAGIC)
             dimensions = _HEADER.unpack(raw)[1] if is_usable else 0
             yield cls(path, dimensions if dimensions <= _MAX_DIMENSIONS else 0)
+
+    def wait_for_its_maker(self) -> None:
+        """Wait until whoever is changing the file has done so."""
+        with self._lock_exclusively():
+            pass
 
     @property
     def last_row(self) -> int:

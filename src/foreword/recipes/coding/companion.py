@@ -9,8 +9,9 @@
     a compact, a clear    what the session was shown may be shown again, and its own summary is told
 
 What is said counts as shown once it was delivered, which only the caller knows, and to the agent that was
-told: a subagent's context is its own. Nothing here reads bytes, words JSON or talks to sockets. A failure while answering becomes silence and a
-warning; a failure while keeping is raised, so that the caller can bring the event again.
+told: a subagent's context is its own. Nothing here reads bytes, words JSON or talks to sockets. A failure
+while answering becomes silence and a warning; a failure while keeping is raised, so that the caller can bring
+the event again.
 """
 
 from __future__ import annotations
@@ -234,7 +235,7 @@ class Companion:
         warning = asyncio.run(asked)
         if not warning.markdown:
             self._failing.note(workspace, event.context, verdict.failures)
-        items = tuple(entry.item_id for entry in warning.receipt.injected)
+        items = tuple(entry.item_id for entry in warning.receipt.injected) if warning.receipt else ()
         return Saying(warning.markdown, warning.receipt, event.context, items, verdict.failures)
 
     def _mark_ended(self, session: str, workspace: str) -> None:
