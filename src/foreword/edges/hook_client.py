@@ -163,7 +163,7 @@ def ask_service(hook: HookEvent, payload: bytes, deliver: Callable[[bytes], obje
         if answer:
             if deliver is not None:
                 deliver(answer)
-            try:
+            try:  # noqa: SIM105  (contextlib takes time to import)
                 service.sendall(SHOWN_LINE)
             except OSError:
                 pass  # a service that is gone will say it again

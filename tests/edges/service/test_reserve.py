@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import os
 import subprocess
 
 import pytest
@@ -117,7 +116,7 @@ def test_the_agents_user_is_told_by_the_hook_and_the_prompt_is_kept(tmp_path, fe
         make_reserve(str(home))
         (home / "run").mkdir(mode=0o700)
         fill(disk)
-        os.symlink(home, tmp_path / "home")
+        (tmp_path / "home").symlink_to(home)
         first = hook(prompt="said on a full disk", interpreter="/bin/false")
         second = hook(prompt="said again", interpreter="/bin/false")
         assert "the disk is full" in json.loads(first.out)["systemMessage"]
