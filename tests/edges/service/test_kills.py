@@ -1,4 +1,4 @@
-"""Kills at random moments over service, hooks and commands, with room and without: nothing is lost or doubled.
+"""Kills at random moments over service, hooks and commands: nothing acknowledged is lost, nothing is doubled.
 
 A hook that has exited, and a command that has exited with 0, have acknowledged what they were given.
 """
@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -22,12 +23,14 @@ import pytest
 from foreword.config import Settings
 from foreword.edges import hook_client
 from foreword.edges.service.run_folder import RunFolder
+from foreword.edges.shared import spool_files
 from foreword.engine.context_engine import ContextEngine
 from foreword.types import Filters
 
 pytestmark = pytest.mark.slow
 
 AGENTS, COMMANDS = 4, 1
+EVENTS_WHILE_FULL = 12
 CLIENT = [os.path.realpath(sys.executable), "-I", "-S", hook_client.__file__]
 MARK = re.compile(r"order-(\d+)")
 
@@ -51,6 +54,7 @@ class World:
         self.clients = {}
         self.acknowledged, self.all = set(), set()
         self.kills = Counter()
+        self.full = 0
 
     def next_mark(self):
         with self.lock:
@@ -93,7 +97,7 @@ class World:
                 self.stopping.wait(0.02)
 
     def ended(self, number):
-        return f'order-{number:06}' in "".join(self.lines("end"))
+        return f"order-{number:06}" in "".join(self.lines("end"))
 
     def lines(self, what):
         text = self.log.read_text() if self.log.exists() else ""
@@ -109,8 +113,8 @@ class World:
         """Kill the service, a hook or a command, whoever lives; counts who it was."""
         match self.chance.choice(["service", "hook", "hook", "command"]):
             case "service":
-                pid = RunFolder(self.home).running_pid()
-                self._kill("service", pid)
+                if self._service_age() > self.chance.choice([-1.0, 0.0, 0.5, 2.0]):
+                    self._kill("service", RunFolder(self.home).running_pid())
             case "hook":
                 self._kill("hook", self.chance.choice(list(self.clients) or [0]))
             case "command":
@@ -118,6 +122,13 @@ class World:
                 begun = [json.loads(line) for line in self.lines("begin")[-5:]]
                 living = [line[1] for line in begun if line[2] == "remember" and line[1] not in dead]
                 self._kill("command", living[-1] if living else 0)
+
+    def _service_age(self):
+        """How long a service has listened, in seconds; 0 when none does."""
+        try:
+            return time.time() - (self.home / "run" / "service.sock").stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
 
     def _kill(self, who, pid):
         if pid:
@@ -199,6 +210,42 @@ def serve_until_empty(home, until, spool_files):
                 service.wait(120)
 
     return run
+
+
+def fill_and_free(world, disk, fill_disk):
+    """Fill the disk, let some events come, free it, and let the reserve be made whole; again and again."""
+    reserve = world.home / "spool" / "reserve"
+    whole = len(list(reserve.iterdir()))
+    while not world.stopping.is_set():
+        ballast, until = fill_disk(disk), world.number + EVENTS_WHILE_FULL
+        while world.number < until and not world.stopping.wait(0.05):
+            fill_disk(disk)
+        ballast.unlink()
+        world.full += 1
+        while len(list(reserve.iterdir())) < whole and not world.stopping.wait(0.05):
+            pass
+
+
+@pytest.mark.parametrize("kills", [10, pytest.param(300, marks=pytest.mark.soak)])
+def test_kills_while_the_disk_fills_up_lose_and_double_nothing(
+    world, kills, home, serve_until_empty, report_numbers, small_disk, fill_disk, monkeypatch
+):
+    monkeypatch.setattr(spool_files, "RESERVE", {16_384: 100})
+    home.mkdir()
+    with small_disk(home, 48):
+        spool_files.make_reserve(str(home))
+        (home / "run").mkdir(mode=0o700)
+        filling = threading.Thread(target=fill_and_free, args=(world, home, fill_disk), daemon=True)
+        with at_work(world):
+            filling.start()
+            while sum(world.kills.values()) < kills or not world.full:
+                world.stopping.wait(world.chance.uniform(0.0, 0.25))
+                world.kill_somebody()
+        filling.join(60)
+        (home / "ballast").unlink(missing_ok=True)
+        world.read_acknowledged_commands()
+        stored, problems = settle(world, serve_until_empty)
+        check(world, stored, problems, report_numbers, f"kills while the disk was full {world.full} times")
 
 
 def check(world, stored, problems, report, scenario):
