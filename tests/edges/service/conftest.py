@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -43,3 +44,20 @@ def fill_disk():
         return ballast
 
     return fill
+
+
+@pytest.fixture
+def processes_of(home):
+    """The processes of a program that belong to this home: hooks, those they leave behind, services."""
+
+    def find(program):
+        found = []
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                command = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+                about = command + (entry / "environ").read_bytes() if program.encode() in command else b""
+                if str(home).encode() in about:
+                    found.append(int(entry.name))
+        return found
+
+    return find

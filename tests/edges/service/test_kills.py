@@ -111,7 +111,7 @@ class World:
 
     def kill_somebody(self):
         """Kill the service, a hook or a command, whoever lives; counts who it was."""
-        match self.chance.choice(["service", "hook", "hook", "command"]):
+        match self.chance.choice(["service", "service", "hook", "hook", "command"]):
             case "service":
                 if self._service_age() > self.chance.choice([-1.0, 0.0, 0.5, 2.0]):
                     self._kill("service", RunFolder(self.home).running_pid())
@@ -192,10 +192,11 @@ def settle(world, serve_until_empty):
 
 
 @pytest.fixture
-def serve_until_empty(home, until, spool_files):
-    """Run a real service until nothing waits in the spool."""
+def serve_until_empty(home, until, spool_files, processes_of):
+    """Run a real service until nothing waits in the spool, once no hook is on its way to it."""
 
     def run():
+        until(lambda: not processes_of("hook_client.py"), "a hook never leaves")
         pid = RunFolder(home).running_pid()
         if pid:
             with contextlib.suppress(ProcessLookupError):
@@ -214,15 +215,13 @@ def serve_until_empty(home, until, spool_files):
 
 def fill_and_free(world, disk, fill_disk):
     """Fill the disk, let some events come, free it, and let the reserve be made whole; again and again."""
-    reserve = world.home / "spool" / "reserve"
-    whole = len(list(reserve.iterdir()))
     while not world.stopping.is_set():
         ballast, until = fill_disk(disk), world.number + EVENTS_WHILE_FULL
         while world.number < until and not world.stopping.wait(0.05):
             fill_disk(disk)
         ballast.unlink()
         world.full += 1
-        while len(list(reserve.iterdir())) < whole and not world.stopping.wait(0.05):
+        while not spool_files.make_reserve(str(world.home)) and not world.stopping.wait(0.05):
             pass
 
 
