@@ -205,7 +205,7 @@ class Delete(Write[tuple[str, ...]]):
     whose id is in its metadata's `turns`, because it repeats that item's words.
 
     Receipts lose the views that repeat what items said, if anything was deleted. Deleting by session also
-    deletes the session's receipts and the record of what it was shown.
+    deletes the session's receipts and the record of what it and its subagents (`session/…`) were shown.
     """
 
     ids: tuple[str, ...] = ()
@@ -341,9 +341,14 @@ class GetShown(Read[frozenset[str]]):
 
 @dataclass(frozen=True, slots=True)
 class ClearShown(Write[int]):
-    """Forget what a session was shown, because its context was emptied. Returns how many items that was."""
+    """Forget what a session was shown, because its context was emptied. Returns how many items that was.
+
+    With `until`, only what it was shown up to that moment: whoever learns late of an empty context does not
+    forget what was shown since.
+    """
 
     session: str
+    until: datetime | None = None
 
 
 # Files

@@ -27,6 +27,7 @@ from foreword.edges.hook_client import HookEvent, NoAnswer
 from foreword.edges.install.examine import Finding
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared import hook_fallback
+from foreword.edges.shared.private_files import make_private_folder
 from foreword.errors import ForewordError, MissingExtra
 from foreword.workspace import workspace_of
 
@@ -229,12 +230,14 @@ def _parse_event_json(payload: bytes) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float) -> Iterator[bytes]:
-    """The answer, in time to be printed; what is still being stored is finished before this is left."""
+    """The answer, in time to be printed; the event is stored before this is left."""
     from foreword.edges.service.responder import Responder
 
-    with open_engine(settings) as engine, contextlib.closing(Responder(engine)) as responder:
-        remaining_ms = (deadline - time.monotonic()) * 1000
-        yield responder.respond(payload, datetime.now(UTC), max(1.0, remaining_ms))
+    with open_engine(settings) as engine:
+        responder, at = Responder(engine), datetime.now(UTC)
+        reply = responder.answer(payload, at, max(1.0, (deadline - time.monotonic()) * 1000))
+        yield reply.body
+        responder.finish(payload, at, reply)
 
 
 # Asking the service --------------------------------------------------------------------------------------
@@ -322,7 +325,7 @@ def _serve_mcp_on_http(call: CliCall, settings: Settings, workspace: str, port: 
     from foreword.edges.service.__main__ import build_application
     from foreword.edges.service.loopback import listen, make_server
 
-    hook_fallback.make_private_folder(str(settings.home.absolute()), "run")
+    make_private_folder(str(settings.home.absolute()), "run")
     folder = RunFolder(settings.home)
     token = folder.token()
     with listen(port) as listening, open_engine(settings) as engine:
