@@ -221,9 +221,10 @@ class WorkspaceDatabase:
             if erased:
                 for file in CodeFile.list_in_folder(self.path.parent):
                     file.erase_items(erased)
-            if erased and unswept is not None:  # backups still have what was deleted
+            if db.execute("SELECT 1 FROM facts WHERE key = 'outdated copies'").get:
                 for backup in schema.list_backups(self.path):
                     backup.unlink(missing_ok=True)
+                db.execute("DELETE FROM facts WHERE key = 'outdated copies'")
             if vacuum and unswept is not None:
                 db.execute("VACUUM")
             # What a file's new content merely replaced may stay in the log until its next checkpoint.

@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\W_]+")
 # Every letter of ASCII in lower case, every digit, and a blank for everything else.
 _ASCII = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128)) + bytes(128)
+
+_MIN_STEM, _MAX_ENDING = 4, 2
+"""From how many letters on a word also counts with an ending, and how long that may be."""
 
 
 def fold_case(text: str) -> str:
@@ -45,3 +52,22 @@ def content_words(text: str) -> tuple[str, ...]:
     """The words of a text that are no stop words, each once, in order; all words if it has only those."""
     distinct = tuple(dict.fromkeys(split_words(text)))
     return tuple(word for word in distinct if word not in STOPWORDS) or distinct
+
+
+def has_all_words(text: str, words: Iterable[str]) -> bool:
+    """Whether a text has every word, case and accents aside, or a form with an ending of up to two letters.
+
+    A word of a script without blanks between words may stand anywhere.
+    """
+    there = set(split_words(text))
+    folded = fold_case(text)
+    return all(
+        word in there if len(word) < _MIN_STEM and word.isascii() else _has_form(word, there, folded)
+        for word in map(fold_case, words)
+    )
+
+
+def _has_form(word: str, there: set[str], folded: str) -> bool:
+    if not word.isascii():
+        return word in folded
+    return any(other.startswith(word) and len(other) <= len(word) + _MAX_ENDING for other in there)

@@ -25,6 +25,7 @@ from foreword.edges.cli import (
     measure,
     memory,
     open_ends,
+    privacy,
     service,
 )
 from foreword.edges.cli.common import OrderedGroup
@@ -83,6 +84,7 @@ for _command in (
     *(memory.remember, memory.search, open_ends.open_ends, memory.forget),
     *(context.context, context.premortem, context.why),
     *(memory.export, memory.import_),
+    *(privacy.pause, privacy.resume, privacy.purge),
     *(index.index, index.watch, experience.experience, experience.values),
     *(install.install, install.uninstall, doctor.doctor, doctor.stats),
     *(service.serve, service.stop, service.status, service.hook, service.mcp),

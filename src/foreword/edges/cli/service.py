@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from foreword.capture.privacy import reason_to_keep_nothing
+from foreword.config import find_home
 from foreword.edges import hook_client
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, load_settings, open_engine, port_type
@@ -104,19 +106,24 @@ def _wait_for_service_status(settings: Settings) -> dict[str, Any]:
 @command("stop", "foreword stop")
 def stop(call: CliCall) -> int:
     """Stop the service, once it has finished what it was asked."""
-    settings = load_settings()
-    pid = RunFolder(settings.home).running_pid()
+    pid = stop_service(find_home())
+    note = "no service is running" if pid is None else f"process {pid} has stopped"
+    call.answer({"stopped": pid}, note=note)
+    return 0
+
+
+def stop_service(home: Path) -> int | None:
+    """Stop the service and wait until it has; gives its process, None if none was running."""
+    pid = RunFolder(home).running_pid()
     if pid:
         with contextlib.suppress(ProcessLookupError):  # it ended by itself
             os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + _STOP_SECONDS
-    while (still := RunFolder(settings.home).running_pid()) is not None and time.monotonic() < until:
+    while (still := RunFolder(home).running_pid()) is not None and time.monotonic() < until:
         time.sleep(_POLL_SECONDS)
     if still is not None:
         raise ForewordError(f"process {still} does not stop; end it with: kill -9 {still}")
-    note = "no service is running" if pid is None else f"process {pid} has stopped"
-    call.answer({"stopped": pid}, note=note)
-    return 0
+    return pid
 
 
 # Status --------------------------------------------------------------------------------------------------
@@ -137,6 +144,7 @@ def status(call: CliCall) -> int:
         except (OSError, NoAnswer) as error:
             facts |= {"pid": pid, "error": f"process {pid} does not answer: {error}"}
     facts["pending_vectors"] = _count_pending_vectors(settings)
+    facts["keeps_nothing"] = reason_to_keep_nothing(settings.home, call.workspace)
     if call.as_json:
         show.json(facts)
     else:
@@ -169,6 +177,8 @@ def _show_service_status(facts: dict[str, Any]) -> None:
     else:
         none = "no service is running; a hook will start one, and so does: foreword serve"
         show.note(facts.get("error", none))
+    if facts["keeps_nothing"]:
+        show.text(facts["keeps_nothing"])
     for workspace, number in facts["pending_vectors"].items():
         show.text(f"{workspace}: {show.plural(number, 'item')} without a vector")
 

@@ -11,14 +11,16 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foreword.capture.agent import parse_hook_event
+from foreword.capture.privacy import EventGate
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
 from foreword.edges.shared.hook_fallback import write_to_spool
 from foreword.engine.defaults import connect_summariser
 from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion
+from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -39,6 +41,8 @@ class Responder:
 
     def __init__(self, engine: ContextEngine) -> None:
         self._home = str(engine.settings.home)
+        self._announces_recalls = engine.settings.recall_notice
+        self._gate = EventGate(engine.settings.home, workspace_of)
         self._companion = Companion(engine, connect_summariser(engine.settings))
         self._threads = ThreadPoolExecutor(_STORING_THREADS, thread_name_prefix="foreword-keep")
 
@@ -53,14 +57,17 @@ class Responder:
         event = parse_hook_event(payload, at)
         if event is None:
             return b""
+        if (refusal := self._gate.refuse(event)) is not None:
+            return _hook_answer(payload, notice=refusal.notice if event.name == "SessionStart" else "")
         context = self._companion.say(event, None if allowed_ms is None else max(1.0, allowed_ms))
         self._store(event, payload, expires)
-        return _hook_answer(payload, context) if context else b""
+        recalls = context if self._announces_recalls and event.name == "UserPromptSubmit" else ""
+        return _hook_answer(payload, context, _describe_recalls(recalls))
 
     def capture(self, payload: bytes, at: datetime) -> None:
         """Store what an event tells, and answer nothing."""
         event = parse_hook_event(payload, at)
-        if event is not None:
+        if event is not None and self._gate.refuse(event) is None:
             self._companion.keep(event)
 
     def close(self) -> None:
@@ -87,12 +94,25 @@ def _spool_if_failed(home: str, at: datetime, payload: bytes, stored: Future[Non
         _log.warning("an event waits in the spool: keeping it failed after its answer", problem=str(error))
 
 
-def _hook_answer(payload: bytes, context: str) -> bytes:
-    """The context as JSON, under the name that the agent itself gave the event; nothing if it is too long."""
-    event = json.loads(payload.decode("utf-8-sig", errors="replace"))
-    name = event.get("hook_event_name") or event.get("hookEventName") or "UserPromptSubmit"
-    answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
-    text = json.dumps(answer, ensure_ascii=False)
+def _describe_recalls(context: str) -> str:
+    """The line that tells an agent's user how much was recalled; empty for nothing."""
+    count = sum(line.startswith("- ") for line in context.splitlines())
+    return f"Foreword: {count} recalled" if count else ""
+
+
+def _hook_answer(payload: bytes, context: str = "", notice: str = "") -> bytes:
+    """The context for the model and the notice for its user as JSON; nothing if both are empty, or too long.
+
+    The event has the name that the agent itself gave it.
+    """
+    answer: dict[str, Any] = {}
+    if context:
+        event = json.loads(payload.decode("utf-8-sig", errors="replace"))
+        name = event.get("hook_event_name") or event.get("hookEventName") or "UserPromptSubmit"
+        answer["hookSpecificOutput"] = {"hookEventName": name, "additionalContext": context}
+    if notice:
+        answer["systemMessage"] = notice
+    text = json.dumps(answer, ensure_ascii=False) if answer else ""
     if len(text) > MAX_ANSWER_CHARACTERS:
         _log.warning("an answer was too long for a hook", characters=len(text))
         return b""

@@ -38,8 +38,8 @@ def handle_unanswered(hook: HookEvent, payload: bytes, why: str) -> None:
     """Keep what would be lost, log what happened, start the service where none runs."""
     if payload and hook.event in STORED_EVENTS:
         try:
-            write_to_spool(hook.home, hook.at, payload)
-            why += "; the event waits in the spool"
+            if write_to_spool(hook.home, hook.at, payload):
+                why += "; the event waits in the spool"
         except Exception as failure:  # noqa: BLE001  (whatever it is, the log says it)
             why += f"; the event is lost: {type(failure).__name__}: {failure}"
     append_to_log(hook.home, f"{hook.event or 'an event'} of {hook.agent}: {why}")
@@ -51,7 +51,17 @@ def handle_unanswered(hook: HookEvent, payload: bytes, why: str) -> None:
 
 
 def write_to_spool(home: str, at: str, payload: bytes) -> str:
-    """Leave an event for the service, without its secrets, complete or not at all; gives the file."""
+    """Leave an event for the service, without its secrets, complete or not at all; gives the file.
+
+    What may not be kept (see `capture.privacy`) is not left here either: then it gives "".
+    """
+    from pathlib import Path
+
+    from foreword.capture.privacy import may_wait_on_disk
+    from foreword.workspace import workspace_of
+
+    if not may_wait_on_disk(Path(home), payload, float(at), workspace_of):
+        return ""
     safe = redact_payload(payload)
     folder = make_private_folder(home, "spool")
     for name in list_overflow(folder, len(safe)):
