@@ -476,10 +476,11 @@ def receipt(draft: Draft, view: Mapping[str, Any] | None = None) -> Receipt:
     )
 
 
-def record(store: Store, receipt: Receipt, shown: Sequence[str] = ()) -> None:
-    """Keep a receipt; its session counts as having been shown these items."""
-    if receipt.session and shown:  # first, as the session's next question waits for it
-        store.post(MarkShown(receipt.workspace, receipt.session, tuple(shown), receipt.created_at))
+def record(store: Store, receipt: Receipt, shown: Sequence[str] = (), context: str | None = None) -> None:
+    """Keep a receipt; the context, by default its session's own, counts as holding these items."""
+    context = context or receipt.session
+    if context and shown:  # first, as the session's next question waits for it
+        store.post(MarkShown(receipt.workspace, context, tuple(shown), receipt.created_at))
     store.post(PutReceipt(receipt.workspace, receipt))
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from foreword.edges import hook_client
 from foreword.edges.hook_client import HookEvent, NoAnswer
-from foreword.edges.shared import hook_fallback
+from foreword.edges.shared import hook_fallback, private_files
 
 pytestmark = pytest.mark.usefixtures("no_model")
 
@@ -47,7 +47,7 @@ def answers(raw):
 
 
 def frame_answer(answer):
-    return b"FWD1 %d\n%s" % (len(answer), answer)
+    return b"FWD2 %d\n%s" % (len(answer), answer)
 
 
 # The good way
@@ -77,7 +77,7 @@ def test_the_service_gets_the_event_as_it_came_with_its_time_and_deadline(hook, 
     before = time.time()
     hook(payload=b'{"prompt":  "kept to the byte"}', answered=True)
     word, deadline, at, agent, length = heard[0].decode().split()
-    assert (word, agent, length) == ("FWD1", "claude-code", "31")
+    assert (word, agent, length) == ("FWD2", "claude-code", "31")
     assert 0 < int(deadline) < 30_000
     assert before - 1 <= float(at) <= time.time()
 
@@ -112,11 +112,11 @@ def test_a_home_with_a_long_name_is_served(tmp_path, stranger, hook, monkeypatch
         b"",
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
         b"\0" * 500,
-        b"FWD1 -5\n",
-        b"FWD1 \xc2\xb2\n",
-        b"FWD1 999999999999999\n",
-        b"FWD1 50\n{}",
-        b'FWD1 2\n{"more": "than it said"}',
+        b"FWD2 -5\n",
+        b"FWD2 \xc2\xb2\n",
+        b"FWD2 999999999999999\n",
+        b"FWD2 50\n{}",
+        b'FWD2 2\n{"more": "than it said"}',
         frame_answer(b"not json"),
         frame_answer(b"{\xff}"),
         frame_answer(b'{"cut": "sho'),
@@ -261,7 +261,7 @@ def test_a_home_that_cannot_be_written_is_no_reason_to_fail(hook, home):
 
 def test_the_log_of_the_hook_does_not_grow_for_ever(home):
     for _ in range(3):
-        hook_fallback.append_to_log(str(home), "x" * 60_000)
+        private_files.append_to_log(str(home), "x" * 60_000)
     log = home / "run" / "hook.log"
     assert log.stat().st_size < 130_000
     assert log.stat().st_mode & 0o777 == 0o600

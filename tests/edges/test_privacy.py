@@ -24,7 +24,7 @@ from foreword.edges.mcp.tools import MemoryTools
 from foreword.edges.service import spool
 from foreword.edges.service.__main__ import build_application
 from foreword.edges.service.responder import Responder
-from foreword.edges.shared import hook_fallback
+from foreword.edges.shared.spool_files import write_to_spool
 from foreword.errors import StorePaused
 from foreword.indexing.indexer import Indexer
 from foreword.testing import HashEmbeddings
@@ -152,13 +152,12 @@ def test_the_answer_to_a_prompt_of_the_pause_is_not_kept_after_it(home, project,
     send("Stop", later, last_assistant_message="Deploys happen on Tuesdays: noted in the calendar.")
     assert engine.count(str(project)).kinds["turn"] == 2
     assert not engine.find_by_words(str(project), WORD)
-    responder.close()
 
 
 def test_what_was_said_before_the_pause_and_still_waits_is_stored_after_it(home, project, monkeypatch):
     said_at = datetime.now(UTC) - timedelta(minutes=5)
     body = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(project), "prompt": SAID}
-    hook_fallback.write_to_spool(str(home), f"{said_at.timestamp():.6f}", json.dumps(body).encode())
+    write_to_spool(str(home), f"{said_at.timestamp():.6f}", json.dumps(body).encode())
     begin_pause(home, said_at.timestamp() + 60)
     with ContextEngine(settings=Settings(home=home, embedding="none")) as engine:
         responder = Responder(engine)
@@ -166,7 +165,6 @@ def test_what_was_said_before_the_pause_and_still_waits_is_stored_after_it(home,
         end_pauses(home, datetime.now(UTC).timestamp(), "")
         assert spool.drain(home / "spool", responder.capture).stored == 1
         assert [item.text for item in engine.store.scan(str(project))] == [SAID]
-        responder.close()
 
 
 def test_in_a_pause_every_explicit_door_says_so_and_keeps_nothing(foreword, home, project, monkeypatch):
@@ -266,7 +264,6 @@ def test_a_project_file_that_is_not_understood_keeps_nothing(home, project, engi
     prompt = json.dumps({**body, "hook_event_name": "UserPromptSubmit", "prompt": SAID}).encode()
     assert ".foreword.toml" in json.loads(responder.respond(start, clock.now, None))["systemMessage"]
     assert responder.respond(prompt, clock.now, None) == b""
-    responder.close()
     assert engine.count(str(project)).items == 0
 
 
@@ -349,7 +346,7 @@ def test_what_is_marked_private_is_nowhere_whichever_door_it_comes_through(
         tools.memory_store(text)
         tools.memory_search(text)
         tools.context_build(text)
-    hook_fallback.write_to_spool(
+    write_to_spool(
         str(home), "1800000000.0",
         json.dumps({"hook_event_name": "UserPromptSubmit", "cwd": where, "prompt": text}).encode(),
     )  # fmt: skip
@@ -445,7 +442,6 @@ def test_marks_are_found_in_texts_that_are_cut(engine, project, clock):
     text = f"Deploys happen on Tuesdays. {'word ' * 150_000}<private>{'w ' * 700_000}{SAID}"
     body = {"hook_event_name": "Stop", "session_id": "s", "cwd": str(project), "last_assistant_message": text}
     responder.respond(json.dumps(body).encode(), clock.now, None)
-    responder.close()
     items = list(engine.store.scan(str(project)))
     assert items
     assert not any(WORD in item.text for item in items)
@@ -461,4 +457,3 @@ def test_the_recall_notice_can_be_switched_off(home, project, clock):
             asked = json.dumps({**body, "prompt": "Which database has the billing service?"}).encode()
             answer = json.loads(responder.respond(asked, clock.now, None))
             assert answer.get("systemMessage") == expected
-            responder.close()

@@ -95,6 +95,24 @@ def test_looking_for_pending_migrations_writes_nothing(store, monkeypatch, sampl
         assert empty.execute("SELECT count(*) FROM sqlite_schema").get == 0
 
 
+def test_a_database_that_another_process_is_making_is_no_foreign_one(tmp_path):
+    """Its tables appear between two statements of whoever opens it: it has none of them, or all."""
+    path = str(tmp_path / "memory.db")
+    with _raw(path) as looking, _raw(path) as making:
+        for db in (looking, making):
+            db.execute("PRAGMA journal_mode = WAL")
+        statements = []
+
+        def make_before_the_second(_cursor, sql, _values):
+            statements.append(sql)
+            if len(statements) == 2:
+                schema.migrate(making, HERE, NOW.isoformat())
+            return True
+
+        looking.exec_trace = make_before_the_second
+        assert schema.pending_migrations(looking) == [name for name, _ in schema.MIGRATIONS]
+
+
 def test_a_new_database_needs_no_backup(store):
     store.put(HERE, [item("a")])
     assert schema.list_backups(store.path_of(HERE)) == []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -252,6 +254,39 @@ def test_absent_is_not_damaged(tmp_path):
     assert file.compute_cosines(_vector(1), _no_rows).best(5) == []
     file.erase_items([1])
     file.remove()
+
+
+def test_what_is_deleted_while_a_file_is_made_for_the_first_time_is_erased_from_it(tmp_path):
+    """The rows were read before the deletion, and the file appears after whoever erases has looked."""
+    table = Table()
+    for number in (1, 2):
+        table.put(number, number)
+    file = CodeFile(tmp_path / "s.codes", SIZE)
+
+    def erase():
+        for found in CodeFile.list_in_folder(tmp_path):
+            found.erase_items([1])
+
+    erasing = threading.Thread(target=erase, daemon=True)
+
+    def read_rows_then_delete(last):
+        rows = table.after(last)
+        del table.rows[1]
+        erasing.start()
+        while erasing.is_alive() and not _is_waited_for(file.path.with_suffix(".lock")):
+            erasing.join(0.01)
+        return rows
+
+    file.append_missing_rows(table.newest, read_rows_then_delete)
+    erasing.join(60)
+    assert not erasing.is_alive()
+    assert file.codes_by_item() == table.codes
+
+
+def _is_waited_for(lock):
+    """Whether a process waits for the lock on a file."""
+    waiting = [line.split() for line in Path("/proc/locks").read_text().splitlines() if "->" in line]
+    return any(line[6].endswith(f":{lock.stat().st_ino}") for line in waiting)
 
 
 def test_the_files_of_a_folder_are_found_with_their_size_and_the_damaged_ones_too(tmp_path):

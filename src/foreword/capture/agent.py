@@ -32,6 +32,7 @@ MAX_SPOKEN_CHARACTERS = 20_000
 """How much of a prompt or a message is kept: its beginning and its end."""
 
 _MAX_ABOUT_CHARACTERS = 200
+_MAX_SUBAGENT_CHARACTERS = 100
 _OUR_NAMES = {
     "BeforeAgent": "UserPromptSubmit",
     "BeforeTool": "PreToolUse",
@@ -53,11 +54,13 @@ class AgentEvent:
     """One thing that happened in an agent's session, under the same names whichever agent it was.
 
     `outcome` says how a tool's call ended (`exit 1`, `failed`, `interrupted`) and is empty when nobody said.
+    `subagent` is empty in the session's main agent.
     """
 
     name: str
     at: datetime
     session: str = ""
+    subagent: str = ""
     folder: str = ""
     agent: str = ""
     source: str = ""
@@ -68,6 +71,11 @@ class AgentEvent:
     outcome: str = ""
     message: str = ""
     stop_hook_active: bool = False
+
+    @property
+    def context(self) -> str:
+        """Whose context this is: the session's name, and for a subagent, whose context is its own, its id."""
+        return f"{self.session}/{self.subagent}" if self.session and self.subagent else self.session
 
 
 def parse_hook_event(payload: bytes, at: datetime, agent: str = "") -> AgentEvent | None:
@@ -89,6 +97,7 @@ def parse_hook_event(payload: bytes, at: datetime, agent: str = "") -> AgentEven
         name=name,
         at=at if at.tzinfo else at.replace(tzinfo=UTC),
         session=first_label(body, "session_id", "sessionId", "conversation_id", "thread_id"),
+        subagent=first_label(body, "agent_id", "agentId")[:_MAX_SUBAGENT_CHARACTERS],
         folder=first_label(body, "cwd", "working_directory", "workspace"),
         agent=agent,
         source=first_label(body, "source"),

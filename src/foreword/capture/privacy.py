@@ -50,7 +50,7 @@ class EventGate:
     def __init__(self, home: Path, workspace_of: Callable[[Path], str]) -> None:
         self._home = home
         self._workspace_of = workspace_of
-        self._silent: dict[str, None] = {}
+        self._silent: dict[str, datetime] = {}
 
     def refuse(self, event: AgentEvent) -> Refusal | None:
         """Why an event is neither answered nor kept; None if it is.
@@ -59,14 +59,21 @@ class EventGate:
         """
         refusal = self._refuse_alone(event)
         if event.name == "UserPromptSubmit" and event.session:
-            self._silent.pop(event.session, None)
-            if refusal is not None:
-                self._silent[event.session] = None
-                for old in list(self._silent)[:-_MAX_SESSIONS]:
-                    self._silent.pop(old, None)
+            self._note_prompt(event, is_refused=refusal is not None)
         if refusal is None and event.name != "SessionStart" and event.session in self._silent:
             return Refusal()
         return refusal
+
+    def _note_prompt(self, event: AgentEvent, *, is_refused: bool) -> None:
+        """Remember of the newest prompt of a session whether it was refused, and when."""
+        refused_at = self._silent.get(event.session)
+        if refused_at is not None and refused_at > event.at:
+            return  # it comes late, out of the spool
+        self._silent.pop(event.session, None)
+        if is_refused:
+            self._silent[event.session] = event.at
+            for old in list(self._silent)[:-_MAX_SESSIONS]:
+                self._silent.pop(old, None)
 
     def _refuse_alone(self, event: AgentEvent) -> Refusal | None:
         """Why an event is refused for its time, its folder or the path it touches."""

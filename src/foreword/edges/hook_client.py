@@ -7,8 +7,10 @@ Users' settings name this file by its path, so it stays here. It runs without si
 each time, so it imports nothing that takes time: no json, re, socket or subprocess. It knows the protocol of
 the socket and reads neither events nor answers.
 
-Whatever goes wrong, stdout stays empty and the exit code is 0: an agent never waits or fails because of us.
-What is done then (`shared/hook_fallback.py`) is done in a process that nobody waits for.
+Whatever goes wrong, stdout stays empty and the exit code is 0: an agent never fails because of us. An event
+that holds something to store is on the disk before this ends: the service says so, or the client itself puts
+it into the spool (`shared/hook_fallback.py`), in a process that outlives it if need be. And an answer counts
+as shown only when the client has written all of it and said so.
 """
 # pathlib alone would double the time this takes:
 # ruff: noqa: PTH100, PTH118, PTH120, PTH123
@@ -28,13 +30,25 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 SOCKET_NAME = "service.sock"
-PROTOCOL = b"FWD1"
+PROTOCOL = b"FWD2"
+KEPT_LINE, SHOWN_LINE = PROTOCOL + b" kept", b"shown\n"
+STORED_EVENTS = frozenset(
+    ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Stop", "SubagentStop",
+     "PreCompact", "PostCompact", "SessionEnd", "BeforeAgent", "AfterAgent", "AfterTool", "PreCompress",
+     "beforeSubmitPrompt", "postToolUse", "stop", "sessionEnd")
+)  # fmt: skip
+"""The events that hold something to store; the others only ask, and asking later is of no use."""
+SESSION_STARTS = ("SessionStart", "sessionStart")
+SPOOL_SECONDS = 0.1
+"""How long before its deadline a client that has not heard that its event is kept turns to the spool."""
 MAX_EVENT_BYTES = 8_000_000
 """At most this many bytes of an event are taken; a longer one could not be stored."""
 MAX_ANSWER_CHARACTERS = 9_900
 """At most this long is an answer: an agent puts a longer one into a file and shows the model its name."""
 _ANSWER_MARGIN_SECONDS = 0.015
 _WRITE_GRACE_SECONDS = 0.02
+_MAX_SPOOL_SECONDS = 2.0
+"""How long after its deadline a client at most waits for its event to be in the spool."""
 _RETRY_SECONDS = 0.02
 _START_EVERY_SECONDS = 1.0
 _DETACHED_SECONDS = 10.0
@@ -47,7 +61,7 @@ class NoAnswer(Exception):
 class HookEvent:
     """One event on its way: what the command line says of it, and by when it must be answered."""
 
-    __slots__ = ("agent", "at", "deadline", "event", "home", "python")
+    __slots__ = ("agent", "at", "deadline", "event", "home", "is_kept", "is_stored", "python", "spool_at")
 
     def __init__(self, arguments: list[str], began: float) -> None:
         options = dict(zip(arguments[::2], arguments[1::2], strict=False))
@@ -55,14 +69,27 @@ class HookEvent:
         self.agent = options.get("--agent", "-")
         self.event = options.get("--event", "")
         self.python = options.get("--python", sys.executable)
-        self.deadline = began + float(options.get("--deadline-ms", "250")) / 1000
+        allowed = float(options.get("--deadline-ms", "250")) / 1000
+        self.deadline = began + allowed
         self.at = f"{time.time():.6f}"
+        self.is_stored = self.event in STORED_EVENTS
+        self.is_kept = False
+        self.spool_at = self.deadline - min(SPOOL_SECONDS, allowed / 2)
 
     def seconds_left(self) -> float:
         """How many seconds are left; NoAnswer when none are."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise NoAnswer("the deadline passed")
+        return left
+
+    def seconds_to_wait(self) -> float:
+        """How long the service may be waited for: less while the event may still have to be spooled."""
+        left = self.seconds_left()
+        if self.is_stored and not self.is_kept:
+            left = self.spool_at - time.monotonic()
+            if left <= 0:
+                raise NoAnswer("the service did not keep the event in time")
         return left
 
 
@@ -72,17 +99,21 @@ def main(arguments: list[str]) -> None:
     parts: list[bytes] = []
     try:
         hook = HookEvent(arguments, process_start())
-        answer = ask_service(hook, read_event(parts, hook.seconds_left))
-        left = max(hook.deadline - time.monotonic(), 0.0)
-        _exit_after_seconds(left + _WRITE_GRACE_SECONDS)  # if nobody reads it
-        while answer:
-            answer = answer[os.write(1, answer) :]
+        ask_service(hook, read_event(parts, hook.seconds_left), lambda answer: _write_answer(hook, answer))
     except BaseException as error:  # noqa: BLE001  (nothing at all may reach the agent)
         why = str(error) or type(error).__name__
         if hook is not None:
-            run_in_detached_process(lambda: _hand_to_fallback(hook, parts, why))
+            _wait_for_fallback(hook, parts, why)
     finally:
         os._exit(0)  # an interpreter that tidies up takes a millisecond more
+
+
+def _write_answer(hook: HookEvent, answer: bytes) -> None:
+    """Write an answer to stdout, all of it; a process whose answer nobody reads ends here."""
+    left = max(hook.deadline - time.monotonic(), 0.0)
+    _exit_after_seconds(left + _WRITE_GRACE_SECONDS)
+    while answer:
+        answer = answer[os.write(1, answer) :]
 
 
 def process_start() -> float:
@@ -118,8 +149,8 @@ def read_event(parts: list[bytes], seconds_left: Callable[[], float] | None = No
 # Asking --------------------------------------------------------------------------------------------------
 
 
-def ask_service(hook: HookEvent, payload: bytes) -> bytes:
-    """The service's answer to an event; NoAnswer or OSError when there is none."""
+def ask_service(hook: HookEvent, payload: bytes, deliver: Callable[[bytes], object] | None = None) -> bytes:
+    """The service's answer to an event, once `deliver` has passed it on; NoAnswer or OSError without one."""
     service = _connect_or_start_service(hook)
     try:
         if peer_user(service) not in (None, os.geteuid()):
@@ -128,14 +159,25 @@ def ask_service(hook: HookEvent, payload: bytes) -> bytes:
         head = f" {milliseconds} {hook.at} {hook.agent} {len(payload)}\n"
         service.sendall(PROTOCOL + head.encode() + payload)
         answer = _read_answer(service, hook)
+        _check_answer(answer.decode())
+        if answer:
+            if deliver is not None:
+                deliver(answer)
+            try:
+                service.sendall(SHOWN_LINE)
+            except OSError:
+                pass  # a service that is gone will say it again
     finally:
         service.close()
-    text = answer.decode()
+    return answer
+
+
+def _check_answer(text: str) -> None:
+    """Raise NoAnswer unless an agent can take this whole."""
     if len(text) > MAX_ANSWER_CHARACTERS:
         raise NoAnswer(f"the answer has {len(text)} characters; the most is {MAX_ANSWER_CHARACTERS}")
     if text and not (text.startswith("{") and text.rstrip().endswith("}")):
         raise NoAnswer("the answer is not JSON")
-    return answer
 
 
 def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
@@ -143,9 +185,9 @@ def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
     start_at = 0.0
     while True:
         try:
-            return connect(os.path.join(hook.home, "run"), hook.seconds_left())
+            return connect(os.path.join(hook.home, "run"), hook.seconds_to_wait())
         except (FileNotFoundError, ConnectionRefusedError):
-            if hook.event not in ("SessionStart", "sessionStart"):
+            if hook.event not in SESSION_STARTS:
                 raise NoAnswer("no service is there") from None
             if time.monotonic() >= start_at:
                 start_at = time.monotonic() + _START_EVERY_SECONDS
@@ -176,19 +218,24 @@ def peer_user(connection: _socket.socket) -> int | None:
 
 
 def _read_answer(service: _socket.socket, hook: HookEvent) -> bytes:
-    """An answer that is exactly as long as its first line says."""
+    """An answer that is exactly as long as its line says; a line before it may say that the event is kept."""
     length, received = -1, b""
     while length < 0 or len(received) < length:
-        service.settimeout(hook.seconds_left())
+        if length < 0 and (b"\n" in received or len(received) > 40):
+            head, _, received = received.partition(b"\n")
+            if head == KEPT_LINE:
+                hook.is_kept = True
+            else:
+                length = _read_length(head)
+            continue
+        service.settimeout(hook.seconds_to_wait())
         part = service.recv(1 << 16)
         if not part:
             raise NoAnswer("the service hung up")
         received += part
-        if length < 0 and (b"\n" in received or len(received) > 40):
-            head, _, received = received.partition(b"\n")
-            length = _read_length(head)
     if len(received) > length:
         raise NoAnswer("the answer is longer than it said")
+    hook.is_kept = True  # the service answers when it has done all it can
     return received
 
 
@@ -204,18 +251,45 @@ def _read_length(head: bytes) -> int:
 # Without an answer ---------------------------------------------------------------------------------------
 
 
-def _hand_to_fallback(hook: HookEvent, parts: list[bytes], why: str) -> None:
+def _wait_for_fallback(hook: HookEvent, parts: list[bytes], why: str) -> None:
+    """Have the event put on the disk, and print what the user should be told of that.
+
+    Another process does it, and goes on if it takes longer than this one may wait.
+    """
+    reading, writing = os.pipe()
+    run_in_detached_process(lambda: _hand_to_fallback(hook, parts, why, writing), writing)
+    os.close(writing)
+    if hook.is_kept or not (hook.is_stored or hook.event in SESSION_STARTS):
+        return
+    ends = hook.deadline + _MAX_SPOOL_SECONDS
+    message = b""
+    while select.select([reading], [], [], max(0.0, ends - time.monotonic()))[0]:
+        part = os.read(reading, 1 << 12)
+        if not part:
+            break
+        message += part
+    if message:
+        _write_answer(hook, message)
+
+
+def _hand_to_fallback(hook: HookEvent, parts: list[bytes], why: str, writing: int) -> None:
     """Read what is still to come of the event, and hand it to the fallback."""
+
+    def report(message: bytes) -> None:
+        if message:
+            os.write(writing, message)
+        os.close(writing)
+
     payload = b""
     try:
         payload = read_event(parts)
     except NoAnswer as error:
         why = str(error)
-    _import_fallback().handle_unanswered(hook, payload, why)
+    _import_fallback().handle_unanswered(hook, payload, why, report)
 
 
-def run_in_detached_process(work: Callable[[], object]) -> None:
-    """Do something in a process that nobody waits for and that ends by itself. It may read all of stdin."""
+def run_in_detached_process(work: Callable[[], object], kept_open: int = 2) -> None:
+    """Do something in a process that ends by itself, whoever else does. It may read all of stdin."""
     if os.fork():
         return
     try:
@@ -223,7 +297,8 @@ def run_in_detached_process(work: Callable[[], object]) -> None:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (1, 2):
             os.dup2(nowhere, stream)
-        os.closerange(3, 1024)
+        os.closerange(3, kept_open)
+        os.closerange(kept_open + 1, 1024)
         _exit_after_seconds(_DETACHED_SECONDS)
         work()
     finally:

@@ -206,8 +206,9 @@ class Delete(Write[tuple[str, ...]]):
 
     Receipts lose the views that repeat what items said, if anything was deleted, and receipts whose question
     repeats a deleted item go, and so do those whose question has all of `words`. Deleting by session also
-    deletes the session's receipts and the record of what it was shown. Copies that the engine has made of its
-    files go, too. With `keep_copies` these and the receipts stay: for what is only replaced by the like.
+    deletes the session's receipts and the record of what it and its subagents (`session/…`) were shown.
+    Copies that the engine has made of its files go, too. With `keep_copies` these and the receipts stay: for
+    what is only replaced by the like.
     """
 
     ids: tuple[str, ...] = ()
@@ -345,9 +346,14 @@ class GetShown(Read[frozenset[str]]):
 
 @dataclass(frozen=True, slots=True)
 class ClearShown(Write[int]):
-    """Forget what a session was shown, because its context was emptied. Returns how many items that was."""
+    """Forget what a session was shown, because its context was emptied. Returns how many items that was.
+
+    With `until`, only what it was shown up to that moment: whoever learns late of an empty context does not
+    forget what was shown since.
+    """
 
     session: str
+    until: datetime | None = None
 
 
 # Files

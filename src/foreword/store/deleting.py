@@ -81,7 +81,9 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
         tx.execute("DELETE FROM facts WHERE key = 'replaced'")
     if op.filters is not None and op.filters.session is not None:
         tx.execute("DELETE FROM receipts WHERE session = ?", op.filters.session)
-        tx.execute("DELETE FROM told WHERE session = ?", op.filters.session)
+        session = op.filters.session
+        tx.execute("DELETE FROM told WHERE session = ?", session)
+        tx.execute("DELETE FROM told WHERE substr(session, 1, length(?1)) = ?1", f"{session}/")
     return tuple(gone)
 
 

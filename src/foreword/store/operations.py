@@ -206,6 +206,9 @@ def _get_receipt(tx: Transaction, op: base.GetReceipt) -> Receipt | None:
     return None if body is None else receipt_from_json(body)
 
 
+_END_OF_TIME = (1 << 63) - 1
+
+
 def _mark_items_shown(tx: Transaction, op: base.MarkShown) -> int:
     at = to_microseconds(op.at)
     before = len(_get_shown_item_ids(tx, base.GetShown(op.workspace, op.session)))
@@ -229,7 +232,8 @@ def _get_shown_item_ids(tx: Transaction, op: base.GetShown) -> frozenset[str]:
 
 
 def _clear_shown_items(tx: Transaction, op: base.ClearShown) -> int:
-    tx.execute("DELETE FROM told WHERE session = ?", op.session)
+    until = to_microseconds(op.until) if op.until else _END_OF_TIME
+    tx.execute("DELETE FROM told WHERE session = ? AND told_at <= ?", op.session, until)
     return tx.db.changes()
 
 

@@ -137,8 +137,10 @@ def pending_migrations(db: apsw.Connection) -> list[str]:
     Raises `StoreTooNew` for one that a newer Foreword wrote, `StoreDamaged` for one that is not Foreword's.
     """
     known = [name for name, _ in MIGRATIONS]
-    if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'").fetchall():
-        if db.execute("SELECT count(*) FROM sqlite_schema").get:
+    # One statement sees one snapshot: another process may make all tables between two statements.
+    names = {name for (name,) in db.execute("SELECT name FROM sqlite_schema").fetchall()}
+    if "migrations" not in names:
+        if names:
             raise StoreDamaged(f"{db.filename} is a database, but not one of Foreword's; move it away")
         return known
     applied = [row[0] for row in db.execute("SELECT name FROM migrations")]

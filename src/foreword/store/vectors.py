@@ -227,13 +227,27 @@ class CodeFile:
 
     @classmethod
     def list_in_folder(cls, folder: Path) -> Iterator[CodeFile]:
-        """The code files of a folder, of any space; one whose header is damaged has 0 dimensions."""
-        for path in sorted(folder.glob("*.codes")):
+        """The code files of a folder, of any space; one whose header is damaged has 0 dimensions.
+
+        A file that another process is just making for the first time is waited for: it may be made from rows
+        that have been deleted since, and whoever erases must find it.
+        """
+        paths = {path.with_suffix(".codes") for end in ("codes", "lock") for path in folder.glob(f"*.{end}")}
+        for path in sorted(paths):
+            if not path.exists():
+                cls(path, 0).wait_for_its_maker()
+                if not path.exists():
+                    continue
             with path.open("rb") as file:
                 raw = file.read(_HEADER.size)
             is_usable = len(raw) == _HEADER.size and raw.startswith(_MAGIC)
             dimensions = _HEADER.unpack(raw)[1] if is_usable else 0
             yield cls(path, dimensions if dimensions <= _MAX_DIMENSIONS else 0)
+
+    def wait_for_its_maker(self) -> None:
+        """Wait until whoever is changing the file has done so."""
+        with self._lock_exclusively():
+            pass
 
     @property
     def last_row(self) -> int:

@@ -242,7 +242,7 @@ def test_a_service_that_answers_is_well_and_is_asked_nothing_it_would_keep(
     home, tmp_path, monkeypatch, service
 ):
     monkeypatch.chdir(tmp_path)
-    asked = service(b"FWD1 0\n")
+    asked = service(b"FWD2 0\n")
     found = check_service(Settings(home=home))
     assert found.ok
     assert found.value.startswith("answers an event in ")

@@ -21,7 +21,7 @@ from foreword.edges import hook_client
 from foreword.edges.hook_client import HookEvent
 from foreword.edges.service import measures, process, socket_server
 from foreword.edges.service.run_folder import RunFolder
-from foreword.edges.shared.hook_fallback import write_to_spool
+from foreword.edges.shared.spool_files import write_to_spool
 
 ROOT = os.geteuid() == 0
 AT = "1760000000.000000"
@@ -53,8 +53,16 @@ def send(home, event, deadline_ms=30_000):
     """Send an event as a hook does, and leave its answer on the connection."""
     payload = json.dumps({"session_id": "s", **event}).encode()
     connection = connect(home)
-    connection.sendall(b"FWD1 %d %s - %d\n%s" % (deadline_ms, AT.encode(), len(payload), payload))
+    connection.sendall(b"FWD2 %d %s - %d\n%s" % (deadline_ms, AT.encode(), len(payload), payload))
     return connection
+
+
+def receive(connection):
+    """The answer on a connection; the line before it that says the event is kept is passed over."""
+    answer = connection.makefile("rb")
+    while (head := answer.readline()) == b"FWD2 kept\n":
+        pass
+    return answer.read(int(head.split()[1])) if head else None
 
 
 # Answering
@@ -72,10 +80,56 @@ def test_what_is_not_ready_by_the_deadline_is_nothing_and_is_stored_all_the_same
 ):
     running = serve()
     with send(home, {"prompt": "slowly", "gate": str(gate)}, deadline_ms=100) as connection:
-        assert connection.recv(100) == b"FWD1 0\n"  # while the work waits at the gate
+        assert receive(connection) == b""  # while the work waits at the gate
     assert running.status()["late"] == 1
     gate.touch()
     until(lambda: stored_texts() == ["slowly"], "the event was not stored")
+
+
+def test_an_answer_that_its_hook_has_shown_counts_as_delivered(serve, hook, home, until):
+    serve()
+    hook(prompt="heard", answered=True)
+    until((home / "delivered").exists, "the delivery was not noted")
+    assert (home / "delivered").read_text() == "heard\n"
+    assert not (home / "undelivered").exists()
+
+
+def test_an_answer_that_comes_too_late_counts_as_not_delivered(serve, home, gate, until):
+    serve()
+    with send(home, {"prompt": "too late", "gate": str(gate)}, deadline_ms=200) as connection:
+        assert receive(connection) == b""
+    gate.touch()
+    until((home / "undelivered").exists, "nothing was noted")
+    assert (home / "undelivered").read_text() == "too late\n"
+    assert not (home / "delivered").exists()
+
+
+def test_an_answer_whose_hook_leaves_without_a_word_counts_as_not_delivered(serve, home, until):
+    serve()
+    with send(home, {"prompt": "half way"}) as connection:
+        assert receive(connection)
+    until((home / "undelivered").exists, "nothing was noted")
+    assert not (home / "delivered").exists()
+
+
+def test_an_event_is_on_the_disk_before_its_hook_would_give_up_and_survives_a_kill(
+    serve, home, gate, spool_files, wait_until_settled
+):
+    running = serve()
+    with send(home, {"prompt": "slow disk", "gate": str(gate)}, deadline_ms=1000) as connection:
+        assert connection.makefile("rb").readline() == b"FWD2 kept\n"
+        running.kill()
+    assert [json.loads(file.read_bytes())["prompt"] for file in spool_files()] == ["slow disk"]
+    serve()
+    assert wait_until_settled() == ["slow disk"]
+
+
+def test_a_finished_answer_is_given_although_the_event_could_not_be_kept(serve, home):
+    serve()
+    (home / "spool").rename(home / "elsewhere")
+    (home / "spool").write_text("no folder")
+    answer = tell(home, {"session_id": "s", "prompt": "said", "unkept": True})
+    assert json.loads(answer) == {"heard": "said"}
 
 
 def test_a_request_whose_hook_has_left_is_stored(serve, home, gate, stored_texts, until):
@@ -129,7 +183,8 @@ def test_more_requests_than_there_is_room_for_are_hung_up_on(serve, home, gate, 
                 assert refused.recv(100) == b""
         assert running.status()["refused"] == 8
         gate.touch()
-        assert all(connection.recv(100).startswith(b"FWD1 ") for connection in taken)
+        assert all(receive(connection) for connection in taken)
+    assert running.stop() == 0
     assert stored_texts() == [f"{number:03}" for number in range(count)]
 
 
@@ -139,11 +194,11 @@ def test_more_requests_than_there_is_room_for_are_hung_up_on(serve, home, gate, 
         b"",
         b"\n",
         b"GET / HTTP/1.1\r\n\r\n",
-        b"FWD1 250 now claude-code 2\n{}",
-        b"FWD1 250 1760000000.0 claude-code -1\n",
-        b"FWD1 250 1760000000.0 claude-code 99999999999\n",
-        b"FWD1 soon 1760000000.0 claude-code 2\n{}",
-        b"FWD1 250 1760000000.0 claude-code 20\n{}",
+        b"FWD2 250 now claude-code 2\n{}",
+        b"FWD2 250 1760000000.0 claude-code -1\n",
+        b"FWD2 250 1760000000.0 claude-code 99999999999\n",
+        b"FWD2 soon 1760000000.0 claude-code 2\n{}",
+        b"FWD2 250 1760000000.0 claude-code 20\n{}",
         b"\xff\xfe\n",
         b"x" * 100_000,
     ],
@@ -200,7 +255,7 @@ def test_told_to_stop_it_finishes_what_it_was_asked_and_takes_its_socket_along(
         running.process.terminate()
         until(lambda: not (home / "run" / "service.sock").exists(), "the socket stays")
         gate.touch()
-        assert connection.recv(100).endswith(b'{"heard": "last words"}')
+        assert receive(connection) == b'{"heard": "last words"}'
     assert running.process.wait(120) == 0
     assert stored_texts() == ["last words"]
     assert not (home / "run" / "http.json").exists()
@@ -247,7 +302,7 @@ def test_another_user_is_not_answered(serve, home, until):
             met = socket.socket(socket.AF_UNIX)
             met.settimeout(60)
             met.connect("service.sock")
-            met.sendall(b"FWD1 1000 0 status 0\n")
+            met.sendall(b"FWD2 1000 0 status 0\n")
             code = 0 if met.recv(10) == b"" else 2
         except ConnectionResetError:
             code = 0

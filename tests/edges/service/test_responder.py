@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import threading
 
 import pytest
 from hypothesis import given
@@ -25,9 +24,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def responder(engine):
-    responder = Responder(engine)
-    yield responder
-    responder.close()
+    return Responder(engine)
 
 
 def payload(folder, name="UserPromptSubmit", **facts):
@@ -86,51 +83,43 @@ def test_no_payload_is_an_error(clock, responder, given_):
     assert isinstance(responder.respond(given_, clock.now, None), bytes)
 
 
-def test_what_cannot_be_kept_is_raised_so_that_it_can_be_brought_again(
-    engine, folder, clock, responder, monkeypatch
-):
-    def full(*_):
-        raise StorageError("the disk is full")
-
-    monkeypatch.setattr(engine, "remember_all", full)
-    with pytest.raises(StorageError):
-        responder.respond(payload(folder, prompt="Use port 8081 for the mock server"), clock.now, None)
-
-
-def test_an_answer_does_not_wait_for_a_disk_that_is_slower_than_the_deadline(
+def test_an_answer_is_given_although_the_event_cannot_be_stored_and_the_event_waits(
     engine, folder, clock, responder, monkeypatch
 ):
     engine.remember("We chose Postgres for the billing service.", folder)
-    released = threading.Event()
-    keep = engine.remember_all
-    monkeypatch.setattr(engine, "remember_all", lambda *given_: released.wait(120) and keep(*given_))
-    asked = payload(folder, prompt="Which database has the billing service?")
-    answer = responder.respond(asked, clock.now, 5000)
-    assert b"Postgres" in answer
-    released.set()
-    responder.close()
-    assert engine.count(folder).kinds["turn"] == 1
-
-
-def test_what_fails_after_its_answer_waits_in_the_spool_and_is_kept_from_there(
-    engine, folder, clock, responder, monkeypatch
-):
-    released = threading.Event()
     keep = engine.remember_all
 
     def full(*_):
-        released.wait(120)
         raise StorageError("the disk is full")
 
     monkeypatch.setattr(engine, "remember_all", full)
-    said = payload(folder, prompt="Use port 8081 for the mock server")
-    assert responder.respond(said, clock.now, 1) == b""
-    released.set()
-    responder.close()
+    said = payload(folder, prompt="Which database has the billing service?")
+    assert b"Postgres" in responder.respond(said, clock.now, None)
+    with pytest.raises(StorageError):
+        responder.capture(said, clock.now)
     monkeypatch.setattr(engine, "remember_all", keep)
     assert spool.drain(engine.settings.home / "spool", responder.capture).stored == 1
-    (kept,) = engine.store.scan(folder)
-    assert (kept.text, kept.created_at) == ("Use port 8081 for the mock server", clock.now)
+    assert engine.count(folder).kinds["turn"] == 1
+
+
+def test_what_reached_nobody_is_said_again_and_what_was_delivered_is_not(engine, folder, clock, responder):
+    engine.remember("We chose Postgres for the billing service.", folder)
+    said = payload(folder, prompt="Which database has the billing service?")
+    for _ in range(2):
+        reply = responder.answer(said, clock.now, None)
+        assert b"Postgres" in reply.body
+        responder.note_undelivered(reply)
+    responder.note_delivered(responder.answer(said, clock.now, None))
+    assert responder.answer(said, clock.now, None).body == b""
+
+
+def test_a_subagent_is_told_what_its_parent_knows(engine, folder, clock, responder):
+    engine.remember("The kestrel migration locks the orders table.", folder)
+    doing = {"tool_name": "Bash", "tool_input": {"command": "run the kestrel migration on orders"}}
+    for agent in ({}, {"agent_id": "a1"}, {"agent_id": "a2"}):
+        asked = payload(folder, "PreToolUse", **doing, **agent)
+        assert b"kestrel" in responder.respond(asked, clock.now, None)
+        assert responder.respond(asked, clock.now, None) == b""
 
 
 def test_a_captured_event_is_kept_and_not_answered(engine, folder, clock, responder):
@@ -165,7 +154,6 @@ def test_a_model_that_the_user_named_words_the_summaries(home, folder, clock):
         responder = Responder(engine)
         responder.capture(payload(folder, prompt="Move the importer to asyncio, please."), clock.now)
         responder.capture(payload(folder, "Stop", last_assistant_message="I moved it."), clock.now)
-        responder.close()
         (summary,) = engine.store.scan(folder, Filters(kinds=("summary",)))
     server.shutdown()
     thread.join(timeout=10)

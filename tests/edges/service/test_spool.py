@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 import pytest
 
 from foreword.edges.service import spool
-from foreword.edges.shared import hook_fallback
-from foreword.errors import StoreFull
+from foreword.edges.shared import spool_files
+from foreword.errors import StoreDamaged, StoreFull
 
 
 @pytest.fixture
@@ -145,8 +145,28 @@ def test_a_store_that_cannot_write_leaves_everything_for_later(folder, keeps, en
     assert texts(engine) == ["event 0", "event 1", "event 2"]
 
 
+def test_one_damaged_workspace_holds_up_no_other_and_its_own_events_stay_in_order(folder, engine):
+    """The first of a workspace that cannot be written waits, with all that came after it there."""
+    for at, (cwd, text) in enumerate([("/a", "a0"), ("/b", "b0"), ("/a", "a1"), ("/b", "b1"), ("/a", "a2")]):
+        name = f"{1_760_000_000 + at}.0-x.event"
+        (folder / name).write_text(json.dumps({"cwd": cwd, "prompt": text}))
+    stored, damaged = [], {"/a"}
+
+    def store(payload, _at):
+        event = json.loads(payload)
+        if event["cwd"] in damaged:
+            raise StoreDamaged("the file is damaged")
+        stored.append(event["prompt"])
+
+    assert spool.drain(folder, store) == spool.DrainResult(stored=2, waiting=3)
+    assert stored == ["b0", "b1"]
+    damaged.clear()
+    assert spool.drain(folder, store).stored == 3
+    assert stored == ["b0", "b1", "a0", "a1", "a2"]
+
+
 def test_too_many_events_lose_the_oldest_with_a_warning(folder, keeps, engine, monkeypatch, caplog):
-    monkeypatch.setattr(hook_fallback, "MAX_SPOOL_FILES", 2)
+    monkeypatch.setattr(spool_files, "MAX_SPOOL_FILES", 2)
     for at in range(4):
         leave(folder, 1_760_000_000.0 + at, f"event {at}")
     drained = spool.drain(folder, keeps.capture)
@@ -156,11 +176,11 @@ def test_too_many_events_lose_the_oldest_with_a_warning(folder, keeps, engine, m
 
 
 def test_a_hook_makes_room_for_its_event(folder, home, monkeypatch):
-    monkeypatch.setattr(hook_fallback, "MAX_SPOOL_BYTES", 100)
+    monkeypatch.setattr(spool_files, "MAX_SPOOL_BYTES", 100)
     old = leave(folder, 1_760_000_000.0, "x" * 80)
-    made = hook_fallback.write_to_spool(str(home), "1760000001.000000", b'{"prompt": "new"}')
+    made = spool_files.write_to_spool(str(home), "1760000001.000000", b'{"prompt": "new"}')
     assert not old.exists()
-    assert [str(path) for path in folder.iterdir()] == [made]
+    assert [str(path) for path in folder.iterdir()] == [made[0]]
     assert "dropped" in (home / "run" / "hook.log").read_text()
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 
@@ -8,7 +9,7 @@ import pytest
 
 from foreword.capture.agent import AgentEvent
 from foreword.recipes.coding.companion import Companion
-from foreword.store.base import GetShown
+from foreword.store.base import Delete, GetShown
 from foreword.types import Filters, Source
 
 POSTGRES = "We chose Postgres over MySQL for the billing service."
@@ -40,12 +41,13 @@ def event(clock, folder):
 
 @pytest.fixture
 def answer_and_keep(companion):
-    """Say, then keep, as a hook does."""
+    """Say, keep, deliver, as a hook does."""
 
     def answer(event):
-        words = companion.say(event)
+        saying = companion.say(event)
         companion.keep(event)
-        return words
+        companion.note_delivered(saying)
+        return saying.text
 
     return answer
 
@@ -100,6 +102,62 @@ def test_after_a_compact_or_a_clear_it_is_told_again(engine, folder, event, answ
     assert "Postgres over" in answer_and_keep(event("UserPromptSubmit", prompt=ask))
 
 
+ASKED = "Which database does the billing service use?"
+
+
+def test_what_was_not_delivered_is_said_again_and_the_receipt_says_so(
+    engine, folder, clock, event, companion
+):
+    engine.remember(POSTGRES, folder)
+    for _ in range(2):
+        saying = companion.say(event("UserPromptSubmit", prompt=ASKED))
+        assert POSTGRES[:20] in saying.text
+        companion.note_undelivered(saying)
+        receipt = engine.explain(folder)
+        assert [note.part for note in receipt.notes] == ["delivery"]
+        clock.advance(minutes=1)
+    companion.note_delivered(companion.say(event("UserPromptSubmit", prompt=ASKED)))
+    assert engine.explain(folder).notes == ()
+    assert companion.say(event("UserPromptSubmit", prompt=ASKED)).text == ""
+
+
+def test_a_subagent_and_its_parent_are_each_told(engine, folder, event, answer_and_keep):
+    engine.remember(POSTGRES, folder)
+    doing = {"command": "psql -c 'select 1' billing service database Postgres MySQL"}
+    for subagent in ("", "a1", "a2"):
+        asked = {"tool": "Bash", "tool_input": doing, "subagent": subagent}
+        assert "Postgres" in answer_and_keep(event("PreToolUse", **asked)), subagent
+        assert answer_and_keep(event("PreToolUse", **asked)) == "", subagent
+
+
+def test_what_a_subagent_did_is_in_its_context_and_not_in_its_parents(engine, folder, event, answer_and_keep):
+    said = {"tool": "Bash", "tool_input": {"command": "make release"}, "tool_output": "Error: no tag found"}
+    answer_and_keep(event("PostToolUse", subagent="a1", **said))
+    (kept,) = engine.store.scan(folder)
+    assert engine.store.shown(folder, "monday/a1") == {kept.id}
+    assert engine.store.shown(folder, "monday") == frozenset()
+
+
+def test_a_compact_that_is_heard_of_late_does_not_forget_what_was_shown_since(
+    engine, folder, event, answer_and_keep, companion
+):
+    engine.remember(POSTGRES, folder)
+    compact = event("SessionStart", source="compact")
+    before = companion.say(event("UserPromptSubmit", prompt=ASKED))
+    companion.note_delivered(replace(before, receipt=replace(before.receipt, created_at=event("").at)))
+    companion.keep(compact)
+    assert engine.store.shown(folder, "monday") == set(before.item_ids)
+
+
+def test_forgetting_a_session_forgets_what_its_subagents_were_shown(engine, folder, event, answer_and_keep):
+    engine.remember(POSTGRES, folder)
+    doing = {"command": "psql -c 'select 1' billing service database Postgres MySQL"}
+    answer_and_keep(event("PreToolUse", tool="Bash", tool_input=doing, subagent="a1"))
+    assert engine.store.shown(folder, "monday/a1")
+    engine.store.run(Delete(folder, filters=Filters(session="monday")))
+    assert engine.store.shown(folder, "monday/a1") == frozenset()
+
+
 def test_a_resumed_session_still_knows_what_it_was_told(engine, folder, event, answer_and_keep):
     engine.remember(POSTGRES, folder)
     ask = "Which database does the billing service use?"
@@ -143,9 +201,9 @@ def test_a_tool_that_acts_is_briefed_and_one_that_looks_is_not(engine, folder, e
         "command": "sed -i s/200/300/ checkout.py",
         "description": "change the pause of checkout retries",
     }
-    brief = companion.say(event("PreToolUse", tool="Bash", tool_input=doing))
+    brief = companion.say(event("PreToolUse", tool="Bash", tool_input=doing)).text
     assert re.fullmatch(r"<foreword-context>\nRelated: .*retries three times.*\n</foreword-context>", brief)
-    assert companion.say(event("PreToolUse", tool="Read", tool_input=doing, session="tuesday")) == ""
+    assert companion.say(event("PreToolUse", tool="Read", tool_input=doing, session="tuesday")).text == ""
 
 
 def test_a_tool_s_result_is_kept_as_the_tool_s(engine, folder, event, answer_and_keep):
@@ -189,7 +247,7 @@ def test_workspaces_stay_apart(engine, tmp_path, event, companion):
     (tmp_path / "other" / ".git").mkdir(parents=True)
     engine.remember(POSTGRES, str(tmp_path / "other"))
     ask = event("UserPromptSubmit", prompt="Which database does the billing service use?")
-    assert companion.say(ask) == ""
+    assert companion.say(ask).text == ""
 
 
 def test_a_secret_in_a_prompt_reaches_neither_the_store_nor_the_receipt(
@@ -213,7 +271,7 @@ def test_a_store_that_fails_makes_the_companion_silent_but_keeping_says_so(
     engine.store.close()
     for path in engine.settings.workspaces.rglob("*.db*"):
         path.write_bytes(b"rubble" * 1000)
-    assert companion.say(ask) == ""
+    assert companion.say(ask).text == ""
     assert "nothing was said" in caplog.text
 
 

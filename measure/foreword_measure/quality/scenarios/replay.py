@@ -238,10 +238,6 @@ class CodingHistory(History):
             text = self._send_prompt(ask.session, ask.text)
         return Answer(ask.id, text, split_into_pieces(text), bool(text) and self._was_alerted(ask))
 
-    def close(self) -> None:
-        """Wait until what the last event told is stored."""
-        self._responder.close()
-
     def _begin_if_new(self, session: str) -> None:
         """Begin a session of which the scenario does not tell the beginning; what is said then is lost."""
         if session not in self._begun:

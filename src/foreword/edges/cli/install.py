@@ -6,6 +6,7 @@ Says what changed, where the backup is, and what the user still has to do. What 
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,7 @@ from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, default_workspace, load_settings
 from foreword.edges.install import agents, changes
 from foreword.edges.install.agents import AGENTS, CLAUDE_CODE, InstallPlace
+from foreword.edges.shared.spool_files import make_reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +72,8 @@ def install(
     if not dry_run:
         for change in planned:
             changes.apply_change(change)
+        with contextlib.suppress(OSError):  # the service tries again, and says why it cannot
+            make_reserve(str(place.home.absolute()))
     changed = any(change.action != "unchanged" for change in planned)
     left_out = ["the memory tools were left out; for them: pip install 'foreword[server]'"]
     notes = [*(left_out if lacks_server else []), *(advice if changed else [])]

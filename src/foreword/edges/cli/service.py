@@ -29,11 +29,12 @@ from foreword.edges.hook_client import HookEvent, NoAnswer
 from foreword.edges.install.examine import Finding
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared import hook_fallback
+from foreword.edges.shared.private_files import make_private_folder
 from foreword.errors import ForewordError, MissingExtra
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from foreword.config import Settings
     from foreword.engine.context_engine import ContextEngine
@@ -202,8 +203,8 @@ def hook(call: CliCall, event: str, agent: str, deadline_ms: float, direct: bool
     name = event or str(_parse_event_json(payload).get("hook_event_name", ""))
     began = time.monotonic()
     if direct:
-        with _answer_in_this_process(settings, payload, began + deadline_ms / 1000) as answer:
-            _print_hook_answer(call, name, answer, "in this process", began)
+        answer = _answer_in_this_process(settings, payload, began + deadline_ms / 1000)
+        _print_hook_answer(call, name, answer, "in this process", began)
         return 0
     try:
         answer = _ask_service(settings, payload, name, agent, deadline_ms)
@@ -237,14 +238,13 @@ def _parse_event_json(payload: bytes) -> dict[str, Any]:
     return event
 
 
-@contextlib.contextmanager
-def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float) -> Iterator[bytes]:
-    """The answer, in time to be printed; what is still being stored is finished before this is left."""
+def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float) -> bytes:
+    """The answer, once the event is stored."""
     from foreword.edges.service.responder import Responder
 
-    with open_engine(settings) as engine, contextlib.closing(Responder(engine)) as responder:
+    with open_engine(settings) as engine:
         remaining_ms = (deadline - time.monotonic()) * 1000
-        yield responder.respond(payload, datetime.now(UTC), max(1.0, remaining_ms))
+        return Responder(engine).respond(payload, datetime.now(UTC), max(1.0, remaining_ms))
 
 
 # Asking the service --------------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ def _serve_mcp_on_http(call: CliCall, settings: Settings, workspace: str, port: 
     from foreword.edges.service.__main__ import build_application
     from foreword.edges.service.loopback import listen, make_server
 
-    hook_fallback.make_private_folder(str(settings.home.absolute()), "run")
+    make_private_folder(str(settings.home.absolute()), "run")
     folder = RunFolder(settings.home)
     token = folder.token()
     with listen(port) as listening, open_engine(settings) as engine:

@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING, Any
 import foreword
 from foreword import config
 from foreword.edges.service import measures, spool
+from foreword.edges.service.intake import Intake
 from foreword.edges.service.loopback import Loopback
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.service.socket_server import SocketServer
-from foreword.edges.shared.hook_fallback import write_to_spool
+from foreword.edges.shared.spool_files import make_reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,11 +123,12 @@ class Service:
         self._warm = asyncio.Event()
         self._stopping = asyncio.Event()
         self._package = _package_stamp()
+        self._warned_of_little_room = False
         self._loopback = (
             Loopback(options.port, run, build_application, self.status) if build_application else None
         )
         answers = {"status": lambda: json.dumps(self.status()).encode()}
-        self._socket = SocketServer(self._measures, answers, self._spool_event, self._warm)
+        self._socket = SocketServer(self._measures, answers, self._warm)
 
     # What it says of itself
 
@@ -153,7 +155,8 @@ class Service:
             loop.add_signal_handler(number, self._handle_signal, signal.Signals(number).name)
         try:
             engine, responder = await asyncio.to_thread(self._open_engine_and_responder)
-            await self._socket.start(self._run.listen(), responder)
+            intake = Intake(self._settings.home, self._measures, responder)
+            await self._socket.start(self._run.listen(), intake)
         except Exception as error:  # noqa: BLE001  (a damaged store, a foreign socket: it says what to do)
             _log.error("the service cannot run: %s", error)
             return 3
@@ -163,7 +166,6 @@ class Service:
         self._run.withdraw()
         await self._socket.stop(_STOP_SECONDS)
         await asyncio.wait({working}, timeout=_STOP_SECONDS)
-        await asyncio.to_thread(responder.close)
         await asyncio.to_thread(engine.close)
         _log.info("stopped")
         return 0
@@ -201,7 +203,7 @@ class Service:
             await asyncio.sleep(_QUIET_SECONDS / 10)
 
     async def _run_housekeeping(self, responder: Responder) -> None:
-        """Every few seconds: store what waits in the spool, and stop if there is a reason to."""
+        """Every few seconds: store what waits, see to the reserve, and stop if there is a reason to."""
         while not self._stopping.is_set():
             await asyncio.to_thread(self._drain_spool, responder)
             if why := self._find_reason_to_stop():
@@ -212,15 +214,11 @@ class Service:
     def _drain_spool(self, responder: Responder) -> None:
         try:
             spool.drain(self._spool, responder.capture)
+            if not make_reserve(str(self._settings.home)) and not self._warned_of_little_room:
+                self._warned_of_little_room = True
+                _log.warning("the disk is nearly full: the reserve for events cannot be made")
         except OSError as error:
-            _log.warning("the spool cannot be read: %s", error)
-
-    def _spool_event(self, at: str, payload: bytes) -> None:
-        """Leave an event that failed for the next drain; the log says why when even that fails."""
-        try:
-            write_to_spool(str(self._settings.home), at, payload)
-        except Exception as error:  # noqa: BLE001  (a full disk, a payload that is no JSON: lost, and said)
-            _log.warning("an event is lost: %s: %s", type(error).__name__, error)
+            _log.warning("the spool cannot be used: %s", error)
 
     def _find_reason_to_stop(self) -> str:
         """Why the service should stop now; empty when it should not."""

@@ -1,39 +1,43 @@
 """Answers one hook event, bytes in and bytes out: the JSON that agents document, and nothing else.
 
-An answer that is too long is not given at all: an agent would show half of it. Answers do not wait for the
-disk: what an event tells is stored in another thread, and waited for only while there is time. What fails
-after that goes into the spool.
+An answer that is too long is not given at all: an agent would show half of it. Answering, storing and noting
+what was delivered are three calls, because an answer does not wait for the disk, and only whoever carries it
+knows whether it arrived.
 """
 
 from __future__ import annotations
 
 import json
-import time
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.agent import parse_hook_event
 from foreword.capture.privacy import EventGate
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
-from foreword.edges.shared.hook_fallback import write_to_spool
+from foreword.edges.shared.spool_files import write_to_spool
 from foreword.engine.defaults import connect_summariser
+from foreword.errors import StorageError
 from foreword.log import get_logger
-from foreword.recipes.coding.companion import Companion
+from foreword.recipes.coding.companion import Companion, Saying
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
     from datetime import datetime
 
-    from foreword.capture.agent import AgentEvent
     from foreword.engine.context_engine import ContextEngine
 
 _log = get_logger("foreword.hook")
 
-_STORING_THREADS = 4
 _RETURN_MS = 20.0
 """How many milliseconds of a deadline are kept for the way back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the agent should read, as JSON, or nothing; `saying` is what it says."""
+
+    body: bytes = b""
+    saying: Saying = Saying()
 
 
 class Responder:
@@ -44,54 +48,52 @@ class Responder:
         self._announces_recalls = engine.settings.recall_notice
         self._gate = EventGate(engine.settings.home, workspace_of)
         self._companion = Companion(engine, connect_summariser(engine.settings))
-        self._threads = ThreadPoolExecutor(_STORING_THREADS, thread_name_prefix="foreword-keep")
 
-    def respond(self, payload: bytes, at: datetime, deadline_ms: float | None) -> bytes:
-        """Store what an event tells, and give what the agent should read: JSON, or nothing.
-
-        A prompt is answered before it is stored, or it would find itself. What cannot be stored in time is
-        raised, so that whoever brought the event can bring it again.
-        """
-        allowed_ms = None if deadline_ms is None else deadline_ms - _RETURN_MS
-        expires = None if allowed_ms is None else time.monotonic() + allowed_ms / 1000
+    def answer(self, payload: bytes, at: datetime, deadline_ms: float | None) -> Reply:
+        """What the agent should read now. A prompt is answered before it is stored: it would find itself."""
         event = parse_hook_event(payload, at)
         if event is None:
-            return b""
+            return Reply()
         if (refusal := self._gate.refuse(event)) is not None:
-            return _hook_answer(payload, notice=refusal.notice if event.name == "SessionStart" else "")
-        context = self._companion.say(event, None if allowed_ms is None else max(1.0, allowed_ms))
-        self._store(event, payload, expires)
-        recalls = context if self._announces_recalls and event.name == "UserPromptSubmit" else ""
-        return _hook_answer(payload, context, _describe_recalls(recalls))
+            return Reply(_hook_answer(payload, notice=refusal.notice if event.name == "SessionStart" else ""))
+        allowed_ms = None if deadline_ms is None else max(1.0, deadline_ms - _RETURN_MS)
+        saying = self._companion.say(event, allowed_ms)
+        if not saying:
+            return Reply()
+        announced = self._announces_recalls and event.name == "UserPromptSubmit"
+        body = _hook_answer(payload, saying.text, _describe_recalls(saying.text) if announced else "")
+        if not body:
+            self._companion.note_undelivered(saying)
+            return Reply()
+        return Reply(body, saying)
 
     def capture(self, payload: bytes, at: datetime) -> None:
-        """Store what an event tells, and answer nothing."""
+        """Store what an event tells; raises what keeps it from being stored."""
         event = parse_hook_event(payload, at)
         if event is not None and self._gate.refuse(event) is None:
             self._companion.keep(event)
 
-    def close(self) -> None:
-        """Wait until everything is stored."""
-        self._threads.shutdown(wait=True)
+    def note_delivered(self, reply: Reply) -> None:
+        """The agent has the reply: what it says counts as shown."""
+        self._companion.note_delivered(reply.saying)
 
-    def _store(self, event: AgentEvent, payload: bytes, expires: float | None) -> None:
-        stored = self._threads.submit(self._companion.keep, event)
+    def note_undelivered(self, reply: Reply) -> None:
+        """The reply reached nobody: nothing counts as shown."""
+        self._companion.note_undelivered(reply.saying)
+
+    def respond(self, payload: bytes, at: datetime, deadline_ms: float | None) -> bytes:
+        """Answer, store and deliver in one call, for a caller who takes the answer as it is returned.
+
+        What a store cannot take just now goes into the spool; the answer is given all the same.
+        """
+        reply = self.answer(payload, at, deadline_ms)
         try:
-            stored.result(None if expires is None else max(0.0, expires - time.monotonic()))
-        except TimeoutError:
-            stored.add_done_callback(partial(_spool_if_failed, self._home, event.at, payload))
-
-
-def _spool_if_failed(home: str, at: datetime, payload: bytes, stored: Future[None]) -> None:
-    """Spool an event whose storing was slower than the deadline and then failed, for another attempt."""
-    if (error := stored.exception()) is None:
-        return
-    try:
-        write_to_spool(home, f"{at.timestamp():.6f}", payload)
-    except (OSError, ValueError) as failure:
-        _log.warning("an event was lost", problem=str(error), spool=str(failure))
-    else:
-        _log.warning("an event waits in the spool: keeping it failed after its answer", problem=str(error))
+            self.capture(payload, at)
+        except StorageError as error:
+            file, _ = write_to_spool(self._home, f"{at.timestamp():.6f}", payload)
+            _log.warning("an event waits in the spool", problem=str(error), file=file)
+        self.note_delivered(reply)
+        return reply.body
 
 
 def _describe_recalls(context: str) -> str:

@@ -17,7 +17,8 @@ import stat
 from typing import TYPE_CHECKING
 
 from foreword.edges.hook_client import SOCKET_NAME
-from foreword.edges.shared.hook_fallback import LOCK_NAME, is_running, make_private_folder
+from foreword.edges.shared.hook_fallback import LOCK_NAME, is_running
+from foreword.edges.shared.private_files import make_private_folder
 from foreword.errors import ForewordError
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 A hook that gets no answer leaves its event here, without secrets (`write_to_spool`). The service drains the
 folder when it starts and every few seconds. A file is removed only after its event is stored for good, and
 storing it again changes nothing, so a process that dies at any point loses and doubles nothing. What cannot
-be read is moved to `bad/`; what a store cannot take just now stays where it is.
+be read is moved to `bad/`; what a store cannot take just now stays where it is, with all that came after it
+from the same folder, while the events of others are stored.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from foreword.edges.shared.hook_fallback import list_overflow
+from foreword.edges.shared.spool_files import list_overflow
 from foreword.errors import StorageError
 from foreword.log import get_logger
 
@@ -59,7 +60,7 @@ def measure_spool(folder: Path) -> dict[str, int]:
 
 
 def drain(folder: Path, store: Callable[[bytes, datetime], None]) -> DrainResult:
-    """Store every event that waits, oldest first; a store that cannot write ends it until the next time.
+    """Store every event that waits, oldest first; what comes from a folder that cannot be written waits on.
 
     `store` is given an event and its time, and must store it once, however often it is given.
     """
@@ -68,14 +69,20 @@ def drain(folder: Path, store: Callable[[bytes, datetime], None]) -> DrainResult
     _remove_abandoned_files(folder)
     dropped = _drop_overflowing_events(folder)
     stored = bad = 0
+    blocked: set[str] = set()
     for path in _list_event_files(folder):
+        origin = ""
         try:
-            store(*_read_event_file(path))
+            payload, at, origin = _read_event_file(path)
+            if origin in blocked:
+                continue
+            store(payload, at)
         except FileNotFoundError:
             continue  # dropped by a hook that needed the room
         except StorageError as error:
-            _log.warning("the spool waits: an event could not be stored", error=str(error))
-            break
+            _log.warning("the spool waits: an event could not be stored", folder=origin, error=str(error))
+            blocked.add(origin)
+            continue
         except Exception as error:  # noqa: BLE001  (one event must not keep the others from being stored)
             _move_to_bad_folder(path, error)
             bad += 1
@@ -90,14 +97,15 @@ def _list_event_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.event")) if folder.is_dir() else []
 
 
-def _read_event_file(path: Path) -> tuple[bytes, datetime]:
-    """An event and its time; ValueError when the file is not what a hook writes."""
+def _read_event_file(path: Path) -> tuple[bytes, datetime, str]:
+    """An event, its time and the folder it comes from; ValueError when the file is not what a hook writes."""
     at = parse_time(path.name.partition("-")[0])
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
         payload = file.read()
-    if not isinstance(json.loads(payload), dict):
+    event = json.loads(payload)
+    if not isinstance(event, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004  (the file is wrong, not the call)
-    return payload, at
+    return payload, at, str(event.get("cwd", ""))
 
 
 def _move_to_bad_folder(path: Path, error: Exception) -> None:

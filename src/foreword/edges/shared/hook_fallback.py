@@ -1,111 +1,69 @@
 """What is done for a hook that gets no answer: keep its event in the spool, start the service, log why.
 
 Stands on the standard library alone, because `hook_client.py` imports it without site-packages; the service
-and the command line use the same functions. An event goes into the spool without its secrets, or, when they
-cannot be taken out, not at all. Why there was no answer is in `run/hook.log`.
+and the command line use the same functions. Why there was no answer is in `run/hook.log`.
 """
 # Like the client, it does without pathlib:
-# ruff: noqa: PTH101, PTH102, PTH103, PTH104, PTH108, PTH116, PTH118, PTH208
+# ruff: noqa: PTH118
 
 from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+
+from foreword.edges.shared.private_files import append_to_log, make_private_folder
+from foreword.edges.shared.spool_files import take_notice, write_to_spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from foreword.edges.hook_client import HookEvent
 
-LOCK_NAME, LOG_NAME, STARTING_NAME = "service.lock", "hook.log", "starting"
-MAX_SPOOL_BYTES, MAX_SPOOL_FILES = 64_000_000, 10_000
-STORED_EVENTS = frozenset(
-    ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Stop", "SubagentStop",
-     "PreCompact", "PostCompact", "SessionEnd", "BeforeAgent", "AfterAgent", "AfterTool", "PreCompress",
-     "beforeSubmitPrompt", "postToolUse", "stop", "sessionEnd")
-)  # fmt: skip
-"""The events that hold something to store; the others only ask, and asking later is of no use."""
+LOCK_NAME, STARTING_NAME = "service.lock", "starting"
 _INHERITED = frozenset(
     ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE",
      "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
 )  # fmt: skip
 """What the service gets of an agent's environment, beside FOREWORD_*: agents keep their own secrets there."""
 _START_EVERY_SECONDS = 3.0
-_MAX_LOG_BYTES = 100_000
 
 
-def handle_unanswered(hook: HookEvent, payload: bytes, why: str) -> None:
-    """Keep what would be lost, log what happened, start the service where none runs."""
-    if payload and hook.event in STORED_EVENTS:
+def handle_unanswered(hook: HookEvent, payload: bytes, why: str, report: Callable[[bytes], object]) -> None:
+    """Keep what would be lost, log what happened, start the service where none runs.
+
+    `report` is called as soon as nothing can be lost any more, with what the agent's user should be shown.
+    """
+    notice = ""
+    if hook.is_kept:
+        why += "; the service has kept the event"
+    elif payload and is_to_be_stored(hook, payload):
         try:
-            if write_to_spool(hook.home, hook.at, payload):
-                why += "; the event waits in the spool"
+            file, notice = write_to_spool(hook.home, hook.at, payload)
+            why += "; the event waits in the spool" if file else ""
         except Exception as failure:  # noqa: BLE001  (whatever it is, the log says it)
             why += f"; the event is lost: {type(failure).__name__}: {failure}"
+            notice = take_notice(hook.home) if isinstance(failure, OSError) else ""
+    report(b'{"systemMessage": "%s"}' % notice.encode() if notice else b"")
     append_to_log(hook.home, f"{hook.event or 'an event'} of {hook.agent}: {why}")
     if not is_running(hook.home):
         start_service(hook.home, hook.python)
 
 
-# The spool -----------------------------------------------------------------------------------------------
+def is_to_be_stored(hook: HookEvent, payload: bytes) -> bool:
+    """Whether an event holds something to store; a session's start does when its context was emptied."""
+    return hook.is_stored or (hook.event.lower() == "sessionstart" and empties_context(payload))
 
 
-def write_to_spool(home: str, at: str, payload: bytes) -> str:
-    """Leave an event for the service, without its secrets, complete or not at all; gives the file.
-
-    What may not be kept (see `capture.privacy`) is not left here either: then it gives "".
-    """
-    from pathlib import Path
-
-    from foreword.capture.privacy import may_wait_on_disk
-    from foreword.workspace import workspace_of
-
-    if not may_wait_on_disk(Path(home), payload, float(at), workspace_of):
-        return ""
-    safe = redact_payload(payload)
-    folder = make_private_folder(home, "spool")
-    for name in list_overflow(folder, len(safe)):
-        with suppress(FileNotFoundError):  # somebody may be quicker
-            os.unlink(os.path.join(folder, name))
-        append_to_log(home, f"the spool is full; its oldest event was dropped: {name}")
-    name = f"{at}-{os.getpid():x}{os.urandom(4).hex()}"
-    temporary, final = os.path.join(folder, f".{name}.tmp"), os.path.join(folder, f"{name}.event")
-    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        left = safe
-        while left:
-            left = left[os.write(file, left) :]
-        os.fsync(file)
-    finally:
-        os.close(file)
-    os.rename(temporary, final)
-    return final
-
-
-def redact_payload(payload: bytes) -> bytes:
-    """The same event without its secrets; raises whatever keeps it from being read or cleaned."""
+def empties_context(payload: bytes) -> bool:
+    """Whether the start of a session says that its context was compacted or cleared."""
     import json
 
-    from foreword.capture.redact import redact_json
-
-    return json.dumps(redact_json(json.loads(payload))).encode()
-
-
-def list_overflow(folder: str, new_bytes: int = 0) -> list[str]:
-    """The oldest events, as many as must go for a new one of so many bytes to have room."""
-    sizes: dict[str, int] = {}
-    for name in os.listdir(folder):
-        with suppress(FileNotFoundError):  # it was stored this moment
-            if name.endswith(".event"):
-                sizes[name] = os.lstat(os.path.join(folder, name)).st_size
-    count, total = len(sizes) + bool(new_bytes), sum(sizes.values()) + new_bytes
-    overflow: list[str] = []
-    for name in sorted(sizes):
-        if count <= MAX_SPOOL_FILES and total <= MAX_SPOOL_BYTES:
-            break
-        overflow.append(name)
-        count, total = count - 1, total - sizes[name]
-    return overflow
+    try:
+        event = json.loads(payload)
+    except ValueError:
+        return False
+    return isinstance(event, dict) and event.get("source") in ("compact", "clear")
 
 
 # The service ---------------------------------------------------------------------------------------------
@@ -162,31 +120,3 @@ def service_environment(home: str) -> dict[str, str]:
     }
     inherited.pop("FOREWORD_WORKSPACE", None)  # one service, every workspace
     return inherited | {"FOREWORD_HOME": home}
-
-
-# Files ---------------------------------------------------------------------------------------------------
-
-
-def append_to_log(home: str, line: str) -> None:
-    """Add a line to the hook's own log, which begins anew when it is long."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-    file = os.open(os.path.join(make_private_folder(home, "run"), LOG_NAME), flags, 0o600)
-    try:
-        if os.fstat(file).st_size > _MAX_LOG_BYTES:
-            os.ftruncate(file, 0)
-        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        os.write(file, f"{when} {line}\n".encode(errors="replace"))
-    finally:
-        os.close(file)
-
-
-def make_private_folder(home: str, name: str) -> str:
-    """Make a folder under the home that nobody else may enter, if it is not there; gives its path."""
-    folder = os.path.join(home, name)
-    os.makedirs(home, 0o700, exist_ok=True)
-    try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:
-        if os.stat(folder).st_mode & 0o077:
-            os.chmod(folder, 0o700)
-    return folder

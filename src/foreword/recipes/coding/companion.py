@@ -8,14 +8,17 @@
     the agent stops       its message is kept, the session's summary made anew
     a compact, a clear    what the session was shown may be shown again, and its own summary is told
 
-Nothing here reads bytes, words JSON or talks to sockets. A failure while answering becomes silence and a
-warning; a failure while keeping is raised, so that the caller can bring the event again.
+What is said counts as shown once it was delivered, which only the caller knows, and to the agent that was
+told: a subagent's context is its own. Nothing here reads bytes, words JSON or talks to sockets. A failure
+while answering becomes silence and a warning; a failure while keeping is raised, so that the caller can bring
+the event again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -29,7 +32,7 @@ from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.sessions import ENDED, SessionContextProvider
 from foreword.log import get_logger
-from foreword.pipeline import unrelated_cosine
+from foreword.pipeline import record, unrelated_cosine
 from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import Searcher
@@ -37,7 +40,7 @@ from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
 from foreword.text.question import MAX_QUESTION_CHARACTERS, question_first
-from foreword.types import Filters
+from foreword.types import Filters, Note
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -48,20 +51,18 @@ if TYPE_CHECKING:
     from foreword.engine.base import Engine
     from foreword.knowledge.sessions import Summariser
     from foreword.recall.divergence import DivergenceAlert
-    from foreword.types import Item, Query
+    from foreword.recipes.coding.injection import InjectionResult
+    from foreword.types import Item, Query, Receipt
 
 _log = get_logger("foreword.companion")
 
-_ACTING_TOOLS = {
+ACTING_TOOLS = {
     *("bash", "shell", "exec_command", "run_shell_command", "task", "agent"),
     *("edit", "multiedit", "write", "notebookedit", "write_file", "replace", "apply_patch"),
 }
 """Tools that change something or run something: there a reminder is worth its tokens."""
 
 _QUESTION_FIELDS = ("command", "file_path", "path", "description", "prompt", "old_string", "query", "input")
-_EMPTIES_CONTEXT = ("compact", "clear")
-"""Starts of a session after which its context holds nothing of what was shown."""
-
 _FOLDER_SECONDS = 5.0
 """How many seconds the workspace of a folder is remembered."""
 
@@ -71,6 +72,25 @@ _DEFAULT_DOMAIN = "debugging"
 """The domain of a failure that no open experience speaks of."""
 
 _SUMMARISED_AFTER = ("Stop", "PreCompact", "SessionEnd")
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """What is to be said to an agent, framed; empty when nothing is worth saying.
+
+    Whoever carries it reports with `note_delivered` or `note_undelivered` what became of it. `context` is
+    whose context it goes into, `item_ids` are what that context then holds, and `failures` the failed tests
+    that it warns of.
+    """
+
+    text: str = ""
+    receipt: Receipt | None = None
+    context: str = ""
+    item_ids: tuple[str, ...] = ()
+    failures: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
 
 
 class Companion:
@@ -93,22 +113,37 @@ class Companion:
             topics=self._topic_names,
         )
 
-    def say(self, event: AgentEvent, deadline_ms: float | None = None) -> str:
-        """What the agent should read now, framed; empty when nothing is worth saying."""
+    def say(self, event: AgentEvent, deadline_ms: float | None = None) -> Saying:
+        """What the agent should read now; empty when nothing is worth saying, or finding it failed."""
         try:
             self._clear_shown(event)
-            text = self._text_for_event(event, self._workspace(event), deadline_ms)
+            saying = self._saying_for_event(event, self._workspace(event), deadline_ms)
+            if not saying and saying.receipt is not None:
+                record(self._engine.store, saying.receipt)
         except (ForewordError, OSError) as error:
             _log.warning("nothing was said", on=event.name, problem=str(error))
-            return ""
-        return wrap_in_frame(text) if text else ""
+            return Saying()
+        return replace(saying, text=wrap_in_frame(saying.text)) if saying else Saying()
+
+    def note_delivered(self, saying: Saying) -> None:
+        """The agent has it: its context holds these items from now on."""
+        if saying.receipt is not None:
+            record(self._engine.store, saying.receipt, saying.item_ids, saying.context)
+            self._failing.note(saying.receipt.workspace, saying.context, saying.failures)
+
+    def note_undelivered(self, saying: Saying) -> None:
+        """The agent had left: nothing counts as shown, and the receipt says so."""
+        if saying.receipt is not None:
+            notes = (*saying.receipt.notes, Note("delivery", "the agent had left: it was shown nothing"))
+            record(self._engine.store, replace(saying.receipt, notes=notes))
 
     def keep(self, event: AgentEvent) -> None:
         """Remember what the event tells; the same event twice is kept once."""
         workspace = self._workspace(event)
+        self._clear_shown(event)
         self._keep_turns(items_from_event(event, workspace, self._repeats), event, workspace)
         self._learn_from_run(event, workspace)
-        if event.session and event.name in _SUMMARISED_AFTER:
+        if event.session and (event.name in _SUMMARISED_AFTER or _has_been_compacted(event)):
             self._summarise(event.session, workspace)
         if event.session and event.name == "SessionEnd":
             self._mark_ended(event.session, workspace)
@@ -124,41 +159,41 @@ class Companion:
         return known[1]
 
     def _clear_shown(self, event: AgentEvent) -> None:
-        """After a compact or a clear the session's context is empty: everything may be said again."""
-        if event.session and event.name == "SessionStart" and event.source in _EMPTIES_CONTEXT:
-            self._engine.store.batch([ClearShown(self._workspace(event), event.session)])
+        """After a compact or a clear the context is empty: what was shown until then may be said again."""
+        if event.context and (_has_been_compacted(event) or _has_been_cleared(event)):
+            self._engine.store.batch([ClearShown(self._workspace(event), event.context, event.at)])
 
-    def _text_for_event(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> str:
+    def _saying_for_event(self, event: AgentEvent, workspace: str, deadline_ms: float | None) -> Saying:
         match event.name:
             case "SessionStart":
-                return self.pipeline.generate_session_context(
-                    event.session, workspace=workspace
-                ).formatted_context
+                result = self.pipeline.generate_session_context(
+                    event.session, workspace=workspace, context=event.context, record=False
+                )
             case "UserPromptSubmit" if not junk_reason(event.prompt):
                 question = question_first(remove_frames(event.prompt))
-                return self.pipeline.generate_context(
-                    question, event.session, workspace=workspace, deadline_ms=deadline_ms
-                ).formatted_context
+                result = self.pipeline.generate_context(
+                    question, event.session, workspace=workspace, context=event.context,
+                    deadline_ms=deadline_ms, record=False,
+                )  # fmt: skip
             case "PostToolUse" | "PostToolUseFailure":
                 return self._premortem(event, workspace)
-            case "PreToolUse" if event.tool.casefold() in _ACTING_TOOLS:
-                return self.pipeline.generate_brief_context(
-                    _question_of(event),
-                    workspace=workspace,
-                    session_id=event.session,
-                    deadline_ms=deadline_ms,
-                )
+            case "PreToolUse" if event.tool.casefold() in ACTING_TOOLS:
+                result = self.pipeline.generate_brief(
+                    _question_of(event), event.session, workspace=workspace, context=event.context,
+                    deadline_ms=deadline_ms, record=False,
+                )  # fmt: skip
             case _:
-                return ""
+                return Saying()
+        return _saying_of_result(result, event)
 
     def _keep_turns(self, items: Sequence[Item], event: AgentEvent, workspace: str) -> None:
-        """Keep the turns; the session's own context holds them, so they count as shown to it."""
+        """Keep the turns; the context they come from holds them, so they count as shown to it."""
         if not items:
             return
         kept = self._engine.remember_all(items, workspace)
-        if event.session:
+        if event.context:
             ids = tuple(item.id for item in kept)
-            self._engine.store.post(MarkShown(workspace, event.session, ids, event.at))
+            self._engine.store.post(MarkShown(workspace, event.context, ids, event.at))
 
     def _learn_from_run(self, event: AgentEvent, workspace: str) -> None:
         """Let a test or build run decide the first open experience that it bears on."""
@@ -182,22 +217,26 @@ class Companion:
             if attempt.id in event.tool_output:
                 self.experiences.adopt(workspace, attempt.id, event.session)
 
-    def _premortem(self, event: AgentEvent, workspace: str) -> str:
-        """What went wrong before, when something fails for the first time in this session."""
+    def _premortem(self, event: AgentEvent, workspace: str) -> Saying:
+        """What went wrong before, when something fails for the first time in this agent's context."""
         run = _run_of(event)
         if run is None:
-            return ""
-        verdict = judge_run(run, None, self._failing.seen_in(workspace, event.session))
-        self._failing.note(workspace, event.session, verdict.failures)
+            return Saying()
+        verdict = judge_run(run, None, self._failing.seen_in(workspace, event.context))
         if not verdict.premortem:
-            return ""
+            self._failing.note(workspace, event.context, verdict.failures)
+            return Saying()
         attempt = next(iter(self.experiences.list_open_for_run(workspace, event.session, event.at)), None)
         assembler = ContextAssembler(Searcher(self._engine, workspace, self.experiences))
         domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_DEFAULT_DOMAIN, None)
         asked = assembler.get_premortem_context(
-            domain, strategy, max_tokens=_PREMORTEM_TOKENS, session_id=event.session or None
+            domain, strategy, max_tokens=_PREMORTEM_TOKENS, session_id=event.session or None, record=False
         )
-        return asyncio.run(asked).markdown
+        warning = asyncio.run(asked)
+        if not warning.markdown:
+            self._failing.note(workspace, event.context, verdict.failures)
+        items = tuple(entry.item_id for entry in warning.receipt.injected) if warning.receipt else ()
+        return Saying(warning.markdown, warning.receipt, event.context, items, verdict.failures)
 
     def _mark_ended(self, session: str, workspace: str) -> None:
         """Note in the session's summary that it is over, so that the next session is told of it."""
@@ -238,6 +277,18 @@ class Companion:
 
         # A few turns tell whether there is a shift; all of them are only needed to say what from.
         return detect(recent) if detect(recent[-MAX_COMPARED_TURNS:]) is not None else None
+
+
+def _saying_of_result(result: InjectionResult, event: AgentEvent) -> Saying:
+    return Saying(result.formatted_context, result.receipt, event.context, result.included_memories)
+
+
+def _has_been_compacted(event: AgentEvent) -> bool:
+    return event.name == "SessionStart" and event.source == "compact"
+
+
+def _has_been_cleared(event: AgentEvent) -> bool:
+    return event.name == "SessionStart" and event.source == "clear"
 
 
 def _run_of(event: AgentEvent) -> RunResult | None:

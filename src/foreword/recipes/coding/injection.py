@@ -116,15 +116,17 @@ class InjectionPipeline:
         budget: TokenBudget = DEFAULT_TOKEN_BUDGET,
         *,
         workspace: str,
+        context: str | None = None,
         deadline_ms: float | None = None,
         record: bool = True,
     ) -> InjectionResult:
         """What the agent should know before it reads a prompt; empty when nothing is worth saying.
 
-        What is injected is recorded as shown to the session, and the receipt is kept; not so for a preview,
-        with `record=False`.
+        What is injected is recorded as shown, and the receipt is kept; with `record=False` the caller does
+        both once the agent has it, or neither for a preview. `context` names whose context it goes into
+        where that is not the session's own: a subagent's.
         """
-        draft = self._draft(query, workspace, "coding", budget.total, session_id, deadline_ms)
+        draft = self._draft(query, workspace, "coding", budget.total, session_id, deadline_ms, context)
         return self._run_recipe(draft, self.coding_stages(draft, budget), record=record)
 
     def generate_brief_context(
@@ -149,12 +151,13 @@ class InjectionPipeline:
         budget: int = BRIEF_BUDGET,
         *,
         workspace: str,
+        context: str | None = None,
         deadline_ms: float | None = None,
         record: bool = True,
     ) -> InjectionResult:
         """The same, with its receipt."""
         check_whole_number("budget", budget, 1, BRIEF_BUDGET)
-        draft = self._draft(query, workspace, "brief", budget, session_id, deadline_ms)
+        draft = self._draft(query, workspace, "brief", budget, session_id, deadline_ms, context)
         return self._run_recipe(draft, self.brief_stages(draft), record=record)
 
     def generate_session_context(
@@ -163,13 +166,14 @@ class InjectionPipeline:
         budget: TokenBudget = DEFAULT_TOKEN_BUDGET,
         *,
         workspace: str,
+        context: str | None = None,
         record: bool = True,
     ) -> InjectionResult:
         """What an agent should know when a session begins: what is open, how the last one ended, the topics.
 
         A session that was shown something has begun before, and does not need the topics again.
         """
-        draft = self._draft("", workspace, "session", budget.total, session_id, None)
+        draft = self._draft("", workspace, "session", budget.total, session_id, None, context)
         return self._run_recipe(draft, self.session_stages(draft, budget), record=record)
 
     # The recipes
@@ -229,6 +233,7 @@ class InjectionPipeline:
         budget: int,
         session_id: str | None,
         deadline_ms: float | None,
+        context: str | None,
     ) -> CodingDraft:
         session = _check_session(session_id)
         options = SearchOptions(limit=MAX_RESULTS, deadline_ms=deadline_ms, lane=self._lane)
@@ -239,6 +244,7 @@ class InjectionPipeline:
             recipe=recipe,
             budget=budget,
             session=session or None,
+            context=context or None,
         )
 
     def _formatter(self, draft: CodingDraft) -> ContextFormatter:
@@ -258,7 +264,7 @@ class InjectionPipeline:
         memories = tuple(candidate.memory_id for candidate in draft.fitted.candidates)
         receipt = pipeline.receipt(draft)
         if record:
-            pipeline.record(self._engine.store, receipt, memories)
+            pipeline.record(self._engine.store, receipt, memories, draft.context)
         return InjectionResult(
             formatted_context=draft.text,
             included_memories=memories,

@@ -53,8 +53,12 @@ _ROLES = ("user", "assistant")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodingDraft(SearchDraft):
-    """A draft for a coding agent: its results as candidates, and what is said besides them."""
+    """A draft for a coding agent: its results as candidates, and what is said besides them.
 
+    `context` is whose context it goes into: the session's, or that of one of its subagents.
+    """
+
+    context: str | None = None
     candidates: Mapping[str, InjectionCandidate] = field(default_factory=dict)
     last_session: Item | None = None
     alert: Alert | None = None
@@ -64,10 +68,11 @@ class CodingDraft(SearchDraft):
 
 
 def load_shown(draft: CodingDraft) -> CodingDraft:
-    """Look up what the session's context already holds."""
-    if not draft.session:
+    """Look up what the agent's context already holds."""
+    context = draft.context or draft.session
+    if not context:
         return draft
-    return replace(draft, shown=draft.kit.store.shown(draft.query.workspace, draft.session))
+    return replace(draft, shown=draft.kit.store.shown(draft.query.workspace, context))
 
 
 def drop_echoes(draft: CodingDraft) -> CodingDraft:

@@ -1,0 +1,41 @@
+"""Folders that nobody else may enter, and the log in which hooks say why they had no answer.
+
+Stands on the standard library alone, because `hook_client.py` imports it without site-packages.
+"""
+# Like the client, it does without pathlib:
+# ruff: noqa: PTH101, PTH102, PTH103, PTH116, PTH118
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+LOG_NAME = "hook.log"
+_MAX_LOG_BYTES = 100_000
+
+
+def append_to_log(home: str, line: str) -> None:
+    """Add a line to the hook's own log, which begins anew when it is long; a full disk takes no line."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    with suppress(OSError):
+        file = os.open(os.path.join(make_private_folder(home, "run"), LOG_NAME), flags, 0o600)
+        try:
+            if os.fstat(file).st_size > _MAX_LOG_BYTES:
+                os.ftruncate(file, 0)
+            when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            os.write(file, f"{when} {line}\n".encode(errors="replace"))
+        finally:
+            os.close(file)
+
+
+def make_private_folder(home: str, name: str) -> str:
+    """Make a folder under the home that nobody else may enter, if it is not there; gives its path."""
+    folder = os.path.join(home, name)
+    os.makedirs(home, 0o700, exist_ok=True)
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        if os.stat(folder).st_mode & 0o077:
+            os.chmod(folder, 0o700)
+    return folder

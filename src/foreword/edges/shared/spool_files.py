@@ -1,0 +1,185 @@
+"""The files of the spool: an event that could not be stored is on the disk here before its hook leaves.
+
+Stands on the standard library alone, because `hook_client.py` imports it without site-packages. An event is
+written without its secrets, whole or not at all, and is on the disk when this returns. When the disk is full
+it goes into the reserve: files of random bytes that were made while there was room, and are overwritten now.
+That this began is said once, in the agent; the first to remove a notice beside the reserve says it.
+"""
+# Like the client, it does without pathlib:
+# ruff: noqa: PTH104, PTH108, PTH118, PTH208
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+
+from foreword.edges.shared.private_files import append_to_log, make_private_folder
+
+MAX_SPOOL_BYTES, MAX_SPOOL_FILES = 64_000_000, 10_000
+RESERVE = {65_536: 32, 1_000_000: 6}
+"""How many files of each size the reserve has: 8 MB, for some forty events."""
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_FOLDER_FIELDS = ("cwd", "working_directory", "workspace")
+_RESERVE_FOLDER = "reserve"
+_FULL_NOTICE, _LOST_NOTICE = "notice-full", "notice-lost"
+_NOTICES = {
+    _FULL_NOTICE: "Foreword: the disk is full. What is said now waits in a small reserve; free some space.",
+    _LOST_NOTICE: "Foreword: the disk is full, and so is the reserve. What is said now is not remembered.",
+}
+
+
+def write_to_spool(home: str, at: str, payload: bytes) -> tuple[str, str]:
+    """Put an event on the disk, without its secrets; gives the file, and what the user should be told.
+
+    Raises what kept it from being read or written: then nothing of it is left. What must not be kept (see
+    `capture.privacy`) is not written either: then it gives no file.
+    """
+    if not _may_be_written(home, at, payload):
+        return "", ""
+    safe = redact_payload(payload)
+    folder = make_private_folder(home, "spool")
+    for name in list_overflow(folder, len(safe)):
+        with suppress(FileNotFoundError):  # somebody may be quicker
+            os.unlink(os.path.join(folder, name))
+        append_to_log(home, f"the spool is full; its oldest event was dropped: {name}")
+    name = f"{at}-{os.getpid():x}{os.urandom(4).hex()}"
+    temporary, final = os.path.join(folder, f".{name}.tmp"), os.path.join(folder, f"{name}.event")
+    notice = ""
+    try:
+        _write_and_sync(temporary, safe, os.O_CREAT | os.O_EXCL)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        _take_from_reserve(folder, temporary, len(safe), error)
+        _write_and_sync(temporary, safe)
+        notice = take_notice(home, _FULL_NOTICE)
+    os.rename(temporary, final)
+    _sync_folder(folder)
+    return final, notice
+
+
+def _may_be_written(home: str, at: str, payload: bytes) -> bool:
+    """Whether an event may lie on the disk; where neither a pause nor a project's file is, that is quick."""
+    import json
+
+    event = json.loads(payload)
+    folders = [event.get(name) for name in _FOLDER_FIELDS] if isinstance(event, dict) else []
+    if not os.path.exists(os.path.join(home, "pauses.json")) and not any(map(_has_project_file, folders)):  # noqa: PTH110
+        return True
+    from pathlib import Path
+
+    from foreword.capture.privacy import may_wait_on_disk
+    from foreword.workspace import workspace_of
+
+    return may_wait_on_disk(Path(home), payload, float(at), workspace_of)
+
+
+def _has_project_file(folder: object) -> bool:
+    """Whether a folder, or one above it, has settings of a project."""
+    if not isinstance(folder, str):
+        return False
+    parts = os.path.realpath(folder).split("/")
+    folders = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return any(os.path.lexists(f"{one}/.foreword.toml") for one in folders)
+
+
+def redact_payload(payload: bytes) -> bytes:
+    """The same event without its secrets; raises whatever keeps it from being read or cleaned."""
+    import json
+
+    from foreword.capture.redact import redact_json
+
+    return json.dumps(redact_json(json.loads(payload))).encode()
+
+
+def list_overflow(folder: str, new_bytes: int = 0) -> list[str]:
+    """The oldest events, as many as must go for a new one of so many bytes to have room."""
+    sizes: dict[str, int] = {}
+    for name in os.listdir(folder):
+        with suppress(FileNotFoundError):  # it was stored this moment
+            if name.endswith(".event"):
+                sizes[name] = os.lstat(os.path.join(folder, name)).st_size
+    count, total = len(sizes) + bool(new_bytes), sum(sizes.values()) + new_bytes
+    overflow: list[str] = []
+    for name in sorted(sizes):
+        if count <= MAX_SPOOL_FILES and total <= MAX_SPOOL_BYTES:
+            break
+        overflow.append(name)
+        count, total = count - 1, total - sizes[name]
+    return overflow
+
+
+def _write_and_sync(path: str, content: bytes, flags: int = 0) -> None:
+    """Make the file hold this, in its own place on the disk if it is there already."""
+    file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | flags, 0o600)
+    try:
+        left = content
+        while left:
+            left = left[os.write(file, left) :]
+        os.ftruncate(file, len(content))
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _sync_folder(folder: str) -> None:
+    """Have the names in a folder survive a power cut."""
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+# The reserve ---------------------------------------------------------------------------------------------
+
+
+def make_reserve(home: str) -> bool:
+    """Make what is missing of the reserve, if there is ample room; gives whether it is complete now."""
+    folder = make_private_folder(make_private_folder(home, "spool"), _RESERVE_FOLDER)
+    there = set(os.listdir(folder))
+    missing = [name for name in (*_reserve_names(), *_NOTICES) if name not in there]
+    if not missing:
+        return True
+    disk = os.statvfs(folder)
+    if disk.f_bavail * disk.f_frsize < 4 * sum(size * count for size, count in RESERVE.items()):
+        return False
+    for name in missing:
+        size = int(name.partition("-")[0]) if name not in _NOTICES else 0
+        block = os.urandom(min(size, 65_536))
+        content = (block * (size // len(block) + 1))[:size] if size else b""
+        path = os.path.join(folder, name)
+        _write_and_sync(f"{path}.tmp", content, os.O_CREAT)
+        os.rename(f"{path}.tmp", path)
+    _sync_folder(folder)
+    return True
+
+
+def take_notice(home: str, name: str = _LOST_NOTICE) -> str:
+    """What the user should be told now; empty when somebody has told it since there was last room."""
+    try:
+        os.unlink(os.path.join(home, "spool", _RESERVE_FOLDER, name))
+    except OSError:
+        return ""
+    return _NOTICES[name]
+
+
+def _reserve_names() -> list[str]:
+    return [f"{size:07}-{number:02}" for size, count in RESERVE.items() for number in range(count)]
+
+
+def _take_from_reserve(folder: str, target: str, size: int, reason: OSError) -> None:
+    """Move the smallest file of the reserve that holds so many bytes; raises the reason when none is left."""
+    reserve = os.path.join(folder, _RESERVE_FOLDER)
+    names = os.listdir(reserve) if os.path.isdir(reserve) else []  # noqa: PTH112
+    for name in sorted(names):
+        length = name.partition("-")[0]
+        if length.isdigit() and not name.endswith(".tmp") and int(length) >= size:
+            with suppress(FileNotFoundError):  # another has taken it
+                os.rename(os.path.join(reserve, name), target)
+                return
+    raise reason
