@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from foreword.capture.privacy import reason_to_keep_nothing
+from foreword.config import Settings, find_home
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, default_workspace, load_settings, open_engine
 from foreword.edges.cli.service import check_service
 from foreword.edges.install.examine import Finding, examine
-from foreword.errors import EmbeddingError, StorageError, StoreDamaged
+from foreword.edges.shared.trouble import describe_unusable_folder, read_start_failure
+from foreword.errors import EmbeddingError, StorageError, StoreDamaged, ValidationError
 from foreword.store.base import Repair
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.text import Text
 
-    from foreword.config import Settings
     from foreword.engine.context_engine import ContextEngine
     from foreword.store.base import Counts, Problem
     from foreword.store.sqlite import SqliteStore
@@ -66,13 +70,15 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
     Looks at the installation, and at the agents it was added to, then compares everything derived in the
     workspace with what was said.
     """
-    settings = load_settings()
+    settings, settings_finding = _load_settings_or_defaults()
     findings = [
         *_check_versions(),
-        _check_embedding_model(settings),
+        settings_finding,
+        *_check_models(settings),
         _check_home_folder(settings),
         _check_free_disk_space(settings),
         *_check_installed_agents(settings),
+        *_check_whether_anything_is_kept(settings, call.workspace),
     ]
     with open_engine(settings, embedding=False) as engine:
         if everywhere:
@@ -104,19 +110,42 @@ def _check_versions() -> list[Finding]:
     ]
 
 
-def _check_embedding_model(settings: Settings) -> Finding:
-    if settings.embedding == "none":
-        return Finding("model", "none: what is remembered is found by words alone")
-    if settings.embedding != "bundled":
-        return Finding("model", f"{settings.embedding} {settings.embedding_model} (not tried)")
-    from foreword.spaces.bundled import BundledEmbeddingProvider
-
-    provider = BundledEmbeddingProvider(settings.threads or None)
+def _load_settings_or_defaults() -> tuple[Settings, Finding]:
+    """The settings, or the defaults where they are wrong, and what to say of them."""
+    home = find_home()
     try:
-        provider.load()
+        return load_settings(), Finding(
+            "settings", f"{home / 'config.toml'} and the environment are understood"
+        )
+    except ValidationError as error:
+        advice = "until that is put right no agent is answered; meanwhile the defaults are looked at here"
+        return Settings(home=home), Finding("settings", str(error), ok=False, advice=advice)
+
+
+def _check_models(settings: Settings) -> list[Finding]:
+    """Whether the models that the settings name are there and whole."""
+    from foreword.spaces.bundled import BundledEmbeddingProvider, BundledReader, BundledReranker
+
+    threads = settings.threads or None
+    if settings.embedding == "none":
+        return [Finding("model", "none: what is remembered is found by words alone")]
+    findings = [Finding("model", f"{settings.embedding} {settings.embedding_model} (not tried)")]
+    if settings.embedding == "bundled":
+        encoder = BundledEmbeddingProvider(threads)
+        findings = [_check_model("model", f"{encoder.model}, {encoder.dimensions} dimensions", encoder.load)]
+    findings.append(_check_model("cross-encoder", "of the full lane", BundledReranker(threads).load))
+    if settings.reader == "none":
+        return [*findings, Finding("reader", "none: the floor alone decides what is told")]
+    return [*findings, _check_model("reader", "that judges what is told", BundledReader(threads).load)]
+
+
+def _check_model(name: str, description: str, load: Callable[[], object]) -> Finding:
+    """Whether a bundled model can be loaded; its files are compared with what was bundled."""
+    try:
+        load()
     except EmbeddingError as error:
-        return Finding("model", f"{provider.model} cannot be used", ok=False, advice=str(error))
-    return Finding("model", f"{provider.model}, {provider.dimensions} dimensions, whole")
+        return Finding(name, f"{description}: cannot be used", ok=False, advice=str(error))
+    return Finding(name, f"{description}, whole")
 
 
 def _nearest_existing_folder(path: Path) -> Path:
@@ -130,7 +159,11 @@ def _check_home_folder(settings: Settings) -> Finding:
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         advice = f"{existing} is not a folder we may write to; change its permissions or set FOREWORD_HOME"
         return Finding("home", str(folder), ok=False, advice=advice)
-    return Finding("home", f"{folder} (writable{'' if existing == folder else ', will be made'})")
+    if existing != folder:
+        return Finding("home", f"{folder} (writable, will be made)")
+    if trouble := describe_unusable_folder(str(folder)):
+        return Finding("home", str(folder), ok=False, advice=trouble)
+    return Finding("home", f"{folder} (writable)")
 
 
 def _check_free_disk_space(settings: Settings) -> Finding:
@@ -143,8 +176,20 @@ def _check_installed_agents(settings: Settings) -> list[Finding]:
     """The agents that Foreword was installed in, and the service behind them."""
     agents = examine(settings.home, Path(default_workspace()))
     if not agents:
-        return [Finding("agents", "installed in none; the first step: foreword install claude-code")]
+        agents = [Finding("agents", "installed in none; the first step: foreword install claude-code")]
+    failure = read_start_failure(str(settings.home.absolute()))
+    if failure:
+        return [
+            *agents,
+            Finding("service", "could not run when it was last started", ok=False, advice=failure),
+        ]
     return [*agents, check_service(settings)]
+
+
+def _check_whether_anything_is_kept(settings: Settings, workspace: str) -> list[Finding]:
+    """That Foreword is paused or switched off here, if it is: then its silence is no fault."""
+    reason = reason_to_keep_nothing(settings.home, workspace)
+    return [Finding("paused", reason)] if reason else []
 
 
 def _find_databases(settings: Settings) -> list[Database]:

@@ -30,6 +30,7 @@ from foreword.edges.install.examine import Finding
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared import hook_fallback
 from foreword.edges.shared.private_files import make_private_folder
+from foreword.edges.shared.trouble import find_trouble, read_start_failure
 from foreword.errors import ForewordError, MissingExtra
 from foreword.workspace import workspace_of
 
@@ -75,26 +76,31 @@ def serve(call: CliCall, foreground: bool, port: int, idle_minutes: float) -> in
         if code == 1:
             show.note("another process serves this data folder already; see: foreword status")
         return code
+    if trouble := find_trouble(str(settings.home.absolute())):
+        raise ForewordError(trouble)
     start = RunFolder(settings.home).running_pid() is None
+    began = time.time()
     if start:
         starting = settings.home / "run" / hook_fallback.STARTING_NAME
         starting.unlink(missing_ok=True)  # the user's wish is no retry
         options = ("--port", str(port), "--idle-minutes", f"{idle_minutes:g}")
         hook_fallback.start_service(str(settings.home.absolute()), sys.executable, *options)
-    status = _wait_for_service_status(settings)
+    status = _wait_for_service_status(settings, began)
     verb = "serving" if start else "serving already"
     text = f"{verb} {settings.home} as process {status['pid']}; stop it with: foreword stop"
     call.answer({"started": start, **status}, text)
     return 0
 
 
-def _wait_for_service_status(settings: Settings) -> dict[str, Any]:
-    """The status of a service that may still be starting."""
+def _wait_for_service_status(settings: Settings, began: float) -> dict[str, Any]:
+    """The status of a service that may still be starting; ForewordError if it does not come up."""
     until = time.monotonic() + _START_SECONDS
     while True:
         try:
             return _ask_service_status(settings)
         except (OSError, NoAnswer) as error:
+            if failure := read_start_failure(str(settings.home.absolute()), began):
+                raise ForewordError(f"the service cannot run: {failure}") from error
             if time.monotonic() > until:
                 log = settings.home / "run" / "service.log"
                 raise ForewordError(f"the service does not answer ({error}); its log is {log}") from error

@@ -30,6 +30,8 @@ from foreword.edges.service.loopback import Loopback
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.service.socket_server import SocketServer
 from foreword.edges.shared.spool_files import make_reserve
+from foreword.edges.shared.trouble import clear_start_failure, record_start_failure
+from foreword.errors import ForewordError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,10 +80,15 @@ def run_service(
 
     Without `build_application` there is no HTTP.
     """
-    settings = config.load_settings() if settings is None else settings
-    run = RunFolder(settings.home)
-    if not _acquire_or_await_lock(run):
-        return 1
+    home = config.find_home() if settings is None else settings.home
+    try:
+        settings = config.load_settings() if settings is None else settings
+        run = RunFolder(home)
+        if not _acquire_or_await_lock(run):
+            return 1
+    except (ForewordError, OSError) as error:
+        record_start_failure(str(home), str(error))
+        raise
     os.umask(0o077)
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
@@ -159,7 +166,9 @@ class Service:
             await self._socket.start(self._run.listen(), intake)
         except Exception as error:  # noqa: BLE001  (a damaged store, a foreign socket: it says what to do)
             _log.error("the service cannot run: %s", error)
+            record_start_failure(str(self._settings.home), str(error))
             return 3
+        clear_start_failure(str(self._settings.home))
         _log.info("serving %s as process %d", self._settings.home, os.getpid())
         working = asyncio.gather(self._run_housekeeping(responder), self._warm_up_then_serve_http(engine))
         await self._stopping.wait()

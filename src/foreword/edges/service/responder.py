@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreword.capture.agent import parse_hook_event
@@ -24,6 +25,7 @@ from foreword.workspace import workspace_of
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from foreword.capture.agent import AgentEvent
     from foreword.engine.context_engine import ContextEngine
 
 _log = get_logger("foreword.hook")
@@ -44,6 +46,7 @@ class Responder:
     """Answers the events of agents' hooks."""
 
     def __init__(self, engine: ContextEngine) -> None:
+        self._engine = engine
         self._home = str(engine.settings.home)
         self._announces_recalls = engine.settings.recall_notice
         self._gate = EventGate(engine.settings.home, workspace_of)
@@ -59,13 +62,23 @@ class Responder:
         allowed_ms = None if deadline_ms is None else max(1.0, deadline_ms - _RETURN_MS)
         saying = self._companion.say(event, allowed_ms)
         if not saying:
-            return Reply()
+            return Reply(_hook_answer(payload, notice=self._describe_store_failure(event)))
         announced = self._announces_recalls and event.name == "UserPromptSubmit"
         body = _hook_answer(payload, saying.text, _describe_recalls(saying.text) if announced else "")
         if not body:
             self._companion.note_undelivered(saying)
             return Reply()
         return Reply(body, saying)
+
+    def _describe_store_failure(self, event: AgentEvent) -> str:
+        """For a session that begins without a word: that its database cannot be used; empty if it can."""
+        if event.name != "SessionStart":
+            return ""
+        try:
+            self._engine.store.get(workspace_of(Path(event.folder)), "")
+        except StorageError as error:
+            return f"Foreword is off in this project: {error}. For more: foreword doctor"
+        return ""
 
     def capture(self, payload: bytes, at: datetime) -> None:
         """Store what an event tells; raises what keeps it from being stored."""
