@@ -74,6 +74,9 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
     receipts = 0 if op.keep_copies else _delete_receipts_that_repeat(tx, texts, op.words)
     if not op.keep_copies and (gone or receipts):
         tx.execute("INSERT OR REPLACE INTO facts VALUES('outdated copies', '')")  # removed after the commit
+        tx.execute(
+            "INSERT INTO facts VALUES('forgets', '1') ON CONFLICT(key) DO UPDATE SET value = value + 1"
+        )
     if gone or receipts or tx.select_value("SELECT 1 FROM facts WHERE key = 'replaced'"):
         # SQLite overwrites what is deleted where it stands, but not where it stood before a page was split:
         # the database has to be rewritten, at the next check or when it is closed.

@@ -15,6 +15,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, StorePaused, ValidationError
+from foreword.log import get_logger
 from foreword.options import check_workspace
 from foreword.store import base
 from foreword.store.base import Operation, Store, Write
@@ -24,6 +25,8 @@ from foreword.types import Findings, Item, Views
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+_log = get_logger("foreword.store")
 
 _DATABASE = "memory.db"
 
@@ -98,6 +101,32 @@ class SqliteStore(Store):
         for database in databases:
             with translate_errors(database.path):
                 database.close()
+
+    def back_up(self, workspace: str, label: str) -> Path | None:
+        """Back a workspace up under a label; gives the file, None if there is nothing to back up."""
+        database = self._database(check_workspace(workspace), create=False)
+        if database is None:
+            return None
+        with translate_errors(database.path):
+            return database.back_up(label)
+
+    def back_up_daily(self, day: str, keep: int) -> list[Path]:
+        """Back up every workspace that is in use and has no backup of this day; gives the new ones.
+
+        Of each the newest `keep` daily ones stay. What cannot be backed up is logged, and the rest is.
+        """
+        with self._lock:
+            databases = list(self._databases.values())
+        made: list[Path] = []
+        for database in databases:
+            try:
+                with translate_errors(database.path):
+                    backup = database.back_up_daily(day, keep)
+            except StorageError as error:
+                _log.warning("a backup failed", workspace=database.workspace, error=str(error))
+            else:
+                made += [] if backup is None else [backup]
+        return made
 
     def path_of(self, workspace: str) -> Path:
         """Where a workspace's database is, or would be: a readable beginning and a hash of the whole name."""

@@ -22,6 +22,7 @@ from foreword.edges.cli.service import check_service
 from foreword.edges.install.examine import Finding, examine
 from foreword.edges.shared.trouble import describe_unusable_folder, read_start_failure
 from foreword.errors import EmbeddingError, StorageError, StoreDamaged, ValidationError
+from foreword.store.backups import list_backups
 from foreword.store.base import Repair
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
         _check_free_disk_space(settings),
         *_check_installed_agents(settings),
         *_check_whether_anything_is_kept(settings, call.workspace),
+        _check_backups(settings),
     ]
     with open_engine(settings, embedding=False) as engine:
         if everywhere:
@@ -169,7 +171,7 @@ def _check_home_folder(settings: Settings) -> Finding:
 def _check_free_disk_space(settings: Settings) -> Finding:
     free = shutil.disk_usage(_nearest_existing_folder(settings.home.absolute())).free
     enough = free > _MIN_FREE_BYTES
-    return Finding("disk", f"{_size(free)} free", ok=enough, advice="" if enough else "free some")
+    return Finding("disk", f"{show.format_size(free)} free", ok=enough, advice="" if enough else "free some")
 
 
 def _check_installed_agents(settings: Settings) -> list[Finding]:
@@ -190,6 +192,18 @@ def _check_whether_anything_is_kept(settings: Settings, workspace: str) -> list[
     """That Foreword is paused or switched off here, if it is: then its silence is no fault."""
     reason = reason_to_keep_nothing(settings.home, workspace)
     return [Finding("paused", reason)] if reason else []
+
+
+def _check_backups(settings: Settings) -> Finding:
+    """How many backups there are of all workspaces, how large they are, and of when the newest is."""
+    databases = settings.workspaces.glob(f"*/{_DATABASE}")
+    found = [backup for database in databases for backup in list_backups(database)]
+    if not found:
+        made = "the service makes one a day" if settings.backups else "switched off: backups = 0"
+        return Finding("backups", f"none yet; {made}")
+    newest = show.format_date(max(backup.made_at for backup in found))
+    size = show.format_size(sum(backup.bytes for backup in found))
+    return Finding("backups", f"{len(found)}, {size}, the newest of {newest}")
 
 
 def _find_databases(settings: Settings) -> list[Database]:
@@ -232,9 +246,10 @@ def _finding_for_storage_error(path: Path, error: StorageError) -> Finding:
     message = str(error).partition("; run: ")[0]  # which would send the reader here again
     if not isinstance(error, StoreDamaged):
         return Finding("database", str(error), ok=False)
-    backups = sorted(path.parent.glob("*.backup"))
-    way = f"put {backups[-1]} in its place" if backups else "import your latest export"
-    advice = f"move {path.parent} away, then {way}; what was said after that is not in it"
+    if list_backups(path):
+        advice = "run: foreword restore, which lists the backups; what was said after one is not in it"
+    else:
+        advice = f"there is no backup: move {path.parent} away, then import your latest export"
     return Finding("database", message, ok=False, advice=advice)
 
 
@@ -300,15 +315,10 @@ def _show_counts_table(counts: dict[str, Counts]) -> None:
         numbers = (f"{number:,}" for number in (count.relations, sum(count.vectors.values()), count.receipts))
         items = f"{count.items:,}"
         table.add_row(
-            show.rich_text(workspace), items, show.rich_text(kinds or "-"), *numbers, _size(count.bytes)
+            show.rich_text(workspace),
+            items,
+            show.rich_text(kinds or "-"),
+            *numbers,
+            show.format_size(count.bytes),
         )
     show.make_console().print(table)
-
-
-def _size(number: float) -> str:
-    """A number of bytes in the unit that fits: `20 kB`."""
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}"
-        number /= 1000
-    return f"{number:.1f} GB"
