@@ -66,7 +66,9 @@ _NO_BEGINNING = "-"
 _DENSE = re.compile(r"[A-Za-z0-9_+/=%.~$:-]{16,}+")
 _DIGIT = re.compile(r"[0-9]")
 _PRIVATE = re.compile(
-    r"<\s{0,3}(?P<closing>/?)\s{0,3}private(?:\s[^<>]{0,1000}?)?(?P<empty>/?)(?:>|\Z)", re.IGNORECASE
+    # With blanks inside the brackets only the bare word counts: "a < private b > c" marks nothing.
+    r"<\s{0,3}(?P<closing>/?)\s{0,3}private(?:(?<=[</]private)\s[^<>]{0,1000}?|\s{0,3})(?P<empty>/?)(?:>|\Z)",
+    re.IGNORECASE,
 )
 _KEY_HEAD = re.compile(r"-----BEGIN (?:[A-Z0-9]{2,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_FOOT = re.compile(r"-----END [A-Z0-9 ]{0,64}PRIVATE KEY(?: BLOCK)?-----")
