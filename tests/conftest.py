@@ -70,6 +70,28 @@ def no_reader(request, monkeypatch):
         monkeypatch.setattr("foreword.engine.context_engine.default_reader", lambda _settings: None)
 
 
+_NUMBERS = pytest.StashKey[list[tuple[str, dict[str, object]]]]()
+
+
+@pytest.fixture
+def report_numbers(request):
+    """Note the numbers of a fault that was caused; they are printed at the end, one line a fault."""
+
+    def report(scenario, **numbers):
+        request.config.stash.setdefault(_NUMBERS, []).append((scenario, numbers))
+
+    return report
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Print what the faults came to."""
+    if rows := config.stash.get(_NUMBERS, []):
+        terminalreporter.section("faults")
+        for scenario, numbers in rows:
+            words = ", ".join(f"{name} {value}" for name, value in numbers.items())
+            terminalreporter.write_line(f"{scenario}: {words}")
+
+
 @pytest.fixture
 def clock():
     return FixedClock()

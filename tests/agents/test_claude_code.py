@@ -35,27 +35,24 @@ def test_what_was_remembered_is_in_what_the_model_is_sent(world, claude):
     world.foreword("remember", FACT)
     world.install("claude-code")
     world.serve()
-    claude(PROMPT)
-    assert len(world.model.texts) == 1
-    assert WORD in world.model.texts[0]
-    assert "foreword-context" in world.model.texts[0]
+    world.ask_until_told(WORD, claude, (PROMPT,), (LATER, "--continue"))
+    assert "foreword-context" in world.model.texts[-1]
 
 
 def test_the_first_session_starts_the_service_and_waits_for_it(world, claude):
     world.foreword("remember", FACT)
     world.install("claude-code")
-    claude(PROMPT)
+    world.ask_until_told(WORD, claude, (PROMPT,), (LATER, "--continue"))
     assert world.status()["running"]
-    assert WORD in world.model.texts[0]
 
 
 def test_nothing_is_said_twice_in_a_session(world, claude):
     world.foreword("remember", FACT)
     world.install("claude-code")
     world.serve()
-    claude(PROMPT)
+    world.ask_until_told(WORD, claude, (PROMPT,), (LATER, "--continue"))
     claude(LATER, "--continue")
-    first, second = world.model.texts
+    first, second = world.model.texts[-2:]
     assert PROMPT in second
     assert second.count(WORD) == first.count(WORD) >= 1
 
@@ -64,9 +61,18 @@ def test_another_session_is_told_again(world, claude):
     world.foreword("remember", FACT)
     world.install("claude-code")
     world.serve()
+    world.ask_until_told(WORD, claude, (PROMPT,), (LATER, "--continue"))
+    world.ask_until_told(WORD, claude, (LATER,), (PROMPT, "--continue"))
+
+
+def test_nothing_of_ours_but_what_we_say_is_in_the_context_after_a_compact(world, claude):
+    world.foreword("remember", FACT)
+    world.install("claude-code")
+    world.serve()
     claude(PROMPT)
-    claude(LATER)
-    assert WORD in world.model.texts[-1]
+    claude("/compact", "--continue")
+    world.ask_until_told(WORD, claude, (LATER, "--continue"))
+    assert not [text for text in world.model.texts if "hook_client" in text]
 
 
 def test_a_brief_arrives_before_a_tool_runs(world, claude):
@@ -75,10 +81,8 @@ def test_a_brief_arrives_before_a_tool_runs(world, claude):
     world.serve()
     claude("Good morning.")  # the session begins with nothing to be told
     world.foreword("remember", "The kestrel migration locks the orders table: never run it on a Friday.")
-    claude("USE_TOOL", "--continue")
-    before, after = world.model.texts[1:]
-    assert "orders table" not in before
-    assert "orders table" in after
+    count = world.ask_until_told("orders table", claude, ("USE_TOOL", "--continue"))
+    assert not [text for text in world.model.texts[: 2 * count] if "orders table" in text]
 
 
 def test_a_failing_test_ends_the_experience_and_the_next_failure_is_warned_of(world, claude):
@@ -96,8 +100,7 @@ def test_a_failing_test_ends_the_experience_and_the_next_failure_is_warned_of(wo
 
     [experience] = world.until(ended, "no experience ended")
     assert (experience["status"], experience["tier"]) == ("falsified", "gold")
-    claude("USE_TOOL")
-    assert "Premortem" in world.model.texts[-1]
+    world.ask_until_told("Premortem", claude, ("USE_TOOL",))
     assert "rounds half up" in world.model.texts[-1]
     (world.project / "test_price.py").write_text("def test_price():\n    assert round(2.5) == 2\n")
     session = claude("Good evening.")["session_id"]
@@ -123,7 +126,7 @@ def test_what_foreword_said_is_not_remembered_as_new(world, claude):
     world.foreword("remember", FACT)
     world.install("claude-code")
     world.serve()
-    claude(PROMPT)
+    world.ask_until_told(WORD, claude, (PROMPT,), (LATER, "--continue"))
     claude(LATER, "--continue")
     world.foreword("stop")
     assert not [text for text in world.search_texts("staging database heron") if WORD in text]
@@ -141,7 +144,7 @@ def test_a_killed_service_costs_a_session_nothing_and_loses_no_prompt(world, cla
 
 
 def test_a_service_that_sleeps_holds_nobody_up_and_catches_up(world, claude):
-    world.foreword("install", "claude-code")  # with the deadlines that users have
+    world.install("claude-code")
     pid = world.serve()
     claude("Good morning.")
     os.kill(pid, signal.SIGSTOP)
@@ -174,8 +177,7 @@ def test_a_projects_installation_works_in_that_project(world, claude):
     world.foreword("remember", FACT)
     world.install("claude-code", "--scope", "project")
     world.serve()
-    claude(PROMPT)
-    assert WORD in world.model.texts[-1]
+    world.ask_until_told(WORD, claude, (PROMPT,), (LATER, "--continue"))
 
 
 def test_the_memory_tools_connect(world, claude):
@@ -193,6 +195,5 @@ def test_the_plugin_is_valid_and_does_the_same(world, claude):
     claude.run("plugin", "marketplace", "add", str(folder))
     claude.run("plugin", "install", "foreword@foreword")
     world.serve()
-    claude(PROMPT)
-    assert WORD in world.model.texts[-1]
+    world.ask_until_told(WORD, claude, (PROMPT,), (LATER, "--continue"))
     assert "foreword:recall" in world.model.texts[-1]

@@ -22,25 +22,23 @@ def test_what_was_remembered_is_in_what_the_model_is_sent(world, codex):
     assert WORD not in world.model.texts[-1]
     world.install("codex")
     world.serve()
-    assert "Understood." in codex(PROMPT)
-    assert WORD in world.model.texts[-1]
+    world.ask_until_told(WORD, codex, (PROMPT,), ("resume", "--last", LATER))
 
 
 def test_the_first_session_starts_the_service_and_waits_for_it(world, codex):
     world.foreword("remember", FACT)
     world.install("codex")
-    codex(PROMPT)
+    world.ask_until_told(WORD, codex, (PROMPT,), ("resume", "--last", LATER))
     assert world.status()["running"]
-    assert WORD in world.model.texts[0]
 
 
 def test_nothing_is_said_twice_in_a_session(world, codex):
     world.foreword("remember", FACT)
     world.install("codex")
     world.serve()
-    codex(PROMPT)
+    world.ask_until_told(WORD, codex, (PROMPT,), ("resume", "--last", LATER))
     codex("resume", "--last", LATER)
-    first, second = world.model.texts
+    first, second = world.model.texts[-2:]
     assert PROMPT in second
     assert second.count(WORD) == first.count(WORD) >= 1
 
@@ -51,10 +49,8 @@ def test_a_brief_arrives_before_a_tool_runs(world, codex):
     world.serve()
     codex("Good morning.")  # the session begins with nothing to be told
     world.foreword("remember", "The kestrel migration locks the orders table: never run it on a Friday.")
-    codex("resume", "--last", "USE_TOOL")
-    before, after = world.model.texts[1:]
-    assert "orders table" not in before
-    assert "orders table" in after
+    count = world.ask_until_told("orders table", codex, ("resume", "--last", "USE_TOOL"))
+    assert not [text for text in world.model.texts[: 2 * count] if "orders table" in text]
 
 
 def test_a_prompt_becomes_a_turn(world, codex):
@@ -78,7 +74,7 @@ def test_a_killed_service_costs_a_session_nothing_and_loses_no_prompt(world, cod
 
 
 def test_a_service_that_sleeps_holds_nobody_up(world, codex):
-    world.foreword("install", "codex")  # with the deadlines that users have
+    world.install("codex")
     pid = world.serve()
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -191,7 +191,7 @@ def test_an_event_that_comes_too_late_for_an_answer_is_kept(home, spool_files, u
 
 def test_nobody_waits_for_what_is_done_afterwards(hook, wait_for_log):
     """The agent sees the end of stdout when the hook leaves, although a process of ours goes on."""
-    ran = hook(prompt="hello", interpreter="/bin/false")
+    ran = hook(prompt="hello", interpreter="/bin/false", answered=True)
     assert ran.code == 0
     wait_for_log("no service is there")
 
@@ -209,13 +209,72 @@ def test_wrong_arguments_are_no_reason_to_fail(home):
             assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+# What is kept, and what was shown
+
+
+def test_an_event_that_the_service_has_kept_is_not_spooled_again(hook, stranger, home, wait_for_log):
+    stranger(answers(b"FWD2 kept\n"))
+    assert hook(prompt="kept", answered=True).out == b""
+    wait_for_log("the service has kept the event")
+    assert not (home / "spool").exists()
+
+
+@pytest.mark.parametrize("said", [b"", b"FWD2 ", b'FWD2 100\n{"half": ', b"FWD2 keep\n"])
+def test_an_event_of_which_the_service_did_not_say_that_it_is_kept_is_spooled(
+    hook, stranger, spool_files, said
+):
+    stranger(answers(said))
+    assert hook(prompt="not kept", answered=True).out == b""
+    (file,) = spool_files()
+    assert json.loads(file.read_bytes())["prompt"] == "not kept"
+
+
+def test_the_service_is_told_when_the_answer_was_shown(hook, stranger, until):
+    heard = []
+
+    def answer_and_listen(met):
+        reads_all(met)
+        met.sendall(b"FWD2 kept\n" + frame_answer(b'{"a": 1}'))
+        heard.append(met.makefile("rb").read())
+
+    stranger(answer_and_listen)
+    assert hook(prompt="hello", answered=True).out == b'{"a": 1}'
+    assert until(lambda: heard, "nothing was heard") == [b"shown\n"]
+
+
+def test_an_answer_that_nobody_reads_was_not_shown(home, stranger, until):
+    """Its reader has closed the pipe: the hook ends, and says nothing of the kind."""
+    heard = []
+
+    def answer_and_listen(met):
+        reads_all(met)
+        met.sendall(frame_answer(b'{"a": 1}'))
+        heard.append(met.makefile("rb").read())
+
+    stranger(answer_and_listen)
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [*CLIENT, "--home", str(home), "--event", "PreToolUse", "--deadline-ms", "30000"]
+    done = subprocess.run(command, input=b"{}", stdout=writing, timeout=120, check=False)
+    os.close(writing)
+    assert done.returncode == 0
+    assert until(lambda: heard, "nothing was heard") == [b""]
+
+
+@pytest.mark.parametrize(("source", "kept"), [("compact", 1), ("clear", 1), ("startup", 0)])
+def test_that_a_context_was_emptied_is_kept_for_the_service(hook, spool_files, wait_for_log, source, kept):
+    hook("SessionStart", source=source, interpreter="/bin/false")
+    wait_for_log("SessionStart of claude-code: ")
+    assert len(spool_files()) == kept
+
+
 # What is left when nobody answers
 
 
-def test_without_a_service_a_prompt_waits_in_the_spool(hook, spool_files, until, wait_for_log):
+def test_without_a_service_a_prompt_is_in_the_spool_when_the_hook_exits(hook, spool_files, wait_for_log):
     before = time.time()
-    assert (hook(prompt="We deploy on Tuesdays.", interpreter="/bin/false").out) == b""
-    (file,) = until(spool_files, "the event was not spooled")
+    assert hook(prompt="We deploy on Tuesdays.", interpreter="/bin/false", answered=True).out == b""
+    (file,) = spool_files()  # the hook has exited: it is there
     assert json.loads(file.read_bytes())["prompt"] == "We deploy on Tuesdays."
     assert before - 1 <= float(file.name.partition("-")[0]) <= time.time()
     assert file.stat().st_mode & 0o777 == 0o600

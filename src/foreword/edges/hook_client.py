@@ -39,7 +39,7 @@ STORED_EVENTS = frozenset(
 )  # fmt: skip
 """The events that hold something to store; the others only ask, and asking later is of no use."""
 SESSION_STARTS = ("SessionStart", "sessionStart")
-SPOOL_SECONDS = 0.1
+SPOOL_SECONDS = 0.05
 """How long before its deadline a client that has not heard that its event is kept turns to the spool."""
 MAX_EVENT_BYTES = 8_000_000
 """At most this many bytes of an event are taken; a longer one could not be stored."""
@@ -189,7 +189,7 @@ def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
     start_at = 0.0
     while True:
         try:
-            return connect(os.path.join(hook.home, "run"), hook.seconds_to_wait())
+            return connect(os.path.join(hook.home, "run"), hook.seconds_left())
         except (FileNotFoundError, ConnectionRefusedError):
             if hook.event not in SESSION_STARTS:
                 raise NoAnswer("no service is there") from None

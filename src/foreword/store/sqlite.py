@@ -165,8 +165,9 @@ def _creates_workspace(operation: Operation[Any]) -> bool:
 
 
 def _make_durable_folder(folder: Path) -> None:
-    """Make a private folder that survives a power cut."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Make a private folder, in private folders, that survives a power cut."""
+    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
     above = os.open(folder.parent, os.O_RDONLY)
     try:
         os.fsync(above)

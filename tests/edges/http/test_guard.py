@@ -375,6 +375,16 @@ def _request(port, *lines, method="GET", path="/v1/workspaces", host=True, token
     return "\r\n".join([*head, *lines, "Connection: close", "", ""]).encode() + body
 
 
+def test_idle_connections_of_others_do_not_keep_a_request_from_being_answered(serving):
+    """More of them than there is room for, some with half a request; the owner's request is taken."""
+    with contextlib.ExitStack() as idle:
+        for number in range(230):
+            client = idle.enter_context(socket.create_connection(("127.0.0.1", serving), timeout=120))
+            with contextlib.suppress(ConnectionError):
+                client.sendall(b"GET / HTTP/1.1\r\nHost:" if number % 2 else b"")
+        assert _raw(serving, _request(serving))[0] == 200
+
+
 SEARCH = json.dumps({"workspace": "shop", "query": "postgres"}).encode()
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 JSON_TYPE = "Content-Type: application/json"

@@ -42,7 +42,7 @@ def test_an_installation_in_no_agent_is_no_problem(environment):
 @pytest.mark.parametrize(
     ("agent", "value"),
     [
-        ("claude-code", "8 hooks, memory tools"),
+        ("claude-code", "7 hooks, memory tools"),
         ("codex", "7 hooks, memory tools"),
         ("gemini", "4 hooks, memory tools"),
         ("opencode", "a plugin, memory tools"),
@@ -62,7 +62,7 @@ def test_what_was_just_installed_is_well(foreword, environment, agent, value):
 
 def test_a_projects_own_installation_is_looked_at_too(foreword, environment):
     foreword("install", "claude-code", "--scope", "project", "--no-mcp")
-    assert environment()["claude-code, this project"]["value"] == "8 hooks, no memory tools"
+    assert environment()["claude-code, this project"]["value"] == "7 hooks, no memory tools"
 
 
 def test_an_installation_in_two_scopes_is_a_problem(foreword, user):
@@ -157,7 +157,7 @@ def test_a_plugin_is_looked_at_where_claude_code_runs_one(foreword, environment,
     }
     (user / ".claude").mkdir()
     (user / SETTINGS).write_text(json.dumps(told))
-    assert environment()["claude-code plugin"]["value"] == f"8 hooks in {folder}"
+    assert environment()["claude-code plugin"]["value"] == f"7 hooks in {folder}"
     (folder / "foreword" / "hooks" / "hooks.json").unlink()
     found = environment()["claude-code plugin"]
     assert found["ok"] is False

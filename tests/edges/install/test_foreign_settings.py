@@ -52,7 +52,7 @@ def test_a_copy_is_kept_before_the_first_change_and_goes_with_it(foreword, setti
     [copy] = list_backups(settings)
     assert str(copy) in ran.out
     assert copy.read_text() == foreign_settings
-    assert copy.stat().st_mode & 0o777 == settings.stat().st_mode & 0o777 == 0o640
+    assert (copy.stat().st_mode & 0o777, settings.stat().st_mode & 0o777) == (0o600, 0o640)
     foreword("install", "claude-code", "--no-mcp")
     assert list_backups(settings) == [copy]
     assert "restored" in foreword("uninstall", "claude-code").out
@@ -78,12 +78,12 @@ def test_what_others_changed_meanwhile_stays_when_ours_goes(foreword, settings):
 def test_a_hook_that_somebody_put_beside_ours_stays(foreword, settings, read_hooks):
     foreword("install", "claude-code")
     said = json.loads(settings.read_text())
-    said["hooks"]["PreCompact"][0]["hooks"].append({"type": "command", "command": "theirs"})
+    said["hooks"]["SessionEnd"][0]["hooks"].append({"type": "command", "command": "theirs"})
     settings.write_text(json.dumps(said, indent=2))
     foreword("install", "claude-code")
     assert "nothing to change" in foreword("install", "claude-code").out
     foreword("uninstall", "claude-code")
-    assert read_hooks(settings)["PreCompact"] == [{"hooks": [{"type": "command", "command": "theirs"}]}]
+    assert read_hooks(settings)["SessionEnd"] == [{"hooks": [{"type": "command", "command": "theirs"}]}]
 
 
 def test_a_foreword_that_moved_is_found_and_its_hooks_renewed(

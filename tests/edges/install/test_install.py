@@ -12,10 +12,11 @@ import pytest
 
 from foreword.edges.install.agents import AGENTS, InstallPlace
 from foreword.edges.install.changes import JsonFile, apply_change, list_backups, plan_installation
+from foreword.recipes.coding.companion import ACTING_TOOLS
 
 NAMES = sorted(AGENTS)
 SHARED = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "PreCompact", "SessionEnd"]
-EVENTS = [*SHARED[:4], "PostToolUseFailure", *SHARED[4:]]
+EVENTS = [*SHARED[:4], "PostToolUseFailure", "Stop", "SessionEnd"]
 
 
 def _command(group):
@@ -41,6 +42,9 @@ def test_claude_code_gets_a_hook_for_each_event_and_the_memory_tools(foreword, u
     hooks = read_hooks(user / ".claude" / "settings.json")
     assert list(hooks) == EVENTS
     assert hooks["SessionStart"][0]["matcher"] == "startup|resume|clear|compact"
+    assert {name.casefold() for name in hooks["PreToolUse"][0]["matcher"].split("|")} <= ACTING_TOOLS
+    for path in (user / ".claude", user / ".claude" / "settings.json", user / ".claude.json"):
+        assert path.stat().st_mode & 0o077 == 0, path
     server = json.loads((user / ".claude.json").read_text())["mcpServers"]["foreword"]
     assert [server["command"], *server["args"]] == [sys.executable, "-I", "-m", "foreword", "mcp"]
     assert server["env"] == {"FOREWORD_HOME": str(home)}

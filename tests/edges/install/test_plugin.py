@@ -25,7 +25,7 @@ def test_a_plugin_is_a_marketplace_with_hooks_a_skill_a_command_and_tools(
     plugin = folder / market["plugins"][0]["source"]
     assert json.loads((plugin / ".claude-plugin" / "plugin.json").read_text())["name"] == "foreword"
     hooks = read_hooks(plugin / "hooks" / "hooks.json")
-    assert list(hooks) == [*SHARED[:4], "PostToolUseFailure", *SHARED[4:]]
+    assert list(hooks) == [*SHARED[:4], "PostToolUseFailure", "Stop", "SessionEnd"]
     assert "--event Stop " in hooks["Stop"][0]["hooks"][0]["command"]
     assert (plugin / "skills" / "recall" / "SKILL.md").read_text().startswith("---\nname: recall\n")
     assert "doctor" in (plugin / "commands" / "status.md").read_text()

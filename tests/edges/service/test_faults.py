@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -64,7 +63,7 @@ def fault(request, home, serve, stranger):
     "fault", ["no service", "killed", "stopped", "silent", "garbage", "half open"], indirect=True
 )
 def test_every_prompt_passes_while_the_fault_lasts_and_is_stored_once(
-    fault, prompts, hook, wait_until_settled, until, home
+    fault, prompts, hook, wait_until_settled, until, home, processes_of
 ):
     texts = [f"prompt {number:03}" for number in range(prompts)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -73,7 +72,7 @@ def test_every_prompt_passes_while_the_fault_lasts_and_is_stored_once(
         assert each.code == 0
         assert each.out == b"" or json.loads(each.out) == {"heard": text}
     fault()
-    until(lambda: not _detached_hooks(home), "a hook never leaves")
+    until(lambda: not processes_of("hook_client.py"), "a hook never leaves")
     hook("SessionStart", answered=True)  # whoever has not started a service yet does so now
     until(lambda: RunFolder(home).running_pid(), "no service was started")
     assert wait_until_settled() == texts
@@ -98,7 +97,7 @@ def test_the_real_responder_stores_once_what_came_by_both_ways(hook, home, until
 
 
 @pytest.fixture
-def session(home, python, until):
+def session(home, python, until, processes_of):
     """One session of an agent: a shell that runs its hooks; it may be killed meanwhile."""
 
     def run(number, *, killed):
@@ -112,7 +111,7 @@ def session(home, python, until):
         with subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.DEVNULL) as agent:
             if killed:
                 # Somewhere in its first hooks; where does not matter.
-                until(lambda: _detached_hooks(home) or agent.poll() is not None, "no hook ever runs")
+                until(lambda: processes_of("hook_client.py") or agent.poll() is not None, "no hook ever runs")
                 agent.kill()
             return agent.wait(120)
 
@@ -121,7 +120,7 @@ def session(home, python, until):
 
 @pytest.mark.parametrize("sessions", few_and_many(20, 200))
 def test_many_sessions_and_kills_leave_one_service_and_nothing_else(
-    home, session, hook, until, service_status, sessions
+    home, session, hook, until, service_status, sessions, processes_of
 ):
     """Ten sessions at a time; every tenth has its agent killed, or the service."""
 
@@ -135,9 +134,9 @@ def test_many_sessions_and_kills_leave_one_service_and_nothing_else(
     with ThreadPoolExecutor(AT_ONCE) as pool:
         codes = list(pool.map(one, range(sessions)))
     assert {code for code in codes if code} <= {-signal.SIGKILL}
-    until(lambda: not _detached_hooks(home), "a hook never leaves")
+    until(lambda: not processes_of("hook_client.py"), "a hook never leaves")
     hook("SessionStart", answered=True)
-    until(lambda: _services(home) == [service_status()["pid"]], "more than one service is left")
+    until(lambda: processes_of("double.py") == [service_status()["pid"]], "more than one service is left")
 
 
 @pytest.mark.parametrize("prompts", few_and_many(20, 60))
@@ -150,22 +149,3 @@ def test_memory_stays_flat_from_session_to_session(serve, hook, service_status, 
         weights.append(service_status()["resident_bytes"])
     warm, *later = weights
     assert max(later) < 1.1 * warm, weights
-
-
-def _processes(home, program):
-    """The processes of a program that belong to a home."""
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            command = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
-            about = command + (entry / "environ").read_bytes() if program.encode() in command else b""
-            if str(home).encode() in about:
-                yield int(entry.name)
-
-
-def _detached_hooks(home):
-    """Hooks, and the processes they leave behind, that have not ended yet."""
-    return list(_processes(home, "hook_client.py"))
-
-
-def _services(home):
-    return list(_processes(home, "double.py"))

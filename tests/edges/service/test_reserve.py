@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
-import os
-import subprocess
 
 import pytest
 
@@ -14,36 +11,6 @@ from foreword.edges.shared import spool_files
 from foreword.edges.shared.spool_files import make_reserve, take_notice, write_to_spool
 
 AT = "1760000000.000000"
-
-
-@contextlib.contextmanager
-def small_disk(folder, megabytes):
-    """A disk of its own at a folder."""
-    folder.mkdir(exist_ok=True)
-    size = f"size={megabytes}m"
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    if made.returncode:
-        pytest.skip(f"mounting is not allowed here: {made.stderr.strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True, timeout=60)
-
-
-def fill(folder):
-    """Fill a disk to its last byte; gives the file that does."""
-    ballast = folder / "ballast"
-    for block in (b"x" * 65_536, b"x"):
-        with ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
-            while True:
-                file.write(block)
-    return ballast
 
 
 @pytest.fixture
@@ -59,16 +26,18 @@ def waiting(home):
     return sorted(json.loads(path.read_bytes())["prompt"] for path in (home / "spool").glob("*.event"))
 
 
-def test_on_a_full_disk_events_are_kept_in_the_reserve_and_the_user_is_told_once(tmp_path, few):
+def test_on_a_full_disk_events_are_kept_in_the_reserve_and_the_user_is_told_once(
+    tmp_path, few, small_disk, fill_disk
+):
     with small_disk(tmp_path / "disk", 2) as disk:
         home = disk / "home"
         assert make_reserve(str(home))
-        fill(disk)
+        fill_disk(disk)
         notices = [write_to_spool(str(home), AT, prompt(f"said {number}"))[1] for number in range(4)]
         assert waiting(home) == ["said 0", "said 1", "said 2", "said 3"]
         assert "the disk is full" in notices[0]
         assert notices[1:] == ["", "", ""]
-        fill(disk)  # what a long file of the reserve had to spare
+        fill_disk(disk)  # what a long file of the reserve had to spare
         with pytest.raises(OSError, match="No space") as raised:
             write_to_spool(str(home), AT, prompt("one too many"))
         assert raised.value.errno == errno.ENOSPC
@@ -76,25 +45,29 @@ def test_on_a_full_disk_events_are_kept_in_the_reserve_and_the_user_is_told_once
         assert not list((home / "spool").glob(".*.tmp"))
 
 
-def test_when_there_is_room_again_the_reserve_is_made_whole_and_the_next_time_is_told_again(tmp_path, few):
+def test_when_there_is_room_again_the_reserve_is_made_whole_and_the_next_time_is_told_again(
+    tmp_path, few, small_disk, fill_disk
+):
     with small_disk(tmp_path / "disk", 2) as disk:
         home = disk / "home"
         make_reserve(str(home))
-        ballast = fill(disk)
+        ballast = fill_disk(disk)
         assert write_to_spool(str(home), AT, prompt("first"))[1]
         assert not make_reserve(str(home))
         ballast.unlink()
         assert make_reserve(str(home))
-        fill(disk)
+        fill_disk(disk)
         assert write_to_spool(str(home), AT, prompt("second"))[1]
         assert waiting(home) == ["first", "second"]
 
 
-def test_an_event_that_no_file_of_the_reserve_holds_is_refused_and_leaves_the_reserve_alone(tmp_path, few):
+def test_an_event_that_no_file_of_the_reserve_holds_is_refused_and_leaves_the_reserve_alone(
+    tmp_path, few, small_disk, fill_disk
+):
     with small_disk(tmp_path / "disk", 2) as disk:
         home = disk / "home"
         make_reserve(str(home))
-        fill(disk)
+        fill_disk(disk)
         with pytest.raises(OSError, match="No space"):
             write_to_spool(str(home), AT, prompt("x" * 100_000))
         write_to_spool(str(home), AT, prompt("y" * 30_000))
@@ -110,14 +83,16 @@ def test_the_reserve_is_private_and_takes_room(home, few):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_agents_user_is_told_by_the_hook_and_the_prompt_is_kept(tmp_path, few, hook):
+def test_the_agents_user_is_told_by_the_hook_and_the_prompt_is_kept(
+    tmp_path, few, hook, small_disk, fill_disk
+):
     """The whole way: a hook without a service on a full disk."""
     with small_disk(tmp_path / "disk", 2) as disk:
         home = disk / "home"
         make_reserve(str(home))
         (home / "run").mkdir(mode=0o700)
-        fill(disk)
-        os.symlink(home, tmp_path / "home")
+        fill_disk(disk)
+        (tmp_path / "home").symlink_to(home)
         first = hook(prompt="said on a full disk", interpreter="/bin/false")
         second = hook(prompt="said again", interpreter="/bin/false")
         assert "the disk is full" in json.loads(first.out)["systemMessage"]

@@ -47,8 +47,10 @@ class ForewordGroup(OrderedGroup):
 
     def main(self, args: Sequence[str] | None = None, *_: object, **__: object) -> NoReturn:
         """Run one command and exit with its code; click's own `main` has other codes and words."""
-        code = run(sys.argv[1:] if args is None else list(args))
         if args is None:  # the process is the command's own
+            os.umask(0o077)  # memories, backups and exports are for their owner alone
+        code = run(sys.argv[1:] if args is None else list(args))
+        if args is None:
             _exit_if_threads_remain(code)
         sys.exit(code)
 

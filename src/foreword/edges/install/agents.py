@@ -39,11 +39,21 @@ _CLAUDE_TIMEOUTS = {
     "UserPromptSubmit": 5,
     "PreToolUse": 5,
     "PostToolUse": 5,
-    "PostToolUseFailure": 5,  # Codex has no such event: there a tool that failed is a tool that was used
+    "PostToolUseFailure": 5,
     "Stop": 5,
     "PreCompact": 5,
     "SessionEnd": 3,
 }
+_NOT_FOR_CLAUDE_CODE = ("PreCompact",)
+"""Claude Code writes the command of such a hook into what the model reads after a compact; the session that
+begins then tells us as well."""
+_NOT_FOR_CODEX = ("PostToolUseFailure",)
+"""Codex has no such event: there a tool that failed is a tool that was used."""
+_MATCHERS = {
+    "SessionStart": "startup|resume|clear|compact",
+    "PreToolUse": "Bash|Task|Agent|Edit|MultiEdit|Write|NotebookEdit",
+}
+"""For which tools of Claude Code, and which starts, a hook is run: those that can have an answer."""
 _GEMINI_TIMEOUTS = {"SessionStart": 10_000, "BeforeAgent": 5_000, "AfterTool": 5_000, "SessionEnd": 3_000}
 _OPENCODE_EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
 _TRUST_HOOKS = "start codex, open /hooks, review Foreword's hooks and trust them: until then Codex skips them"
@@ -127,11 +137,13 @@ class Agent:
 def hook_groups(place: InstallPlace, agent: str = CLAUDE_CODE) -> Parts:
     """A group of one hook for each event of Claude Code or Codex; timeouts are in seconds."""
     groups: Parts = {}
+    left_out = _NOT_FOR_CODEX if agent == CODEX else _NOT_FOR_CLAUDE_CODE
     for event, seconds in _CLAUDE_TIMEOUTS.items():
-        if agent == CODEX and event == "PostToolUseFailure":
+        if event in left_out:
             continue
         hook = {"type": "command", "command": place.hook_command(agent, event), "timeout": seconds}
-        matcher = {"matcher": "startup|resume|clear|compact"} if event == "SessionStart" else {}
+        is_matched = event in _MATCHERS and (agent != CODEX or event == "SessionStart")
+        matcher = {"matcher": _MATCHERS[event]} if is_matched else {}
         groups["hooks", event] = {**matcher, "hooks": [hook]}
     return groups
 

@@ -1,7 +1,8 @@
 """Change other programs' settings files: what in them is Foreword's, what would change, and then the change.
 
 Planning reads and compares; only `apply_change` writes, and it replaces a file whole or not at all. The mode
-and owner of a file stay, a link stays a link, and a backup of what was there before the first change is kept.
+and owner of a file stay, a new one is for its owner alone, a link stays a link, and a backup of what was
+there before the first change is kept.
 Removing restores the backup byte for byte when nothing but our own parts has changed since: the backup with
 our parts put in again must be exactly the file as it is. Otherwise our parts are cut out and the rest stays.
 """
@@ -329,7 +330,7 @@ def apply_change(change: Change) -> None:
             f"{change.path} has just been changed by another program; run the command again"
         )
     if change.backup is not None:
-        _replace_file(change.backup, change.before or b"", mode_of=change.path)
+        _replace_file(change.backup, change.before or b"", owner_of=change.path)
     if change.after is None:
         change.path.unlink()
     else:
@@ -338,16 +339,17 @@ def apply_change(change: Change) -> None:
         change.restored.unlink(missing_ok=True)
 
 
-def _replace_file(path: Path, data: bytes, *, mode_of: Path | None = None) -> None:
-    """Replace a file in one step; a new file gets the mode and owner of `mode_of`."""
+def _replace_file(path: Path, data: bytes, *, owner_of: Path | None = None) -> None:
+    """Replace a file in one step. A new one is for its owner alone, who is that of `owner_of`."""
     target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-            _copy_mode_and_owner(file.fileno(), target if target.exists() else mode_of)
+            is_new = not target.exists()
+            _set_mode_and_owner(file.fileno(), owner_of if is_new else target, is_new=is_new)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
@@ -361,14 +363,14 @@ def _replace_file(path: Path, data: bytes, *, mode_of: Path | None = None) -> No
         os.close(folder)
 
 
-def _copy_mode_and_owner(handle: int, model: Path | None) -> None:
-    """Give an open file the mode and owner of another, or those that any new file here would have."""
+def _set_mode_and_owner(handle: int, model: Path | None, *, is_new: bool) -> None:
+    """Give an open file the owner of another and, unless it is new, its mode."""
+    if is_new:
+        os.fchmod(handle, 0o600)
     if model is None:
-        mask = os.umask(0)
-        os.umask(mask)
-        os.fchmod(handle, 0o666 & ~mask)
         return
     status = model.stat()
-    os.fchmod(handle, stat.S_IMODE(status.st_mode))
+    if not is_new:
+        os.fchmod(handle, stat.S_IMODE(status.st_mode))
     with contextlib.suppress(PermissionError):  # only root may give files away, and only root needs to
         os.fchown(handle, status.st_uid, status.st_gid)

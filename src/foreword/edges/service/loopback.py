@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("foreword.service")
 
-_MAX_CONNECTIONS = 200
-
 
 class Loopback:
     """HTTP on 127.0.0.1 while the service lasts."""
@@ -122,11 +120,13 @@ def make_server(application: Callable[..., Any]) -> uvicorn.Server:
     """A server for an application: quiet, bounded, without WebSockets or trust in proxies."""
     import uvicorn
 
+    from foreword.edges.service.http_connections import MAX_CONNECTIONS, CrowdedProtocol
+
     return uvicorn.Server(
         uvicorn.Config(
             application,
             loop="asyncio",
-            http="h11",
+            http=CrowdedProtocol,
             ws="none",
             lifespan="on",
             log_config=None,
@@ -134,7 +134,7 @@ def make_server(application: Callable[..., Any]) -> uvicorn.Server:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            limit_concurrency=_MAX_CONNECTIONS,
+            limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=5,
         )
     )

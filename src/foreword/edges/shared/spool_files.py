@@ -152,9 +152,9 @@ def make_reserve(home: str) -> bool:
         size = int(name.partition("-")[0]) if name not in _NOTICES else 0
         block = os.urandom(min(size, 65_536))
         content = (block * (size // len(block) + 1))[:size] if size else b""
-        path = os.path.join(folder, name)
-        _write_and_sync(f"{path}.tmp", content, os.O_CREAT)
-        os.rename(f"{path}.tmp", path)
+        temporary = os.path.join(folder, f"{name}.{os.getpid():x}.tmp")
+        _write_and_sync(temporary, content, os.O_CREAT)
+        os.rename(temporary, os.path.join(folder, name))
     _sync_folder(folder)
     return True
 

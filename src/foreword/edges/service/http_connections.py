@@ -1,0 +1,40 @@
+"""HTTP connections under a limit: when there are too many, the one that has asked for nothing longest goes.
+
+Anyone on the machine can connect to a loopback port. Whoever opens connections and says nothing must not keep
+the owner's requests from being taken.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, cast
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+MAX_CONNECTIONS = 200
+_MAX_IDLE = 150
+
+
+class CrowdedProtocol(H11Protocol):
+    """A connection that makes room for itself among those that wait."""
+
+    came_at = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection, and hang up on the oldest idle one where there are too many of them."""
+        self.came_at = time.monotonic()
+        others = [cast("CrowdedProtocol", other) for other in self.connections]
+        idle = [other for other in others if other.is_idle]
+        if len(idle) >= _MAX_IDLE:
+            oldest = min(idle, key=lambda other: other.came_at)
+            self.connections.discard(oldest)
+            oldest.transport.abort()
+        super().connection_made(transport)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request of this connection is being answered."""
+        return self.cycle is None or bool(self.cycle.response_complete)
