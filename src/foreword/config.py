@@ -1,12 +1,14 @@
-"""One frozen `Settings`. The TOML file and the FOREWORD_* environment are read here and nowhere else.
+"""One frozen `Settings`. TOML files and the FOREWORD_* environment are read here and nowhere else.
 
 The environment wins over the file, the file over the defaults. `home` holds everything: databases under
-`workspaces/`, the file as `config.toml`.
+`workspaces/`, the file as `config.toml`. A project has settings of its own in `.foreword.toml`: what is not
+to be remembered there. That file may come with a repository, so it can only forbid, never allow.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -38,6 +40,8 @@ class Settings:
     threads: int = 0
     receipt_days: int = 30
     receipt_megabytes: int = 8
+    backups: int = 7
+    recall_notice: bool = True
     log_level: str = "warning"
 
     @property
@@ -53,15 +57,24 @@ _OTHER_VARIABLES = {
 
 EMBEDDINGS = ("bundled", "openai", "sentence-transformers", "fastembed", "none")
 READERS = ("bundled", "none")
+_CHOICES = {"embedding": EMBEDDINGS, "reader": READERS}
+_SWITCH = {
+    "true": True,
+    "on": True,
+    "yes": True,
+    "1": True,
+    "false": False,
+    "off": False,
+    "no": False,
+    "0": False,
+}
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """The defaults, changed by the file, then by the environment; ValidationError if a setting is wrong."""
     environment = os.environ if environment is None else environment
-    home = Path(environment.get("FOREWORD_HOME") or _default_home_folder()).expanduser()
-    settings = _settings_with_values(
-        Settings(home=home), _read_toml_file(home / "config.toml"), str(home / "config.toml")
-    )
+    home = find_home(environment)
+    settings = _settings_with_values(Settings(home=home), *_read_toml_file(home / "config.toml"))
     from_environment = {
         name.removeprefix("FOREWORD_").lower(): value
         for name, value in environment.items()
@@ -70,45 +83,117 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     return _settings_with_values(settings, from_environment, "the environment")
 
 
+def find_home(environment: Mapping[str, str] | None = None) -> Path:
+    """The data folder, whether or not its settings can be read."""
+    environment = os.environ if environment is None else environment
+    return Path(environment.get("FOREWORD_HOME") or _default_home_folder()).expanduser()
+
+
 def _default_home_folder() -> str:
     import platformdirs
 
     return platformdirs.user_data_dir("foreword", appauthor=False)
 
 
-def _read_toml_file(path: Path) -> dict[str, Any]:
-    """The content of a TOML file; empty if there is none."""
+def _read_toml_file(path: Path) -> tuple[dict[str, Any], str, str]:
+    """The values in a TOML file, if it is there; its name, its text. ValidationError if it is wrong."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        return tomllib.loads(text), str(path), text
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return {}, str(path), ""
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValidationError(f"{path} is not valid TOML: {error}") from error
     except OSError as error:
         raise ValidationError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _settings_with_values(settings: Settings, values: Mapping[str, Any], origin: str) -> Settings:
-    """The settings with some of them set to other values; `origin` says in errors where these are from."""
+def _settings_with_values(
+    settings: Settings, values: Mapping[str, Any], origin: str, text: str = ""
+) -> Settings:
+    """The settings with some of them set to other values; `origin` and `text` say in errors where from."""
     known = {field.name: field for field in fields(Settings) if field.name != "home"}
     changes: dict[str, Any] = {}
     for name, value in values.items():
+        place = _describe_place(origin, text, name)
         if name not in known:
-            raise ValidationError(f"unknown setting {name!r} in {origin}; there are: {', '.join(known)}")
-        changes[name] = _convert_setting(name, value, type(known[name].default), origin)
-    if changes.get("embedding", "none") not in EMBEDDINGS:
-        raise ValidationError(f"embedding in {origin} must be one of {', '.join(EMBEDDINGS)}")
-    if changes.get("reader", "none") not in READERS:
-        raise ValidationError(f"reader in {origin} must be one of {', '.join(READERS)}")
+            raise ValidationError(f"unknown setting {name!r} in {place}; there are: {', '.join(known)}")
+        changes[name] = _convert_setting(name, value, type(known[name].default), place)
+        choices = _CHOICES.get(name)
+        if choices and changes[name] not in choices:
+            raise ValidationError(f"{name} in {place} must be one of {', '.join(choices)}")
     return replace(settings, **changes)
+
+
+def _describe_place(origin: str, text: str, name: str) -> str:
+    """Where a setting stands: the origin and, where its text has the name before a `=`, the line."""
+    beginning = re.compile(rf"\s*[\"']?{re.escape(name)}[\"']?\s*=")
+    numbers = (number for number, line in enumerate(text.splitlines(), 1) if beginning.match(line))
+    number = next(numbers, 0)
+    return f"{origin} line {number}" if number else origin
 
 
 def _convert_setting(name: str, value: object, wanted_type: type, origin: str) -> object:
     """A value as the type of its setting; ValidationError if it cannot be one."""
     try:
-        converted: object = wanted_type(value)
-    except (TypeError, ValueError):
+        converted: object = _SWITCH[str(value).lower()] if wanted_type is bool else wanted_type(value)
+    except (KeyError, TypeError, ValueError):
         raise ValidationError(f"{name} in {origin} must be a {wanted_type.__name__}, not {value!r}") from None
     if isinstance(converted, int) and converted < 0:
         raise ValidationError(f"{name} in {origin} must not be negative")
     return converted
+
+
+# A project's settings ------------------------------------------------------------------------------------
+
+PROJECT_FILE = ".foreword.toml"
+_MAX_PROJECT_FILE_BYTES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """What must not be remembered in a folder.
+
+    `off` says why nothing at all may be, and is empty where something may. `exclude` has the patterns of
+    paths that are never read nor remembered, each with the folder of the file it stands in.
+    """
+
+    off: str = ""
+    exclude: tuple[tuple[Path, str], ...] = ()
+
+
+def load_project_settings(folder: Path) -> ProjectSettings:
+    """What the `.foreword.toml` in a folder and those in the folders above forbid; all of them hold.
+
+    A file that cannot be understood switches Foreword off there: whoever wrote it wanted something private.
+    """
+    off, exclude = "", []
+    for place in (folder, *folder.parents):
+        file = place / PROJECT_FILE
+        if not os.path.isfile(file):  # noqa: PTH113  (a folder that may not be looked into raises nothing)
+            continue
+        try:
+            is_off, patterns = _read_project_file(file)
+        except ValidationError as error:
+            is_off, patterns = True, ()
+            off = off or str(error)
+        off = off or (f"{file} says off = true" if is_off else "")
+        exclude += [(place, pattern) for pattern in patterns]
+    return ProjectSettings(off, tuple(exclude))
+
+
+def _read_project_file(file: Path) -> tuple[bool, tuple[str, ...]]:
+    """Whether a project's file says off, and its patterns; ValidationError if it is not as it should be."""
+    if file.stat().st_size > _MAX_PROJECT_FILE_BYTES:
+        raise ValidationError(f"{file} has more than {_MAX_PROJECT_FILE_BYTES:,} bytes")
+    values, origin, text = _read_toml_file(file)
+    if unknown := sorted(set(values) - {"off", "exclude"}):
+        place = _describe_place(origin, text, unknown[0])
+        raise ValidationError(f"unknown setting {unknown[0]!r} in {place}; there are: off, exclude")
+    is_off, patterns = values.get("off", False), values.get("exclude", [])
+    if not isinstance(is_off, bool):
+        raise ValidationError(f"off in {_describe_place(origin, text, 'off')} must be true or false")
+    if not isinstance(patterns, list) or not all(isinstance(one, str) and one.strip() for one in patterns):
+        place = _describe_place(origin, text, "exclude")
+        raise ValidationError(f"exclude in {place} must be a list of paths or patterns")
+    return is_off, tuple(patterns)

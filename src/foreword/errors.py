@@ -20,7 +20,8 @@
     │       ├── StoreTooNew          written by a newer Foreword
     │       ├── StoreReadOnly        the folder or file cannot be written
     │       ├── StoreFull            no space left on the disk
-    │       └── StoreBusy            another process kept the lock too long
+    │       ├── StoreBusy            another process kept the lock too long
+    │       └── StorePaused          nothing may be kept now: paused, or switched off for the project
     └── MissingExtra             an optional package is not installed; the message is its pip line
 
     >>> from foreword import ContextEngine
@@ -199,6 +200,10 @@ class StoreFull(StorageError):
 
 class StoreBusy(StorageError):
     """Another process held the write lock for longer than we wait."""
+
+
+class StorePaused(StorageError):
+    """Nothing may be kept now: Foreword is paused, or switched off for the project."""
 
 
 class MissingExtra(ForewordError):

@@ -8,7 +8,7 @@ from contextlib import closing
 import apsw
 import pytest
 
-from foreword.store import schema
+from foreword.store import backups, schema
 from foreword.store.base import (
     Check,
     Delete,
@@ -144,9 +144,9 @@ def test_a_backup_stays_when_a_file_changes_and_goes_when_something_is_forgotten
     monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", "CREATE TABLE later(x)")])
     with SqliteStore(folder, views) as migrated:
         _put(migrated, "a.py", "two", version=2)
-        assert len(schema.list_backups(migrated.path_of(HERE))) == 1
+        assert len(backups.list_backups(migrated.path_of(HERE))) == 1
         migrated.delete(Delete(HERE, filters=Filters(source="file:a.py")))
-        assert schema.list_backups(migrated.path_of(HERE)) == []
+        assert backups.list_backups(migrated.path_of(HERE)) == []
 
 
 def test_a_database_from_before_files_were_marked_learns_it_and_keeps_all_else(store, folder, monkeypatch):

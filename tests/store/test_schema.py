@@ -11,7 +11,7 @@ from foreword.errors import (
     StoreFull,
     StoreTooNew,
 )
-from foreword.store import schema
+from foreword.store import backups, schema
 from foreword.store.base import (
     Amend,
     MarkShown,
@@ -115,7 +115,7 @@ def test_a_database_that_another_process_is_making_is_no_foreign_one(tmp_path):
 
 def test_a_new_database_needs_no_backup(store):
     store.put(HERE, [item("a")])
-    assert schema.list_backups(store.path_of(HERE)) == []
+    assert backups.list_backups(store.path_of(HERE)) == []
 
 
 def test_a_backup_is_made_before_a_migration(store, folder, monkeypatch, sample):
@@ -124,7 +124,7 @@ def test_a_backup_is_made_before_a_migration(store, folder, monkeypatch, sample)
     monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ("9998-later", LATER)])
     with SqliteStore(folder, views) as migrated:
         assert migrated.search(sample.question) == answer
-        (backup,) = schema.list_backups(migrated.path_of(HERE))
+        (backup,) = (one.path for one in backups.list_backups(migrated.path_of(HERE)))
     with _raw(migrated.path_of(HERE)) as db:
         assert db.execute("SELECT count(*) FROM later").get == 0
         assert db.execute("SELECT name FROM migrations ORDER BY name").fetchall()[-1] == ("9998-later",)
@@ -145,7 +145,7 @@ def test_a_migration_that_fails_changes_nothing_and_is_tried_again(store, folder
     monkeypatch.setattr(schema, "MIGRATIONS", [*known, ("9998-later", LATER)])
     with SqliteStore(folder, views) as again:
         assert again.count(HERE).items == 40
-        assert len(schema.list_backups(again.path_of(HERE))) == 1
+        assert len(backups.list_backups(again.path_of(HERE))) == 1
 
 
 def test_a_database_from_before_sessions_were_shown_anything_learns_it_and_keeps_all_else(
@@ -159,7 +159,7 @@ def test_a_database_from_before_sessions_were_shown_anything_learns_it_and_keeps
         assert migrated.batch([MarkShown(HERE, "s", ("a",), NOW)]) == [1]
         assert migrated.shown(HERE, "s") == {"a"}
         assert migrated.check(HERE) == ()
-        assert len(schema.list_backups(migrated.path_of(HERE))) == len(schema.MIGRATIONS) - 1
+        assert len(backups.list_backups(migrated.path_of(HERE))) == len(schema.MIGRATIONS) - 1
 
 
 def test_a_database_from_a_newer_version_is_refused_untouched(store, folder, sample):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.capture.excerpt import keep_both_ends
 from foreword.capture.junk import junk_reason, remove_wrappers
-from foreword.capture.redact import redact, redact_json
+from foreword.capture.redact import redact, redact_json, remove_private_spans
 from foreword.capture.tool_calls import ToolCall, read_call_record
 from foreword.log import get_logger
 from foreword.text.frame import remove_frames
@@ -235,7 +235,10 @@ _EXIT_CODE = re.compile(
 
 
 def bounded_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
-    """The value with clean texts, and no deeper, wider or longer than anyone would read."""
+    """The value with clean texts, and no deeper, wider or longer than anyone would read.
+
+    What was marked private goes before anything is cut: a cut could take the mark and leave what it marks.
+    """
     remaining = _MAX_VALUES
 
     def cut_value(value: Any, depth: int) -> Any:  # noqa: ANN401
@@ -245,7 +248,8 @@ def bounded_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
             return "…"
         match value:
             case str():
-                return keep_both_ends(_without_nul_and_surrogates(value), MAX_TEXT_CHARACTERS)
+                text = remove_private_spans(_without_nul_and_surrogates(value))
+                return keep_both_ends(text, MAX_TEXT_CHARACTERS)
             case list():
                 return [cut_value(part, depth + 1) for part in value[: max(0, remaining)]]
             case dict():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from foreword.capture.redact import redact, redact_json
+from foreword.capture.redact import has_private_mark, redact, redact_json, remove_private_spans
 from foreword.errors import ValidationError
 from foreword.options import check_fraction, check_kind, check_time_zone
 from foreword.types import TRUSTS, Source
@@ -50,7 +50,20 @@ def redact_item(item: Item) -> Item:
     text = redact(item.text)
     if not text.strip():
         raise ValidationError("nothing is left of the text once what is private is gone; nothing was kept")
-    return replace(item, text=text, about=redact(item.about), metadata=redact_json(dict(item.metadata)))
+    return replace(
+        item,
+        text=text,
+        type=redact(item.type),
+        about=redact(item.about),
+        session=_label_without_private(item.session),
+        conversation=_label_without_private(item.conversation),
+        metadata=redact_json(dict(item.metadata)),
+    )
+
+
+def _label_without_private(label: str | None) -> str | None:
+    """A session's or a conversation's name without what was marked private; None if nothing is left."""
+    return (remove_private_spans(label).strip() or None) if label and has_private_mark(label) else label
 
 
 def have_no_secrets(items: Iterable[Item], *, texts: bool = True) -> bool:

@@ -65,7 +65,11 @@ _NO_BEGINNING = "-"
 # Where keys can stand: a small part of most texts, and the only one that is searched for their beginnings.
 _DENSE = re.compile(r"[A-Za-z0-9_+/=%.~$:-]{16,}+")
 _DIGIT = re.compile(r"[0-9]")
-_PRIVATE = re.compile(r"<(?P<closing>/?)private(?:\s[^<>]{0,1000}?)?(?P<empty>/?)(?:>|\Z)", re.IGNORECASE)
+_PRIVATE = re.compile(
+    # With blanks inside the brackets only the bare word counts: "a < private b > c" marks nothing.
+    r"<\s{0,3}(?P<closing>/?)\s{0,3}private(?:(?<=[</]private)\s[^<>]{0,1000}?|\s{0,3})(?P<empty>/?)(?:>|\Z)",
+    re.IGNORECASE,
+)
 _KEY_HEAD = re.compile(r"-----BEGIN (?:[A-Z0-9]{2,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_FOOT = re.compile(r"-----END [A-Z0-9 ]{0,64}PRIVATE KEY(?: BLOCK)?-----")
 _BETWEEN = r"(?:\\[nr]|[^\w+/=]){0,24}(?:\d{1,6}[^\w+/=]{1,4})?"  # also the quotes of code, or a line number
@@ -134,7 +138,7 @@ def redact(text: str) -> str:
     """The text without its secrets and without what was marked private; a second time changes nothing."""
     if len(text) < _MIN_CHARACTERS:
         return text
-    return _mark_secrets(_remove_private_spans(text))
+    return _mark_secrets(remove_private_spans(text))
 
 
 def redact_file_text(text: str) -> str:
@@ -231,7 +235,7 @@ def _compile_ascii(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
 
-def _remove_private_spans(text: str) -> str:
+def remove_private_spans(text: str) -> str:
     """The text without private spans, nested ones included; one that is not closed ends with the text."""
     kept: list[str] = []
     at = depth = 0

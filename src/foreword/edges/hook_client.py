@@ -61,7 +61,10 @@ class NoAnswer(Exception):
 class HookEvent:
     """One event on its way: what the command line says of it, and by when it must be answered."""
 
-    __slots__ = ("agent", "at", "deadline", "event", "home", "is_kept", "is_stored", "python", "spool_at")
+    __slots__ = (
+        *("agent", "at", "deadline", "event", "home", "python"),
+        *("is_kept", "is_stored", "spool_at", "trouble"),
+    )
 
     def __init__(self, arguments: list[str], began: float) -> None:
         options = dict(zip(arguments[::2], arguments[1::2], strict=False))
@@ -74,6 +77,7 @@ class HookEvent:
         self.at = f"{time.time():.6f}"
         self.is_stored = self.event in STORED_EVENTS
         self.is_kept = False
+        self.trouble = ""
         self.spool_at = self.deadline - min(SPOOL_SECONDS, allowed / 2)
 
     def seconds_left(self) -> float:
@@ -192,6 +196,10 @@ def _connect_or_start_service(hook: HookEvent) -> _socket.socket:
             if time.monotonic() >= start_at:
                 start_at = time.monotonic() + _START_EVERY_SECONDS
                 run_in_detached_process(lambda: _import_fallback().start_service(hook.home, hook.python))
+                hook.trouble = _import_fallback().find_trouble(hook.home)
+            hook.trouble = hook.trouble or _import_fallback().read_start_failure(hook.home, float(hook.at))
+            if hook.trouble:
+                raise NoAnswer(hook.trouble) from None
             time.sleep(min(_RETRY_SECONDS, hook.seconds_left()))
 
 
@@ -307,8 +315,9 @@ def run_in_detached_process(work: Callable[[], object], kept_open: int = 2) -> N
 
 def _import_fallback() -> ModuleType:
     """The fallback, from the package around this file, which an interpreter without site-packages lacks."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    sys.path.append(os.path.dirname(package))
+    folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    if folder not in sys.path:
+        sys.path.append(folder)
     from foreword.edges.shared import hook_fallback
 
     return hook_fallback

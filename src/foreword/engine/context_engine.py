@@ -48,6 +48,7 @@ from foreword.spaces.names import EntitySpace, IdentifierSpace
 from foreword.store.base import Amend, Delete, GetVectors, ListRelations, Put, PutRelations
 from foreword.text.question import question_first
 from foreword.text.tokens import Tokenizer, tokenizer_by_name
+from foreword.text.words import content_words, has_all_words
 from foreword.types import Filters, Item, Note, Query, Receipt, Relation, SearchResult, Source, content_hash
 
 if TYPE_CHECKING:
@@ -211,19 +212,36 @@ class ContextEngine:
         *ids: str,
         session: str | None = None,
         source: str | None = None,
+        words: str = "",
         verify: bool = True,
     ) -> Forgotten:
-        """Remove items, and everything made from them, for good; then check that nothing is left."""
-        if not ids and session is None and source is None:
-            raise ValidationError("say what to forget: ids, a session or a source")
+        """Remove items, and everything made from them, for good; then check that nothing is left.
+
+        `words` means every item that has all of them, as `find_by_words` lists them, and every receipt.
+        """
+        if not ids and session is None and source is None and not words:
+            raise ValidationError("say what to forget: ids, a session, a source or words")
         removed: list[str] = []
-        if ids:
-            removed += self.store.delete(Delete(workspace, ids))
+        if words:
+            ids = (*ids, *(item.id for item in self.find_by_words(workspace, words)))
+        if ids or words:
+            removed += self.store.delete(Delete(workspace, ids, words=content_words(words)))
         if session is not None or source is not None:
             removed += self.store.delete(Delete(workspace, filters=Filters(session=session, source=source)))
         if self._dense:
             self._dense.cache.clear()
         return Forgotten(tuple(removed), self.store.check(workspace) if verify else ())
+
+    def find_by_words(self, workspace: str, words: str) -> list[Item]:
+        """Every item that has all the words: in its text, in what surrounds it or in its metadata."""
+        wanted = content_words(words)
+        if not wanted:
+            raise ValidationError(f"{words!r} has no word to look for")
+        return [
+            item
+            for item in self.store.scan(check_workspace(workspace))
+            if has_all_words(f"{item.text}\n{item.about}\n{item.type}\n{dict(item.metadata)}", wanted)
+        ]
 
     # Searching
 

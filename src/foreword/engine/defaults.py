@@ -5,6 +5,7 @@ Most are imported where they are made, because what reads files in other process
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
@@ -42,11 +43,14 @@ def views_of_item(item: Item) -> Views:
 
 def default_store(settings: Settings) -> Store:
     """The SQLite store in the folder that the settings name."""
+    from foreword.capture.privacy import reason_to_keep_nothing
     from foreword.store.database import Limits
     from foreword.store.sqlite import SqliteStore
 
     limits = Limits(receipt_days=settings.receipt_days, receipt_bytes=settings.receipt_megabytes * 1_000_000)
-    return SqliteStore(settings.workspaces, views_of_item, limits)
+    return SqliteStore(
+        settings.workspaces, views_of_item, limits, partial(reason_to_keep_nothing, settings.home)
+    )
 
 
 def default_provider(settings: Settings) -> EmbeddingProvider | None:

@@ -204,12 +204,17 @@ class Delete(Write[tuple[str, ...]]):
     there when `filters.source` names that source and the rest of the filters let it pass; and with any item
     whose id is in its metadata's `turns`, because it repeats that item's words.
 
-    Receipts lose the views that repeat what items said, if anything was deleted. Deleting by session also
+    Receipts lose the views that repeat what items said, if anything was deleted, and receipts whose question
+    repeats a deleted item go, and so do those whose question has all of `words`. Deleting by session also
     deletes the session's receipts and the record of what it and its subagents (`session/…`) were shown.
+    Copies that the engine has made of its files go, too. With `keep_copies` these and the receipts stay: for
+    what is only replaced by the like.
     """
 
     ids: tuple[str, ...] = ()
     filters: Filters | None = None
+    words: tuple[str, ...] = ()
+    keep_copies: bool = False
 
 
 # Relations

@@ -22,6 +22,7 @@ import apsw
 from foreword.errors import StorageError, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly, ValidationError
 from foreword.log import get_logger
 from foreword.store import base, schema
+from foreword.store.backups import make_backup, make_daily_backup, remove_backups
 from foreword.store.indexes import IndexQueue, reindex_outdated_names
 from foreword.store.operations import run_operations
 from foreword.store.rows import COLUMNS, as_stored_with_hash, item_from_row, item_to_row
@@ -67,7 +68,7 @@ def translate_errors(path: Path) -> Iterator[None]:
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise StoreDamaged(
             f"{path} is damaged ({error}); run: foreword doctor --repair, "
-            "or move the file away and import a backup"
+            "or foreword restore, which lists the backups"
         ) from error
     except apsw.FullError as error:
         raise StoreFull(
@@ -162,6 +163,16 @@ class WorkspaceDatabase:
         for file in self._code_files.values():
             file.close()
 
+    def back_up(self, label: str) -> Path | None:
+        """Back the database up under a label; see `make_backup`."""
+        with self._borrow_connection() as db:
+            return make_backup(db, self.path, label)
+
+    def back_up_daily(self, day: str, keep: int) -> Path | None:
+        """Back the database up unless that was done on this day; see `make_daily_backup`."""
+        with self._borrow_connection() as db:
+            return make_daily_backup(db, self.path, day, keep)
+
     def code_file(self, space: str, digest: str, dimensions: int) -> CodeFile:
         """The code file of one space and one encoder."""
         key = (space, digest, dimensions)
@@ -221,9 +232,9 @@ class WorkspaceDatabase:
             if erased:
                 for file in CodeFile.list_in_folder(self.path.parent):
                     file.erase_items(erased)
-            if erased and unswept is not None:  # backups still have what was deleted
-                for backup in schema.list_backups(self.path):
-                    backup.unlink(missing_ok=True)
+            if db.execute("SELECT 1 FROM facts WHERE key = 'outdated copies'").get:
+                remove_backups(self.path)
+                db.execute("DELETE FROM facts WHERE key = 'outdated copies'")
             if vacuum and unswept is not None:
                 db.execute("VACUUM")
             # What a file's new content merely replaced may stay in the log until its next checkpoint.

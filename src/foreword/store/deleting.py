@@ -11,6 +11,7 @@ is not rewritten to overwrite every trace. The next `Delete` does that for these
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING
 from foreword.store import indexes
 from foreword.store.base import FileState, Stored, StoredFile
 from foreword.store.rows import IN_LIST, as_stored_with_hash, filters_to_sql, metadata_to_json
+from foreword.text.clean import join_lines
+from foreword.text.words import has_all_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from foreword.store.base import Delete, DropFiles, ListFiles, PutFile
     from foreword.store.database import Transaction
     from foreword.types import Filters, Item
+
+_MIN_LINE_CHARACTERS = 20
+"""A line of a question that is shorter may stand in a text by chance."""
 
 _IS_DERIVED = """instr(i.metadata, '"derived_from"') > 0"""
 """Worded as in the index `items_derived`, so that SQLite uses that index."""
@@ -44,12 +50,14 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
     if op.filters is not None:
         clauses = _clauses_with_derived_items(op.filters)
     gone: list[str] = []
+    texts: list[str] = []
     paths: set[str] = set()
     while clauses:
         found: list[str] = []
         for clause, values in clauses:
-            ids, their_paths = _remove_matching_items(tx, clause, values)
-            found += ids
+            items, their_paths = _remove_matching_items(tx, clause, values)
+            found += [item.id for item in items]
+            texts += [item.text for item in items]
             paths |= their_paths
         clauses = [(_FROM_ITEMS, [json.dumps(found)])] if found else []
         gone += found
@@ -63,7 +71,13 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
         tx.execute(
             """UPDATE receipts SET body = json_remove(body, '$.view') WHERE instr(body, '"view":{') > 0"""
         )
-    if gone or tx.select_value("SELECT 1 FROM facts WHERE key = 'replaced'"):
+    receipts = 0 if op.keep_copies else _delete_receipts_that_repeat(tx, texts, op.words)
+    if not op.keep_copies and (gone or receipts):
+        tx.execute("INSERT OR REPLACE INTO facts VALUES('outdated copies', '')")  # removed after the commit
+        tx.execute(
+            "INSERT INTO facts VALUES('forgets', '1') ON CONFLICT(key) DO UPDATE SET value = value + 1"
+        )
+    if gone or receipts or tx.select_value("SELECT 1 FROM facts WHERE key = 'replaced'"):
         # SQLite overwrites what is deleted where it stands, but not where it stood before a page was split:
         # the database has to be rewritten, at the next check or when it is closed.
         tx.execute("INSERT OR REPLACE INTO facts VALUES('unswept', ?)", secrets.token_hex(8))
@@ -74,6 +88,22 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
         tx.execute("DELETE FROM told WHERE session = ?", session)
         tx.execute("DELETE FROM told WHERE substr(session, 1, length(?1)) = ?1", f"{session}/")
     return tuple(gone)
+
+
+def _delete_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> int:
+    """Delete receipts whose question repeats a text or has all the words; returns how many."""
+    joined = "\n".join(map(join_lines, texts))
+    rows = tx.execute("SELECT id, json_extract(body, '$.query') FROM receipts").fetchall()
+    repeating = [name for name, query in rows if query and _repeats(str(query), joined, words)]
+    tx.execute(f"DELETE FROM receipts WHERE id {IN_LIST}", json.dumps(repeating))
+    return len(repeating)
+
+
+def _repeats(question: str, joined_texts: str, words: Sequence[str]) -> bool:
+    """Whether a question, or a longer line of it, stands in the texts, or has all the words."""
+    lines = (join_lines(line) for line in re.split(r"\n| … ", question))
+    telling = [line for line in lines if len(line) >= _MIN_LINE_CHARACTERS] or [join_lines(question)]
+    return any(line in joined_texts for line in telling) or (bool(words) and has_all_words(question, words))
 
 
 def _clauses_with_derived_items(filters: Filters) -> list[tuple[str, list[object]]]:
@@ -87,8 +117,8 @@ def _clauses_with_derived_items(filters: Filters) -> list[tuple[str, list[object
 
 def _remove_matching_items(
     tx: Transaction, clause: str, values: Sequence[object]
-) -> tuple[list[str], set[str]]:
-    """Take items out of every table; return their ids and the paths of the files they were made from."""
+) -> tuple[list[Item], set[str]]:
+    """Take items out of every table; return them and the paths of the files they were made from."""
     items = tx.select_numbered_items(f"WHERE {clause}", *values)
     paths: set[str] = set()
     for number, item in items:
@@ -100,7 +130,7 @@ def _remove_matching_items(
         paths.update(path for (path,) in links)
         tx.execute("DELETE FROM items WHERE no = ?", number)
         tx.execute("INSERT INTO erased VALUES(?)", number)
-    return [item.id for _, item in items], paths
+    return [item for _, item in items], paths
 
 
 def _clear_superseded_by(tx: Transaction, gone_ids: list[str]) -> None:
@@ -176,7 +206,8 @@ def _unlink_items_from_files(
     links = (json.dumps(paths), json.dumps(item_numbers))
     tx.execute(f"DELETE FROM file_items WHERE path {IN_LIST} AND no {IN_LIST}", *links)
     unlinked = f"i.no {IN_LIST} AND NOT EXISTS(SELECT 1 FROM file_items l WHERE l.no = i.no)"
-    gone, _ = _remove_matching_items(tx, unlinked, links[1:])
+    items, _ = _remove_matching_items(tx, unlinked, links[1:])
+    gone = [item.id for item in items]
     if gone:
         _clear_superseded_by(tx, gone)
         tx.execute("INSERT OR REPLACE INTO facts VALUES('replaced', '')")

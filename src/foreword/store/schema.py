@@ -8,23 +8,22 @@ the transaction that makes it.
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foreword.errors import StoreDamaged, StoreTooNew
+from foreword.store.backups import APPLICATION_ID, make_backup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import apsw
 
-_APPLICATION_ID = 0x46574431  # "FWD1", so that `file` can tell
 DERIVED_NAMES = ("spread", "words", "identifiers", "trigrams", "vocabulary", "mentions")
 
 _TRUTH_TABLES = f"""
-PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA application_id = {APPLICATION_ID};
 CREATE TABLE facts(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items(
     no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE,
@@ -160,7 +159,7 @@ def migrate(db: apsw.Connection, workspace: str, now: str) -> None:
     has_items = len(missing) < len(steps) and bool(db.execute("SELECT 1 FROM items LIMIT 1").fetchall())
     for name in missing:
         if has_items:
-            _back_up_before_migration(db, name)
+            make_backup(db, Path(db.filename), f"before-{name}", check=False)
         with write_transaction(db):
             # Another process may have done this one while we waited for the lock.
             if name not in pending_migrations(db):
@@ -184,17 +183,3 @@ def write_transaction(db: apsw.Connection) -> Iterator[None]:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
-
-
-def _back_up_before_migration(db: apsw.Connection, migration: str) -> None:
-    """Copy the database beside itself, through SQLite, before a migration changes it."""
-    target = Path(db.filename).with_suffix(f".before-{migration}.backup")
-    fresh = target.with_name(f"{target.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    db.execute("VACUUM INTO ?", (str(fresh),))
-    fresh.replace(target)
-
-
-def list_backups(database: Path) -> list[Path]:
-    """The backups beside a database, finished or not."""
-    return sorted(database.parent.glob(f"{database.stem}.before-*.backup*"))

@@ -14,7 +14,8 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
-from foreword.errors import StorageError, ValidationError
+from foreword.errors import StorageError, StorePaused, ValidationError
+from foreword.log import get_logger
 from foreword.options import check_workspace
 from foreword.store import base
 from foreword.store.base import Operation, Store, Write
@@ -25,13 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+_log = get_logger("foreword.store")
+
 _DATABASE = "memory.db"
 
 
 class SqliteStore(Store):
     """Items on this machine, one database a workspace, under one folder.
 
-    `views` says what the word-like spaces see of an item; see `Views`.
+    `views` says what the word-like spaces see of an item; see `Views`. `reason_to_keep_nothing` says of a
+    workspace why nothing new may be kept in it now, if so.
     """
 
     def __init__(
@@ -39,10 +43,12 @@ class SqliteStore(Store):
         folder: Path,
         views: Callable[[Item], Views] = lambda _: Views(),
         limits: Limits = Limits(),  # noqa: B008  (frozen)
+        reason_to_keep_nothing: Callable[[str], str] = lambda _: "",
     ) -> None:
         self.folder = folder
         self._views = views
         self._limits = limits
+        self._reason_to_keep_nothing = reason_to_keep_nothing
         self._databases: dict[str, WorkspaceDatabase] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -60,7 +66,9 @@ class SqliteStore(Store):
         return results
 
     def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
-        """Carry out operations that are all on one workspace."""
+        """Carry out operations that are all on one workspace; StorePaused if they keep what must not be."""
+        if any(map(_keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
+            raise StorePaused(f"{reason}; nothing was kept")
         database = self._database(workspace, create=any(map(_creates_workspace, operations)))
         if database is None:
             return [_result_in_empty_workspace(operation) for operation in operations]
@@ -68,7 +76,9 @@ class SqliteStore(Store):
             return database.batch(operations)
 
     def post(self, operation: Write[Any]) -> None:
-        """Queue a write; `close` waits for it."""
+        """Queue a write; `close` waits for it. While nothing may be kept, what has words is not."""
+        if _keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace):
+            return
         database = self._database(check_workspace(operation.workspace), create=_creates_workspace(operation))
         if database is not None:
             database.post(operation)
@@ -91,6 +101,32 @@ class SqliteStore(Store):
         for database in databases:
             with translate_errors(database.path):
                 database.close()
+
+    def back_up(self, workspace: str, label: str) -> Path | None:
+        """Back a workspace up under a label; gives the file, None if there is nothing to back up."""
+        database = self._database(check_workspace(workspace), create=False)
+        if database is None:
+            return None
+        with translate_errors(database.path):
+            return database.back_up(label)
+
+    def back_up_daily(self, day: str, keep: int) -> list[Path]:
+        """Back up every workspace that is in use and has no backup of this day; gives the new ones.
+
+        Of each the newest `keep` daily ones stay. What cannot be backed up is logged, and the rest is.
+        """
+        with self._lock:
+            databases = list(self._databases.values())
+        made: list[Path] = []
+        for database in databases:
+            try:
+                with translate_errors(database.path):
+                    backup = database.back_up_daily(day, keep)
+            except StorageError as error:
+                _log.warning("a backup failed", workspace=database.workspace, error=str(error))
+            else:
+                made += [] if backup is None else [backup]
+        return made
 
     def path_of(self, workspace: str) -> Path:
         """Where a workspace's database is, or would be: a readable beginning and a hash of the whole name."""
@@ -115,6 +151,12 @@ class SqliteStore(Store):
                 database = WorkspaceDatabase(path, workspace, self._views, self._limits)
             self._databases[workspace] = database
             return database
+
+
+def _keeps_words(operation: Operation[Any]) -> bool:
+    """Whether an operation stores words that somebody said or wrote."""
+    kinds = base.Put | base.PutReceipt | base.PutFile | base.PutRelations | base.Amend
+    return isinstance(operation, kinds)
 
 
 def _creates_workspace(operation: Operation[Any]) -> bool:

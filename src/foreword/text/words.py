@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\W_]+")
 # Every letter of ASCII in lower case, every digit, and a blank for everything else.
@@ -14,6 +18,9 @@ _ASCII = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in
 # Chinese, Thai, Lao, Burmese and Khmer have no blanks between words; nor has Japanese, but that is half kana.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3400-\u9fff]+")
 _KANA = re.compile("[\u3041-\u30ff]")
+
+_MIN_STEM, _MAX_ENDING = 4, 2
+"""From how many letters on a word also counts with an ending, and how long that may be."""
 
 
 def fold_case(text: str) -> str:
@@ -60,3 +67,22 @@ def letter_pairs(text: str) -> frozenset[str]:
     """The pairs of neighbouring letters in a text of such a script, which stand in for its words."""
     runs = _UNSPACED.findall(text)
     return frozenset(run[at : at + 2] for run in runs for at in range(len(run) - 1))
+
+
+def has_all_words(text: str, words: Iterable[str]) -> bool:
+    """Whether a text has every word, case and accents aside, or a form with an ending of up to two letters.
+
+    A word of a script without blanks between words may stand anywhere.
+    """
+    there = set(split_words(text))
+    folded = fold_case(text)
+    return all(
+        word in there if len(word) < _MIN_STEM and word.isascii() else _has_form(word, there, folded)
+        for word in map(fold_case, words)
+    )
+
+
+def _has_form(word: str, there: set[str], folded: str) -> bool:
+    if not word.isascii():
+        return word in folded
+    return any(other.startswith(word) and len(other) <= len(word) + _MAX_ENDING for other in there)

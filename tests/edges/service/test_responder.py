@@ -35,6 +35,7 @@ def test_an_answer_is_the_documented_json_and_nothing_else(engine, folder, clock
     engine.remember("We chose Postgres for the billing service.", folder)
     asked = payload(folder, prompt="Which database has the billing service?")
     answer = json.loads(responder.respond(asked, clock.now, None))
+    assert answer.pop("systemMessage") == "Foreword: 1 recalled"
     assert set(answer) == {"hookSpecificOutput"}
     assert answer["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
     assert "Postgres" in answer["hookSpecificOutput"]["additionalContext"]

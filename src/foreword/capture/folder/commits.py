@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foreword.capture.code.languages import DOCUMENTS, language_of
 from foreword.capture.excerpt import keep_both_ends
+from foreword.capture.excludes import Excludes
 from foreword.capture.folder.git import GitFailed, run_git, stream_git_fields
 from foreword.capture.folder.storable import storable_text, storable_time
+from foreword.config import load_project_settings
 from foreword.errors import ValidationError
 from foreword.types import Item, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
-    from pathlib import Path
 
 MAX_MESSAGE_CHARACTERS = 6_000
 """At most how much of a message is kept: its beginning and its end."""
@@ -79,7 +81,12 @@ def read_commit_items(root: Path, workspace: str, since_sha: str = "") -> Iterat
     )
     with_files = () if _is_partial_clone(root) else _WITH_FILES
     without_parents = _shas_without_fetched_parents(root)
+    top = _top_folder(root)
+    excludes = Excludes(load_project_settings(top).exclude)
     for commit in _parse_commits(stream_git_fields(root, *_LOG, *with_files, commits, "--")):
+        if excludes:
+            commit.files = [name for name in commit.files if not excludes.match(top / name, follow=False)]
+            commit.renames = [names for names in commit.renames if names[1] in commit.files]
         yield _make_commit_item(
             commit, workspace, with_files=bool(with_files) and commit.sha not in without_parents
         )
@@ -101,6 +108,14 @@ def _file_sort_key(path: str) -> int:
     if not language or language in DOCUMENTS:
         return 2
     return 1 if _TEST.search(path) else 0
+
+
+def _top_folder(root: Path) -> Path:
+    """The folder that the paths of changed files begin in."""
+    try:
+        return Path(run_git(root, "rev-parse", "--show-toplevel"))
+    except GitFailed:
+        return root  # a repository without files of its own
 
 
 def _is_ancestor_commit(root: Path, sha: str, newest: str) -> bool:

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.code.languages import DOCUMENTS, language_of
 from foreword.capture.code.units import cut_code
 from foreword.capture.documents.chunking import cut_document
+from foreword.capture.excludes import Excludes
 from foreword.capture.folder.storable import decode_text, storable_path, storable_time
 from foreword.capture.folder.walk import SourceFile, read_file
 from foreword.capture.item_checks import have_no_secrets, redact_item
 from foreword.capture.redact import has_private_mark, redact_file_text
+from foreword.config import load_project_settings
 from foreword.errors import ValidationError
 from foreword.log import get_logger
 
@@ -147,7 +149,7 @@ class _SourceFolder:
         return is_there
 
     def find_file(self, path: str) -> SourceFile | None:
-        """A file as it is now; None when there is none. Raises OSError for a path that leads elsewhere."""
+        """A file as it is now; None if there is none to read. OSError for a path that leads elsewhere."""
         root, parts = self._find_base_folder(path), PurePosixPath(path)
         if parts.is_absolute() or ".." in parts.parts:
             raise OSError(f"{path!r} is not a path below a workspace's folder")
@@ -160,6 +162,8 @@ class _SourceFolder:
             return None
         if not stat.S_ISREG(found.st_mode):
             raise OSError("it is a file no more")
+        if Excludes(load_project_settings(Path(root)).exclude).match(absolute, follow=False):
+            return None
         return SourceFile(path, absolute, found.st_size, found.st_mtime_ns, language_of(path))
 
     def _find_base_folder(self, path: str) -> str:

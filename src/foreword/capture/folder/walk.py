@@ -20,8 +20,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 from foreword.capture.code.languages import DOCUMENTS, language_of
+from foreword.capture.excludes import Excludes
 from foreword.capture.folder.git import GitFailed, stream_git_fields
 from foreword.capture.folder.storable import byte_order_mark, bytes_hash, storable_path
+from foreword.config import load_project_settings
 from foreword.errors import MissingExtra, ValidationError
 from foreword.log import get_logger
 
@@ -37,10 +39,10 @@ _log = get_logger(__name__)
 
 Reason = Literal[
     "ignored", "binary", "generated", "minified", "huge",
-    "link", "link out", "private", "unreadable", "repository",
+    "link", "link out", "private", "excluded", "unreadable", "repository",
 ]  # fmt: skip
 """Why a file is left out. `link` leads to another file of the folder, which is read there; `repository` is
-another project inside this one."""
+another project inside this one; `excluded` is what the project's own settings name."""
 
 Skipped = Counter[Reason]
 
@@ -75,7 +77,8 @@ _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLO
 def find_files(root: Path, skipped: Skipped | None = None, apart: Path | None = None) -> Iterator[SourceFile]:
     """The files of a folder that are worth reading, in the order of their names; the rest is counted.
 
-    What is in the folder `apart`, if that is in this one, is left out like what is ignored.
+    What is in the folder `apart`, if that is in this one, is left out like what is ignored, and so is what
+    the project's `.foreword.toml` excludes.
     """
     counted = Counter() if skipped is None else skipped
     real = Path(os.path.realpath(root))
@@ -85,10 +88,13 @@ def find_files(root: Path, skipped: Skipped | None = None, apart: Path | None = 
     is_inside = other != real and other.is_relative_to(real)
     left_out = f"{other.relative_to(real).as_posix()}/" if is_inside else ""
     real_folders: dict[str, bool] = {}
+    excludes = Excludes(load_project_settings(real).exclude)
     for name in sorted(_list_unignored_paths(real, counted)):
         reason = reason_by_name(name) or _reason_if_link(real, name, real_folders)
         if reason is None and left_out and name.startswith(left_out):
             reason = "ignored"
+        if reason is None and excludes and excludes.match(real / name, follow=False):
+            reason = "excluded"
         if reason:
             counted[reason] += 1
             continue

@@ -14,17 +14,22 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from foreword.capture.privacy import reason_to_keep_nothing
+from foreword.config import Settings, find_home
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, default_workspace, load_settings, open_engine
 from foreword.edges.cli.service import check_service
 from foreword.edges.install.examine import Finding, examine
-from foreword.errors import EmbeddingError, StorageError, StoreDamaged
+from foreword.edges.shared.trouble import describe_unusable_folder, read_start_failure
+from foreword.errors import EmbeddingError, StorageError, StoreDamaged, ValidationError
+from foreword.store.backups import list_backups
 from foreword.store.base import Repair
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.text import Text
 
-    from foreword.config import Settings
     from foreword.engine.context_engine import ContextEngine
     from foreword.store.base import Counts, Problem
     from foreword.store.sqlite import SqliteStore
@@ -66,13 +71,16 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
     Looks at the installation, and at the agents it was added to, then compares everything derived in the
     workspace with what was said.
     """
-    settings = load_settings()
+    settings, settings_finding = _load_settings_or_defaults()
     findings = [
         *_check_versions(),
-        _check_embedding_model(settings),
+        settings_finding,
+        *_check_models(settings),
         _check_home_folder(settings),
         _check_free_disk_space(settings),
         *_check_installed_agents(settings),
+        *_check_whether_anything_is_kept(settings, call.workspace),
+        _check_backups(settings),
     ]
     with open_engine(settings, embedding=False) as engine:
         if everywhere:
@@ -104,19 +112,42 @@ def _check_versions() -> list[Finding]:
     ]
 
 
-def _check_embedding_model(settings: Settings) -> Finding:
-    if settings.embedding == "none":
-        return Finding("model", "none: what is remembered is found by words alone")
-    if settings.embedding != "bundled":
-        return Finding("model", f"{settings.embedding} {settings.embedding_model} (not tried)")
-    from foreword.spaces.bundled import BundledEmbeddingProvider
-
-    provider = BundledEmbeddingProvider(settings.threads or None)
+def _load_settings_or_defaults() -> tuple[Settings, Finding]:
+    """The settings, or the defaults where they are wrong, and what to say of them."""
+    home = find_home()
     try:
-        provider.load()
+        return load_settings(), Finding(
+            "settings", f"{home / 'config.toml'} and the environment are understood"
+        )
+    except ValidationError as error:
+        advice = "until that is put right no agent is answered; meanwhile the defaults are looked at here"
+        return Settings(home=home), Finding("settings", str(error), ok=False, advice=advice)
+
+
+def _check_models(settings: Settings) -> list[Finding]:
+    """Whether the models that the settings name are there and whole."""
+    from foreword.spaces.bundled import BundledEmbeddingProvider, BundledReader, BundledReranker
+
+    threads = settings.threads or None
+    if settings.embedding == "none":
+        return [Finding("model", "none: what is remembered is found by words alone")]
+    findings = [Finding("model", f"{settings.embedding} {settings.embedding_model} (not tried)")]
+    if settings.embedding == "bundled":
+        encoder = BundledEmbeddingProvider(threads)
+        findings = [_check_model("model", f"{encoder.model}, {encoder.dimensions} dimensions", encoder.load)]
+    findings.append(_check_model("cross-encoder", "of the full lane", BundledReranker(threads).load))
+    if settings.reader == "none":
+        return [*findings, Finding("reader", "none: the floor alone decides what is told")]
+    return [*findings, _check_model("reader", "that judges what is told", BundledReader(threads).load)]
+
+
+def _check_model(name: str, description: str, load: Callable[[], object]) -> Finding:
+    """Whether a bundled model can be loaded; its files are compared with what was bundled."""
+    try:
+        load()
     except EmbeddingError as error:
-        return Finding("model", f"{provider.model} cannot be used", ok=False, advice=str(error))
-    return Finding("model", f"{provider.model}, {provider.dimensions} dimensions, whole")
+        return Finding(name, f"{description}: cannot be used", ok=False, advice=str(error))
+    return Finding(name, f"{description}, whole")
 
 
 def _nearest_existing_folder(path: Path) -> Path:
@@ -130,21 +161,49 @@ def _check_home_folder(settings: Settings) -> Finding:
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         advice = f"{existing} is not a folder we may write to; change its permissions or set FOREWORD_HOME"
         return Finding("home", str(folder), ok=False, advice=advice)
-    return Finding("home", f"{folder} (writable{'' if existing == folder else ', will be made'})")
+    if existing != folder:
+        return Finding("home", f"{folder} (writable, will be made)")
+    if trouble := describe_unusable_folder(str(folder)):
+        return Finding("home", str(folder), ok=False, advice=trouble)
+    return Finding("home", f"{folder} (writable)")
 
 
 def _check_free_disk_space(settings: Settings) -> Finding:
     free = shutil.disk_usage(_nearest_existing_folder(settings.home.absolute())).free
     enough = free > _MIN_FREE_BYTES
-    return Finding("disk", f"{_size(free)} free", ok=enough, advice="" if enough else "free some")
+    return Finding("disk", f"{show.format_size(free)} free", ok=enough, advice="" if enough else "free some")
 
 
 def _check_installed_agents(settings: Settings) -> list[Finding]:
     """The agents that Foreword was installed in, and the service behind them."""
     agents = examine(settings.home, Path(default_workspace()))
     if not agents:
-        return [Finding("agents", "installed in none; the first step: foreword install claude-code")]
+        agents = [Finding("agents", "installed in none; the first step: foreword install claude-code")]
+    failure = read_start_failure(str(settings.home.absolute()))
+    if failure:
+        return [
+            *agents,
+            Finding("service", "could not run when it was last started", ok=False, advice=failure),
+        ]
     return [*agents, check_service(settings)]
+
+
+def _check_whether_anything_is_kept(settings: Settings, workspace: str) -> list[Finding]:
+    """That Foreword is paused or switched off here, if it is: then its silence is no fault."""
+    reason = reason_to_keep_nothing(settings.home, workspace)
+    return [Finding("paused", reason)] if reason else []
+
+
+def _check_backups(settings: Settings) -> Finding:
+    """How many backups there are of all workspaces, how large they are, and of when the newest is."""
+    databases = settings.workspaces.glob(f"*/{_DATABASE}")
+    found = [backup for database in databases for backup in list_backups(database)]
+    if not found:
+        made = "the service makes one a day" if settings.backups else "switched off: backups = 0"
+        return Finding("backups", f"none yet; {made}")
+    newest = show.format_date(max(backup.made_at for backup in found))
+    size = show.format_size(sum(backup.bytes for backup in found))
+    return Finding("backups", f"{len(found)}, {size}, the newest of {newest}")
 
 
 def _find_databases(settings: Settings) -> list[Database]:
@@ -187,9 +246,10 @@ def _finding_for_storage_error(path: Path, error: StorageError) -> Finding:
     message = str(error).partition("; run: ")[0]  # which would send the reader here again
     if not isinstance(error, StoreDamaged):
         return Finding("database", str(error), ok=False)
-    backups = sorted(path.parent.glob("*.backup"))
-    way = f"put {backups[-1]} in its place" if backups else "import your latest export"
-    advice = f"move {path.parent} away, then {way}; what was said after that is not in it"
+    if list_backups(path):
+        advice = "run: foreword restore, which lists the backups; what was said after one is not in it"
+    else:
+        advice = f"there is no backup: move {path.parent} away, then import your latest export"
     return Finding("database", message, ok=False, advice=advice)
 
 
@@ -255,15 +315,10 @@ def _show_counts_table(counts: dict[str, Counts]) -> None:
         numbers = (f"{number:,}" for number in (count.relations, sum(count.vectors.values()), count.receipts))
         items = f"{count.items:,}"
         table.add_row(
-            show.rich_text(workspace), items, show.rich_text(kinds or "-"), *numbers, _size(count.bytes)
+            show.rich_text(workspace),
+            items,
+            show.rich_text(kinds or "-"),
+            *numbers,
+            show.format_size(count.bytes),
         )
     show.make_console().print(table)
-
-
-def _size(number: float) -> str:
-    """A number of bytes in the unit that fits: `20 kB`."""
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}"
-        number /= 1000
-    return f"{number:.1f} GB"

@@ -16,6 +16,7 @@ import click
 
 import foreword
 from foreword.edges.cli import (
+    backups,
     context,
     demo,
     doctor,
@@ -25,6 +26,7 @@ from foreword.edges.cli import (
     measure,
     memory,
     open_ends,
+    privacy,
     service,
 )
 from foreword.edges.cli.common import OrderedGroup
@@ -85,6 +87,7 @@ for _command in (
     *(memory.remember, memory.search, open_ends.open_ends, memory.forget),
     *(context.context, context.premortem, context.why),
     *(memory.export, memory.import_),
+    *(privacy.pause, privacy.resume, privacy.purge, backups.backup, backups.restore),
     *(index.index, index.watch, experience.experience, experience.values),
     *(install.install, install.uninstall, doctor.doctor, doctor.stats),
     *(service.serve, service.stop, service.status, service.hook, service.mcp),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from foreword.engine.context_engine import Forgotten
-    from foreword.types import SearchResult, Trust
+    from foreword.types import Item, SearchResult, Trust
 
 _MAX_LISTED_IDS = 20
 
@@ -177,43 +177,73 @@ def _list_result_remarks(result: SearchResult) -> Iterator[str]:
 # Forget --------------------------------------------------------------------------------------------------
 
 
-@command("forget", "foreword forget 3f9c2a7be1d04c58\nforeword forget --session 2026-11-02-review --yes")
+@command("forget", 'foreword forget 3f9c2a7be1d04c58\nforeword forget --query "project falcon"')
 @click.argument("ids", nargs=-1, metavar="[ID]…")
+@click.option("--query", "words", default="", metavar="WORDS", help="Every item that has all of these words.")
 @click.option("--session", metavar="S", help="Everything of this session, and its receipts.")
 @click.option("--source", metavar="S", help="Everything that this source wrote.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--no-verify", is_flag=True, help="Do not check afterwards that nothing is left.")
 def forget(
-    call: CliCall, ids: tuple[str, ...], session: str | None, source: str | None, yes: bool, no_verify: bool
+    call: CliCall,
+    ids: tuple[str, ...],
+    words: str,
+    session: str | None,
+    source: str | None,
+    yes: bool,
+    no_verify: bool,
 ) -> int:
     """Remove items for good, and prove it.
 
     Everything made from them goes too, and a check then looks for anything left.
     --session and --source together mean what fits both. On a terminal you are asked first.
+    What --query would remove is listed; in a script nothing is removed without --yes.
     """
-    if not ids and session is None and source is None:
-        raise click.UsageError("say what to forget: ids, --session or --source")
+    if not ids and session is None and source is None and not words.strip():
+        raise click.UsageError("say what to forget: ids, --query, --session or --source")
     workspace = call.workspace
     with open_engine(embedding=False) as engine:
-        matching = find_ids_to_forget(engine, workspace, ids, session, source)
+        found = engine.find_by_words(workspace, words) if words.strip() else []
+        matching = {*find_ids_to_forget(engine, workspace, ids, session, source), *(one.id for one in found)}
         if not matching and session is None:
             nothing = {"forgotten": [], "checked": False, "problems": []}
             call.answer(nothing, note="nothing matched; nothing was forgotten")
             return 1
-        if not (yes or _confirm_forgetting(len(matching), session)):
-            show.note("nothing was forgotten")
+        if not (yes or _confirm_forgetting(call, found, len(matching), session)):
             return 1
-        gone = engine.forget(workspace, *ids, session=session, source=source, verify=not no_verify)
+        gone = engine.forget(
+            workspace, *ids, session=session, source=source, words=words.strip(), verify=not no_verify
+        )
         left = () if no_verify else tuple(one.id for one in engine.store.get(workspace, *gone.ids) if one)
     return _report_forgotten(call, gone, left, checked=not no_verify)
 
 
-def _confirm_forgetting(item_count: int, session: str | None) -> bool:
-    """Ask the user, if stdin is a terminal; else there is nobody to ask, and that means yes."""
-    if not sys.stdin.isatty():
-        return True
-    receipts = "" if session is None else f" and the receipts of session {session!r}"
-    return click.confirm(f"Forget {show.plural(item_count, 'item')}{receipts} for good?", err=True)
+def _confirm_forgetting(call: CliCall, found: list[Item], item_count: int, session: str | None) -> bool:
+    """Show what a query found, and ask the user if there is one; a query's finds never go unasked."""
+    if found and not call.as_json:
+        for item in found[:_MAX_LISTED_IDS]:
+            show.text(
+                f"{item.id}  {show.format_date(item.created_at)}  {item.kind}  {show.shorten(item.text, 90)}"
+            )
+        if len(found) > _MAX_LISTED_IDS:
+            show.text(f"and {len(found) - _MAX_LISTED_IDS:,} more")
+    if sys.stdin.isatty() and not call.as_json:
+        receipts = "" if session is None else f" and the receipts of session {session!r}"
+        if click.confirm(f"Forget {show.plural(item_count, 'item')}{receipts} for good?", err=True):
+            return True
+        show.note("nothing was forgotten")
+    elif not found:
+        return True  # a script named the items itself
+    else:
+        preview = {
+            "would_forget": list(map(asdict, found)),
+            "forgotten": [],
+            "checked": False,
+            "problems": [],
+        }
+        note = f"{show.plural(item_count, 'item')} would be forgotten; nothing was: add --yes to do it"
+        call.answer(preview, note=note)
+    return False
 
 
 def _report_forgotten(

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from foreword.capture.privacy import reason_to_keep_nothing
+from foreword.config import find_home
 from foreword.edges import hook_client
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, load_settings, open_engine, port_type
@@ -28,6 +30,7 @@ from foreword.edges.install.examine import Finding
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared import hook_fallback
 from foreword.edges.shared.private_files import make_private_folder
+from foreword.edges.shared.trouble import find_trouble, read_start_failure
 from foreword.errors import ForewordError, MissingExtra
 from foreword.workspace import workspace_of
 
@@ -73,26 +76,31 @@ def serve(call: CliCall, foreground: bool, port: int, idle_minutes: float) -> in
         if code == 1:
             show.note("another process serves this data folder already; see: foreword status")
         return code
+    if trouble := find_trouble(str(settings.home.absolute())):
+        raise ForewordError(trouble)
     start = RunFolder(settings.home).running_pid() is None
+    began = time.time()
     if start:
         starting = settings.home / "run" / hook_fallback.STARTING_NAME
         starting.unlink(missing_ok=True)  # the user's wish is no retry
         options = ("--port", str(port), "--idle-minutes", f"{idle_minutes:g}")
         hook_fallback.start_service(str(settings.home.absolute()), sys.executable, *options)
-    status = _wait_for_service_status(settings)
+    status = _wait_for_service_status(settings, began)
     verb = "serving" if start else "serving already"
     text = f"{verb} {settings.home} as process {status['pid']}; stop it with: foreword stop"
     call.answer({"started": start, **status}, text)
     return 0
 
 
-def _wait_for_service_status(settings: Settings) -> dict[str, Any]:
-    """The status of a service that may still be starting."""
+def _wait_for_service_status(settings: Settings, began: float) -> dict[str, Any]:
+    """The status of a service that may still be starting; ForewordError if it does not come up."""
     until = time.monotonic() + _START_SECONDS
     while True:
         try:
             return _ask_service_status(settings)
         except (OSError, NoAnswer) as error:
+            if failure := read_start_failure(str(settings.home.absolute()), began):
+                raise ForewordError(f"the service cannot run: {failure}") from error
             if time.monotonic() > until:
                 log = settings.home / "run" / "service.log"
                 raise ForewordError(f"the service does not answer ({error}); its log is {log}") from error
@@ -105,19 +113,24 @@ def _wait_for_service_status(settings: Settings) -> dict[str, Any]:
 @command("stop", "foreword stop")
 def stop(call: CliCall) -> int:
     """Stop the service, once it has finished what it was asked."""
-    settings = load_settings()
-    pid = RunFolder(settings.home).running_pid()
+    pid = stop_service(find_home())
+    note = "no service is running" if pid is None else f"process {pid} has stopped"
+    call.answer({"stopped": pid}, note=note)
+    return 0
+
+
+def stop_service(home: Path) -> int | None:
+    """Stop the service and wait until it has; gives its process, None if none was running."""
+    pid = RunFolder(home).running_pid()
     if pid:
         with contextlib.suppress(ProcessLookupError):  # it ended by itself
             os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + _STOP_SECONDS
-    while (still := RunFolder(settings.home).running_pid()) is not None and time.monotonic() < until:
+    while (still := RunFolder(home).running_pid()) is not None and time.monotonic() < until:
         time.sleep(_POLL_SECONDS)
     if still is not None:
         raise ForewordError(f"process {still} does not stop; end it with: kill -9 {still}")
-    note = "no service is running" if pid is None else f"process {pid} has stopped"
-    call.answer({"stopped": pid}, note=note)
-    return 0
+    return pid
 
 
 # Status --------------------------------------------------------------------------------------------------
@@ -138,6 +151,7 @@ def status(call: CliCall) -> int:
         except (OSError, NoAnswer) as error:
             facts |= {"pid": pid, "error": f"process {pid} does not answer: {error}"}
     facts["pending_vectors"] = _count_pending_vectors(settings)
+    facts["keeps_nothing"] = reason_to_keep_nothing(settings.home, call.workspace)
     if call.as_json:
         show.json(facts)
     else:
@@ -170,6 +184,8 @@ def _show_service_status(facts: dict[str, Any]) -> None:
     else:
         none = "no service is running; a hook will start one, and so does: foreword serve"
         show.note(facts.get("error", none))
+    if facts["keeps_nothing"]:
+        show.text(facts["keeps_nothing"])
     for workspace, number in facts["pending_vectors"].items():
         show.text(f"{workspace}: {show.plural(number, 'item')} without a vector")
 

@@ -83,6 +83,15 @@ def plural(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def format_size(number: float) -> str:
+    """A number of bytes in the unit that fits: `20 kB`."""
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"
+
+
 def format_date(moment: datetime) -> str:
     """The date of a moment in the local time zone."""
     return moment.astimezone().strftime("%Y-%m-%d")

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from foreword.edges.service.process import ServiceOptions, read_service_options, run_service
+from foreword.errors import ForewordError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,4 +51,7 @@ def _build_responder(engine: ContextEngine) -> Responder:
 
 
 if __name__ == "__main__":
-    sys.exit(main(read_service_options(sys.argv[1:])))
+    try:
+        sys.exit(main(read_service_options(sys.argv[1:])))
+    except (ForewordError, OSError) as error:  # recorded where hooks and `doctor` look
+        sys.exit(f"foreword: {error}")

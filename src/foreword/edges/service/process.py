@@ -18,6 +18,7 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,9 @@ from foreword.edges.service.loopback import Loopback
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.service.socket_server import SocketServer
 from foreword.edges.shared.spool_files import make_reserve
+from foreword.edges.shared.trouble import clear_start_failure, record_start_failure
+from foreword.errors import ForewordError
+from foreword.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,6 +54,7 @@ _LOCK_SECONDS = 10.0
 _SWITCH_SECONDS = 0.001
 """How many seconds a thread runs before others may: one that imports or embeds must not hold up an answer."""
 _QUIET_SECONDS, _MAX_QUIET_WAIT_SECONDS = 1.0, 10.0
+_BACKUP_QUIET_SECONDS = 10.0
 _WARM_UP_WORKSPACE = "foreword/warm-up"
 _LOG_BYTES, _LOG_FILES = 1_000_000, 3
 
@@ -78,10 +83,15 @@ def run_service(
 
     Without `build_application` there is no HTTP.
     """
-    settings = config.load_settings() if settings is None else settings
-    run = RunFolder(settings.home)
-    if not _acquire_or_await_lock(run):
-        return 1
+    home = config.find_home() if settings is None else settings.home
+    try:
+        settings = config.load_settings() if settings is None else settings
+        run = RunFolder(home)
+        if not _acquire_or_await_lock(run):
+            return 1
+    except (ForewordError, OSError) as error:
+        record_start_failure(str(home), str(error))
+        raise
     os.umask(0o077)
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
@@ -159,9 +169,13 @@ class Service:
             await self._socket.start(self._run.listen(), intake)
         except Exception as error:  # noqa: BLE001  (a damaged store, a foreign socket: it says what to do)
             _log.error("the service cannot run: %s", error)
+            record_start_failure(str(self._settings.home), str(error))
             return 3
+        clear_start_failure(str(self._settings.home))
         _log.info("serving %s as process %d", self._settings.home, os.getpid())
-        working = asyncio.gather(self._run_housekeeping(responder), self._warm_up_then_serve_http(engine))
+        working = asyncio.gather(
+            self._run_housekeeping(engine, responder), self._warm_up_then_serve_http(engine)
+        )
         await self._stopping.wait()
         self._run.withdraw()
         await self._socket.stop(_STOP_SECONDS)
@@ -202,14 +216,24 @@ class Service:
                 return
             await asyncio.sleep(_QUIET_SECONDS / 10)
 
-    async def _run_housekeeping(self, responder: Responder) -> None:
+    async def _run_housekeeping(self, engine: ContextEngine, responder: Responder) -> None:
         """Every few seconds: store what waits, see to the reserve, and stop if there is a reason to."""
         while not self._stopping.is_set():
             await asyncio.to_thread(self._drain_spool, responder)
+            await self._back_up_if_due(engine)
             if why := self._find_reason_to_stop():
                 self._begin_stopping(why)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), HOUSEKEEPING_SECONDS)
+
+    async def _back_up_if_due(self, engine: ContextEngine) -> None:
+        """Back up what is in use, once a day, while no hook asks for anything."""
+        store = engine.store
+        quiet_since = time.monotonic() - self._socket.last_request
+        if isinstance(store, SqliteStore) and self._settings.backups and quiet_since > _BACKUP_QUIET_SECONDS:
+            today = f"{datetime.now().astimezone():%Y-%m-%d}"
+            for path in await asyncio.to_thread(store.back_up_daily, today, self._settings.backups):
+                _log.info("backed up: %s", path)
 
     def _drain_spool(self, responder: Responder) -> None:
         try:

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from foreword.capture.agent import parse_hook_event
+from foreword.capture.privacy import EventGate
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
 from foreword.edges.shared.spool_files import write_to_spool
 from foreword.engine.defaults import connect_summariser
 from foreword.errors import StorageError
 from foreword.log import get_logger
 from foreword.recipes.coding.companion import Companion, Saying
+from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from foreword.capture.agent import AgentEvent
     from foreword.engine.context_engine import ContextEngine
 
 _log = get_logger("foreword.hook")
@@ -42,7 +46,10 @@ class Responder:
     """Answers the events of agents' hooks."""
 
     def __init__(self, engine: ContextEngine) -> None:
+        self._engine = engine
         self._home = str(engine.settings.home)
+        self._announces_recalls = engine.settings.recall_notice
+        self._gate = EventGate(engine.settings.home, workspace_of)
         self._companion = Companion(engine, connect_summariser(engine.settings))
 
     def answer(self, payload: bytes, at: datetime, deadline_ms: float | None) -> Reply:
@@ -50,20 +57,33 @@ class Responder:
         event = parse_hook_event(payload, at)
         if event is None:
             return Reply()
+        if (refusal := self._gate.refuse(event)) is not None:
+            return Reply(_hook_answer(payload, notice=refusal.notice if event.name == "SessionStart" else ""))
         allowed_ms = None if deadline_ms is None else max(1.0, deadline_ms - _RETURN_MS)
         saying = self._companion.say(event, allowed_ms)
         if not saying:
-            return Reply()
-        body = _hook_answer(payload, saying.text)
+            return Reply(_hook_answer(payload, notice=self._describe_store_failure(event)))
+        announced = self._announces_recalls and event.name == "UserPromptSubmit"
+        body = _hook_answer(payload, saying.text, _describe_recalls(saying.text) if announced else "")
         if not body:
             self._companion.note_undelivered(saying)
             return Reply()
         return Reply(body, saying)
 
+    def _describe_store_failure(self, event: AgentEvent) -> str:
+        """For a session that begins without a word: that its database cannot be used; empty if it can."""
+        if event.name != "SessionStart":
+            return ""
+        try:
+            self._engine.store.get(workspace_of(Path(event.folder)), "")
+        except StorageError as error:
+            return f"Foreword is off in this project: {error}. For more: foreword doctor"
+        return ""
+
     def capture(self, payload: bytes, at: datetime) -> None:
         """Store what an event tells; raises what keeps it from being stored."""
         event = parse_hook_event(payload, at)
-        if event is not None:
+        if event is not None and self._gate.refuse(event) is None:
             self._companion.keep(event)
 
     def note_delivered(self, reply: Reply) -> None:
@@ -90,12 +110,25 @@ class Responder:
         self.note_delivered(reply)
 
 
-def _hook_answer(payload: bytes, context: str) -> bytes:
-    """The context as JSON, under the name that the agent itself gave the event; nothing if it is too long."""
-    event = json.loads(payload.decode("utf-8-sig", errors="replace"))
-    name = event.get("hook_event_name") or event.get("hookEventName") or "UserPromptSubmit"
-    answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
-    text = json.dumps(answer, ensure_ascii=False)
+def _describe_recalls(context: str) -> str:
+    """The line that tells an agent's user how much was recalled; empty for nothing."""
+    count = sum(line.startswith("- ") for line in context.splitlines())
+    return f"Foreword: {count} recalled" if count else ""
+
+
+def _hook_answer(payload: bytes, context: str = "", notice: str = "") -> bytes:
+    """The context for the model and the notice for its user as JSON; nothing if both are empty, or too long.
+
+    The event has the name that the agent itself gave it.
+    """
+    answer: dict[str, Any] = {}
+    if context:
+        event = json.loads(payload.decode("utf-8-sig", errors="replace"))
+        name = event.get("hook_event_name") or event.get("hookEventName") or "UserPromptSubmit"
+        answer["hookSpecificOutput"] = {"hookEventName": name, "additionalContext": context}
+    if notice:
+        answer["systemMessage"] = notice
+    text = json.dumps(answer, ensure_ascii=False) if answer else ""
     if len(text) > MAX_ANSWER_CHARACTERS:
         _log.warning("an answer was too long for a hook", characters=len(text))
         return b""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from foreword.edges.hook_client import SOCKET_NAME
 from foreword.edges.shared.hook_fallback import LOCK_NAME, is_running
 from foreword.edges.shared.private_files import make_private_folder
+from foreword.edges.shared.trouble import describe_lock_failure
 from foreword.errors import ForewordError
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ class RunFolder:
     # The lock
 
     def acquire(self) -> bool:
-        """Take the lock, and write this process's number into it; False when another process has it."""
+        """Take the lock, and write this process's number into it; False when another process has it.
+
+        ForewordError where nothing can be locked.
+        """
         make_private_folder(str(self.home), "run")
         self._refuse_foreign_owner(self.folder)
         lock = os.open(self.folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -54,6 +58,9 @@ class RunFolder:
         except BlockingIOError:
             os.close(lock)
             return False
+        except OSError as error:
+            os.close(lock)
+            raise ForewordError(describe_lock_failure(str(self.folder / LOCK_NAME), error)) from error
         os.ftruncate(lock, 0)
         os.pwrite(lock, b"%d\n" % os.getpid(), 0)
         self._lock = lock

@@ -13,6 +13,7 @@ import time
 
 from foreword.edges.shared.private_files import append_to_log, make_private_folder
 from foreword.edges.shared.spool_files import take_notice, write_to_spool
+from foreword.edges.shared.trouble import find_trouble, read_start_failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from foreword.edges.hook_client import HookEvent
 
 LOCK_NAME, STARTING_NAME = "service.lock", "starting"
+__all__ = [
+    "find_trouble",
+    "handle_unanswered",
+    "read_start_failure",
+    "start_service",
+]  # what the client calls
 _INHERITED = frozenset(
     ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE",
      "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
@@ -34,17 +41,21 @@ def handle_unanswered(hook: HookEvent, payload: bytes, why: str, report: Callabl
 
     `report` is called as soon as nothing can be lost any more, with what the agent's user should be shown.
     """
+    import json
+
     notice = ""
     if hook.is_kept:
         why += "; the service has kept the event"
     elif payload and is_to_be_stored(hook, payload):
         try:
-            _, notice = write_to_spool(hook.home, hook.at, payload)
-            why += "; the event waits in the spool"
+            file, notice = write_to_spool(hook.home, hook.at, payload)
+            why += "; the event waits in the spool" if file else ""
         except Exception as failure:  # noqa: BLE001  (whatever it is, the log says it)
             why += f"; the event is lost: {type(failure).__name__}: {failure}"
             notice = take_notice(hook.home) if isinstance(failure, OSError) else ""
-    report(b'{"systemMessage": "%s"}' % notice.encode() if notice else b"")
+    trouble = hook.trouble or (find_trouble(hook.home) if hook.event.lower() == "sessionstart" else "")
+    notice = f"Foreword is off: {trouble}. For more: foreword doctor" if trouble else notice
+    report(json.dumps({"systemMessage": notice}).encode() if notice else b"")
     append_to_log(hook.home, f"{hook.event or 'an event'} of {hook.agent}: {why}")
     if not is_running(hook.home):
         start_service(hook.home, hook.python)
@@ -73,14 +84,17 @@ def is_running(home: str) -> bool:
     """Whether a service holds the lock of this home, be it asleep or stuck."""
     import fcntl  # (not on every system; there, nothing here is called)
 
+    path = os.path.join(home, "run", LOCK_NAME)
     try:
-        file = os.open(os.path.join(home, "run", LOCK_NAME), os.O_RDWR)
-    except FileNotFoundError:
+        file = os.open(path, os.O_RDWR if os.access(path, os.W_OK) else os.O_RDONLY)
+    except OSError:
         return False
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return True
+    except OSError:
+        return False  # no locks here: then no service runs either; `find_trouble` says so
     finally:
         os.close(file)
     return False

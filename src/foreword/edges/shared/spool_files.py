@@ -23,6 +23,7 @@ RESERVE = {65_536: 32, 1_000_000: 6}
 
 _ABANDONED_SECONDS = 60.0
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_FOLDER_FIELDS = ("cwd", "working_directory", "workspace")
 _RESERVE_FOLDER = "reserve"
 _FULL_NOTICE, _LOST_NOTICE = "notice-full", "notice-lost"
 _NOTICES = {
@@ -34,8 +35,11 @@ _NOTICES = {
 def write_to_spool(home: str, at: str, payload: bytes) -> tuple[str, str]:
     """Put an event on the disk, without its secrets; gives the file, and what the user should be told.
 
-    Raises what kept it from being read or written: then nothing of it is left.
+    Raises what kept it from being read or written: then nothing of it is left. What must not be kept (see
+    `capture.privacy`) is not written either: then it gives no file.
     """
+    if not _may_be_written(home, at, payload):
+        return "", ""
     safe = redact_payload(payload)
     folder = make_private_folder(home, "spool")
     for name in list_overflow(folder, len(safe)):
@@ -58,6 +62,31 @@ def write_to_spool(home: str, at: str, payload: bytes) -> tuple[str, str]:
     os.rename(temporary, final)
     _sync_folder(folder)
     return final, notice
+
+
+def _may_be_written(home: str, at: str, payload: bytes) -> bool:
+    """Whether an event may lie on the disk; where neither a pause nor a project's file is, that is quick."""
+    import json
+
+    event = json.loads(payload)
+    folders = [event.get(name) for name in _FOLDER_FIELDS] if isinstance(event, dict) else []
+    if not os.path.exists(os.path.join(home, "pauses.json")) and not any(map(_has_project_file, folders)):  # noqa: PTH110
+        return True
+    from pathlib import Path
+
+    from foreword.capture.privacy import may_wait_on_disk
+    from foreword.workspace import workspace_of
+
+    return may_wait_on_disk(Path(home), payload, float(at), workspace_of)
+
+
+def _has_project_file(folder: object) -> bool:
+    """Whether a folder, or one above it, has settings of a project."""
+    if not isinstance(folder, str):
+        return False
+    parts = os.path.realpath(folder).split("/")
+    folders = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return any(os.path.lexists(f"{one}/.foreword.toml") for one in folders)
 
 
 def redact_payload(payload: bytes) -> bytes:

@@ -252,7 +252,7 @@ class Companion:
         new = self._engine.remember_all([update.item], workspace)[0]
         # What it replaces said the same with less: kept, it would only stand in the way of every search.
         older = tuple(old for old in update.replaces if old != new.id)
-        gone = [Delete(workspace, older)] if older else []
+        gone = [Delete(workspace, older, keep_copies=True)] if older else []
         self._engine.store.batch([*gone, MarkShown(workspace, session, (new.id,), new.created_at)])
 
     def _topic_names(self, workspace: str, session: str) -> tuple[str, ...]:

@@ -6,13 +6,15 @@ import { spawn, spawnSync } from "node:child_process"
 const COMMANDS = {} // each event's command, as a list of words
 const PATIENCE = 5000 // milliseconds; the client itself answers much sooner, or not at all
 
-function asked(event, payload) {
+function asked(event, payload, notify) {
   const [command, ...words] = COMMANDS[event]
   const input = JSON.stringify({ hook_event_name: event, ...payload })
   const ran = spawnSync(command, words, { input, timeout: PATIENCE, encoding: "utf8" })
   if (!ran.stdout) return ""
   try {
-    return JSON.parse(ran.stdout).hookSpecificOutput?.additionalContext ?? ""
+    const answer = JSON.parse(ran.stdout)
+    if (answer.systemMessage) notify(answer.systemMessage)
+    return answer.hookSpecificOutput?.additionalContext ?? ""
   } catch {
     return ""
   }
@@ -37,6 +39,11 @@ export const Foreword = async ({ client, directory }) => {
   const openings = new Map() // a session's opening words: the same bytes each time, for the model's cache
   const sources = new Map()
   const cwd = directory
+  const notify = (message) => {
+    try {
+      client.tui?.showToast({ body: { message, variant: "info" } })?.catch?.(() => {})
+    } catch {} // there may be no screen
+  }
 
   return {
     "experimental.chat.system.transform": async (input, output) => {
@@ -44,7 +51,7 @@ export const Foreword = async ({ client, directory }) => {
       if (!session_id) return
       if (!openings.has(session_id)) {
         const source = sources.get(session_id) ?? "startup"
-        openings.set(session_id, asked("SessionStart", { session_id, cwd, source }))
+        openings.set(session_id, asked("SessionStart", { session_id, cwd, source }, notify))
       }
       if (openings.get(session_id)) output.system.push(openings.get(session_id))
     },
@@ -52,7 +59,7 @@ export const Foreword = async ({ client, directory }) => {
     "chat.message": async (input, output) => {
       const prompt = spoken(output.parts)
       if (!prompt) return
-      const text = asked("UserPromptSubmit", { session_id: input.sessionID, cwd, prompt })
+      const text = asked("UserPromptSubmit", { session_id: input.sessionID, cwd, prompt }, notify)
       const last = output.parts.at(-1)
       if (text) output.parts.push({ ...last, id: `${last.id}f`, type: "text", text, synthetic: true })
     },

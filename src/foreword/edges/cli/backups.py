@@ -1,0 +1,124 @@
+"""Backup and restore: copies of a workspace's database, made by the service once a day, and put back."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from foreword.config import find_home
+from foreword.edges.cli import show
+from foreword.edges.cli.common import CliCall, command, load_settings, open_engine
+from foreword.edges.cli.service import stop_service
+from foreword.errors import ForewordError, ValidationError
+from foreword.store.backups import count_items_in_backup, list_backups, restore_backup
+from foreword.store.base import Repair
+from foreword.store.database import translate_errors
+from foreword.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from foreword.store.backups import Backup
+
+
+@command("backup", "foreword backup")
+def backup(call: CliCall) -> int:
+    """Back up the workspace now.
+
+    The service does so once a day of use, and before the database is changed to a newer form.
+    The exit code is 1 when the workspace holds nothing.
+    """
+    label = f"by-hand-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    with open_engine(embedding=False) as engine:
+        path = cast("SqliteStore", engine.store).back_up(call.workspace, label)
+    if path is None:
+        call.answer({"backup": None}, note=f"{call.workspace} holds nothing to back up")
+        return 1
+    size = path.stat().st_size
+    call.answer({"backup": str(path), "bytes": size}, f"{path} ({show.format_size(size)})")
+    return 0
+
+
+@command("restore", "foreword restore\nforeword restore daily-2026-11-15")
+@click.argument("name", default="", metavar="[BACKUP]")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def restore(call: CliCall, name: str, yes: bool) -> int:
+    """List the workspace's backups, or make the workspace what BACKUP has.
+
+    BACKUP is a name from the list, `latest`, or a file. It is checked before anything is changed; what is
+    there now is kept as one more backup. The service is stopped, and started by the next hook.
+    """
+    settings = load_settings()
+    workspace = call.workspace
+    database = SqliteStore(settings.workspaces).path_of(workspace)
+    known = list_backups(database)
+    if not name:
+        return _list_known_backups(call, known)
+    chosen = _find_backup(name, known)
+    with translate_errors(chosen):
+        items = count_items_in_backup(chosen, workspace)
+    question = f"Make {workspace} what {chosen.name} has ({show.plural(items, 'item')})?"
+    if not yes:
+        if call.as_json or not sys.stdin.isatty():
+            raise click.UsageError(f"{question} If that is meant, add --yes")
+        if not click.confirm(question, err=True):
+            show.note("nothing was restored")
+            return 1
+    stop_service(find_home())
+    with translate_errors(database):
+        kept = restore_backup(database, chosen, workspace, datetime.now(UTC))
+    problems = _check_restored(workspace)
+    facts = {
+        "restored": str(chosen),
+        "items": items,
+        "kept": str(kept) if kept else None,
+        "problems": problems,
+    }
+    before = f"; what was there before is {kept.name}" if kept else ""
+    call.answer(facts, f"restored: {show.plural(items, 'item')} from {chosen.name}{before}")
+    for problem in () if call.as_json else problems:
+        show.note(problem)
+    return 1 if problems else 0
+
+
+def _list_known_backups(call: CliCall, known: list[Backup]) -> int:
+    """Print the backups, newest first; gives 1 when there are none."""
+
+    def show_table() -> None:
+        rows = (
+            (backup.label, show.format_date(backup.made_at), show.format_size(backup.bytes))
+            for backup in reversed(known)
+        )
+        show.grid([show.rich_text(cell) for cell in row] for row in rows)
+
+    nothing = "there are no backups of this workspace yet; to make one: foreword backup"
+    return call.answer_list([asdict(one) for one in reversed(known)], show_table, nothing)
+
+
+def _find_backup(name: str, known: list[Backup]) -> Path:
+    """The backup of a name, the newest sound-looking one for `latest`, or a file; ValidationError if none."""
+    if name == "latest":
+        fit = [one for one in known if not one.label.startswith(("damaged-", "before-restore-"))]
+    else:
+        fit = [one for one in known if name in (one.label, one.path.name, str(one.path))]
+        fit = fit or [one for one in known if one.label.endswith(name)]
+    if fit:
+        return fit[-1].path
+    if Path(name).is_file():
+        return Path(name).absolute()
+    raise ValidationError(f"there is no backup {name!r} of this workspace; to list them: foreword restore")
+
+
+def _check_restored(workspace: str) -> list[str]:
+    """What is wrong with the workspace now; what is derived is made again first, if need be."""
+    try:
+        with open_engine(embedding=False) as engine:
+            problems = engine.store.check(workspace)
+            if problems:
+                problems = engine.store.run(Repair(workspace))
+    except ForewordError as error:
+        return [str(error)]
+    return [f"{one.part}: {one.message}" for one in problems]

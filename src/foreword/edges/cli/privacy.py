@@ -1,0 +1,146 @@
+"""Pause, resume and purge: when nothing is remembered, and nothing being left."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from foreword.capture.pauses import PAUSE_FILE, begin_pause, end_pauses, running_pauses
+from foreword.capture.privacy import reason_to_keep_nothing
+from foreword.config import find_home
+from foreword.edges.cli import show
+from foreword.edges.cli.common import CliCall, command
+from foreword.edges.cli.service import stop_service
+from foreword.errors import ForewordError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_OUR_FOLDERS = ("workspaces", "spool", "run")
+"""What Foreword keeps in its data folder, beside the pauses and the user's own settings."""
+
+
+def _read_duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+    """An option such as 30m, 2h or 1d in seconds."""
+    if value is None:
+        return None
+    parts = re.fullmatch(r"(\d{1,6})([mhdw])", value, re.ASCII)
+    if parts is None or not int(parts[1]):
+        raise click.BadParameter(f"{value!r} is not a length of time such as 30m, 2h, 1d or 1w")
+    return int(parts[1]) * float(_SECONDS[parts[2]])
+
+
+def _means_project(context: click.Context, project: bool) -> bool:
+    """Whether a pause is meant for one project: the user says so, or names the workspace."""
+    return (
+        project or context.get_parameter_source("workspace_option") is click.core.ParameterSource.COMMANDLINE
+    )
+
+
+# Pause and resume ----------------------------------------------------------------------------------------
+
+
+@command("pause", "foreword pause --for 2h\nforeword pause --project")
+@click.option("--for", "seconds", callback=_read_duration, metavar="T", help="For so long: 30m, 2h, 1d, 1w.")
+@click.option("--project", is_flag=True, help="In this project alone, not everywhere.")
+def pause(call: CliCall, seconds: float | None, project: bool) -> int:
+    """Recall and remember nothing until `foreword resume`.
+
+    Holds at once, for agents that run already, too. What is said meanwhile is written nowhere. The agent's
+    user is told when a session begins. To look things up still works, and leaves no receipt.
+    """
+    home, now = find_home().absolute(), time.time()
+    workspace = call.workspace if _means_project(click.get_current_context(), project) else ""
+    new = begin_pause(home, now, None if seconds is None else now + seconds, workspace)
+    where = f" in {workspace}" if workspace else " everywhere"
+    call.answer(_pause_as_json(new), f"paused{where}{_describe_end(new.until)}; to go on: foreword resume")
+    return 0
+
+
+@command("resume", "foreword resume\nforeword resume --project")
+@click.option("--project", is_flag=True, help="In this project alone: a pause everywhere goes on.")
+def resume(call: CliCall, project: bool) -> int:
+    """End a pause: the one everywhere, and this project's own.
+
+    The exit code is 1 when nothing was paused.
+    """
+    home, now = find_home().absolute(), time.time()
+    alone = _means_project(click.get_current_context(), project)
+    ended = end_pauses(home, now, call.workspace, *(() if alone else ("",)))
+    left = running_pauses(home, now)
+    facts = {"ended": list(map(_pause_as_json, ended)), "still_paused": list(map(_pause_as_json, left))}
+    call.answer(facts, note="no longer paused" if ended else "nothing was paused")
+    for one in () if call.as_json else left:
+        show.note(f"still paused: {one.workspace or 'everywhere'}{_describe_end(one.until)}")
+    if not call.as_json and not left and (reason := reason_to_keep_nothing(home, call.workspace)):
+        show.note(reason)
+    return 0 if ended else 1
+
+
+def _pause_as_json(pause: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {name: value for name, value in asdict(pause).items() if name != "problem"}
+
+
+def _describe_end(until: float | None) -> str:
+    return "" if until is None else f" until {time.strftime('%Y-%m-%d %H:%M', time.localtime(until))}"
+
+
+# Purge ---------------------------------------------------------------------------------------------------
+
+
+@command("purge", "foreword purge\nforeword purge --yes")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def purge(call: CliCall, yes: bool) -> int:
+    """Remove everything that was ever remembered, of every project.
+
+    Databases, vectors, receipts, backups, the spool and the logs; the service is stopped first. Your settings
+    in config.toml stay, and so do the agents' hooks: foreword uninstall removes those.
+    """
+    home = find_home().absolute()
+    files = list(_list_kept_files(home))
+    size = sum(path.lstat().st_size for path in files)
+    if not files:
+        call.answer({"home": str(home), "files": 0, "bytes": 0}, note=f"nothing is kept in {home}")
+        return 1
+    what = f"{show.plural(len(files), 'file')} ({size:,} bytes) in {home}"
+    if not yes:
+        if call.as_json or not sys.stdin.isatty():
+            raise click.UsageError(f"this would remove {what} for good; if that is meant, add --yes")
+        if not click.confirm(f"Remove {what} for good: everything, of every project?", err=True):
+            show.note("nothing was removed")
+            return 1
+    stop_service(home)
+    _remove_kept_files(home)
+    call.answer({"home": str(home), "files": len(files), "bytes": size}, f"removed: {what}; nothing is left")
+    return 0
+
+
+def _list_kept_files(home: Path) -> Iterator[Path]:
+    """Every file of Foreword's in the data folder but for the user's settings."""
+    for name in _OUR_FOLDERS:
+        yield from (path for path in (home / name).rglob("*") if path.is_symlink() or not path.is_dir())
+    yield from home.glob(f"*{PAUSE_FILE}*")
+
+
+def _remove_kept_files(home: Path) -> None:
+    """Remove them; ForewordError if something is left. A pause that holds everywhere goes on."""
+    paused = [one for one in running_pauses(home, time.time()) if not one.workspace and not one.problem]
+    for name in _OUR_FOLDERS:
+        if (home / name).is_symlink():
+            (home / name).unlink()
+        elif (home / name).exists():
+            shutil.rmtree(home / name)
+    for path in home.glob(f"*{PAUSE_FILE}*"):
+        path.unlink(missing_ok=True)
+    if left := list(_list_kept_files(home)):
+        raise ForewordError(f"{left[0]} is still there: a process writes to {home}; end it and try again")
+    for one in paused:
+        begin_pause(home, one.since, one.until)
