@@ -161,7 +161,9 @@ class Service:
             _log.error("the service cannot run: %s", error)
             return 3
         _log.info("serving %s as process %d", self._settings.home, os.getpid())
-        working = asyncio.gather(self._run_housekeeping(responder), self._warm_up_then_serve_http(engine))
+        working = asyncio.gather(
+            self._run_housekeeping(responder, intake), self._warm_up_then_serve_http(engine)
+        )
         await self._stopping.wait()
         self._run.withdraw()
         await self._socket.stop(_STOP_SECONDS)
@@ -202,18 +204,18 @@ class Service:
                 return
             await asyncio.sleep(_QUIET_SECONDS / 10)
 
-    async def _run_housekeeping(self, responder: Responder) -> None:
+    async def _run_housekeeping(self, responder: Responder, intake: Intake) -> None:
         """Every few seconds: store what waits, see to the reserve, and stop if there is a reason to."""
         while not self._stopping.is_set():
-            await asyncio.to_thread(self._drain_spool, responder)
+            await asyncio.to_thread(self._drain_spool, responder, intake)
             if why := self._find_reason_to_stop():
                 self._begin_stopping(why)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), HOUSEKEEPING_SECONDS)
 
-    def _drain_spool(self, responder: Responder) -> None:
+    def _drain_spool(self, responder: Responder, intake: Intake) -> None:
         try:
-            spool.drain(self._spool, responder.capture)
+            spool.drain(self._spool, responder.capture, intake.spooled_in_work)
             if not make_reserve(str(self._settings.home)) and not self._warned_of_little_room:
                 self._warned_of_little_room = True
                 _log.warning("the disk is nearly full: the reserve for events cannot be made")
