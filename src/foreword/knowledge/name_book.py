@@ -86,6 +86,17 @@ def name_acronym(name: str) -> str:
     return "".join(part[0] for part in parts) if len(parts) > 1 else ""
 
 
+def can_be_same_firm(name: str, other_name: str) -> bool:
+    """Whether two names can be of one firm or product: one is the other with its legal form, or in initials.
+
+    Two that merely begin with the same letters, and two with different numbers, are two.
+    """
+    if _NUMBER.findall(name) != _NUMBER.findall(other_name):
+        return False
+    one, other = fold_case(without_legal_form(name)), fold_case(without_legal_form(other_name))
+    return one == other or name_acronym(name) == other or name_acronym(other_name) == one
+
+
 def without_legal_form(name: str) -> str:
     """An organisation's name without its legal form: `Acme` for `Acme Corp`."""
     parts = name.replace(",", " ").split()
@@ -261,12 +272,7 @@ def _can_name_mean_record(name: str, kind: EntityType, record: EntityRecord) -> 
         return kind in ("person", "thing")
     if not (kind in _FIRM and record.kind in _FIRM):
         return False
-    filed = (
-        name_index_keys(known, "organisation")
-        for known in record.names
-        if _NUMBER.findall(known) == _NUMBER.findall(name)
-    )
-    return not name_index_keys(name, "organisation").isdisjoint(frozenset().union(*filed))
+    return any(can_be_same_firm(known, name) for known in record.names)
 
 
 def _distance_from_known_names(record: EntityRecord, name: str) -> int:
