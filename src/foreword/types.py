@@ -454,7 +454,8 @@ class Turn:
     """One thing said. `corrected_text` is preferred wherever the turn is read.
 
     `name` is the speaker's own name, where roles do not tell speakers apart. `call_id` ties what a tool
-    answered to the turn that asked it, whose `tool_calls` are kept as they came.
+    answered to the turn that asked it, whose `tool_calls` are kept as they came. `user` says which user
+    speaks, in this session and others; it is the session's where a turn has neither this nor a name.
     """
 
     raw_text: str
@@ -466,6 +467,7 @@ class Turn:
     speech_act: SpeechAct | None = None
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     call_id: str = ""
+    user: str = ""
 
     @property
     def text(self) -> str:

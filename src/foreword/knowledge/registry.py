@@ -118,13 +118,13 @@ class EntityRegistry:
         claims = read_claims(text, mentions)
         if speaker is None and claims.own_names:
             speaker = self._link_speaker_to_entity(turn, mentioned[claims.own_names[0]])
-        self._store_claims(claims, mentioned, speaker, turn.speaker)
+        self._store_claims(claims, mentioned, speaker, turn.user or turn.speaker)
         for correction in read_corrections(text, mentions):
-            self._correct_claim(correction, mentions, mentioned, turn.speaker)
+            self._correct_claim(correction, mentions, mentioned, turn.user or turn.speaker)
         self._trail.extend(SeenMention(self._now, one) for one in mentioned)
-        self._spoke_in[turn.speaker] = self._now
+        self._spoke_in[turn.user or turn.speaker] = self._now
         if "?" in text:
-            self._asked_in[turn.speaker] = self._now
+            self._asked_in[turn.user or turn.speaker] = self._now
         return tuple(self._book.records[one].to_entity() for one in dict.fromkeys(mentioned))
 
     def _register_mention(self, mention: MentionLike) -> EntityRecord:
@@ -153,7 +153,7 @@ class EntityRegistry:
     def _register_speaker(self, turn: Turn) -> EntityRecord | None:
         """Who speaks, as an entity; None when nobody has said their name."""
         if not turn.name or fold_case(turn.name) in _ROLES:
-            return self._book.records.get(self._speakers.get(turn.role, ""))
+            return self._book.records.get(self._speakers.get(turn.user or turn.role, ""))
         record = self._book.best_match(turn.name, "person", self._salience_sort_key)
         record = record or self._book.add(turn.name, "person", self._now)
         record.kind = "person"
@@ -168,7 +168,7 @@ class EntityRegistry:
         if record.kind not in ("person", "thing"):
             return None
         record.kind = "person"
-        self._speakers[turn.name or turn.role] = record.id
+        self._speakers[turn.name or turn.user or turn.role] = record.id
         return record
 
     def _store_claims(
@@ -287,9 +287,9 @@ class EntityRegistry:
         record = self._book.records.get(entity_id)
         return record.gender if record else ""
 
-    def speaker(self, name_or_role: str) -> Entity | None:
-        """The entity of a speaker who has a name, or has said it."""
-        return self.get(self._speakers.get(name_or_role, ""))
+    def speaker(self, name: str) -> Entity | None:
+        """The entity of a speaker, by name, user or role, who has a name or has said it."""
+        return self.get(self._speakers.get(name, ""))
 
     def trail(self) -> tuple[SeenMention, ...]:
         """The latest mentions in the order they were made, oldest first."""

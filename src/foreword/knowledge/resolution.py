@@ -148,8 +148,8 @@ class EntityResolver:
     def resolve(self, query: str, dialogue_state: DialogueState, asker: str = "") -> list[ResolvedEntity]:
         """Whom and what a question means, in the order of its words; nothing for what nothing fits.
 
-        `asker` is the name of the one who asks; without it, the only user of the conversation asks. Nobody
-        says "she" or "they" of themselves.
+        `asker` is the user or the name of the one who asks; if that is not known, the only user of the
+        conversation asks. Nobody says "she" or "they" of themselves.
         """
         query = query[:_MAX_CHARACTERS_READ]
         self._asker = self._find_asker(dialogue_state, asker)
@@ -229,7 +229,9 @@ class EntityResolver:
 
     def _find_asker(self, state: DialogueState, asker: str) -> Entity | None:
         """The one who asks, if the name is known: who is named, else the only user that there is."""
-        names = {asker} if asker else {turn.name for turn in state.turns if turn.role == "user"}
+        if asker and (known := self._registry.speaker(asker)) is not None:
+            return known
+        names = {turn.name or turn.user for turn in state.turns if turn.role == "user"}
         return self._registry.speaker(names.pop() or "user") if len(names) == 1 else None
 
     def _is_other(self, entity: Entity) -> bool:

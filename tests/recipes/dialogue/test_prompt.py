@@ -76,7 +76,9 @@ def test_the_receipt_tells_why_each_turn_and_chunk_is_there(engine, session):
     injected = {entry.item_id: entry.detail for entry in kept.injected}
     assert {turn.turn_id for turn in made.content.history.recent_turns} <= injected.keys()
     assert {chunk.chunk_id for chunk in made.content.rag_chunks} <= injected.keys()
-    assert {stage.stage for stage in kept.stages} == {"resolve", "recall", "retrieve", "word", "compress"}
+    assert {stage.stage for stage in kept.stages} == {
+        *("resolve", "recall", "recall_user", "retrieve", "word", "compress")
+    }
 
 
 def test_with_keep_off_no_receipt_is_filed(engine, session):

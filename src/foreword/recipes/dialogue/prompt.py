@@ -1,6 +1,6 @@
 """The recipe of a conversation: a whole prompt from what was said, who is meant and what is known.
 
-    resolve → recall → retrieve → word → compress
+    resolve → recall → recall_user → retrieve → word → compress
 
 The window is divided among the parts first, and what one leaves over flows to those that can use it. The
 prompt is never over the window and never without its query. A part that cannot be asked is left out and
@@ -21,8 +21,10 @@ from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
 from foreword.compose.quoting import HALF_A_CHARACTER
+from foreword.compose.user_context import user_text, word_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.pipeline import Draft, drop_superseded, optional
+from foreword.recipes.dialogue.users import UserMemories
 from foreword.types import ContextLine, DroppedResult, Item, Note, Query, SearchResult
 
 if TYPE_CHECKING:
@@ -130,6 +132,9 @@ class Conversation(Protocol):
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
         """The turns that bear on the query, as many as so many tokens may hold."""
 
+    def recall_user(self, query: str, max_tokens: int) -> UserMemories:
+        """What the one who asks said of themselves elsewhere, and how they want to be answered."""
+
     def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
         """The chunks that bear on the query after what was said last, as many as so many tokens hold."""
 
@@ -148,6 +153,7 @@ class DialogueDraft(Draft):
     content: ContextContent
     entities: tuple[ResolvedEntity, ...] = ()
     recalled: RecalledTurns = RecalledTurns()
+    user: UserMemories = UserMemories()
     retrieved: RetrievedChunks = RetrievedChunks()
     system: SystemPrompt | None = None
     compressed: Compressed | None = None
@@ -226,6 +232,12 @@ def recall(draft: DialogueDraft) -> DialogueDraft:
     return replace(draft, recalled=recalled).with_notes(*recalled.notes)
 
 
+def recall_user(draft: DialogueDraft) -> DialogueDraft:
+    """Find what the user said of themselves in other conversations."""
+    user = draft.conversation.recall_user(draft.query.text, draft.budget)
+    return replace(draft, user=user).with_notes(*user.notes)
+
+
 def retrieve(draft: DialogueDraft) -> DialogueDraft:
     """Find what documents say about the query, where there are any."""
     if not draft.available_chunks:
@@ -239,12 +251,18 @@ def word(draft: DialogueDraft) -> DialogueDraft:
     wording, count, state = draft.conversation.wording, draft.conversation.tokenizer.count, draft.state
     allocation = _redistribute_tokens(draft)
     system = wording.system.compose(allocation.system)
+    recalled = [turn for turn, _ in draft.recalled.turns]
+    history = wording.history.format(state, allocation.history, recalled)
+    in_view = {turn.turn_id for turn in (*history.recalled, *history.recent_turns)}
+    lines = [line for line in draft.user.lines if line.turn_id not in in_view]
+    user = word_user_lines(lines, allocation.entities, draft.conversation.tokenizer)
     content = ContextContent(
         draft.query.text,
         system.text,
-        wording.history.format(state, allocation.history, [turn for turn, _ in draft.recalled.turns]),
-        wording.entities.format(state, draft.entities, allocation.entities),
+        history,
+        wording.entities.format(state, draft.entities, allocation.entities - user.token_count),
         _chunks_within(draft.retrieved.chunks, allocation.rag, count),
+        user,
     )
     return replace(draft, allocation=allocation, content=content, system=system)
 
@@ -258,7 +276,11 @@ def compress(draft: DialogueDraft) -> DialogueDraft:
     lost = (*(draft.system.lost if draft.system else ()), *compressed.lost)
     if lost:
         draft = draft.with_notes(Note("compress", f"{compressed.level.name.lower()}: lost {', '.join(lost)}"))
-    lines = (*_turn_lines(draft, compressed), *_chunk_lines(draft, compressed))
+    lines = (
+        *_user_lines(draft, compressed),
+        *_turn_lines(draft, compressed),
+        *_chunk_lines(draft, compressed),
+    )
     dropped = tuple(_dropped_results(draft, lines))
     text = prompt_text(compressed.content)
     draft = replace(draft, compressed=compressed)
@@ -268,6 +290,7 @@ def compress(draft: DialogueDraft) -> DialogueDraft:
 DIALOGUE: tuple[Stage[Any], ...] = (
     optional(resolve),
     optional(recall),
+    optional(recall_user),
     optional(retrieve),
     word,
     compress,
@@ -282,10 +305,11 @@ def _redistribute_tokens(draft: DialogueDraft) -> TokenBudget:
     room = draft.allocation.total - draft.allocation.query
     entities = wording.entities.format(draft.state, draft.entities, room)
     joins = _ENTITY_JOINS + 2 * len(entities)
+    user = count(user_text(draft.user.lines))
     needed: dict[BudgetCategory, int] = {
         "system": wording.system.compose(room).token_count,
         "history": room if draft.state.turns else 0,
-        "entities": count(entities_text(entities)) + joins if entities else 0,
+        "entities": user + (count(entities_text(entities)) + joins if entities else 0),
         "rag": count(knowledge_text(chunks)),
     }
     return redistribute(
@@ -306,6 +330,14 @@ def _chunks_within(
 
 
 # The receipt ----------------------------------------------------------------------------------------------
+
+
+def _user_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[ContextLine]:
+    """A line for everything that the prompt has of what the user said of themselves."""
+    count = draft.conversation.tokenizer.count
+    for line in compressed.content.user.lines:
+        result = _result_without_text(draft, line.turn_id, "turn", 0.0)
+        yield ContextLine(result, "user", line.formatted, count(line.formatted), line.day)
 
 
 def _turn_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[ContextLine]:
@@ -375,6 +407,7 @@ def _receipt_pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, 
         "budget/strategy": type(conversation.strategy).__name__,
         **dict(_history_paths(content.history, compressed.level, count)),
         **dict(_entity_paths(content, count)),
+        **dict(_user_paths(content)),
         "rag/query_used": draft.query.text,
         "rag/chunks_retrieved": found.considered,
         "rag/chunks_selected": len(content.rag_chunks),
@@ -419,6 +452,14 @@ def _entity_paths(content: ContextContent, count: Count) -> Pairs:
         yield f"entities/{at}/tokens", entity.token_count
         for name, value in entity.attributes:
             yield f"entities/{at}/attributes/{name}", value
+
+
+def _user_paths(content: ContextContent) -> Pairs:
+    yield "user/count", len(content.user.lines)
+    yield "user/total_tokens", content.user.token_count
+    for at, line in enumerate(content.user.lines):
+        yield f"user/{at}/turn_id", line.turn_id
+        yield f"user/{at}/content", line.formatted
 
 
 def _chunk_paths(content: ContextContent) -> Pairs:

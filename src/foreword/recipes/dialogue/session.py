@@ -6,8 +6,9 @@
     session.add(Turn(answer, role="assistant"))
 
 Turns are durable when `add` returns. Who and what is talked about is worked out from them and not kept: a
-session that is opened again reads its turns and knows it again. Open or opened again, it knows what the
-workspace keeps, and that is without secrets; what was forgotten it does not say.
+session that is opened again reads its turns and knows it again. With a `user`, it also knows what this user
+said of themselves in other sessions of the workspace, and nobody else's. Open or opened again, it knows what
+the workspace keeps, and that is without secrets; what was forgotten it does not say.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions
 from foreword.recipes.dialogue.prompt import RECALL, RecalledTurns, RetrievedChunks, Wording
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 from foreword.recipes.dialogue.turns import ConversationTurns, check_turn, item_turn, turn_item
+from foreword.recipes.dialogue.users import UserMemories, UserMemory, storable_user
 from foreword.store.base import PutReceipt
 from foreword.text.question import question_first
 
@@ -69,6 +71,7 @@ class Session:
         workspace: str,
         session_id: str,
         *,
+        user: str = "",
         base_instructions: str = "",
         agent_personality: AgentPersonality = Helpful(),  # noqa: B008  (frozen)
         user_preferences: UserPreferences | None = None,
@@ -81,6 +84,7 @@ class Session:
     ) -> None:
         self.workspace = check_workspace(workspace)
         self.session_id = check_text("session_id", session_id, MAX_NAME_CHARACTERS)
+        self.user = check_text("user", user, MAX_NAME_CHARACTERS) if user != "" else ""
         self.tokenizer: Tokenizer = engine.tokenizer
         self.strategy = check_strategy(strategy)
         self._engine = engine
@@ -101,6 +105,8 @@ class Session:
             DynamicCompressor(summarizer, engine.tokenizer),
         )
         self._turns = ConversationTurns(engine.store, self.workspace, self.session_id, find_entities)
+        self._user_id = storable_user(self.user)
+        self._about_user = UserMemory(engine, self.workspace, self._user_id, self.session_id)
 
     @property
     def state(self) -> DialogueState:
@@ -117,12 +123,18 @@ class Session:
 
     def add_all(self, turns: Sequence[Turn]) -> list[Turn]:
         """Keep several turns at once, in order."""
-        checked = [replace(check_turn(turn), name=redact(turn.name)) for turn in turns]
+        checked = [self._with_speaker(check_turn(turn)) for turn in turns]
         complete = self._turns.complete(checked, self.now)
         items = [turn_item(turn, self.workspace, self.session_id) for turn in complete]
         kept = self._engine.remember_all(items, self.workspace)
         self._turns.note_kept(complete)
         return [item_turn(item) for item in kept]
+
+    def _with_speaker(self, turn: Turn) -> Turn:
+        """The turn with the user who said it: the one it names, or the session's where it names nobody."""
+        user = turn.user or ("" if turn.name else self.user)
+        known = storable_user(user) if turn.role == "user" else ""
+        return replace(turn, name=redact(turn.name), user=known)
 
     def now(self) -> datetime:
         """What time it is."""
@@ -135,7 +147,12 @@ class Session:
     def resolve(self, query: str) -> Sequence[ResolvedEntity]:
         """Who and what the query means."""
         state = self.state
-        return EntityResolver(cast("EntityRegistry", state.entity_registry)).resolve(query, state)
+        resolver = EntityResolver(cast("EntityRegistry", state.entity_registry))
+        return resolver.resolve(query, state, self._user_id)
+
+    def recall_user(self, query: str, max_tokens: int) -> UserMemories:
+        """What the session's user said of themselves, and how to answer them; nothing without a user."""
+        return self._about_user.recall(query, max_tokens) if self.user else UserMemories()
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
         """The turns that bear on the query, as many as so many tokens may hold."""
