@@ -148,7 +148,9 @@ class EntityRecord:
     gender: str = ""
     aliases: list[str] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)
-    relations: list[tuple[str, str]] = field(default_factory=list)
+    said_in: dict[str, int] = field(default_factory=dict)
+    relations: list[tuple[str, str, int]] = field(default_factory=list)
+    """What it has to do with others: the relation, the other's id, and the turn that says so."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -158,12 +160,19 @@ class EntityRecord:
     def to_entity(self) -> Entity:
         """The entity as it is now."""
         counts = (self.first, self.last, self.mentions)
-        return Entity(self.id, self.name, self.kind, tuple(self.aliases), dict(self.attributes), *counts)
+        said = dict(self.attributes), *counts, dict(self.said_in)
+        return Entity(self.id, self.name, self.kind, tuple(self.aliases), *said)
+
+    def set_attribute(self, name: str, value: str, turn: int) -> None:
+        """An attribute as a turn says it, in the place of what was said before."""
+        self.attributes[name] = value
+        self.said_in[name] = turn
 
     def copy(self) -> EntityRecord:
         """The same record, with containers of its own."""
-        aliases, attributes, relations = [*self.aliases], {**self.attributes}, [*self.relations]
-        return replace(self, aliases=aliases, attributes=attributes, relations=relations)
+        aliases, relations = [*self.aliases], [*self.relations]
+        attributes, said_in = {**self.attributes}, {**self.said_in}
+        return replace(self, aliases=aliases, attributes=attributes, said_in=said_in, relations=relations)
 
 
 @dataclass(frozen=True, slots=True)

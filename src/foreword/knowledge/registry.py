@@ -182,12 +182,12 @@ class EntityRegistry:
         for number, name, value in claims.attributes:
             record = record_of_mention(number)
             if record is not None:
-                record.attributes[name] = value
+                record.set_attribute(name, value, self._now)
                 self._claims.append(StoredClaim(claimant, self._now, record.id, name, value))
         for number, relation, target in claims.relations:
             one, other = record_of_mention(number), record_of_mention(target)
             if one is not None and other is not None and one is not other:
-                _add_relation(one, relation, other)
+                _add_relation(one, relation, other, self._now)
                 claim = StoredClaim(claimant, self._now, one.id, relation, other.name, other.id)
                 self._claims.append(claim)
 
@@ -214,10 +214,10 @@ class EntityRegistry:
         record = self._book.records[claim.entity_id]
         target = "" if correction.mention is None else mentioned[correction.mention]
         if claim.target and target and target != record.id:
-            record.relations = [kept for kept in record.relations if kept != (claim.name, claim.target)]
-            _add_relation(record, claim.name, self._book.records[target])
+            record.relations = [kept for kept in record.relations if kept[:2] != (claim.name, claim.target)]
+            _add_relation(record, claim.name, self._book.records[target], self._now)
         elif not claim.target:
-            record.attributes[claim.name] = correction.value
+            record.set_attribute(claim.name, correction.value, self._now)
         new_target = target if claim.target else ""
         self._claims.append(replace(claim, turn=self._now, value=correction.value, target=new_target))
 
@@ -243,8 +243,8 @@ class EntityRegistry:
         """What it has to do with others, in the order it was said."""
         record = self._book.records.get(entity_id)
         return tuple(
-            EntityRelationship(relation, target, self._book.records[target].name, _CLAIM_CONFIDENCE)
-            for relation, target in (record.relations if record else ())
+            EntityRelationship(relation, target, self._book.records[target].name, _CLAIM_CONFIDENCE, turn)
+            for relation, target, turn in (record.relations if record else ())
         )
 
     def active_count(self) -> int:
@@ -314,13 +314,13 @@ class EntityRegistry:
         return -self._current_salience(record), -record.last, record.id
 
 
-def _add_relation(record: EntityRecord, relation: str, target: EntityRecord) -> None:
+def _add_relation(record: EntityRecord, relation: str, target: EntityRecord, turn: int) -> None:
     """One relation more; of some there is only one at a time."""
     record.relations = [
         kept
         for kept in record.relations
         if kept[0] != relation or (relation not in _ONE_AT_A_TIME and kept[1] != target.id)
     ]
-    record.relations.append((relation, target.id))
+    record.relations.append((relation, target.id, turn))
     if relation == "lives in":
-        record.attributes["location"] = target.name
+        record.set_attribute("location", target.name, turn)
