@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 _SOURCES = {"user": Source("user", "user"), "assistant": Source("agent", "agent")}
 _TOOL_INPUTS = {"bash": "command", "read": "file_path", "edit": "file_path", "write": "file_path"}
+_THE_USER = "the user"
+"""Whose sessions those of a dialogue are: a scenario is the life of one user."""
+
 _BEFORE_FIRST_PROMPT = timedelta(seconds=1)
 """How long before its first prompt a session begins of which the scenario does not tell the beginning."""
 
@@ -195,7 +198,8 @@ class DialogueHistory(History):
 
     def _session(self, name: str) -> Session:
         if name not in self._sessions:
-            self._sessions[name] = Session(self._engine, self._workspace, name or self._workspace)
+            known = name or self._workspace
+            self._sessions[name] = Session(self._engine, self._workspace, known, user=_THE_USER)
         return self._sessions[name]
 
 
@@ -315,7 +319,8 @@ def split_into_pieces(text: str) -> tuple[str, ...]:
 def _pieces_of_prompt(prompt: InjectedContext) -> tuple[str, ...]:
     """All that a prompt is made of but the question, in its order."""
     content = prompt.content
-    worded = [content.system, content.history.summary or ""]
+    worded = [content.system, *(line.formatted for line in content.user.lines)]
+    worded.append(content.history.summary or "")
     worded += [turn.formatted for turn in (*content.history.recalled, *content.history.recent_turns)]
     worded += [entity.formatted for entity in content.entities]
     worded += [chunk.formatted for chunk in content.rag_chunks]

@@ -348,22 +348,22 @@ def _known_tokens(content: ContextContent, count: Count) -> int:
 def _use_spare_tokens(draft: DialogueDraft, content: ContextContent) -> ContextContent:
     """The content with more of what was left out, as far as the window allows, measured as it is worded."""
     strategy, tokenizer = draft.conversation.strategy, draft.conversation.tokenizer
-    fillers: tuple[tuple[BudgetCategory, Filler], ...] = (
-        ("rag", _with_more_chunks),
-        ("entities", _with_more_known),
-        ("history", _with_more_history),
+    fillers: tuple[tuple[BudgetCategory, bool, Filler], ...] = (
+        ("rag", len(content.rag_chunks) < len(draft.retrieved.chunks), _with_more_chunks),
+        ("entities", bool(draft.user.lines or draft.entities), _with_more_known),
+        ("history", len(content.history.recent_turns) < len(draft.state.turns), _with_more_history),
     )
-    for part, fill in fillers:
+    for part, has_more, fill in fillers:
+        if not has_more or strategy.leaves_out(part):
+            continue
         spare = draft.budget - prompt_tokens(content, tokenizer) - _HEADING_TOKENS
-        if spare > 0 and not strategy.leaves_out(part):
+        if spare > 0:
             fuller = fill(draft, content, spare)
             content = fuller if prompt_tokens(fuller, tokenizer) <= draft.budget else content
     return content
 
 
 def _with_more_chunks(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
-    if len(content.rag_chunks) == len(draft.retrieved.chunks):
-        return content
     count = draft.conversation.tokenizer.count
     room = count(knowledge_text(content.rag_chunks)) + spare
     return replace(content, rag_chunks=_chunks_within(draft.retrieved.chunks, room, count))
@@ -375,12 +375,10 @@ def _with_more_known(draft: DialogueDraft, content: ContextContent, spare: int) 
 
 
 def _with_more_history(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
-    history = content.history
-    if len(history.recent_turns) == len(draft.state.turns):
-        return content
     recalled = [turn for turn, _ in draft.recalled.turns]
     formatter = draft.conversation.wording.history
-    fuller = replace(content, history=formatter.format(draft.state, history.token_count + spare, recalled))
+    room = content.history.token_count + spare
+    fuller = replace(content, history=formatter.format(draft.state, room, recalled))
     return _word_known(draft, fuller, _known_tokens(content, draft.conversation.tokenizer.count))
 
 

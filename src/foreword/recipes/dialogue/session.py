@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from foreword import pipeline
 from foreword.capture.item_checks import check_text
+from foreword.capture.junk import junk_reason
 from foreword.capture.names.entities import find_entities
 from foreword.capture.redact import redact
 from foreword.compose.allocation import AllocationStrategy, Dynamic, check_strategy
@@ -155,7 +156,7 @@ class Session:
         return self._about_user.recall(query, max_tokens) if self.user else UserMemories()
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
-        """The turns that bear on the query, as many as so many tokens may hold."""
+        """The turns that bear on the query, as many as so many tokens may hold; no mere nods."""
         if not query.strip() or not self._turns.has_turns():
             return RecalledTurns()
         room = int(max_tokens * self.wording.history.config.recalled_share)
@@ -164,8 +165,12 @@ class Session:
         draft = self._engine.draft(question_first(query), self.workspace, asked, "dialogue", max_tokens)
         draft = pipeline.run(draft, RECALL)
         turns = self._turns.find([result.memory.id for result in draft.results])
-        found = zip(turns, draft.results, strict=True)
-        return RecalledTurns(tuple((turn, result.score) for turn, result in found if turn), draft.notes)
+        found = [
+            (turn, result.score)
+            for turn, result in zip(turns, draft.results, strict=True)
+            if turn and junk_reason(turn.text) is None
+        ]
+        return RecalledTurns(tuple(found), draft.notes)
 
     def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
         """The chunks that bear on the query after what was said last, as many as so many tokens hold."""
