@@ -54,6 +54,11 @@ _SHAPED: tuple[tuple[str, re.Pattern[str]], ...] = (
 _WORDS = re.compile(r"[^\W_][\w'’-]*(?:\ [^\W_][\w'’-]*){0,3}?(?=,?\ (?:not|instead)\b|[.,;!?)\n]|$)", _FLAGS)
 _KINDS = {"email": "email", "phone": "phone", "title": "title", "department": "department"}
 _NAMED_KINDS = {"location": "place", "birthday": "date", "works at": "organisation", "lives in": "place"}
+_MAX_CORRECTION_CHARACTERS = 80
+_STARTS_SENTENCE = re.compile(
+    r"(?:i|i['’]m|we|it|that|this|you|he|she|they|there|but|for|about|wrong|never|no|yes|can|could|did)\b",
+    _FLAGS,
+)
 ANY_KIND = "words"
 """The kind of a value that is plain words: a colour, a number, an age."""
 
@@ -111,6 +116,18 @@ def read_corrections(text: str, mentions: Sequence[MentionLike]) -> Iterator[Cor
             seen.add(start)
             yield Correction(text[start:end], kind, start, number, old_value, is_sure or bool(old_value))
             break
+
+
+def is_correction(text: str) -> bool:
+    """Whether a text does nothing but take back a value that was said before: "Sorry, I meant Lyon"."""
+    mark = _MARK.match(text.strip()) or _NOT_OLD_BUT.match(text.strip()) or _PLAIN_START.match(text.strip())
+    if mark is None or len(text) > _MAX_CORRECTION_CHARACTERS:
+        return False
+    is_marked = bool(mark.groupdict().get("strong") or mark.groupdict().get("old"))
+    return any(
+        (is_marked or one.old) and not _STARTS_SENTENCE.match(one.value)
+        for one in read_corrections(text.strip(), ())
+    )
 
 
 def _values_at(

@@ -81,6 +81,24 @@ def test_what_another_said_replaces_nothing(engine, say, prompt):
     assert line.text == "I'm allergic to peanuts."
 
 
+@pytest.mark.parametrize(
+    "correction", ["Sorry, I meant Lyon.", "No wait, sorry, Lyon.", "It's Lyon, not Paris."]
+)
+def test_a_correction_in_passing_is_told_with_what_it_corrects(say, prompt, correction):
+    say("mara", "I live in Paris.", correction, "Thanks!")
+    (line,) = prompt("mara", "What is the weather at home?").content.user.lines
+    assert line.text == f"I live in Paris. {correction}"
+
+
+@pytest.mark.parametrize(
+    "text", ["Sorry, I missed that.", "Sorry, wrong window.", "No, thanks.", "Lyon is nice."]
+)
+def test_what_corrects_nothing_changes_nothing(say, prompt, text):
+    say("mara", "I live in Paris.", text)
+    (line,) = prompt("mara", "What is the weather at home?").content.user.lines
+    assert line.text == "I live in Paris."
+
+
 def test_what_stands_in_view_is_not_told_again(say, prompt):
     say("mara", "I'm allergic to peanuts.", session="s1")
     say("mara", "I'm allergic to peanuts and eggs.", session="s2")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from foreword import pipeline
 from foreword.capture.redact import redact
 from foreword.compose.user_context import UserLine
+from foreword.knowledge.corrections import is_correction
 from foreword.knowledge.user_facts import StandingFact, facts_that_hold, read_user_facts
 from foreword.options import SearchOptions
 from foreword.recall.history import MAX_SUCCESSORS, find_successors
@@ -80,15 +81,22 @@ class UserMemory:
         self._seen: set[str] = set()
         self._items: dict[str, Item] = {}
         self._facts: list[UserFact] = []
+        self._just_said: dict[str | None, UserFact] = {}
 
     def _add_item(self, item: Item) -> bool:
         if item.id in self._seen:
             return False
         self._seen.add(item.id)
         facts = read_user_facts(item) if self._is_own(item) else []
+        before = self._just_said.pop(item.conversation, None)
         if facts:
             self._items[item.id] = item
             self._facts += facts
+            self._just_said[item.conversation] = facts[-1]
+        elif before is not None and is_correction(item.text):
+            place = self._facts.index(before)
+            corrected = replace(before, text=f"{before.text} {item.text.strip()}")
+            self._facts[place] = self._just_said[item.conversation] = corrected
         return True
 
     def recall(self, query: str, max_tokens: int) -> UserMemories:
