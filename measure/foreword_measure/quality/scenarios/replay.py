@@ -50,9 +50,6 @@ if TYPE_CHECKING:
 
 _SOURCES = {"user": Source("user", "user"), "assistant": Source("agent", "agent")}
 _TOOL_INPUTS = {"bash": "command", "read": "file_path", "edit": "file_path", "write": "file_path"}
-_THE_USER = "the user"
-"""Whose sessions those of a dialogue are: a scenario is the life of one user."""
-
 _BEFORE_FIRST_PROMPT = timedelta(seconds=1)
 """How long before its first prompt a session begins of which the scenario does not tell the beginning."""
 
@@ -198,8 +195,7 @@ class DialogueHistory(History):
 
     def _session(self, name: str) -> Session:
         if name not in self._sessions:
-            known = name or self._workspace
-            self._sessions[name] = Session(self._engine, self._workspace, known, user=_THE_USER)
+            self._sessions[name] = Session(self._engine, self._workspace, name or self._workspace)
         return self._sessions[name]
 
 
