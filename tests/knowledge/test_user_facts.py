@@ -126,6 +126,8 @@ def test_what_is_said_of_oneself_is_read_as_what_it_is(kind, texts):
         "I was wondering about prices.",
         "Answer in one sentence: what is DNS?",
         "Write the report without jargon.",
+        "can we do sunday instead",
+        "what do i pay for my bike",
         "I live in Rome. " * 200,
     ],
 )

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreword.knowledge.claims import doubtful_spans
+from foreword.text.question import asks
 from foreword.text.sentences import split_sentences
 from foreword.text.words import content_words, split_words
 
@@ -123,17 +124,19 @@ def _read_sentence(sentence: str) -> tuple[FactKind, str, bool] | None:
     if len(sentence) > _MAX_SENTENCE_CHARACTERS or _QUOTED.match(sentence):
         return None
     plain = " ".join(sentence.translate(_APOSTROPHE).split())
-    asks = bool(_QUESTION_END.search(plain))
-    if asks and not _POLITE_QUESTION.match(plain):
+    is_question = bool(_QUESTION_END.search(plain))
+    if is_question and not _POLITE_QUESTION.match(plain):
         return None
-    if not asks and any(start == 0 or end - start > len(plain) // 2 for start, end in doubtful_spans(plain)):
+    if not is_question and any(
+        start == 0 or end - start > len(plain) // 2 for start, end in doubtful_spans(plain)
+    ):
         return None
     revokes = _matches_any("revokes", plain)
     for kind in fact_kinds():
         match = next((match for cue in kind.cues if (match := cue.search(plain))), None)
-        if match is None or (asks and not kind.is_rule):
+        if match is None or (is_question and not kind.is_rule):
             continue
-        if kind.name == "self" and not revokes and _matches_any("passing", plain):
+        if kind.name == "self" and not revokes and (_matches_any("passing", plain) or asks(plain)):
             return None
         return kind, (match.groupdict().get("topic") or "").lower(), revokes
     return None
