@@ -32,7 +32,7 @@ from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions
 from foreword.recipes.dialogue.prompt import RECALL, RecalledTurns, RetrievedChunks, Wording
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 from foreword.recipes.dialogue.turns import ConversationTurns, check_turn, item_turn, turn_item
-from foreword.recipes.dialogue.users import UserMemories, UserMemory, storable_user
+from foreword.recipes.dialogue.users import UserMemories, storable_user, user_memory
 from foreword.store.base import PutReceipt
 from foreword.text.question import question_first
 
@@ -107,7 +107,6 @@ class Session:
         )
         self._turns = ConversationTurns(engine.store, self.workspace, self.session_id, find_entities)
         self._user_id = storable_user(self.user)
-        self._about_user = UserMemory(engine, self.workspace, self._user_id, self.session_id)
 
     @property
     def state(self) -> DialogueState:
@@ -153,7 +152,10 @@ class Session:
 
     def recall_user(self, query: str, max_tokens: int) -> UserMemories:
         """What the session's user said of themselves, and how to answer them; nothing without a user."""
-        return self._about_user.recall(query, max_tokens) if self.user else UserMemories()
+        if not self.user:
+            return UserMemories()
+        memory = user_memory(self._engine, self.workspace, self._user_id)
+        return memory.recall(query, self.session_id, max_tokens)
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
         """The turns that bear on the query, as many as so many tokens may hold; no mere nods."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from foreword import pipeline
 from foreword.capture.redact import redact
@@ -27,7 +29,7 @@ from foreword.text.words import content_words
 from foreword.types import Filters, SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from foreword.engine.base import Engine
@@ -64,14 +66,29 @@ def storable_user(user: str) -> str:
     return f"user {hashlib.sha256(user.encode()).hexdigest()[:_DIGEST_CHARACTERS]}"
 
 
+_MAX_USERS = 256
+_memories: WeakKeyDictionary[Engine, dict[tuple[str, str], UserMemory]] = WeakKeyDictionary()
+_memories_lock = threading.Lock()
+
+
+def user_memory(engine: Engine, workspace: str, user: str) -> UserMemory:
+    """What a user of a workspace said, read once for all sessions of an engine; the latest users are kept."""
+    with _memories_lock:
+        known = _memories.setdefault(engine, {})
+        memory = known.pop((workspace, user), None) or UserMemory(engine, workspace, user)
+        known[workspace, user] = memory
+        if len(known) > _MAX_USERS:
+            del known[next(iter(known))]
+        return memory
+
+
 class UserMemory:
     """What one user of a workspace said of themselves. Safe to use from many threads."""
 
-    def __init__(self, engine: Engine, workspace: str, user: str, session_id: str) -> None:
+    def __init__(self, engine: Engine, workspace: str, user: str) -> None:
         self._engine = engine
         self._workspace = workspace
         self._user = user
-        self._session_id = session_id
         self._filters = Filters(kinds=("turn",), source=user)
         self._feed = ItemFeed(engine.store, workspace, self._filters, self._add_item, self._forget_all)
         self._lock = threading.Lock()
@@ -99,18 +116,20 @@ class UserMemory:
             self._facts[place] = self._just_said[item.conversation] = corrected
         return True
 
-    def recall(self, query: str, max_tokens: int) -> UserMemories:
-        """What to tell for a question: rules, what must not be missed, and what bears on it."""
+    def recall(self, query: str, session_id: str, max_tokens: int) -> UserMemories:
+        """What to tell for a question in a session: rules, what must not be missed, what bears on it."""
         with self._lock:
             self._feed.catch_up()
-            held, items = facts_that_hold(self._facts), dict(self._items)
+            facts, items = tuple(self._facts), dict(self._items)
+        held = facts_that_hold(facts)
         if not held:
             return UserMemories()
         standing = [one for one in held if one.fact.is_standing]
         found, notes = self._find_relevant(query, held, max_tokens)
         known = {one.fact for one in standing}
-        chosen = [*standing, *(one for one in found if one.fact not in known)]
-        current = self._follow_replacements(chosen, items)
+        elsewhere = [one for one in found if one.fact.conversation != session_id]
+        chosen = [*standing, *(one for one in elsewhere if one.fact not in known)]
+        current = self._follow_replacements(chosen, items, Counter(fact.item_id for fact in facts))
         lines: dict[tuple[str, str], UserLine] = {}
         for line in map(_user_line, current):
             lines.setdefault((line.turn_id, line.text), line)
@@ -119,7 +138,7 @@ class UserMemory:
     def _find_relevant(
         self, query: str, held: Sequence[StandingFact], max_tokens: int
     ) -> tuple[list[StandingFact], tuple[Note, ...]]:
-        """The facts of other sessions that bear on a question, those that were asked for first."""
+        """The facts that bear on a question, those that were asked for first."""
         if not query.strip():
             return [], ()
         options = SearchOptions(limit=_MAX_FOUND, kinds=("turn",), lane="fast")
@@ -132,16 +151,18 @@ class UserMemory:
         asked = [one for one in held if one.fact.kind.is_asked_for(query)]
         for item_id in found[:_MAX_RELEVANT]:
             asked += [one for one in held if item_id in {fact.item_id for fact in (one.fact, *one.before)}]
-        return [one for one in dict.fromkeys(asked) if one.fact.conversation != self._session_id], draft.notes
+        return list(dict.fromkeys(asked)), draft.notes
 
     def _is_own(self, item: Item) -> bool:
         return user_of(item) == self._user
 
     def _follow_replacements(
-        self, facts: Iterable[StandingFact], items: dict[str, Item]
+        self, facts: Sequence[StandingFact], items: Mapping[str, Item], facts_of: Mapping[str, int]
     ) -> list[StandingFact]:
-        """The facts, each in the words of what replaced it as the reader saw it, if anything did."""
-        facts = list(facts)
+        """The facts, each in the words of what replaced it as the reader saw it, if anything did.
+
+        What replaced a turn replaced its only fact, or the one of several with which it has a word in common.
+        """
         ids = [one.fact.item_id for one in facts]
         related = self._engine.store.expand(self._workspace, ids, MAX_SUCCESSORS, self._filters)
         current: list[StandingFact] = []
@@ -149,7 +170,8 @@ class UserMemory:
             item = items[one.fact.item_id]
             chain = find_successors(SearchResult(item, 0.0), related.get(item.id, ()), {})
             last = chain[-1] if chain else None
-            if last is None or not self._is_own(last) or not self._is_about(last, one.fact):
+            is_plain = facts_of[item.id] == 1 or (last is not None and _share_words(last.text, one.fact.text))
+            if last is None or not self._is_own(last) or not is_plain:
                 current.append(one)
                 continue
             text = " ".join(last.text[:_MAX_SUCCESSOR_CHARACTERS].split())
@@ -158,11 +180,9 @@ class UserMemory:
             current.append(StandingFact(newer, (*one.before, one.fact)))
         return current
 
-    def _is_about(self, newer: Item, fact: UserFact) -> bool:
-        """Whether what replaced a turn replaced this fact of it: its only one, or one with a common word."""
-        of_item = [one for one in self._facts if one.item_id == fact.item_id]
-        shared = set(content_words(newer.text)) & set(content_words(fact.text))
-        return len(of_item) == 1 or bool(shared)
+
+def _share_words(one: str, other: str) -> bool:
+    return not set(content_words(one)).isdisjoint(content_words(other))
 
 
 def _is_relevant(result: SearchResult, draft: SearchDraft) -> bool:
