@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from foreword.errors import ValidationError
 from foreword.recipes.dialogue.prompt import inject_context
 from foreword.recipes.dialogue.session import Session
 from foreword.store.base import Delete, PutRelations
@@ -144,6 +145,14 @@ def test_a_name_that_looks_like_a_secret_is_not_stored_and_still_parts_users(eng
     assert [line.text for line in prompt(one).content.user.lines] == ["I'm allergic to peanuts."]
     assert prompt(other).content.user.lines == ()
     assert all(one not in str(item) for item in engine.store.scan("bakery"))
+
+
+def test_a_session_without_a_user_knows_nobody_and_is_nobodys(engine, say, prompt):
+    say("mara", "I'm allergic to peanuts.")
+    say(None, "I'm allergic to eggs.", session="s2")
+    assert prompt(None).content.user.lines == prompt("").content.user.lines == ()
+    with pytest.raises(ValidationError, match="user"):
+        Session(engine, "bakery", "s3", user=7)
 
 
 def test_a_workspace_knows_nothing_of_another(say, prompt):

@@ -72,7 +72,7 @@ class Session:
         workspace: str,
         session_id: str,
         *,
-        user: str = "",
+        user: str | None = None,
         base_instructions: str = "",
         agent_personality: AgentPersonality = Helpful(),  # noqa: B008  (frozen)
         user_preferences: UserPreferences | None = None,
@@ -85,7 +85,7 @@ class Session:
     ) -> None:
         self.workspace = check_workspace(workspace)
         self.session_id = check_text("session_id", session_id, MAX_NAME_CHARACTERS)
-        self.user = check_text("user", user, MAX_NAME_CHARACTERS) if user != "" else ""
+        self.user = "" if user in (None, "") else check_text("user", user, MAX_NAME_CHARACTERS)
         self.tokenizer: Tokenizer = engine.tokenizer
         self.strategy = check_strategy(strategy)
         self._engine = engine
