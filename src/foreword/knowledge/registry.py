@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
 from foreword.knowledge.claims import SPEAKER, read_claims
-from foreword.knowledge.corrections import StoredClaim, find_corrected_claim, read_corrections
 from foreword.knowledge.name_book import EntityRecord, NameBook
+from foreword.knowledge.value_corrections import StoredClaim, find_corrected_claim, read_corrections
 from foreword.text.words import fold_case
 from foreword.types import EntityRelationship
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from foreword.knowledge.claims import Claims, MentionLike
-    from foreword.knowledge.corrections import Correction
+    from foreword.knowledge.value_corrections import Correction
     from foreword.types import Entity, EntityType, Turn
 
     Finder = Callable[[str], Iterable[MentionLike]]

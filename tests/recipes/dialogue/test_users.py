@@ -85,8 +85,9 @@ def test_what_another_said_replaces_nothing(engine, say, prompt):
 @pytest.mark.parametrize(
     "correction", ["Sorry, I meant Lyon.", "No wait, sorry, Lyon.", "It's Lyon, not Paris."]
 )
-def test_a_correction_in_passing_is_told_with_what_it_corrects(say, prompt, correction):
-    say("mara", "I live in Paris.", correction, "Thanks!")
+def test_a_correction_in_passing_is_told_with_what_it_corrects(engine, say, prompt, correction):
+    old, new, _ = say("mara", "I live in Paris.", correction, "Thanks!")
+    engine.store.run(PutRelations("bakery", (Relation(new.turn_id, old.turn_id, REPLACES, 0.9),)))
     (line,) = prompt("mara", "What is the weather at home?").content.user.lines
     assert line.text == f"I live in Paris. {correction}"
 

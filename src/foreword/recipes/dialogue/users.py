@@ -18,8 +18,8 @@ from weakref import WeakKeyDictionary
 from foreword import pipeline
 from foreword.capture.redact import redact
 from foreword.compose.user_context import UserLine
-from foreword.knowledge.corrections import is_correction
 from foreword.knowledge.user_facts import StandingFact, facts_that_hold, read_user_facts
+from foreword.knowledge.value_corrections import is_correction
 from foreword.options import SearchOptions
 from foreword.recall.history import MAX_SUCCESSORS, find_successors
 from foreword.recipes.dialogue.item_feed import ItemFeed
@@ -171,7 +171,8 @@ class UserMemory:
             chain = find_successors(SearchResult(item, 0.0), related.get(item.id, ()), {})
             last = chain[-1] if chain else None
             is_plain = facts_of[item.id] == 1 or (last is not None and _share_words(last.text, one.fact.text))
-            if last is None or not self._is_own(last) or not is_plain:
+            is_told = last is not None and last.text.strip() in one.fact.text
+            if last is None or is_told or not self._is_own(last) or not is_plain:
                 current.append(one)
                 continue
             text = " ".join(last.text[:_MAX_SUCCESSOR_CHARACTERS].split())
