@@ -36,7 +36,9 @@ def main() -> int:
     try:
         with ContextEngine() as engine:
             index(engine, asked.folder, asked.workspace)
-            session = Session(engine, asked.workspace, asked.session, base_instructions=INSTRUCTIONS)
+            session = Session(
+                engine, asked.workspace, asked.session, user=asked.user, base_instructions=INSTRUCTIONS
+            )
             chat(session, remote(asked.url, asked.model) if asked.url else echo, asked.tokens)
     except ForewordError as error:
         print(f"chat: {error}", file=sys.stderr)
@@ -139,6 +141,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, default=4096, help="the most tokens of a prompt")
     parser.add_argument("--workspace", default="chat", help="where documents and turns are kept")
     parser.add_argument("--session", default="terminal", help="which conversation it is")
+    parser.add_argument("--user", default="", help="whose conversation it is; known again in other sessions")
     return parser.parse_args()
 
 

@@ -454,7 +454,8 @@ class Turn:
     """One thing said. `corrected_text` is preferred wherever the turn is read.
 
     `name` is the speaker's own name, where roles do not tell speakers apart. `call_id` ties what a tool
-    answered to the turn that asked it, whose `tool_calls` are kept as they came.
+    answered to the turn that asked it, whose `tool_calls` are kept as they came. `user` says which user
+    speaks, in this session and others; it is the session's where a turn has neither this nor a name.
     """
 
     raw_text: str
@@ -466,6 +467,7 @@ class Turn:
     speech_act: SpeechAct | None = None
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     call_id: str = ""
+    user: str = ""
 
     @property
     def text(self) -> str:
@@ -480,17 +482,21 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class EntityRelationship:
-    """A relationship of an entity to another."""
+    """A relationship of an entity to another; `turn` is the one it was said in, from 0, if that is known."""
 
     relation: str
     target_id: str
     target_name: str
     confidence: float = 1.0
+    turn: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Someone or something that is talked about; mentions are counted in turns, from 0."""
+    """Someone or something that is talked about; mentions are counted in turns, from 0.
+
+    `said_in` has the turn in which each attribute was said, where that is known.
+    """
 
     id: str
     canonical_name: str
@@ -500,6 +506,7 @@ class Entity:
     first_mention: int = 0
     last_mention: int = 0
     mentions: int = 1
+    said_in: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

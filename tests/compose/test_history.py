@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -82,11 +83,55 @@ def test_recalled_turns_stand_before_the_recent_ones_in_the_order_they_were_said
     made = formatter(verbatim_turns=2).format(state(turns), 400, [turns[20], turns[3]])
     assert (
         "Earlier in this conversation:\n"
-        "[2026-03-04] Assistant: Something about the seats is said here. Number 3.\n"
-        "[2026-03-21] User: Something about the seats is said here. Number 20.\n\n"
+        "[2026-03-04]\nAssistant: Something about the seats is said here. Number 3.\n"
+        "[2026-03-21]\nUser: Something about the seats is said here. Number 20.\n\n"
         "Recent conversation:\n"
     ) in made.text
     assert {turn.turn_id: turn.rank for turn in made.recalled} == {"t20": 0, "t3": 1}
+
+
+def test_what_was_recalled_of_one_day_stands_under_one_heading(formatter, state):
+    turns = [replace(turn, timestamp=START + timedelta(minutes=at)) for at, turn in enumerate(talk(40))]
+    made = formatter(verbatim_turns=2).format(state(turns), 400, [turns[20], turns[3], turns[12]])
+    assert made.text.count("[2026-03-01]") == 1
+    assert ids_of(made.recalled) == ["t3", "t12", "t20"]
+
+
+QUESTION, ANSWER = Turn("Which row is ours?", turn_id="q"), Turn("Row F.", "assistant", "a")
+CALLS = [
+    Turn("", "assistant", "c", tool_calls=({"id": "1", "name": "seats", "input": {}},)),
+    Turn("F", "tool", "o", call_id="1"),
+]
+
+
+@pytest.mark.parametrize("between", [[], CALLS])
+@pytest.mark.parametrize("found", [QUESTION, ANSWER])
+def test_a_question_is_recalled_with_its_answer_once(formatter, state, found, between):
+    turns = [*talk(10), QUESTION, *between, ANSWER, *talk(30)]
+    made = formatter(verbatim_turns=2).format(state(turns), 300, [found, ANSWER, QUESTION])
+    assert ids_of(made.recalled) == ["q", "a"]
+
+
+@pytest.mark.parametrize("at", [4, 5])
+def test_what_asks_and_answers_nothing_is_recalled_alone(formatter, state, at):
+    turns = talk(40)
+    made = formatter(verbatim_turns=2).format(state(turns), 300, [turns[at]])
+    assert ids_of(made.recalled) == [f"t{at}"]
+
+
+def test_a_conversation_that_fits_is_told_whole_however_long_it_is(formatter, state):
+    turns = talk(419)
+    made = formatter().format(state(turns), 20_000, [turns[3]])
+    assert ids_of(made.recent_turns) == [turn.turn_id for turn in turns]
+    assert (made.recalled, made.summary) == ((), None)
+
+
+def test_room_that_nothing_else_needs_goes_to_what_was_recalled(formatter, state, tokens):
+    turns = talk(60)
+    made = formatter(verbatim_turns=4, recalled_share=0.3, max_summary_tokens=20).format(
+        state(turns), 800, turns[:50]
+    )
+    assert made.token_count > 760
 
 
 def test_recalled_turns_from_elsewhere_are_ordered_by_their_time(formatter, state):
@@ -108,10 +153,10 @@ def test_in_a_small_room_the_last_exchange_comes_first_then_what_is_recalled_the
 ):
     turns = talk(30)
     small = formatter(recalled_share=0.5).format(state(turns), 50, [turns[4]])
-    assert ids_of(small.recent_turns) == ["t28", "t29"]
+    assert ids_of(small.recent_turns)[-2:] == ["t28", "t29"]
     assert (small.recalled, small.summary) == ((), None)
     larger = formatter(recalled_share=0.5).format(state(turns), 80, [turns[4]])
-    assert ids_of(larger.recent_turns) == ["t28", "t29"]
+    assert ids_of(larger.recent_turns)[-2:] == ["t28", "t29"]
     assert ids_of(larger.recalled) == ["t4"]
     assert larger.summary is None
     large = formatter(recalled_share=0.5).format(state(turns), 100, [turns[4]])
@@ -209,7 +254,7 @@ def test_of_a_thousand_turns_only_those_that_may_fit_are_counted(summarizer, tok
     formatter = HistoryFormatter(summarizer, counted)
     first = formatter.format(state(talk(1000)), 1000)
     asked, counted.asked = counted.asked, 0
-    assert asked < 60
+    assert asked < 70
     assert formatter.format(state(talk(1000)), 1000) == first
     assert counted.asked < 10
 

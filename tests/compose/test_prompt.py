@@ -37,7 +37,7 @@ def test_the_four_parts_stand_in_their_order(state, summarizer, tokens):
     content = content_of(state, summarizer, tokens)
     assert prompt_text(content) == (
         "[SYSTEM]\nYou are a helpful assistant.\n\n"
-        "[CONTEXT]\nRecent conversation:\nUser: Book two seats.\n\nRelevant entities:\n• Kim (person)\n\n"
+        "[CONTEXT]\nRecent conversation:\nUser: Book two seats.\n\nWhat holds:\n• Kim (person)\n\n"
         "[KNOWLEDGE]\nSource: Seating\n---\nRow F is wide.\n---\n\n"
         "[USER]\nWhich seats are mine?"
     )

@@ -61,10 +61,8 @@ def test_silence_does_not_come():
 
 def test_a_line_says_when_and_who_as_far_as_it_is_wanted_and_known(wording):
     turn = Turn("Hello.", timestamp=datetime(2026, 3, 1, 9, 5, tzinfo=UTC))
-    assert (
-        wording.word(turn, TurnStyle(date=True, time=True), 99).formatted == "[2026-03-01 09:05] User: Hello."
-    )
-    assert wording.word(USER, TurnStyle(date=True, time=True), 99).formatted == "User: Hello."
+    assert wording.word(turn, TurnStyle(day=True, time=True), 99).formatted == "[09:05] User: Hello."
+    assert wording.word(USER, TurnStyle(day=True, time=True), 99).formatted == "User: Hello."
     assert wording.word(USER, TurnStyle(speaker=False), 99).formatted == "Hello."
 
 

@@ -53,12 +53,38 @@ def test_a_number_at_which_somebody_is_called_is_theirs():
     assert "phone" not in people["Eve Lang"]
 
 
-@pytest.mark.parametrize("text", ["Anna Berg's doctor called.", "Anna Berg's new doctor called."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Anna Berg's doctor called.",
+        "Anna Berg’s accountant wrote to me.",
+        "Anna Berg's new doctor called.",
+        "Anna Berg's team lead resigned.",
+        "It was Anna Berg's editor who left.",
+        "Anna Berg's manager in sales said no.",
+        "The CEO of Acme, Anna Berg's husband, called.",
+        "The doctor is Anna Berg's brother.",
+        "My sister is Anna Berg's boss.",
+        "My name is Anna Berg's secret.",
+        "Thanks Anna Berg, manager approval is pending.",
+        "When I called Anna Berg, the manager said no.",
+        "Anna Berg's in finance's list.",
+    ],
+)
 def test_what_one_has_is_not_what_one_is(text):
     assert attributes_after(("", text))["Anna Berg"] == {}
 
 
-@pytest.mark.parametrize("text", ["Anna Berg's the director.", "Anna Berg's now our director."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Anna Berg's the director.",
+        "Anna Berg's now our director.",
+        "Anna Berg, our director, called.",
+        "Anna Berg, the director at Acme, called.",
+        "Our director Anna Berg's away.",
+    ],
+)
 def test_a_short_is_before_an_article_says_what_one_is(text):
     assert attributes_after(("", text))["Anna Berg"] == {"title": "director"}
 
@@ -102,6 +128,7 @@ def test_what_is_said_last_is_what_is_believed():
         ("My husband is called Andrés.", "Andrés", "husband"),
         ("My daughter's name is Tindra.", "Tindra", "daughter"),
         ("Otto is my uncle.", "Otto", "uncle"),
+        ("Otto's my uncle.", "Otto", "uncle"),
         ("Our cat Pickles hates the vet.", "Pickles", "cat"),
         ("My younger brother, Stellan, builds boats.", "Stellan", "brother"),
     ],
@@ -162,3 +189,28 @@ def test_doubtful_spans_are_in_order_and_do_not_overlap(text):
     spans = doubtful_spans(text)
     assert all(0 <= start < end <= len(text) for start, end in spans)
     assert all(one[1] <= other[0] for one, other in pairwise(spans))
+
+
+@pytest.mark.parametrize("text", ["Anna Berg, Tom's manager, called.", "Anna Berg is Tom's manager."])
+def test_who_somebody_is_to_another_is_a_relation(text):
+    registry = EntityRegistry(find_entities)
+    registry.observe(Turn(text), 0)
+    (anna,) = registry.named("Anna Berg")
+    (relation,) = registry.relationships(anna.id)
+    assert (relation.relation, relation.target_name) == ("manager of", "Tom")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Hi, Anna Berg here. I lost my key.", "Anna Berg"),
+        ("Eva Stone speaking.", "Eva Stone"),
+        ("Windows 10 here.", None),
+        ("We saw Eva Stone here.", None),
+    ],
+)
+def test_who_says_that_they_are_here_tells_their_name(text, name):
+    registry = EntityRegistry(find_entities)
+    registry.observe(Turn(text), 0)
+    speaker = registry.speaker("user")
+    assert (speaker and speaker.canonical_name) == name

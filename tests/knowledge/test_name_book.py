@@ -51,6 +51,32 @@ def test_two_things_that_share_a_word_stay_two():
     }
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("AirHub 200", "AirHub 300"),
+        ("AirHub 200", "AirHub 200S"),
+        ("AirHub 200 Plus", "AirHub 200 Lite"),
+        ("AirHub Pro", "AirHub Plus"),
+        ("AirHub Pro", "AirHub"),
+        ("AirHub II", "AirHub III"),
+        ("Galaxy S22", "Galaxy S23"),
+        ("Galaxy S22", "Galaxy S22 Ultra"),
+        ("Roomba i7", "Roomba j7"),
+        ("ThinkPad T14", "ThinkPad T14s"),
+        ("Bosch WAT28", "Bosch WAN28"),
+        ("Postgres 14", "Postgres 16"),
+        ("Red Harbour", "Royal Hill"),
+        ("Anna Berg", "Anna Bergman"),
+        ("John Smith Jr", "John Smith Sr"),
+    ],
+)
+def test_two_with_similar_names_stay_two(one, other):
+    together = entities_after(f"I saw the {one} and the {other}.")
+    apart = entities_after(f"We have the {one} here.", f"I would like the {other} now.")
+    assert {name for name, _ in together} == {name for name, _ in apart} == {one, other}
+
+
 def test_a_person_is_not_the_house_that_bears_their_name():
     assert entities_after("We stayed at Pension Rosa.", "Please ask Rosa.") >= {("Rosa", "person")}
 

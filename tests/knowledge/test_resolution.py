@@ -228,3 +228,39 @@ def test_what_is_resolved_stands_in_the_question_and_is_known(query, texts):
     for one in resolve(query, *texts):
         assert query[one.start : one.end] == one.mention
         assert 0 < one.confidence < 1
+
+
+@pytest.mark.parametrize(
+    "query", ["How do I reach her?", "Does she bake?", "What is her number?", "Did they call?", "Is she in?"]
+)
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Hi, I'm Anna Berg. I need help.",),
+        ("Anna Berg here. Do you have cakes?",),
+        ("I lost my key.", "My name is Anna Berg."),
+    ],
+)
+def test_nobody_says_she_or_they_of_themselves(query, texts):
+    assert "Anna Berg" not in [name for word, name in names_meant(query, *texts) if word not in ("I", "my")]
+
+
+@pytest.mark.parametrize("query", ["How do I reach her?", "When is she in?", "Did they call?"])
+def test_a_pronoun_means_the_other_one_of_whom_the_speaker_spoke(query):
+    texts = ("My doctor is Eva Stone.", "I'm Anna Berg, by the way.")
+    assert names_meant(query, *texts)[-1][1] == "Eva Stone"
+
+
+def test_a_named_asker_is_known_among_several_users():
+    registry = EntityRegistry(find_entities)
+    turns = [Turn("Hello, Anna!", name="Eva Stone"), Turn("Hello, Eva!", name="Anna Berg")]
+    for index, turn in enumerate(turns):
+        registry.observe(turn, index)
+    for asker, other in (("Anna Berg", "Eva Stone"), ("Eva Stone", "Anna Berg")):
+        found = EntityResolver(registry).resolve("Did she tell me?", DialogueState(turns, registry), asker)
+        assert [(one.mention, one.canonical_name) for one in found] == [("she", other), ("me", asker)]
+
+
+@pytest.mark.parametrize(("known", "asked"), [("KX200", "KX300"), ("Vitalux55", "Vitalux56")])
+def test_another_number_is_no_typing_error(known, asked):
+    assert names_meant(f"How do I reset {asked}?", f"We bought the {known} heater.") == []

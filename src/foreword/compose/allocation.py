@@ -207,6 +207,19 @@ def check_strategy(strategy: object) -> AllocationStrategy:
     return strategy
 
 
+def reserve(budget: TokenBudget, category: BudgetCategory, tokens: int) -> TokenBudget:
+    """The same tokens with exactly so many for one part; the others give or take in proportion.
+
+    The query keeps what it has as long as the others have anything to give.
+    """
+    tokens = min(tokens, budget.total)
+    query = 0 if category == "query" else min(budget.query, budget.total - tokens)
+    others = [name for name in CATEGORIES if name not in (category, "query")]
+    shares = _divide_by_weights(budget.total - tokens - query, [budget.of(name) for name in others])
+    given: dict[BudgetCategory, int] = dict(zip(others, shares, strict=True))
+    return TokenBudget(**{"query": query, **given, category: tokens})
+
+
 def redistribute(budget: TokenBudget, wanted: Mapping[BudgetCategory, int]) -> TokenBudget:
     """The same tokens where they are of use: what a part does not want goes to those that want more.
 

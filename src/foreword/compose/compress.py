@@ -19,6 +19,7 @@ from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
 from foreword.compose.system_prompt import Custom, SystemPromptBuilder
 from foreword.compose.turns import FormattedTurn, cut_middle_out, exchange_blocks, tidy_turn
+from foreword.compose.user_context import NO_USER, word_user_lines
 from foreword.errors import CannotCompress
 
 if TYPE_CHECKING:
@@ -169,6 +170,11 @@ def shorten_last_turn(content: ContextContent, tools: ReductionTools) -> tuple[C
     return _replace_history(content, tools, recent=turns), "the middle of the last turn"
 
 
+def drop_user(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:  # noqa: ARG001
+    """Nothing of what the user said in other conversations."""
+    return replace(content, user=NO_USER), "what the user said before" if content.user.lines else ""
+
+
 def drop_history(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:  # noqa: ARG001
     """Nothing of the conversation."""
     return replace(content, history=NO_HISTORY), "the conversation" if content.history.text else ""
@@ -249,6 +255,7 @@ _STEPS: Mapping[CompressionLevel, tuple[Reduction, ...]] = {
         shorten_last_turn,
         keep_top_entities(0),
         keep_best_recalled(0),
+        drop_user,
         shorten_last_turn,
         drop_history,
         keep_top_chunks(0),
@@ -314,11 +321,13 @@ def handle_overflow(
     """
     tokenizer, system = compressor.tokenizer, content.system
     fits = tokenizer.count(system) <= budget.system
+    user = word_user_lines(content.user.lines, budget.entities, tokenizer)
     return replace(
         content,
         system=system if fits else cut_instructions(system, budget.system, tokenizer),
         history=_shorten_conversation(content.history, budget.history, compressor),
-        entities=_drop_entities(content.entities, budget.entities, tokenizer),
+        entities=_drop_entities(content.entities, budget.entities - user.token_count, tokenizer),
+        user=user,
         rag_chunks=_drop_chunks(content.rag_chunks, budget.rag, tokenizer),
     )
 

@@ -1,8 +1,10 @@
 """Who and what a question is about, worded within a number of tokens.
 
-The entities that the question means rank by the confidence in that, those that the conversation is about by
-their salience, weighted a little less. What is not relevant enough is left out. An entity that does not fit
-with all its details is worded by name and type alone; if that does not fit either, the next is tried.
+`format` words the entities that the question means, by the confidence in that, and those that the
+conversation is about, by their salience, weighted a little less. `format_what_holds` words only those that
+the question means, with the words by which it does, and of what is known of them only what does not stand
+in view. What is not relevant enough is left out. An entity that does not fit with all its details is worded
+by name and type alone; if that does not fit either, the next is tried.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from foreword.compose.quoting import escape_heading_line
 from foreword.options import check_fraction, check_whole_number
+from foreword.text.words import fold_case
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueState, Entity, EntityRelationship, ResolvedEntity
@@ -24,7 +27,7 @@ SALIENT_WEIGHT = 0.7
 """The weight of an entity's salience, against that of being named in the question."""
 
 _FIRST_ATTRIBUTES = ("email", "phone", "title", "department", "location")
-_HEADING = "Relevant entities:"
+_HEADING = "What holds:"
 _MAX_ALIASES = 3
 _TOKENS_TO_JOIN = 1
 
@@ -89,20 +92,68 @@ class EntityContextFormatter:
         self, dialogue_state: DialogueState, resolved_entities: Sequence[ResolvedEntity], max_tokens: int
     ) -> tuple[EntityContext, ...]:
         """The entities that fit, the most relevant first; `entities_text` of them is within the tokens."""
+        wanted = self._entities_to_tell(dialogue_state, resolved_entities)
+        return self._fit(
+            (self._word_entity(entity, relevance, dialogue_state) for entity, relevance in wanted), max_tokens
+        )
+
+    def format_what_holds(
+        self,
+        dialogue_state: DialogueState,
+        resolved_entities: Sequence[ResolvedEntity],
+        max_tokens: int,
+        in_view: Collection[int] = (),
+    ) -> tuple[EntityContext, ...]:
+        """Whom the question means, and what is known of them now; nothing that stands in the turns in view.
+
+        `in_view` are the places of turns that the prompt tells in full. A detail has the day of its turn.
+        """
+        best: dict[str, ResolvedEntity] = {}
+        for one in sorted(resolved_entities, key=lambda one: -one.confidence):
+            if one.confidence >= self.config.min_relevance:
+                best.setdefault(one.entity_id, one)
+        worded = (self._word_what_holds(one, dialogue_state, in_view) for one in best.values())
+        return self._fit(filter(None, worded), max_tokens)
+
+    def _fit(self, wanted: Iterable[EntityContext], max_tokens: int) -> tuple[EntityContext, ...]:
+        """As many of the worded entities as fit, those that do not by name and type alone."""
         chosen: list[EntityContext] = []
         room = max_tokens - self.tokenizer.count(_HEADING) - _TOKENS_TO_JOIN
-        for entity, relevance in self._entities_to_tell(dialogue_state, resolved_entities):
+        for whole in wanted:
             if len(chosen) >= self.config.max_entities or room <= _TOKENS_TO_JOIN:
                 break
-            worded = self._word_entity(entity, relevance, dialogue_state)
-            if worded.token_count + _TOKENS_TO_JOIN > room:
-                worded = without_details(worded, self.tokenizer)
+            fits = whole.token_count + _TOKENS_TO_JOIN <= room
+            worded = whole if fits else without_details(whole, self.tokenizer)
             if worded.token_count + _TOKENS_TO_JOIN <= room:
                 chosen.append(worded)
                 room -= worded.token_count + _TOKENS_TO_JOIN
         while chosen and self.tokenizer.count(entities_text(chosen)) > max_tokens:
             chosen.pop()  # the tokens of parts do not add up exactly to those of the whole
         return tuple(chosen)
+
+    def _word_what_holds(
+        self, meant: ResolvedEntity, state: DialogueState, in_view: Collection[int]
+    ) -> EntityContext | None:
+        """An entity with what does not stand in view; None where that is nothing."""
+        entity = state.entity_registry.get(meant.entity_id)
+        if entity is None:
+            return None
+        unseen = {
+            name: f"{value}{_day_of(entity.said_in.get(name), state)}"
+            for name, value in entity.attributes.items()
+            if entity.said_in.get(name, entity.last_mention) not in in_view
+        }
+        attributes = self._attribute_pairs(replace(entity, attributes=unseen))
+        related = tuple(
+            one for one in state.entity_registry.relationships(entity.id) if one.turn not in in_view
+        )
+        names = {fold_case(name) for name in (entity.canonical_name, *entity.aliases)}
+        is_described = bool(meant.mention) and fold_case(meant.mention) not in names
+        related = related if self.config.include_relationships else ()
+        if not (attributes or related or (is_described and entity.last_mention not in in_view)):
+            return None
+        mention = escape_heading_line(meant.mention) if is_described else ""
+        return self._word(entity, meant.confidence, mention, "", attributes, related)
 
     def _entities_to_tell(
         self, state: DialogueState, resolved: Sequence[ResolvedEntity]
@@ -122,15 +173,27 @@ class EntityContextFormatter:
     def _word_entity(self, entity: Entity, relevance: float, state: DialogueState) -> EntityContext:
         related = state.entity_registry.relationships(entity.id) if self.config.include_relationships else ()
         aliases = [alias for name in entity.aliases[:_MAX_ALIASES] if (alias := escape_heading_line(name))]
+        description = f"{self.config.template.aliases}{', '.join(aliases)}" if aliases else ""
+        return self._word(entity, relevance, "", description, self._attribute_pairs(entity), related)
+
+    def _word(
+        self,
+        entity: Entity,
+        relevance: float,
+        mention: str,
+        description: str,
+        attributes: tuple[tuple[str, str], ...],
+        related: Sequence[EntityRelationship],
+    ) -> EntityContext:
+        """An entity and its details as lines; `mention` are the question's words for it, if they differ."""
         name, template = escape_heading_line(entity.canonical_name), self.config.template
-        description = f"{template.aliases}{', '.join(aliases)}" if aliases else ""
-        attributes = self._attribute_pairs(entity)
         lines = [description] if description else []
         lines += [f"{key}: {value}" for key, value in attributes]
         if related:
             named = (escape_heading_line(f"{each.relation} {each.target_name}") for each in related)
             lines.append(template.related + ", ".join(named))
-        first = f"{template.bullet}{name} ({entity.entity_type})"
+        called = f"{mention}: {name}" if mention else name
+        first = f"{template.bullet}{called} ({entity.entity_type})"
         formatted = "\n".join((first, *(template.indent + line for line in lines)))
         return EntityContext(
             entity_id=entity.id,
@@ -152,6 +215,12 @@ class EntityContextFormatter:
             (escape_heading_line(name), escape_heading_line(entity.attributes[name]))
             for name in names[: self.config.attributes_per_entity]
         )
+
+
+def _day_of(turn: int | None, state: DialogueState) -> str:
+    """The day of a turn, in brackets, where it is known."""
+    when = state.turns[turn].timestamp if turn is not None and turn < len(state.turns) else None
+    return f" ({when.day} {when:%B %Y})" if when else ""
 
 
 def without_details(context: EntityContext, tokenizer: Tokenizer) -> EntityContext:

@@ -1,9 +1,10 @@
-"""The conversation so far, worded within a number of tokens.
+"""The conversation so far, worded within a number of tokens: whole, if it fits.
 
-Three things, each under its own heading: a summary of what is long ago, the earlier turns that bear on the
-present question (found elsewhere, handed in), and the recent turns as they were said. In a small room the
-last exchange comes first, then what was recalled, then the summary, then more of the recent turns. The text
-is counted as it stands, joins included, and is never over. Only turns that may fit are looked at.
+Else three things, each under its own heading: a summary of what is long ago, the earlier turns that bear on
+the present question (found elsewhere, handed in; a question with its answer), and the recent turns as they
+were said. In a small room the last exchange comes first, then what was recalled, then the summary, then more
+of the recent turns, then what else was recalled. The text is counted as it stands, joins included, and is
+never over. Only turns that may fit are looked at.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from foreword.compose.turns import (
     TurnWording,
     cut_middle_out,
     exchange_blocks,
+    question_and_answer,
     sort_by_time,
     turn_identity,
 )
@@ -28,13 +30,16 @@ from foreword.options import check_fraction, check_whole_number
 from foreword.text.clean import indent_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueState, DialogueSummarizer, Turn
 
 _JOIN = 2
 """What a line may cost beside its own tokens."""
+
+_MAX_FILLS, _MIN_FILL = 4, 12
+"""How often more is taken into room that was left over, and the least room that is worth it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +60,12 @@ DEFAULT_TEMPLATE = HistoryTemplate()
 
 @dataclass(frozen=True, slots=True)
 class HistoryFormatterConfig:
-    """How a conversation is worded; the shares say how much of the room a part may take at most."""
+    """How a conversation is worded; the shares say how much of the room a part may take from the others.
 
-    verbatim_turns: int = 20
+    `verbatim_turns` is the most recent turns that are told; without it, as many as there is room for.
+    """
+
+    verbatim_turns: int | None = None
     max_summary_tokens: int = 300
     include_speakers: bool = True
     include_timestamps: bool = False
@@ -66,7 +74,8 @@ class HistoryFormatterConfig:
     summary_share: float = 0.2
 
     def __post_init__(self) -> None:
-        check_whole_number("verbatim_turns", self.verbatim_turns, 0, 1_000_000)
+        if self.verbatim_turns is not None:
+            check_whole_number("verbatim_turns", self.verbatim_turns, 0, 1_000_000)
         check_whole_number("max_summary_tokens", self.max_summary_tokens, 0, 1_000_000)
         check_fraction("recalled_share", self.recalled_share)
         check_fraction("summary_share", self.summary_share)
@@ -113,8 +122,18 @@ def history_text(
     parts = [template.summary.replace("{}", indent_lines(escape_headings(summary), 2))] if summary else []
     for heading, turns in ((template.recalled, recalled), (template.recent, recent)):
         if turns:
-            parts.append("\n".join((heading, *(turn.formatted for turn in turns))))
+            parts.append("\n".join((heading, *_lines_by_day(turns))))
     return "\n\n".join(parts)
+
+
+def _lines_by_day(turns: Sequence[FormattedTurn]) -> Iterator[str]:
+    """The lines of turns, the first of each day after the day."""
+    day = ""
+    for turn in turns:
+        if turn.day and turn.day != day:
+            day = turn.day
+            yield day
+        yield turn.formatted
 
 
 class HistoryFormatter:
@@ -131,7 +150,7 @@ class HistoryFormatter:
         self._tokenizer = tokenizer
         self._wording = TurnWording(tokenizer)
         self._recent = TurnStyle(self.config.include_speakers, self.config.include_timestamps)
-        self._recalled = TurnStyle(self.config.include_speakers, self.config.include_timestamps, date=True)
+        self._recalled = TurnStyle(self.config.include_speakers, self.config.include_timestamps, day=True)
 
     def format(
         self, dialogue_state: DialogueState, max_tokens: int, recalled: Sequence[Turn] = ()
@@ -139,6 +158,8 @@ class HistoryFormatter:
         """The conversation in at most so many tokens; `recalled` are earlier turns, the best first."""
         turns = dialogue_state.turns
         draft = _HistoryDraft(turns, max_tokens - self._heading_tokens(self.config.template.recent))
+        if self._take_whole_conversation(draft, recalled):
+            return self._shrink_to_exact_count(draft, max_tokens)
         for_recalled = int(max_tokens * self.config.recalled_share)
         self._take_last_exchange(draft, draft.left - (for_recalled // 2 if recalled else 0))
         self._take_recalled(draft, recalled, for_recalled)
@@ -146,12 +167,51 @@ class HistoryFormatter:
             draft, min(self.config.max_summary_tokens, int(max_tokens * self.config.summary_share))
         )
         self._take_summary(draft)
-        return self._shrink_to_exact_count(draft, max_tokens)
+        return self._fill(draft, recalled, max_tokens)
+
+    def _fill(self, draft: _HistoryDraft, recalled: Sequence[Turn], max_tokens: int) -> FormattedHistory:
+        """The draft as text, with more of what was recalled, then of the recent turns, while there is room.
+
+        Room is reckoned with a little to spare for every line; what is left over shows in the exact count.
+        """
+        made = self._shrink_to_exact_count(draft, max_tokens)
+        for _ in range(_MAX_FILLS):
+            draft.left = max_tokens - made.token_count
+            chosen = len(draft.recalled)
+            if draft.left < _MIN_FILL:
+                break
+            if self.config.recalled_share:
+                self._take_recalled(draft, recalled, draft.left)
+            if len(draft.recalled) == chosen and not self._take_recent(draft):
+                break
+            made = self._shrink_to_exact_count(draft, max_tokens)
+        return made
+
+    def _take_recent(self, draft: _HistoryDraft) -> bool:
+        """More of the recent turns, unless a summary tells what they say; returns whether there were any."""
+        blocks = self._earlier_blocks(draft, draft.left) if draft.recent and not draft.summary else []
+        for start, worded in blocks:
+            draft.add(start, worded)
+        return bool(blocks)
+
+    def _take_whole_conversation(self, draft: _HistoryDraft, recalled: Sequence[Turn]) -> bool:
+        """All turns, if they fit and nothing was recalled from elsewhere; returns whether they do."""
+        blocks = self._earlier_blocks(draft, draft.left)
+        start = blocks[-1][0] if blocks else len(draft.turns)
+        if next(exchange_blocks(draft.turns, start), None) is not None:
+            return False
+        known = {turn_identity(turn) for turn in draft.turns}
+        if any(turn_identity(turn) not in known for turn in recalled):
+            return False
+        for first, worded in blocks:
+            draft.add(first, worded)
+        draft.exchange = len(draft.recent)
+        return True
 
     def _take_last_exchange(self, draft: _HistoryDraft, room: int) -> None:
         """The newest turns back to what the user said last; of a turn that is too long alone, what fits."""
         for start, block in exchange_blocks(draft.turns):
-            if len(draft.turns) - start > self.config.verbatim_turns:
+            if self._is_long_ago(draft, start):
                 break
             worded = self._take_whole_block(block, room)
             if worded is None and not draft.recent:
@@ -165,22 +225,58 @@ class HistoryFormatter:
         draft.exchange = len(draft.recent)
 
     def _take_recalled(self, draft: _HistoryDraft, recalled: Sequence[Turn], allowed: int) -> None:
-        """As many of the recalled as fit, best first; the best is shortened rather than left out."""
-        room = min(allowed, draft.left) - self._heading_tokens(self.config.template.recalled)
-        known = draft.shown()
-        for turn in recalled:
-            if room <= _JOIN:
+        """As many of the recalled as fit, best first, and with a question its answer.
+
+        The best is shortened rather than left out.
+        """
+        before = self._recalled_tokens(draft.recalled)
+        room = min(allowed, draft.left)
+        known = draft.shown() | {turn_identity(worded.turn) for worded in draft.recalled}
+        for rank, turn in enumerate(recalled):
+            spare = room - (self._recalled_tokens(draft.recalled) - before)
+            if spare <= _JOIN:
                 break
-            if turn_identity(turn) in known:
-                continue
-            word = self._wording.word if draft.recalled else self._wording.shorten
-            worded = word(turn, self._recalled, room - _JOIN)
-            if worded is not None:
-                known.add(turn_identity(turn))
-                draft.recalled.append(replace(worded, rank=len(draft.recalled)))
-                room -= _token_sum([worded])
+            if turn_identity(turn) not in known:
+                unit = [one for one in draft.exchange_of(turn) if turn_identity(one) not in known]
+                worded = self._word_recalled(draft, unit, turn, spare)
+                known |= {turn_identity(line.turn) for line in worded}
+                draft.recalled += [replace(line, rank=rank) for line in worded]
+        draft.left -= self._recalled_tokens(draft.recalled) - before
+
+    def _word_recalled(
+        self, draft: _HistoryDraft, unit: Sequence[Turn], turn: Turn, room: int
+    ) -> list[FormattedTurn]:
+        """A recalled turn with what belongs to it; if that does not fit alone; if that does not, nothing."""
+        for turns in (unit, [turn]):
+            worded = [line for one in turns if (line := self._wording.word(one, self._recalled, room))]
+            if len(worded) == len(turns) and self._adds(draft, worded) <= room:
+                return worded
         if draft.recalled:
-            draft.left -= _token_sum(draft.recalled) + self._heading_tokens(self.config.template.recalled)
+            return []
+        inside = room - self._heading_tokens(self.config.template.recalled) - _JOIN
+        short = self._wording.shorten(turn, self._recalled, inside - self._day_tokens([turn]))
+        return [short] if short is not None else []
+
+    def _adds(self, draft: _HistoryDraft, worded: Sequence[FormattedTurn]) -> int:
+        """How many tokens more the recalled turns are with these."""
+        return self._recalled_tokens([*draft.recalled, *worded]) - self._recalled_tokens(draft.recalled)
+
+    def _recalled_tokens(self, worded: Sequence[FormattedTurn]) -> int:
+        """What recalled turns cost, with their heading and those of their days; nothing for none."""
+        if not worded:
+            return 0
+        heading = self._heading_tokens(self.config.template.recalled)
+        return heading + _token_sum(worded) + self._day_tokens([line.turn for line in worded])
+
+    def _day_tokens(self, turns: Sequence[Turn]) -> int:
+        """What the headings of the days of turns cost."""
+        days = {self._recalled.day_heading(turn) for turn in turns} - {""}
+        return sum(self._heading_tokens(day) for day in days)
+
+    def _is_long_ago(self, draft: _HistoryDraft, start: int) -> bool:
+        """Whether a turn is not one of the recent turns, where there is a most of these."""
+        most = self.config.verbatim_turns
+        return most is not None and len(draft.turns) - start > most
 
     def _take_more(self, draft: _HistoryDraft, summary: int) -> None:
         """More of the recent turns: all that were said, if they fit, else so many that a summary has room."""
@@ -198,7 +294,7 @@ class HistoryFormatter:
         """The blocks before those of the draft that fit whole, newest first."""
         fitting: list[tuple[int, list[FormattedTurn]]] = []
         for start, block in exchange_blocks(draft.turns, draft.first):
-            if len(draft.turns) - start > self.config.verbatim_turns:
+            if self._is_long_ago(draft, start):
                 break
             worded = self._take_whole_block(block, room)
             if worded is None:
@@ -261,6 +357,7 @@ class _HistoryDraft:
         self.recalled: list[FormattedTurn] = []
         self.summary = self.problem = ""
         self.exchange = 0
+        self._places: dict[Hashable, int] | None = None
 
     def add(self, start: int, block: list[FormattedTurn]) -> None:
         """One block more of the recent turns, from that place on; what is in it need not be recalled."""
@@ -270,6 +367,13 @@ class _HistoryDraft:
         said = {turn_identity(worded.turn) for worded in block}
         self.left += _token_sum([worded for worded in self.recalled if turn_identity(worded.turn) in said])
         self.recalled = [worded for worded in self.recalled if turn_identity(worded.turn) not in said]
+
+    def exchange_of(self, turn: Turn) -> list[Turn]:
+        """A turn with the answer to its question, or the question to its answer, in the order of the talk."""
+        if self._places is None:
+            self._places = {turn_identity(one): place for place, one in enumerate(self.turns)}
+        place = self._places.get(turn_identity(turn))
+        return [turn] if place is None else question_and_answer(self.turns, place)
 
     def shown(self) -> set[Hashable]:
         """The recent turns, by what their copies have in common with them."""

@@ -20,6 +20,7 @@ from foreword.compose.quoting import (
     remove_half_characters,
 )
 from foreword.compose.turns import ToolCall, tool_calls
+from foreword.compose.user_context import NO_USER, UserContext
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,11 +43,13 @@ class ContextContent:
     history: FormattedHistory = NO_HISTORY
     entities: tuple[EntityContext, ...] = ()
     rag_chunks: tuple[KnowledgeChunk, ...] = ()
+    user: UserContext = NO_USER
 
 
 def prompt_parts(content: ContextContent) -> dict[PartName, str]:
     """The parts that say something, by name, in their order; always the user's."""
-    context = "\n\n".join(filter(None, (content.history.text, entities_text(content.entities))))
+    told = (content.user.text, content.history.text, entities_text(content.entities))
+    context = "\n\n".join(filter(None, told))
     said: dict[PartName, str] = {
         "SYSTEM": content.system,
         "CONTEXT": context,

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.quoting import escape_heading_line, escape_headings, remove_half_characters
 from foreword.text.clean import indent_lines, remove_invisible
+from foreword.text.question import asks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from foreword.text.tokens import Tokenizer
     from foreword.types import Turn
@@ -27,6 +28,8 @@ _INDENT = 2
 _GAP = re.compile(r"(?<=\S)[^\S\n]{2,}")
 _REMEMBERED_TURNS, _LONGEST_REMEMBERED = 4096, 4000
 _ATTEMPTS, _GLANCE = 4, 200
+_MAX_TURNS_TO_ANSWER = 6
+"""Within how many turns a question is answered, those of tools counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class FormattedTurn:
     """A turn, what is kept of its words (`content`), and the line that the prompt has (`formatted`).
 
     The `rank` of a recalled turn says how well it bears on the question: 0 is the best. `stamp` is its time
-    as the line has it, empty where that is not wanted.
+    as the line has it, and `day` the heading that it stands under; both are empty where they are not wanted.
     """
 
     turn: Turn
@@ -43,6 +46,7 @@ class FormattedTurn:
     tokens: int
     rank: int = 0
     stamp: str = ""
+    day: str = ""
 
     @property
     def turn_id(self) -> str:
@@ -57,11 +61,11 @@ class FormattedTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnStyle:
-    """What stands before the words of a turn."""
+    """What stands before the words of a turn, and whether it stands under the heading of its day."""
 
     speaker: bool = True
     time: bool = False
-    date: bool = False
+    day: bool = False
 
     def label(self, turn: Turn) -> str:
         """The time and the speaker, as far as they are wanted and known."""
@@ -70,8 +74,11 @@ class TurnStyle:
 
     def stamp(self, turn: Turn) -> str:
         """The time in brackets and a blank, if it is wanted and known; else nothing."""
-        form = " ".join(["%Y-%m-%d"] * self.date + ["%H:%M"] * self.time)
-        return f"[{turn.timestamp.strftime(form)}] " if turn.timestamp is not None and form else ""
+        return f"[{turn.timestamp:%H:%M}] " if turn.timestamp is not None and self.time else ""
+
+    def day_heading(self, turn: Turn) -> str:
+        """The day in brackets, if it is wanted and known; else nothing."""
+        return f"[{turn.timestamp:%Y-%m-%d}]" if turn.timestamp is not None and self.day else ""
 
 
 class TurnWording:
@@ -106,7 +113,16 @@ class TurnWording:
     def _word_within(self, turn: Turn, content: str, style: TurnStyle, room: int) -> FormattedTurn | None:
         line = _turn_line(turn, content, style)
         tokens = self.count(line)
-        return FormattedTurn(turn, content, line, tokens, stamp=style.stamp(turn)) if tokens <= room else None
+        if tokens > room:
+            return None
+        return FormattedTurn(
+            turn, content, line, tokens, stamp=style.stamp(turn), day=style.day_heading(turn)
+        )
+
+
+def is_told_in_full(worded: FormattedTurn) -> bool:
+    """Whether a line has all the words of its turn."""
+    return worded.content == escape_headings(worded.turn.text).strip()
 
 
 def tidy_turn(turn: FormattedTurn, tokenizer: Tokenizer) -> FormattedTurn:
@@ -131,6 +147,25 @@ def exchange_blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[t
         if spoken:
             yield start, spoken
         end = start
+
+
+def question_and_answer(turns: Sequence[Turn], place: int) -> list[Turn]:
+    """The turn at a place with the answer to the question that it asks, or the question that it answers."""
+    turn = turns[place]
+    if turn.role == "user" and asks(turn.text):
+        answer = next(_spoken(turns[place + 1 : place + 1 + _MAX_TURNS_TO_ANSWER]), None)
+        return [turn, answer] if answer is not None and answer.role == "assistant" else [turn]
+    if turn.role == "assistant":
+        before = turns[max(0, place - _MAX_TURNS_TO_ANSWER) : place]
+        question = next(_spoken(reversed(before)), None)
+        if question is not None and question.role == "user" and asks(question.text):
+            return [question, turn]
+    return [turn]
+
+
+def _spoken(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """The turns that say something to the other side: no tool's, and none that only calls one."""
+    return (turn for turn in turns if turn.role != "tool" and turn.text.strip())
 
 
 def sort_by_time(worded: Sequence[FormattedTurn], turns: Sequence[Turn]) -> list[FormattedTurn]:

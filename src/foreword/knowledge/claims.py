@@ -65,21 +65,25 @@ _PLAIN_ATTRIBUTES = {
     "city": "location",
     "timezone": "time zone",
 }
-_DEPARTMENTS = (
+DEPARTMENTS = (
     "accounting|design|engineering|facilities|finance|hr|human\\ resources|it|legal|logistics|marketing"
     "|operations|procurement|product|purchasing|qa|research|sales|security|support"
 )
-_PHONE = r"(?!\d{1,4}[./-]\d{1,2}[./-]\d{2,4}\b)\+?\(?\d[\d\ ().-]{5,18}\d"
-_EMAIL = r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}"
+"""Departments of a firm, as a pattern without groups."""
+
+PHONE = r"(?!\d{1,4}[./-]\d{1,2}[./-]\d{2,4}\b)\+?\(?\d[\d\ ().-]{5,18}\d"
+EMAIL = r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}"
 _IS_CALLED = r"(?:,|(?:['’]s\ name)?\ is|\ is\ (?:called|named)|\ was)?\ $"
 
 # An apostrophe and an s mean "is" only before an article or the like: `Anna's doctor` is somebody else.
+_WHICH = r"(?:also\ |now\ |still\ )?(?:(?:the|our|an?|my|your|their|his|her)\ )?(?:new\ |current\ )?"
 _HAS_TITLE = re.compile(
     rf"""(?:,?\ who)?(?:\ is|['’]s(?=\ (?:the|our|an?|my|your|now|also|still)\ )|\ was|['’]m|\ am|\ became
-          |\ works\ as|,)\ (?:also\ |now\ |still\ )?(?:(?:the|our|an?|my|your|their|his|her)\ )?
-        (?:new\ |current\ )?(?P<title>{ROLE})(?=[\s,.;!?)]|$)""",
+          |\ works\ as)\ {_WHICH}(?P<title>{ROLE})(?=[\s,.;!?)]|$)""",
     _FLAGS,
 )
+# Between commas a role may begin the next clause: "when I rang Anna, the manager said no".
+_TITLE_AFTER_COMMA = re.compile(rf",\ {_WHICH}(?P<title>{ROLE})(?=[,.;!?)]|\ (?:at|for|of|who)\b|$)", _FLAGS)
 _HAS_ATTRIBUTE = re.compile(
     rf"""(?:['’]s?)?\ (?P<name>{_ATTRIBUTE})(?:\ address|\ number)?(?:\ is|\ was|:|\ =)(?:\ now)?\ (?:the\ )?
         (?!(?:like|so|very|really|not|too|always|never|going|doing|getting|also|just|still|great|good)\b)
@@ -87,19 +91,20 @@ _HAS_ATTRIBUTE = re.compile(
     _FLAGS,
 )
 _IN_BRACKETS = re.compile(
-    rf"\ \((?:(?P<title>{ROLE})|(?P<department>{_DEPARTMENTS}))\b[^()\n]{{0,30}}\)", _FLAGS
+    rf"\ \((?:(?P<title>{ROLE})|(?P<department>{DEPARTMENTS}))\b[^()\n]{{0,30}}\)", _FLAGS
 )
 _IN_DEPARTMENT = re.compile(
-    rf"(?:\ (?:works?|is|am|sits)|['’]m)\ (?:in|on|from|with)\ (?:the\ )?(?P<department>{_DEPARTMENTS})\b",
+    r"(?:\ (?:works?|is|am|sits)|['’][ms])\ (?:in|on|from|with)\ (?:the\ )?"
+    rf"(?P<department>{DEPARTMENTS})\b(?!['’])",
     _FLAGS,
 )
 _REACHED_AT = re.compile(
     rf"""(?:(?:(?:['’]m|\ am|(?:['’]ll|\ will|\ can)\ be)\ (?:reached|reachable|available)[^.\n]{{0,20}}?)?
           \ (?:back\ )?(?:at|on|under|via)(?:\ my\ [a-z]{{2,12}})?:?\ |:\ ?)
-        (?:(?P<phone>{_PHONE})|(?P<email>{_EMAIL}))""",
+        (?:(?P<phone>{PHONE})|(?P<email>{EMAIL}))""",
     _FLAGS,
 )
-_PATTERNS_AFTER_NAME = (_HAS_TITLE, _IN_BRACKETS, _IN_DEPARTMENT, _REACHED_AT)
+_PATTERNS_AFTER_NAME = (_HAS_TITLE, _TITLE_AFTER_COMMA, _IN_BRACKETS, _IN_DEPARTMENT, _REACHED_AT)
 _TITLE_BEFORE = re.compile(
     rf"""(?<!\w)(?P<title>(?:{_PLAIN_ROLE}(?=\ of\ [^.;!?\n]{{1,40}}\ is\ $)|{ROLE}))
         (?:\ (?:at|for|of)\ [^.,;!?\n]{{1,40}})?(?:,|\ is|\ is\ (?:called|named))?\ $""",
@@ -107,11 +112,20 @@ _TITLE_BEFORE = re.compile(
 )
 _KIN_BEFORE = re.compile(rf"\b(?:my|our)\ (?:[a-z]{{3,10}}\ )?(?P<relation>{KIN}){_IS_CALLED}", _FLAGS)
 _KIN_AFTER = re.compile(
-    rf"(?:,?\ who)?\ (?:is|was)\ (?:my|our)\ (?:[a-z]{{3,10}}\ )?(?P<relation>{KIN})\b", _FLAGS
+    r"(?:,?\ who)?(?:\ is|\ was|['’]s)\ (?:my|our)\ (?:[a-z]{3,10}\ )?"
+    rf"(?P<relation>{KIN})\b(?!['’])",
+    _FLAGS,
 )
 _RELATIVE_BETWEEN = re.compile(rf"(?:['’]s?)?\ (?P<relation>{KIN}|{ROLE}){_IS_CALLED}", _FLAGS)
 _RELATIVE_AFTER = re.compile(rf"(?:['’]s?)?\ (?P<relation>{KIN}|{ROLE})\b", _FLAGS)
+_RELATIVE_BESIDE = re.compile(rf"['’]s?\ (?P<relation>{KIN}|{ROLE})(?=[,.;!?)]|$)", _FLAGS)
 _TELLS_OWN_NAME = re.compile(r"(?:\bmy\ name\ is|\bcall\ me|\bI\ am|\bI['’]m)\ $", _FLAGS)
+_BEGINS = re.compile(
+    r"(?:^|[.!?\n]\s*|\b(?:hi|hello|hey|good\ (?:morning|afternoon|evening|day))[,!]?\ )$", _FLAGS
+)
+_SPEAKS_HERE = re.compile(r"\ here(?=[,.!;]|$)|\ speaking\b", _FLAGS)
+_ABOUT_WHAT_FOLLOWS = re.compile(r"(?:,|\ (?:is|was|called|named))\ $", _FLAGS)
+_POSSESSIVE = ("'", "’")
 _SPEAKER_WORDS = re.compile(r"\b(?:I|[Mm]y|me)\b")
 
 _VERBS: Mapping[str, str] = {
@@ -199,7 +213,7 @@ def read_claims(text: str, mentions: Sequence[MentionLike]) -> Claims:
         if span >= 0 and start < doubtful[span][1]:
             continue
         if kinds[who] in ("person", "thing"):
-            _read_claims_around_name(text, name, found)
+            _read_claims_around_name(text, name, found, kinds[who])
         if following is not None and 0 < following[0] - end <= _CHARACTERS_BETWEEN:
             relation = _relation_between(text, name, following)
             if relation and _is_possible_relation(relation[1], kinds[relation[0]], kinds[relation[2]]):
@@ -220,23 +234,18 @@ def doubtful_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _is_possible_relation(relation: str, one: EntityType, other: EntityType) -> bool:
-    if "date" in (one, other):
+    if "date" in (one, other) or (relation.endswith(" of") and one not in ("person", "thing")):
         return False
     ones, others = _FITTING_KINDS.get(relation, ((one,), (other,)))
     return one in ones and other in others
 
 
-def _read_claims_around_name(text: str, name: tuple[int, int, int], found: Claims) -> None:
+def _read_claims_around_name(text: str, name: tuple[int, int, int], found: Claims, kind: EntityType) -> None:
     """Titles, addresses, departments: what stands right before and right after a name."""
     start, end, who = name
-    after, before = text[end : end + _CHARACTERS_AFTER], text[max(0, start - _CHARACTERS_BETWEEN) : start]
+    after = text[end : end + _CHARACTERS_AFTER]
     if who != SPEAKER:
-        if _TELLS_OWN_NAME.search(before) and after[:2] not in ("'s", "’s"):
-            found.own_names.append(who)
-        if title := _TITLE_BEFORE.search(before):
-            found.attributes.append((who, "title", title["title"]))
-        if kin := _KIN_BEFORE.search(before) or _KIN_AFTER.match(after):
-            found.attributes.append((who, "relation", kin["relation"].lower()))
+        _read_claims_before_name(text, name, found, kind)
     patterns = (_REACHED_AT,) if text[start:end] == "me" else _PATTERNS_AFTER_NAME
     for match in filter(None, (pattern.match(after) for pattern in patterns)):
         found.attributes += [(who, key, value) for key, value in match.groupdict().items() if value]
@@ -244,6 +253,24 @@ def _read_claims_around_name(text: str, name: tuple[int, int, int], found: Claim
     if owned:
         key = owned["name"].lower()
         found.attributes.append((who, _PLAIN_ATTRIBUTES.get(key, key), owned["value"].strip()))
+
+
+def _read_claims_before_name(text: str, name: tuple[int, int, int], found: Claims, kind: EntityType) -> None:
+    """Own names, titles and kin: what the words before a name say of the one who is named.
+
+    "The doctor is Anna's brother" says nothing of what Anna is, "our doctor Anna's car" does.
+    """
+    start, end, who = name
+    after, before = text[end : end + _CHARACTERS_AFTER], text[max(0, start - _CHARACTERS_BETWEEN) : start]
+    if after.startswith(_POSSESSIVE) and _ABOUT_WHAT_FOLLOWS.search(before):
+        return
+    speaks = kind == "person" and _BEGINS.search(before) and _SPEAKS_HERE.match(after)
+    if speaks or (_TELLS_OWN_NAME.search(before) and not after.startswith(_POSSESSIVE)):
+        found.own_names.append(who)
+    if title := _TITLE_BEFORE.search(before):
+        found.attributes.append((who, "title", title["title"]))
+    if kin := _KIN_BEFORE.search(before) or _KIN_AFTER.match(after):
+        found.attributes.append((who, "relation", kin["relation"].lower()))
 
 
 def _relation_between(
@@ -259,6 +286,7 @@ def _relation_between(
         return who, _RELATIONS[int((verb.lastgroup or "v0")[1:])], whom
     says_is = between in (" is ", " was ") or (whom == SPEAKER and between in ("'s ", "’s "))
     relative = _RELATIVE_AFTER.match(text, stop) if says_is else None
-    if relative and (whom == SPEAKER or text[stop] in "'’"):
+    if relative and (whom == SPEAKER or text[stop] in _POSSESSIVE):
         return who, f"{relative['relation'].lower()} of", whom
-    return None
+    beside = _RELATIVE_BESIDE.match(text, stop) if between == ", " and whom != SPEAKER else None
+    return (who, f"{beside['relation'].lower()} of", whom) if beside else None

@@ -86,6 +86,17 @@ def name_acronym(name: str) -> str:
     return "".join(part[0] for part in parts) if len(parts) > 1 else ""
 
 
+def can_be_same_firm(name: str, other_name: str) -> bool:
+    """Whether two names can be of one firm or product: one is the other with its legal form, or in initials.
+
+    Two that merely begin with the same letters, and two with different numbers, are two.
+    """
+    if _NUMBER.findall(name) != _NUMBER.findall(other_name):
+        return False
+    one, other = fold_case(without_legal_form(name)), fold_case(without_legal_form(other_name))
+    return one == other or name_acronym(name) == other or name_acronym(other_name) == one
+
+
 def without_legal_form(name: str) -> str:
     """An organisation's name without its legal form: `Acme` for `Acme Corp`."""
     parts = name.replace(",", " ").split()
@@ -137,7 +148,9 @@ class EntityRecord:
     gender: str = ""
     aliases: list[str] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)
-    relations: list[tuple[str, str]] = field(default_factory=list)
+    said_in: dict[str, int] = field(default_factory=dict)
+    relations: list[tuple[str, str, int]] = field(default_factory=list)
+    """What it has to do with others: the relation, the other's id, and the turn that says so."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -147,12 +160,19 @@ class EntityRecord:
     def to_entity(self) -> Entity:
         """The entity as it is now."""
         counts = (self.first, self.last, self.mentions)
-        return Entity(self.id, self.name, self.kind, tuple(self.aliases), dict(self.attributes), *counts)
+        said = dict(self.attributes), *counts, dict(self.said_in)
+        return Entity(self.id, self.name, self.kind, tuple(self.aliases), *said)
+
+    def set_attribute(self, name: str, value: str, turn: int) -> None:
+        """An attribute as a turn says it, in the place of what was said before."""
+        self.attributes[name] = value
+        self.said_in[name] = turn
 
     def copy(self) -> EntityRecord:
         """The same record, with containers of its own."""
-        aliases, attributes, relations = [*self.aliases], {**self.attributes}, [*self.relations]
-        return replace(self, aliases=aliases, attributes=attributes, relations=relations)
+        aliases, relations = [*self.aliases], [*self.relations]
+        attributes, said_in = {**self.attributes}, {**self.said_in}
+        return replace(self, aliases=aliases, attributes=attributes, said_in=said_in, relations=relations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,12 +281,7 @@ def _can_name_mean_record(name: str, kind: EntityType, record: EntityRecord) -> 
         return kind in ("person", "thing")
     if not (kind in _FIRM and record.kind in _FIRM):
         return False
-    filed = (
-        name_index_keys(known, "organisation")
-        for known in record.names
-        if _NUMBER.findall(known) == _NUMBER.findall(name)
-    )
-    return not name_index_keys(name, "organisation").isdisjoint(frozenset().union(*filed))
+    return any(can_be_same_firm(known, name) for known in record.names)
 
 
 def _distance_from_known_names(record: EntityRecord, name: str) -> int:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import heapq
 import weakref
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
 from foreword.knowledge.claims import SPEAKER, read_claims
 from foreword.knowledge.name_book import EntityRecord, NameBook
+from foreword.knowledge.value_corrections import StoredClaim, find_corrected_claim, read_corrections
 from foreword.text.words import fold_case
 from foreword.types import EntityRelationship
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from foreword.knowledge.claims import Claims, MentionLike
+    from foreword.knowledge.value_corrections import Correction
     from foreword.types import Entity, EntityType, Turn
 
     Finder = Callable[[str], Iterable[MentionLike]]
@@ -41,7 +43,7 @@ _ONE_AT_A_TIME = frozenset({"works at", "reports to", "lives in", "married to"})
 """Relations of which a later one replaces the earlier one."""
 
 _CLAIM_CONFIDENCE = 0.9
-_MAX_TRAIL = 400
+_MAX_TRAIL, _MAX_CLAIMS = 400, 40
 _ROLES = ("user", "assistant", "system", "tool")
 
 
@@ -69,6 +71,9 @@ class EntityRegistry:
         self._book = NameBook()
         self._speakers: dict[str, str] = {}
         self._trail: deque[SeenMention] = deque(maxlen=_MAX_TRAIL)
+        self._claims: deque[StoredClaim] = deque(maxlen=_MAX_CLAIMS)
+        self._spoke_in: dict[str, int] = {}
+        self._asked_in: dict[str, int] = {}
         self._now = 0
         self._sharers: weakref.WeakSet[EntityRegistry] = weakref.WeakSet((self,))
 
@@ -79,7 +84,8 @@ class EntityRegistry:
         """
         other = EntityRegistry(self._find, decay=self._decay, floor=self._floor)
         other._book, other._speakers, other._trail = self._book, self._speakers, self._trail
-        other._now = self._now
+        other._claims, other._now = self._claims, self._now
+        other._spoke_in, other._asked_in = self._spoke_in, self._asked_in
         other._sharers = self._sharers
         self._sharers.add(other)
         return other
@@ -89,7 +95,8 @@ class EntityRegistry:
         if len(self._sharers) == 1:
             return
         self._book, self._speakers = self._book.copy(), dict(self._speakers)
-        self._trail = self._trail.copy()
+        self._trail, self._claims = self._trail.copy(), self._claims.copy()
+        self._spoke_in, self._asked_in = dict(self._spoke_in), dict(self._asked_in)
         self._sharers.discard(self)  # only now: whoever is alone may change what was shared
         self._sharers = weakref.WeakSet((self,))
 
@@ -108,11 +115,16 @@ class EntityRegistry:
         ids.update((mention.start, self._register_mention(mention).id) for mention in known)
         mentions = sorted((*found, *known), key=lambda mention: mention.start)
         mentioned = [ids[mention.start] for mention in mentions]
-        self._trail.extend(SeenMention(self._now, one) for one in mentioned)
         claims = read_claims(text, mentions)
         if speaker is None and claims.own_names:
             speaker = self._link_speaker_to_entity(turn, mentioned[claims.own_names[0]])
-        self._store_claims(claims, mentioned, speaker)
+        self._store_claims(claims, mentioned, speaker, turn.user or turn.speaker)
+        for correction in read_corrections(text, mentions):
+            self._correct_claim(correction, mentions, mentioned, turn.user or turn.speaker)
+        self._trail.extend(SeenMention(self._now, one) for one in mentioned)
+        self._spoke_in[turn.user or turn.speaker] = self._now
+        if "?" in text:
+            self._asked_in[turn.user or turn.speaker] = self._now
         return tuple(self._book.records[one].to_entity() for one in dict.fromkeys(mentioned))
 
     def _register_mention(self, mention: MentionLike) -> EntityRecord:
@@ -141,7 +153,7 @@ class EntityRegistry:
     def _register_speaker(self, turn: Turn) -> EntityRecord | None:
         """Who speaks, as an entity; None when nobody has said their name."""
         if not turn.name or fold_case(turn.name) in _ROLES:
-            return self._book.records.get(self._speakers.get(turn.role, ""))
+            return self._book.records.get(self._speakers.get(turn.user or turn.role, ""))
         record = self._book.best_match(turn.name, "person", self._salience_sort_key)
         record = record or self._book.add(turn.name, "person", self._now)
         record.kind = "person"
@@ -156,10 +168,12 @@ class EntityRegistry:
         if record.kind not in ("person", "thing"):
             return None
         record.kind = "person"
-        self._speakers[turn.name or turn.role] = record.id
+        self._speakers[turn.name or turn.user or turn.role] = record.id
         return record
 
-    def _store_claims(self, claims: Claims, mentioned: Sequence[str], speaker: EntityRecord | None) -> None:
+    def _store_claims(
+        self, claims: Claims, mentioned: Sequence[str], speaker: EntityRecord | None, claimant: str
+    ) -> None:
         """What was claimed is kept; what is said later replaces what was said before."""
 
         def record_of_mention(number: int) -> EntityRecord | None:
@@ -168,11 +182,44 @@ class EntityRegistry:
         for number, name, value in claims.attributes:
             record = record_of_mention(number)
             if record is not None:
-                record.attributes[name] = value
+                record.set_attribute(name, value, self._now)
+                self._claims.append(StoredClaim(claimant, self._now, record.id, name, value))
         for number, relation, target in claims.relations:
             one, other = record_of_mention(number), record_of_mention(target)
             if one is not None and other is not None and one is not other:
-                _add_relation(one, relation, other)
+                _add_relation(one, relation, other, self._now)
+                claim = StoredClaim(claimant, self._now, one.id, relation, other.name, other.id)
+                self._claims.append(claim)
+
+    def _correct_claim(
+        self,
+        correction: Correction,
+        mentions: Sequence[MentionLike],
+        mentioned: Sequence[str],
+        claimant: str,
+    ) -> None:
+        """Put a corrected value in the place of the one that it corrects."""
+        before = sum(mention.start < correction.start for mention in mentions)
+        named = [*(seen.entity_id for seen in self._trail), *mentioned[:before]]
+        claim = find_corrected_claim(
+            correction,
+            self._claims,
+            claimant,
+            since=self._spoke_in.get(claimant, -1),
+            asked_in=max((at for who, at in self._asked_in.items() if who != claimant), default=-1),
+            last_named={self._book.records[one].kind: one for one in named}.values(),
+        )
+        if claim is None:
+            return
+        record = self._book.records[claim.entity_id]
+        target = "" if correction.mention is None else mentioned[correction.mention]
+        if claim.target and target and target != record.id:
+            record.relations = [kept for kept in record.relations if kept[:2] != (claim.name, claim.target)]
+            _add_relation(record, claim.name, self._book.records[target], self._now)
+        elif not claim.target:
+            record.set_attribute(claim.name, correction.value, self._now)
+        new_target = target if claim.target else ""
+        self._claims.append(replace(claim, turn=self._now, value=correction.value, target=new_target))
 
     # What readers ask
 
@@ -196,8 +243,8 @@ class EntityRegistry:
         """What it has to do with others, in the order it was said."""
         record = self._book.records.get(entity_id)
         return tuple(
-            EntityRelationship(relation, target, self._book.records[target].name, _CLAIM_CONFIDENCE)
-            for relation, target in (record.relations if record else ())
+            EntityRelationship(relation, target, self._book.records[target].name, _CLAIM_CONFIDENCE, turn)
+            for relation, target, turn in (record.relations if record else ())
         )
 
     def active_count(self) -> int:
@@ -240,9 +287,9 @@ class EntityRegistry:
         record = self._book.records.get(entity_id)
         return record.gender if record else ""
 
-    def speaker(self, name_or_role: str) -> Entity | None:
-        """The entity of a speaker who has a name, or has said it."""
-        return self.get(self._speakers.get(name_or_role, ""))
+    def speaker(self, name: str) -> Entity | None:
+        """The entity of a speaker, by name, user or role, who has a name or has said it."""
+        return self.get(self._speakers.get(name, ""))
 
     def trail(self) -> tuple[SeenMention, ...]:
         """The latest mentions in the order they were made, oldest first."""
@@ -267,13 +314,13 @@ class EntityRegistry:
         return -self._current_salience(record), -record.last, record.id
 
 
-def _add_relation(record: EntityRecord, relation: str, target: EntityRecord) -> None:
+def _add_relation(record: EntityRecord, relation: str, target: EntityRecord, turn: int) -> None:
     """One relation more; of some there is only one at a time."""
     record.relations = [
         kept
         for kept in record.relations
         if kept[0] != relation or (relation not in _ONE_AT_A_TIME and kept[1] != target.id)
     ]
-    record.relations.append((relation, target.id))
+    record.relations.append((relation, target.id, turn))
     if relation == "lives in":
-        record.attributes["location"] = target.name
+        record.set_attribute("location", target.name, turn)

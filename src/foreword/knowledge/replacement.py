@@ -3,8 +3,8 @@
 A new statement is read beside the few earlier ones that are nearest in meaning. Where the reader thinks that
 it replaces one, a relation is kept between the two, with the probability as its confidence; both items stay
 as they are. Contexts then tell the newer one, and the older one as history. What a tool printed or a page
-says replaces nothing that a person or an agent said. Statements are turns, memories and commits; code and
-documents change with their files.
+says replaces nothing that a person or an agent said, and no user replaces what another says of themselves.
+Statements are turns, memories and commits; code and documents change with their files.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from foreword.knowledge.user_facts import speaks_of_self
 from foreword.store.base import ListRecent, Search
 from foreword.text.statements import describe_statement, only_asks, speaker_of, split_statements
 from foreword.text.words import is_unspaced
@@ -105,7 +106,15 @@ def _may_replace(newer: Item, older: Item) -> bool:
     """Whether one's word can undo the other's: what a tool printed or a page says never undoes a person's."""
     foreign = newer.source.trust == "web" or (newer.kind == "turn" and newer.source.trust == "tool")
     trusted = not foreign or older.source.trust not in ("user", "agent")
+    if _is_of_another_user(newer, older) and speaks_of_self(older.text):
+        return False
     return trusted and older.created_at <= newer.created_at and _may_take_part(older)
+
+
+def _is_of_another_user(newer: Item, older: Item) -> bool:
+    """Whether two users said the two: where one lives is nothing to where the other does."""
+    users = [item.metadata.get("user") or item.metadata.get("name") for item in (newer, older)]
+    return all(item.metadata.get("role") == "user" for item in (newer, older)) and users[0] != users[1]
 
 
 def _nearest(candidates: Sequence[tuple[float, Item]]) -> list[Item]:

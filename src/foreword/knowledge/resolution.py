@@ -39,6 +39,7 @@ _MIN_LETTERS_ONE_ERROR, _MIN_LETTERS_TWO_ERRORS = 5, 8
 _NEVER_IT: tuple[EntityType, ...] = ("person", "date", "email", "place")
 _NEVER_LISTED: tuple[EntityType, ...] = ("date", "version", "email")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_NUMBER = re.compile(r"\d+")
 _TYPED_WITHOUT = str.maketrans("łøđıðæœ", "lodidao")
 """Letters that folding keeps, as they are typed by those who lack them."""
 
@@ -142,29 +143,34 @@ class EntityResolver:
 
     def __init__(self, registry: EntityRegistry) -> None:
         self._registry = registry
+        self._asker: Entity | None = None
 
-    def resolve(self, query: str, dialogue_state: DialogueState) -> list[ResolvedEntity]:
-        """Whom and what a question means, in the order of its words; nothing for what nothing fits."""
+    def resolve(self, query: str, dialogue_state: DialogueState, asker: str = "") -> list[ResolvedEntity]:
+        """Whom and what a question means, in the order of its words; nothing for what nothing fits.
+
+        `asker` is the user or the name of the one who asks; if that is not known, the only user of the
+        conversation asks. Nobody says "she" or "they" of themselves.
+        """
         query = query[:_MAX_CHARACTERS_READ]
+        self._asker = self._find_asker(dialogue_state, asker)
         found = self._resolve_names(query)
         for reference in find_references(query):
             if any(_spans_overlap(reference, one) for one in found):
                 continue
             before = (self._registry.get(one.entity_id) for one in found if one.end <= reference.start)
-            chosen = self._resolve_reference(reference, [*filter(None, before)], dialogue_state)
+            chosen = self._resolve_reference(reference, [*filter(None, before)])
             found += [
                 _build_resolved_entity(entity, sure, reference.text, reference.start)
                 for entity, sure in chosen
             ]
         return sorted(found, key=lambda one: (one.start, one.end))
 
-    def _resolve_reference(
-        self, reference: Reference, named_before: Sequence[Entity], state: DialogueState
-    ) -> list[Choice]:
+    def _resolve_reference(self, reference: Reference, named_before: Sequence[Entity]) -> list[Choice]:
         """Whom a reference means; `named_before` are those whom the question names before it."""
-        way, people = reference.way, [one for one in named_before if one.entity_type == "person"]
+        way = reference.way
+        people = [one for one in named_before if one.entity_type == "person" and self._is_other(one)]
         if way == "me":
-            return self._resolve_first_person(state)
+            return [(self._asker, _ONLY_ONE)] if self._asker else []
         if way in _GENDERS:
             return self._resolve_person_by_gender(_GENDERS[way], people)
         if way == "they":
@@ -216,22 +222,28 @@ class EntityResolver:
             return None
         name = near[0][0]
         same_start = name[:1].translate(_TYPED_WITHOUT) == word[0].translate(_TYPED_WITHOUT)
-        return self._registry.get(spellings[name]) if same_start else None
+        same_number = _NUMBER.findall(name) == _NUMBER.findall(word)
+        return self._registry.get(spellings[name]) if same_start and same_number else None
 
     # Pronouns
 
-    def _resolve_first_person(self, state: DialogueState) -> list[Choice]:
-        """The user, when there is one of them and the name is known."""
-        names = {turn.name for turn in state.turns if turn.role == "user"}
-        known = self._registry.speaker(names.pop() or "user") if len(names) == 1 else None
-        return [(known, _ONLY_ONE)] if known else []
+    def _find_asker(self, state: DialogueState, asker: str) -> Entity | None:
+        """The one who asks, if the name is known: who is named, else the only user that there is."""
+        if asker and (known := self._registry.speaker(asker)) is not None:
+            return known
+        names = {turn.name or turn.user for turn in state.turns if turn.role == "user"}
+        return self._registry.speaker(names.pop() or "user") if len(names) == 1 else None
+
+    def _is_other(self, entity: Entity) -> bool:
+        """Whether an entity is not the one who asks."""
+        return self._asker is None or entity.id != self._asker.id
 
     def _resolve_person_by_gender(self, gender: str, named_before: Sequence[Entity]) -> list[Choice]:
         """The nearest whose given name says so; else the nearest of whom nothing is known."""
         inside = [one for one in named_before if self._registry.gender(one.id) in (gender, "")]
         if inside:
             return [(inside[-1], _ONLY_ONE)]
-        people = self._recently_mentioned(("person",))
+        people = [one for one in self._recently_mentioned(("person",)) if self._is_other(one)]
         for wanted, confidence in ((gender, _ONLY_ONE), ("", _NEAREST)):
             fitting = [one for one in people if self._registry.gender(one.id) == wanted]
             if fitting:
@@ -243,13 +255,15 @@ class EntityResolver:
 
     def _resolve_plural_pronoun(self, named_before: Sequence[Entity]) -> list[Choice]:
         """Those who were named together last; else the nearest organisation; else one person."""
-        for group in [named_before, *self._groups_mentioned_together(("person",), _LATEST_TURNS)]:
+        recent = self._groups_mentioned_together(("person",), _LATEST_TURNS)
+        for group in [named_before, *([one for one in group if self._is_other(one)] for group in recent)]:
             if len(group) > 1:
                 return [(one, _TOGETHER) for one in group]
         firms = self._recently_mentioned(("organisation",), _LATEST_TURNS)
         if firms:
             return _choose_nearest(firms)
         people = named_before or self._recently_mentioned(("person",), _LATEST_TURNS)
+        people = [one for one in people if self._is_other(one)]
         return [(people[0], _NEAREST)] if len(people) == 1 else []
 
     def _resolve_it_pronoun(self, named_before: Sequence[Entity]) -> list[Choice]:

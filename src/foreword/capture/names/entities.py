@@ -34,7 +34,17 @@ _ANY_MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
 
 _MAX_GIVEN_NAME_CHARACTERS = 14
 _HOURS = re.compile(r"\b(?:hour|minute)s?\b", re.IGNORECASE)
-_MODEL_NUMBER = re.compile(r"[ -]\d{1,4}[A-Za-z]{0,2}+(?![\w%°€$£:/]|[.,]\d)")
+_MIXED = r"(?![QH][1-4]\b|FY\d)[A-Za-z]{1,4}+-?\d{1,4}[A-Za-z]{0,2}+"
+_EDITION = (
+    "Air|Basic|Classic|Core|Deluxe|Duo|Edge|Elite|Enterprise|Flex|Go|Home|Lite|Max|Mini|Nano|Neo|One|Plus"
+    "|Premium|Pro|SE|Slim|Standard|Ultra|XL|XS"
+)
+_END_OF_MODEL = r"(?![\w%°€$£:/]|[.,]\d)"
+_MODEL = re.compile(
+    rf"(?:(?:[ -]?\d{{1,4}}[A-Za-z]{{0,2}}+|[ -](?:{_MIXED}|II|III|IV|VI{{0,3}}|IX|X|{_EDITION}))"
+    rf"{_END_OF_MODEL})++"
+)
+_MODEL_OF_FIRM = re.compile(rf"(?:[ -]{_MIXED}{_END_OF_MODEL})++")
 
 
 def find_entities(text: str) -> tuple[Mention, ...]:
@@ -43,7 +53,7 @@ def find_entities(text: str) -> tuple[Mention, ...]:
     shaped = drop_overlaps([*find_shapes(text), *_find_date_mentions(text)])
     covered = _cover_mentions(text, shaped)
     found = sorted((*shaped, *_find_names(covered)), key=lambda mention: mention.start)
-    return tuple(_add_model_number(mention, covered) for mention in found)
+    return tuple(drop_overlaps(_add_model(mention, covered) for mention in found))
 
 
 def _find_date_mentions(text: str) -> Iterator[Mention]:
@@ -76,15 +86,16 @@ def _cover_mentions(text: str, mentions: Iterable[Mention]) -> str:
     return "".join((*parts, text[end:]))
 
 
-def _add_model_number(mention: Mention, covered: str) -> Mention:
-    """A product with the number behind its name (`AirHub 200`), which tells it from its neighbours."""
-    product = mention.entity_type == "thing" or (
+def _add_model(mention: Mention, covered: str) -> Mention:
+    """A product with the model behind its name (`AirHub 200`, `Galaxy S22 Ultra`), which tells it apart."""
+    is_product = mention.entity_type == "thing" or (
         mention.entity_type == "code" and mention.text.isalpha() and mention.text[0].isupper()
     )
-    number = _MODEL_NUMBER.match(covered, mention.end) if product else None
-    if number is None or UNITS.match(covered, number.end()):
+    pattern = _MODEL if is_product else _MODEL_OF_FIRM if mention.entity_type == "organisation" else None
+    model = pattern.match(covered, mention.end) if pattern else None
+    if model is None or UNITS.match(covered, model.end()):
         return mention
-    return replace(mention, text=mention.text + number.group(), entity_type="thing", end=number.end())
+    return replace(mention, text=mention.text + model.group(), entity_type="thing", end=model.end())
 
 
 # Names by their capitals, by lists and by the words beside them ------------------------------------------

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from foreword.recipes.dialogue.prompt import InjectedContext
     from foreword.recipes.dialogue.rag import RAGSystem
     from foreword.recipes.dialogue.session import Session
+    from foreword.recipes.dialogue.users import UserMemories
     from foreword.types import Entity, EntityRelationship, Registry, SearchResult, Turn
 
 DECLARED = Path(__file__).with_suffix(".metta").read_text(encoding="utf-8")
@@ -271,6 +272,10 @@ class _MettaSessionAtState:
         return RecalledTurns(
             tuple(pair for pair in recalled.turns if pair[0].turn_id in said), recalled.notes
         )
+
+    def recall_user(self, query: str, max_tokens: int) -> UserMemories:
+        """What the user said of themselves elsewhere."""
+        return self._session.recall_user(query, max_tokens)
 
     def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
         """The chunks that bear on the query, as many as so many tokens hold."""

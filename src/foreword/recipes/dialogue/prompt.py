@@ -1,10 +1,11 @@
 """The recipe of a conversation: a whole prompt from what was said, who is meant and what is known.
 
-    resolve → recall → retrieve → word → compress
+    resolve → recall → recall_user → retrieve → word → compress
 
-The window is divided among the parts first, and what one leaves over flows to those that can use it. The
-prompt is never over the window and never without its query. A part that cannot be asked is left out and
-noted; what the prompt is made of, and what was lost on the way, stands in the receipt.
+The instructions come first, and whole. The rest of the window is divided among the parts, and what one leaves
+over flows to those that can use it. The prompt is never over the window and never without its query. A part
+that cannot be asked is left out and noted; what the prompt is made of, and what was lost on the way, stands
+in the receipt.
 """
 
 from __future__ import annotations
@@ -14,25 +15,28 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword import pipeline
 from foreword.compose import prompt
-from foreword.compose.allocation import TokenBudgetManager, redistribute
-from foreword.compose.compress import CompressionLevel
+from foreword.compose.allocation import TokenBudget, TokenBudgetManager, redistribute, reserve
 from foreword.compose.entity_context import entities_text
 from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
 from foreword.compose.quoting import HALF_A_CHARACTER
+from foreword.compose.turns import is_told_in_full
+from foreword.compose.user_context import word_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.pipeline import Draft, drop_superseded, optional
+from foreword.recipes.dialogue.pathmap import receipt_pathmap
+from foreword.recipes.dialogue.users import UserMemories
 from foreword.types import ContextLine, DroppedResult, Item, Note, Query, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
-    from foreword.compose.allocation import AllocationStrategy, BudgetCategory, TokenBudget
-    from foreword.compose.compress import Compressed, DynamicCompressor
+    from foreword.compose.allocation import AllocationStrategy, BudgetCategory
+    from foreword.compose.compress import Compressed, CompressionLevel, DynamicCompressor
     from foreword.compose.entity_context import EntityContextFormatter
-    from foreword.compose.history import FormattedHistory, HistoryFormatter
+    from foreword.compose.history import HistoryFormatter
     from foreword.compose.knowledge_chunk import KnowledgeChunk
     from foreword.compose.system_prompt import SystemPrompt, SystemPromptBuilder
     from foreword.pipeline import Stage
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
     from foreword.types import DialogueState, Kind, Receipt, ResolvedEntity, Turn
 
     Count = Callable[[str], int]
-    Pairs = Iterator[tuple[str, Any]]
+    Filler = Callable[["DialogueDraft", ContextContent, int], ContextContent]
 
 DEFAULT_MAX_TOKENS = 4096
 
@@ -50,6 +54,9 @@ RECALL: tuple[Stage[Any], ...] = (
 )
 """How the turns are found that bear on the question. The floor is low: in its own conversation a turn that
 may bear on it is worth more than one that was merely said of late."""
+
+_HEADING_TOKENS = 8
+"""What the heading of a part and its joins may cost."""
 
 _ENTITY_JOINS = 4
 """How many tokens the wording of entities keeps free for joins, and for each entity two more."""
@@ -130,6 +137,9 @@ class Conversation(Protocol):
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
         """The turns that bear on the query, as many as so many tokens may hold."""
 
+    def recall_user(self, query: str, max_tokens: int) -> UserMemories:
+        """What the one who asks said of themselves elsewhere, and how they want to be answered."""
+
     def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
         """The chunks that bear on the query after what was said last, as many as so many tokens hold."""
 
@@ -148,6 +158,7 @@ class DialogueDraft(Draft):
     content: ContextContent
     entities: tuple[ResolvedEntity, ...] = ()
     recalled: RecalledTurns = RecalledTurns()
+    user: UserMemories = UserMemories()
     retrieved: RetrievedChunks = RetrievedChunks()
     system: SystemPrompt | None = None
     compressed: Compressed | None = None
@@ -183,7 +194,7 @@ def inject_context(
     draft = pipeline.run(begin_prompt(query, session, max_tokens), DIALOGUE)
     compressed = draft.compressed
     assert compressed is not None, "the last stage compresses"  # noqa: S101
-    receipt = pipeline.receipt(draft, _receipt_pathmap(draft, compressed))
+    receipt = pipeline.receipt(draft, receipt_pathmap(draft, compressed))
     if keep:
         session.keep_receipt(receipt)
     return InjectedContext(
@@ -226,6 +237,12 @@ def recall(draft: DialogueDraft) -> DialogueDraft:
     return replace(draft, recalled=recalled).with_notes(*recalled.notes)
 
 
+def recall_user(draft: DialogueDraft) -> DialogueDraft:
+    """Find what the user said of themselves in other conversations."""
+    user = draft.conversation.recall_user(draft.query.text, draft.budget)
+    return replace(draft, user=user).with_notes(*user.notes)
+
+
 def retrieve(draft: DialogueDraft) -> DialogueDraft:
     """Find what documents say about the query, where there are any."""
     if not draft.available_chunks:
@@ -235,18 +252,22 @@ def retrieve(draft: DialogueDraft) -> DialogueDraft:
 
 
 def word(draft: DialogueDraft) -> DialogueDraft:
-    """Put the parts into words, each within what it was allocated or got from the others."""
+    """Put the parts into words: the instructions whole, the others within what they need and there is.
+
+    What is left of the window after that goes to the parts that had more to say.
+    """
     wording, count, state = draft.conversation.wording, draft.conversation.tokenizer.count, draft.state
-    allocation = _redistribute_tokens(draft)
+    allocation = _divide_window(draft)
     system = wording.system.compose(allocation.system)
-    content = ContextContent(
-        draft.query.text,
-        system.text,
-        wording.history.format(state, allocation.history, [turn for turn, _ in draft.recalled.turns]),
-        wording.entities.format(state, draft.entities, allocation.entities),
-        _chunks_within(draft.retrieved.chunks, allocation.rag, count),
-    )
-    return replace(draft, allocation=allocation, content=content, system=system)
+    recalled = [turn for turn, _ in draft.recalled.turns]
+    history = wording.history.format(state, allocation.history, recalled)
+    chunks = _chunks_within(draft.retrieved.chunks, allocation.rag, count)
+    content = ContextContent(draft.query.text, system.text, history, rag_chunks=chunks)
+    content = _word_known(draft, content, allocation.entities)
+    fuller = _use_spare_tokens(draft, content)
+    if fuller is not content:
+        allocation = _allocation_of(draft, fuller) or allocation
+    return replace(draft, allocation=allocation, content=fuller, system=system)
 
 
 def compress(draft: DialogueDraft) -> DialogueDraft:
@@ -258,7 +279,11 @@ def compress(draft: DialogueDraft) -> DialogueDraft:
     lost = (*(draft.system.lost if draft.system else ()), *compressed.lost)
     if lost:
         draft = draft.with_notes(Note("compress", f"{compressed.level.name.lower()}: lost {', '.join(lost)}"))
-    lines = (*_turn_lines(draft, compressed), *_chunk_lines(draft, compressed))
+    lines = (
+        *_user_lines(draft, compressed),
+        *_turn_lines(draft, compressed),
+        *_chunk_lines(draft, compressed),
+    )
     dropped = tuple(_dropped_results(draft, lines))
     text = prompt_text(compressed.content)
     draft = replace(draft, compressed=compressed)
@@ -268,6 +293,7 @@ def compress(draft: DialogueDraft) -> DialogueDraft:
 DIALOGUE: tuple[Stage[Any], ...] = (
     optional(resolve),
     optional(recall),
+    optional(recall_user),
     optional(retrieve),
     word,
     compress,
@@ -275,23 +301,98 @@ DIALOGUE: tuple[Stage[Any], ...] = (
 """What happens to a query, in order."""
 
 
-def _redistribute_tokens(draft: DialogueDraft) -> TokenBudget:
-    """The allocation, after what a part does not need has gone to those that can use it."""
+def _divide_window(draft: DialogueDraft) -> TokenBudget:
+    """The allocation with the instructions whole, and with no more for a part than it has to say."""
     wording, strategy = draft.conversation.wording, draft.conversation.strategy
     count, chunks = draft.conversation.tokenizer.count, draft.retrieved.chunks
-    room = draft.allocation.total - draft.allocation.query
-    entities = wording.entities.format(draft.state, draft.entities, room)
-    joins = _ENTITY_JOINS + 2 * len(entities)
+    room = draft.budget - prompt_tokens(ContextContent(draft.query.text), draft.conversation.tokenizer)
+    instructions = wording.system.compose(max(0, room - _HEADING_TOKENS)).token_count
+    allocation = draft.allocation
+    if not strategy.leaves_out("system"):
+        allocation = reserve(allocation, "system", instructions)
+    known = _word_known(draft, ContextContent(draft.query.text), room)
     needed: dict[BudgetCategory, int] = {
-        "system": wording.system.compose(room).token_count,
+        "system": allocation.system,
         "history": room if draft.state.turns else 0,
-        "entities": count(entities_text(entities)) + joins if entities else 0,
+        "entities": _known_tokens(known, count),
         "rag": count(knowledge_text(chunks)),
     }
     return redistribute(
-        draft.allocation,
+        allocation,
         {part: 0 if strategy.leaves_out(part) else tokens for part, tokens in needed.items()},
     )
+
+
+def _word_known(draft: DialogueDraft, content: ContextContent, room: int) -> ContextContent:
+    """The content with what the user said of themselves, and what is known of those who are meant.
+
+    Nothing that stands in the turns that the content tells in full.
+    """
+    turns = (*content.history.recalled, *content.history.recent_turns)
+    in_view = {turn.turn_id for turn in turns if is_told_in_full(turn)}
+    places = {place for place, turn in enumerate(draft.state.turns) if turn.turn_id in in_view}
+    lines = [line for line in draft.user.lines if line.turn_id not in in_view]
+    user = word_user_lines(lines, room, draft.conversation.tokenizer)
+    formatter = draft.conversation.wording.entities
+    left = room - user.token_count
+    entities = formatter.format_what_holds(draft.state, draft.entities, left, places)
+    return replace(content, user=user, entities=entities)
+
+
+def _known_tokens(content: ContextContent, count: Count) -> int:
+    """What the user's own words and those who are meant cost, joins included; nothing for none."""
+    joins = _ENTITY_JOINS + 2 * len(content.entities) if content.entities else 0
+    return content.user.token_count + count(entities_text(content.entities)) + joins
+
+
+def _use_spare_tokens(draft: DialogueDraft, content: ContextContent) -> ContextContent:
+    """The content with more of what was left out, as far as the window allows, measured as it is worded."""
+    strategy, tokenizer = draft.conversation.strategy, draft.conversation.tokenizer
+    fillers: tuple[tuple[BudgetCategory, bool, Filler], ...] = (
+        ("rag", len(content.rag_chunks) < len(draft.retrieved.chunks), _with_more_chunks),
+        ("entities", bool(draft.user.lines or draft.entities), _with_more_known),
+        ("history", len(content.history.recent_turns) < len(draft.state.turns), _with_more_history),
+    )
+    for part, has_more, fill in fillers:
+        if not has_more or strategy.leaves_out(part):
+            continue
+        spare = draft.budget - prompt_tokens(content, tokenizer) - _HEADING_TOKENS
+        if spare > 0:
+            fuller = fill(draft, content, spare)
+            content = fuller if prompt_tokens(fuller, tokenizer) <= draft.budget else content
+    return content
+
+
+def _with_more_chunks(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
+    count = draft.conversation.tokenizer.count
+    room = count(knowledge_text(content.rag_chunks)) + spare
+    return replace(content, rag_chunks=_chunks_within(draft.retrieved.chunks, room, count))
+
+
+def _with_more_known(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
+    room = _known_tokens(content, draft.conversation.tokenizer.count) + spare
+    return _word_known(draft, content, room)
+
+
+def _with_more_history(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
+    recalled = [turn for turn, _ in draft.recalled.turns]
+    formatter = draft.conversation.wording.history
+    room = content.history.token_count + spare
+    fuller = replace(content, history=formatter.format(draft.state, room, recalled))
+    return _word_known(draft, fuller, _known_tokens(content, draft.conversation.tokenizer.count))
+
+
+def _allocation_of(draft: DialogueDraft, content: ContextContent) -> TokenBudget | None:
+    """The window as the content uses it, the rest with the query; None if its parts cost more than that."""
+    count = draft.conversation.tokenizer.count
+    parts = {
+        "system": count(content.system),
+        "history": content.history.token_count,
+        "entities": _known_tokens(content, count),
+        "rag": count(knowledge_text(content.rag_chunks)),
+    }
+    rest = draft.allocation.total - sum(parts.values())
+    return TokenBudget(**parts, query=rest) if rest >= 0 else None
 
 
 def _chunks_within(
@@ -306,6 +407,14 @@ def _chunks_within(
 
 
 # The receipt ----------------------------------------------------------------------------------------------
+
+
+def _user_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[ContextLine]:
+    """A line for everything that the prompt has of what the user said of themselves."""
+    count = draft.conversation.tokenizer.count
+    for line in compressed.content.user.lines:
+        result = _result_without_text(draft, line.turn_id, "turn", 0.0)
+        yield ContextLine(result, "user", line.formatted, count(line.formatted), line.day)
 
 
 def _turn_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[ContextLine]:
@@ -349,81 +458,3 @@ def _check_query(query: object) -> None:
             "the query holds a NUL character or half a character (a lone surrogate); no model can read it: "
             "take it out"
         )
-
-
-# The receipt as a map from paths to values ----------------------------------------------------------------
-
-
-def _receipt_pathmap(draft: DialogueDraft, compressed: Compressed) -> dict[str, Any] | None:
-    """What the prompt is made of, by path, such as `/context/{session_id}/{turn_id}/budget/total`.
-
-    Every key is there even when a part is empty: whoever reads the map need not know which parts were made.
-    None if something that it may repeat was forgotten meanwhile.
-    """
-    turns = draft.state.turns
-    if draft.conversation.state.turns[: len(turns)] != turns:
-        return None
-    content, budget, found = compressed.content, draft.allocation, draft.retrieved
-    conversation, count = draft.conversation, draft.conversation.tokenizer.count
-    parts: dict[str, Any] = {
-        "budget/total": draft.budget,
-        "budget/system": budget.system,
-        "budget/history": budget.history,
-        "budget/entities": budget.entities,
-        "budget/rag": budget.rag,
-        "budget/query": budget.query,
-        "budget/strategy": type(conversation.strategy).__name__,
-        **dict(_history_paths(content.history, compressed.level, count)),
-        **dict(_entity_paths(content, count)),
-        "rag/query_used": draft.query.text,
-        "rag/chunks_retrieved": found.considered,
-        "rag/chunks_selected": len(content.rag_chunks),
-        "rag/reranking_used": found.reranked,
-        "rag/total_tokens": count(knowledge_text(content.rag_chunks)),
-        **dict(_chunk_paths(content)),
-        "system/base_instructions": draft.system.base_instructions if draft.system else "",
-        "system/personality": type(conversation.wording.system.agent_personality).__name__,
-        "system/user_preferences": draft.system.user_preferences if draft.system else "",
-        "system/total_tokens": count(content.system),
-        "assembled/full_prompt": prompt_text(content),
-        "assembled/total_tokens": compressed.token_count,
-        "assembled/under_budget": compressed.token_count <= draft.budget,
-    }
-    root = f"/context/{draft.session}/{len(turns)}"
-    return {f"{root}/{path}": value for path, value in parts.items()}
-
-
-def _history_paths(history: FormattedHistory, level: CompressionLevel, count: Count) -> Pairs:
-    turns = (*history.recalled, *history.recent_turns)
-    yield "history/summary", history.summary
-    yield "history/summary_tokens", count(history.summary or "")
-    yield "history/verbatim_count", len(turns)
-    yield "history/total_tokens", history.token_count
-    yield "history/compressed", level > CompressionLevel.NONE
-    yield "history/compression_level", level.name.lower() if level > CompressionLevel.NONE else None
-    for at, turn in enumerate(turns):
-        yield f"history/turns/{at}/turn_id", turn.turn_id
-        yield f"history/turns/{at}/speaker", turn.speaker
-        yield f"history/turns/{at}/content", turn.content
-        yield f"history/turns/{at}/tokens", turn.tokens
-
-
-def _entity_paths(content: ContextContent, count: Count) -> Pairs:
-    yield "entities/count", len(content.entities)
-    yield "entities/total_tokens", count(entities_text(content.entities))
-    for at, entity in enumerate(content.entities):
-        yield f"entities/{at}/entity_id", entity.entity_id
-        yield f"entities/{at}/name", entity.name
-        yield f"entities/{at}/type", entity.entity_type
-        yield f"entities/{at}/relevance", entity.relevance
-        yield f"entities/{at}/tokens", entity.token_count
-        for name, value in entity.attributes:
-            yield f"entities/{at}/attributes/{name}", value
-
-
-def _chunk_paths(content: ContextContent) -> Pairs:
-    for at, chunk in enumerate(content.rag_chunks):
-        yield f"rag/chunks/{at}/chunk_id", chunk.chunk_id
-        yield f"rag/chunks/{at}/doc_title", chunk.source.title
-        yield f"rag/chunks/{at}/relevance", chunk.relevance
-        yield f"rag/chunks/{at}/tokens", chunk.token_count

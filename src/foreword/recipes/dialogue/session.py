@@ -6,8 +6,9 @@
     session.add(Turn(answer, role="assistant"))
 
 Turns are durable when `add` returns. Who and what is talked about is worked out from them and not kept: a
-session that is opened again reads its turns and knows it again. Open or opened again, it knows what the
-workspace keeps, and that is without secrets; what was forgotten it does not say.
+session that is opened again reads its turns and knows it again. With a `user`, it also knows what this user
+said of themselves in other sessions of the workspace, and nobody else's. Open or opened again, it knows what
+the workspace keeps, and that is without secrets; what was forgotten it does not say.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from foreword import pipeline
 from foreword.capture.item_checks import check_text
+from foreword.capture.junk import junk_reason
 from foreword.capture.names.entities import find_entities
 from foreword.capture.redact import redact
 from foreword.compose.allocation import AllocationStrategy, Dynamic, check_strategy
@@ -30,6 +32,7 @@ from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions
 from foreword.recipes.dialogue.prompt import RECALL, RecalledTurns, RetrievedChunks, Wording
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 from foreword.recipes.dialogue.turns import ConversationTurns, check_turn, item_turn, turn_item
+from foreword.recipes.dialogue.users import UserMemories, storable_user, user_memory
 from foreword.store.base import PutReceipt
 from foreword.text.question import question_first
 
@@ -69,6 +72,7 @@ class Session:
         workspace: str,
         session_id: str,
         *,
+        user: str | None = None,
         base_instructions: str = "",
         agent_personality: AgentPersonality = Helpful(),  # noqa: B008  (frozen)
         user_preferences: UserPreferences | None = None,
@@ -81,6 +85,7 @@ class Session:
     ) -> None:
         self.workspace = check_workspace(workspace)
         self.session_id = check_text("session_id", session_id, MAX_NAME_CHARACTERS)
+        self.user = "" if user in (None, "") else check_text("user", user, MAX_NAME_CHARACTERS)
         self.tokenizer: Tokenizer = engine.tokenizer
         self.strategy = check_strategy(strategy)
         self._engine = engine
@@ -101,6 +106,7 @@ class Session:
             DynamicCompressor(summarizer, engine.tokenizer),
         )
         self._turns = ConversationTurns(engine.store, self.workspace, self.session_id, find_entities)
+        self._user_id = storable_user(self.user)
 
     @property
     def state(self) -> DialogueState:
@@ -117,12 +123,18 @@ class Session:
 
     def add_all(self, turns: Sequence[Turn]) -> list[Turn]:
         """Keep several turns at once, in order."""
-        checked = [replace(check_turn(turn), name=redact(turn.name)) for turn in turns]
+        checked = [self._with_speaker(check_turn(turn)) for turn in turns]
         complete = self._turns.complete(checked, self.now)
         items = [turn_item(turn, self.workspace, self.session_id) for turn in complete]
         kept = self._engine.remember_all(items, self.workspace)
         self._turns.note_kept(complete)
         return [item_turn(item) for item in kept]
+
+    def _with_speaker(self, turn: Turn) -> Turn:
+        """The turn with the user who said it: the one it names, or the session's where it names nobody."""
+        user = turn.user or ("" if turn.name else self.user)
+        known = storable_user(user) if turn.role == "user" else ""
+        return replace(turn, name=redact(turn.name), user=known)
 
     def now(self) -> datetime:
         """What time it is."""
@@ -135,10 +147,18 @@ class Session:
     def resolve(self, query: str) -> Sequence[ResolvedEntity]:
         """Who and what the query means."""
         state = self.state
-        return EntityResolver(cast("EntityRegistry", state.entity_registry)).resolve(query, state)
+        resolver = EntityResolver(cast("EntityRegistry", state.entity_registry))
+        return resolver.resolve(query, state, self._user_id)
+
+    def recall_user(self, query: str, max_tokens: int) -> UserMemories:
+        """What the session's user said of themselves, and how to answer them; nothing without a user."""
+        if not self.user:
+            return UserMemories()
+        memory = user_memory(self._engine, self.workspace, self._user_id)
+        return memory.recall(query, self.session_id, max_tokens)
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
-        """The turns that bear on the query, as many as so many tokens may hold."""
+        """The turns that bear on the query, as many as so many tokens may hold; no mere nods."""
         if not query.strip() or not self._turns.has_turns():
             return RecalledTurns()
         room = int(max_tokens * self.wording.history.config.recalled_share)
@@ -147,8 +167,12 @@ class Session:
         draft = self._engine.draft(question_first(query), self.workspace, asked, "dialogue", max_tokens)
         draft = pipeline.run(draft, RECALL)
         turns = self._turns.find([result.memory.id for result in draft.results])
-        found = zip(turns, draft.results, strict=True)
-        return RecalledTurns(tuple((turn, result.score) for turn, result in found if turn), draft.notes)
+        found = [
+            (turn, result.score)
+            for turn, result in zip(turns, draft.results, strict=True)
+            if turn and junk_reason(turn.text) is None
+        ]
+        return RecalledTurns(tuple(found), draft.notes)
 
     def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
         """The chunks that bear on the query after what was said last, as many as so many tokens hold."""

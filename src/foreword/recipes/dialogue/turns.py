@@ -1,8 +1,6 @@
 """The turns of one conversation as the workspace keeps them, and who and what they are about.
 
-A turn may be added or forgotten in another process. So before anything is returned, one short question to
-the store tells whether it still holds exactly the turns that are known. What was added is read on from the
-last; after something was forgotten all turns are read again, so that nothing of it stays.
+A turn may be added or forgotten in another process; `ItemFeed` keeps what is known here in step.
 
 A turn is kept as an item with one text: that of the turn as it is read, or what it asks of tools where it
 says nothing. What else a turn knows is in the item's metadata.
@@ -17,11 +15,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, cast, get_args
 
 from foreword.compose.turns import tool_calls
-from foreword.errors import StorageError, ValidationError
+from foreword.errors import ValidationError
 from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.options import check_time_zone
-from foreword.store.base import Scan
+from foreword.recipes.dialogue.item_feed import ItemFeed
 from foreword.types import ROLES, DialogueState, Filters, Item, Role, Source, SpeechAct, Turn
 
 if TYPE_CHECKING:
@@ -32,14 +30,11 @@ if TYPE_CHECKING:
     from foreword.store.base import Store
     from foreword.types import Trust
 
-_PAGE = 1000
-"""How many items are read from the store at once."""
-
 _MOMENT = timedelta(microseconds=1)
 
 _TRUST: dict[Role, Trust] = {"user": "user", "assistant": "agent", "system": "user", "tool": "tool"}
 _ACTS: tuple[SpeechAct, ...] = get_args(SpeechAct)
-_TEXTS = ("raw_text", "turn_id", "name", "call_id")
+_TEXTS = ("raw_text", "turn_id", "name", "call_id", "user")
 
 
 class ConversationTurns:
@@ -50,39 +45,39 @@ class ConversationTurns:
         self._workspace = workspace
         self._session_id = session_id
         self._find = find
-        self._filters = Filters(conversation=session_id)
+        self._feed = ItemFeed(
+            store, workspace, Filters(conversation=session_id), self._add_item, self._forget_all
+        )
         self._last_time: datetime | None = None
         self._lock = threading.Lock()
         self._forget_all()
-        self._read_new_turns()
+        self._feed.read_new_items()
 
     def _forget_all(self) -> None:
         self._turns: list[Turn] = []
         self._places: dict[str, int] = {}
         self._said: set[object] = set()
         self._act: SpeechAct | None = None
-        self._read = 0
-        self._end = ("", "")
         self._registry = EntityRegistry(self._find)
 
     def state(self) -> DialogueState:
         """The conversation as it is kept now."""
         with self._lock:
-            self._catch_up()
+            self._feed.catch_up()
             return DialogueState(tuple(self._turns), self._registry.snapshot(), self._session_id)
 
     def has_turns(self) -> bool:
         """Whether the conversation has any turns."""
         with self._lock:
             if not self._turns:
-                self._catch_up()
+                self._feed.catch_up()
             return bool(self._turns)
 
     def find(self, ids: Sequence[str]) -> list[Turn | None]:
         """The turns with these ids, or None for what is no turn of this conversation."""
         with self._lock:
             if any(one not in self._places for one in ids):
-                self._catch_up()
+                self._feed.catch_up()
             places = [self._places.get(one) for one in ids]
             return [None if place is None else self._turns[place] for place in places]
 
@@ -97,7 +92,7 @@ class ConversationTurns:
         holders = {item.id: item for item in held if item is not None}
         with self._lock:
             if ids:
-                self._catch_up()
+                self._feed.catch_up()
             before = self._act
             said: set[object] = set()
             complete: list[Turn] = []
@@ -141,46 +136,10 @@ class ConversationTurns:
         self._last_time = now
         return now
 
-    def _catch_up(self) -> None:
-        """Read what was added meanwhile; if something was forgotten, read everything again."""
-        while not self._is_current():
-            if not self._read_new_turns():
-                self._forget_all()
-                self._read_new_turns()
-                return
-
-    def _is_current(self) -> bool:
-        """Whether the workspace holds exactly the turns that are known here."""
-        count, last = self._store.tally(self._workspace, self._filters)
-        return count == self._read and (last is None or (last.id, last.hash) == self._end)
-
-    def _read_new_turns(self) -> bool:
-        """Read the turns after the last one that is known; returns whether there were any."""
-        before = self._read
-        full = True
-        while full:
-            page = self._read_page()
-            for item in page:
-                if item.id in self._places:  # forgotten, and kept again under its old name
-                    return False
-                self._add_item(item)
-            full = len(page) == _PAGE
-        return self._read > before
-
-    def _read_page(self) -> tuple[Item, ...]:
-        after = self._end[0] or None
-        try:
-            page = self._store.batch([Scan(self._workspace, self._filters, after, _PAGE)])[0]
-        except StorageError:
-            if after is None:
-                raise
-            return ()  # the turn after which to go on was forgotten
-        return cast("tuple[Item, ...]", page)
-
-    def _add_item(self, item: Item) -> None:
-        """Take one more item; items of the conversation that are no turns are only counted."""
-        self._read += 1
-        self._end = (item.id, item.hash)
+    def _add_item(self, item: Item) -> bool:
+        """Take one more item, if it is new; items of the conversation that are no turns say nothing."""
+        if item.id in self._places:
+            return False
         if item.kind == "turn":
             turn = item_turn(item)
             self._places[item.id] = len(self._turns)
@@ -188,6 +147,7 @@ class ConversationTurns:
             self._turns.append(turn)
             self._act = turn.speech_act
             self._said.add(_turn_identity(turn))
+        return True
 
 
 def _turn_identity(turn: Turn) -> object:
@@ -225,6 +185,7 @@ def turn_item(turn: Turn, workspace: str, session_id: str) -> Item:
     facts: dict[str, object] = {
         "role": turn.role,
         "name": turn.name or None,
+        "user": turn.user or None,
         "raw_text": None if turn.raw_text == turn.text and turn.raw_text.strip() else turn.raw_text,
         "speech_act": turn.speech_act,
         "tool_calls": [dict(call) for call in turn.tool_calls] or None,
@@ -240,7 +201,7 @@ def turn_item(turn: Turn, workspace: str, session_id: str) -> Item:
         created_at=cast("datetime", turn.timestamp),
         session=session_id,
         conversation=session_id,
-        source=Source(turn.name or turn.role, _TRUST[turn.role]),
+        source=Source(turn.user or turn.name or turn.role, _TRUST[turn.role]),
         metadata={name: fact for name, fact in facts.items() if fact is not None},
     )
 
@@ -260,4 +221,13 @@ def item_turn(item: Item) -> Turn:
         speech_act=cast("SpeechAct | None", facts.get("speech_act")),
         tool_calls=tuple(facts.get("tool_calls", ())),
         call_id=str(facts.get("call_id", "")),
+        user=str(facts.get("user", "")),
     )
+
+
+def user_of(item: Item) -> str:
+    """Which user said a turn: who it was said to be, else the name it was said under; empty for nobody's."""
+    facts = item.metadata
+    if item.kind != "turn" or facts.get("role") != "user":
+        return ""
+    return str(facts.get("user") or facts.get("name") or "")

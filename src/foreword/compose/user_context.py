@@ -1,0 +1,73 @@
+"""What a user said of themselves in other conversations, worded within a number of tokens.
+
+How they want to be answered stands first. Every line has its date, and where two statements compete, the
+latest is told with what it replaced. A line that does not fit is left out, and the next one tried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from foreword.compose.quoting import escape_heading_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.text.tokens import Tokenizer
+
+_RULES = "How this user wants to be answered:"
+_FACTS = "What this user has said of themselves:"
+_BULLET = "- "
+
+
+@dataclass(frozen=True, slots=True)
+class UserLine:
+    """Something that a user said of themselves: in which turn, on which day, and what it replaced."""
+
+    text: str
+    turn_id: str
+    day: str
+    is_rule: bool = False
+    before: tuple[tuple[str, str], ...] = ()
+    """Days and texts of what was said before in its place."""
+
+    @property
+    def formatted(self) -> str:
+        """The line as a prompt has it."""
+        earlier = "".join(f"; before, {day}: {text}" for day, text in self.before)
+        return _BULLET + escape_heading_line(f"{self.text} ({self.day}{earlier})")
+
+
+@dataclass(frozen=True, slots=True)
+class UserContext:
+    """The lines that are told, and all of them as text; `token_count` is that of the text."""
+
+    lines: tuple[UserLine, ...] = ()
+    text: str = ""
+    token_count: int = 0
+
+
+NO_USER = UserContext()
+
+
+def word_user_lines(lines: Sequence[UserLine], max_tokens: int, tokenizer: Tokenizer) -> UserContext:
+    """As many of the lines as fit, those that come first preferred."""
+    told = NO_USER
+    for line in lines:
+        chosen = (*told.lines, line)
+        text = user_text(chosen)
+        tokens = tokenizer.count(text)
+        if tokens <= max_tokens:
+            told = UserContext(chosen, text, tokens)
+    return told
+
+
+def user_text(lines: Sequence[UserLine]) -> str:
+    """The lines under their headings; empty for none."""
+    parts = []
+    for heading, wanted in ((_RULES, True), (_FACTS, False)):
+        of_kind = [line.formatted for line in lines if line.is_rule is wanted]
+        if of_kind:
+            parts.append("\n".join((heading, *of_kind)))
+    return "\n\n".join(parts)

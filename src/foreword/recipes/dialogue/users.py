@@ -1,0 +1,202 @@
+"""What a user said of themselves in other sessions of the workspace, and what of it matters now.
+
+Only turns of exactly this user are looked at. How they want to be answered, and what must not be missed
+(their name, allergies), is told whatever is asked; the rest where it bears on the question, by the words of
+its kind or as a search sees it. What the user said later replaces what they said before: by the kinds of
+facts of which there is one at a time, and by the relations between statements (`recall/history.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from foreword import pipeline
+from foreword.capture.redact import redact
+from foreword.compose.user_context import UserLine
+from foreword.knowledge.user_facts import StandingFact, facts_that_hold, read_user_facts
+from foreword.knowledge.value_corrections import is_correction
+from foreword.options import SearchOptions
+from foreword.recall.history import MAX_SUCCESSORS, find_successors
+from foreword.recipes.dialogue.item_feed import ItemFeed
+from foreword.recipes.dialogue.turns import user_of
+from foreword.text.question import question_first
+from foreword.text.words import content_words
+from foreword.types import Filters, SearchResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from foreword.engine.base import Engine
+    from foreword.knowledge.user_facts import UserFact
+    from foreword.pipeline import SearchDraft, Stage
+    from foreword.types import Item, Note
+
+_MAX_FOUND, _MAX_RELEVANT = 20, 5
+"""How many earlier turns of the user are searched for a question, and at most how many of them are told."""
+
+_MAX_SUCCESSOR_CHARACTERS = 300
+_DIGEST_CHARACTERS = 16
+
+_FIND_TURNS: tuple[Stage[Any], ...] = (
+    *(pipeline.retrieve, pipeline.fuse, pipeline.refresh),
+    *(pipeline.drop_questions_and_summaries, pipeline.limit, pipeline.drop_superseded),
+)
+"""How the user's own turns are found that may bear on a question. They are not read: the reader knows
+answers, and "I drive a Skoda" does not answer which tyres fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserMemories:
+    """What a user said of themselves that is worth telling, the most needed first."""
+
+    lines: tuple[UserLine, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def storable_user(user: str) -> str:
+    """A user's name as it can be stored: itself, or its digest where it looks like a secret."""
+    if redact(user) == user:
+        return user
+    return f"user {hashlib.sha256(user.encode()).hexdigest()[:_DIGEST_CHARACTERS]}"
+
+
+_MAX_USERS = 256
+_memories: WeakKeyDictionary[Engine, dict[tuple[str, str], UserMemory]] = WeakKeyDictionary()
+_memories_lock = threading.Lock()
+
+
+def user_memory(engine: Engine, workspace: str, user: str) -> UserMemory:
+    """What a user of a workspace said, read once for all sessions of an engine; the latest users are kept."""
+    with _memories_lock:
+        known = _memories.setdefault(engine, {})
+        memory = known.pop((workspace, user), None) or UserMemory(engine, workspace, user)
+        known[workspace, user] = memory
+        if len(known) > _MAX_USERS:
+            del known[next(iter(known))]
+        return memory
+
+
+class UserMemory:
+    """What one user of a workspace said of themselves. Safe to use from many threads."""
+
+    def __init__(self, engine: Engine, workspace: str, user: str) -> None:
+        self._engine = engine
+        self._workspace = workspace
+        self._user = user
+        self._filters = Filters(kinds=("turn",), source=user)
+        self._feed = ItemFeed(engine.store, workspace, self._filters, self._add_item, self._forget_all)
+        self._lock = threading.Lock()
+        self._forget_all()
+
+    def _forget_all(self) -> None:
+        self._seen: set[str] = set()
+        self._items: dict[str, Item] = {}
+        self._facts: list[UserFact] = []
+        self._just_said: dict[str | None, UserFact] = {}
+
+    def _add_item(self, item: Item) -> bool:
+        if item.id in self._seen:
+            return False
+        self._seen.add(item.id)
+        facts = read_user_facts(item) if self._is_own(item) else []
+        before = self._just_said.pop(item.conversation, None)
+        if facts:
+            self._items[item.id] = item
+            self._facts += facts
+            self._just_said[item.conversation] = facts[-1]
+        elif before is not None and is_correction(item.text):
+            place = self._facts.index(before)
+            corrected = replace(before, text=f"{before.text} {item.text.strip()}")
+            self._facts[place] = self._just_said[item.conversation] = corrected
+        return True
+
+    def recall(self, query: str, session_id: str, max_tokens: int) -> UserMemories:
+        """What to tell for a question in a session: rules, what must not be missed, what bears on it."""
+        with self._lock:
+            self._feed.catch_up()
+            facts, items = tuple(self._facts), dict(self._items)
+        held = facts_that_hold(facts)
+        if not held:
+            return UserMemories()
+        standing = [one for one in held if one.fact.is_standing]
+        found, notes = self._find_relevant(query, held, max_tokens)
+        known = {one.fact for one in standing}
+        elsewhere = [one for one in found if one.fact.conversation != session_id]
+        chosen = [*standing, *(one for one in elsewhere if one.fact not in known)]
+        current = self._follow_replacements(chosen, items, Counter(fact.item_id for fact in facts))
+        lines: dict[tuple[str, str], UserLine] = {}
+        for line in map(_user_line, current):
+            lines.setdefault((line.turn_id, line.text), line)
+        return UserMemories(tuple(sorted(lines.values(), key=lambda line: not line.is_rule)), notes)
+
+    def _find_relevant(
+        self, query: str, held: Sequence[StandingFact], max_tokens: int
+    ) -> tuple[list[StandingFact], tuple[Note, ...]]:
+        """The facts that bear on a question, those that were asked for first."""
+        if not query.strip():
+            return [], ()
+        options = SearchOptions(limit=_MAX_FOUND, kinds=("turn",), lane="fast")
+        draft = self._engine.draft(question_first(query), self._workspace, options, "dialogue", max_tokens)
+        draft = replace(draft, query=replace(draft.query, filters=self._filters))
+        draft = pipeline.run(draft, _FIND_TURNS)
+        found = [
+            one.memory.id for one in draft.results if _is_relevant(one, draft) and self._is_own(one.memory)
+        ]
+        asked = [one for one in held if one.fact.kind.is_asked_for(query)]
+        for item_id in found[:_MAX_RELEVANT]:
+            asked += [one for one in held if item_id in {fact.item_id for fact in (one.fact, *one.before)}]
+        return list(dict.fromkeys(asked)), draft.notes
+
+    def _is_own(self, item: Item) -> bool:
+        return user_of(item) == self._user
+
+    def _follow_replacements(
+        self, facts: Sequence[StandingFact], items: Mapping[str, Item], facts_of: Mapping[str, int]
+    ) -> list[StandingFact]:
+        """The facts, each in the words of what replaced it as the reader saw it, if anything did.
+
+        What replaced a turn replaced its only fact, or the one of several with which it has a word in common.
+        """
+        ids = [one.fact.item_id for one in facts]
+        related = self._engine.store.expand(self._workspace, ids, MAX_SUCCESSORS, self._filters)
+        current: list[StandingFact] = []
+        for one in facts:
+            item = items[one.fact.item_id]
+            chain = find_successors(SearchResult(item, 0.0), related.get(item.id, ()), {})
+            last = chain[-1] if chain else None
+            is_plain = facts_of[item.id] == 1 or (last is not None and _share_words(last.text, one.fact.text))
+            is_told = last is not None and last.text.strip() in one.fact.text
+            if last is None or is_told or not self._is_own(last) or not is_plain:
+                current.append(one)
+                continue
+            text = " ".join(last.text[:_MAX_SUCCESSOR_CHARACTERS].split())
+            place = last.id, last.conversation or "", last.created_at
+            newer = replace(one.fact, text=text, item_id=place[0], conversation=place[1], said_at=place[2])
+            current.append(StandingFact(newer, (*one.before, one.fact)))
+        return current
+
+
+def _share_words(one: str, other: str) -> bool:
+    return not set(content_words(one)).isdisjoint(content_words(other))
+
+
+def _is_relevant(result: SearchResult, draft: SearchDraft) -> bool:
+    """Whether a turn is probably relevant, or nearer in meaning than strangers are."""
+    near = result.scores.get("semantic", 0.0) >= pipeline.unrelated_cosine(draft.kit)
+    return near or result.score >= pipeline.FLOOR
+
+
+def _user_line(standing: StandingFact) -> UserLine:
+    fact = standing.fact
+    before = tuple((_day(one), " ".join(one.text.split())) for one in standing.before[-1:])
+    return UserLine(" ".join(fact.text.split()), fact.item_id, _day(fact), fact.kind.is_rule, before)
+
+
+def _day(fact: UserFact) -> str:
+    return f"{fact.said_at.day} {fact.said_at:%B %Y}"
