@@ -75,4 +75,4 @@ def test_what_was_decided_at_a_time_is_told(coding, say, clock):
     say("We agreed to paint the pier at the meeting.", "s2")
     told = ask(coding, f"what did we decide on {old.created_at:%Y-%m-%d} in the meeting?")
     assert old.id in told.included_memories
-    assert told.receipt.notes[-1].message == "the prompt asks what was done or decided at a time: 1 of 1 told"
+    assert told.receipt.notes[-1].message == "the prompt asks what was decided: 1 of 1 told"

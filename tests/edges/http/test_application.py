@@ -222,6 +222,8 @@ SCOPED = [
     ("POST", "/v1/remember", {"text": "x"}),
     ("POST", "/v1/search", {"query": "x"}),
     ("POST", "/v1/context", {"query": "x"}),
+    ("POST", "/v1/record", {"text": "x"}),
+    ("POST", "/v1/ledger", {}),
     ("POST", "/v1/forget", {"ids": ["x"]}),
     ("GET", "/v1/items/x", None),
     ("PATCH", "/v1/items/x", {"confidence": 1}),

@@ -22,9 +22,9 @@ from foreword.edges.cli import (
     experience,
     index,
     install,
+    ledger,
     measure,
     memory,
-    open_ends,
     service,
 )
 from foreword.edges.cli.common import OrderedGroup
@@ -80,7 +80,8 @@ def main() -> None:
 
 
 for _command in (
-    *(memory.remember, memory.search, open_ends.open_ends, memory.forget),
+    *(memory.remember, memory.search, memory.forget),
+    *(ledger.open_ends, ledger.decisions, ledger.facts),
     *(context.context, context.premortem, context.why),
     *(memory.export, memory.import_),
     *(index.index, index.watch, experience.experience, experience.values),
