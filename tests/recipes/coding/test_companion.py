@@ -96,8 +96,9 @@ def test_after_a_compact_or_a_clear_it_is_told_again(engine, folder, event, answ
     engine.remember(POSTGRES, folder)
     ask = "Which database does the billing service use?"
     answer_and_keep(event("UserPromptSubmit", prompt=ask))
-    answer_and_keep(event("SessionStart", source=source))
-    assert "Postgres over" in answer_and_keep(event("UserPromptSubmit", prompt=ask))
+    begun = answer_and_keep(event("SessionStart", source=source))
+    asked = answer_and_keep(event("UserPromptSubmit", prompt=ask))
+    assert (begun + asked).count("Postgres over") == 1
 
 
 def test_a_resumed_session_still_knows_what_it_was_told(engine, folder, event, answer_and_keep):
