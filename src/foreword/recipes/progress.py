@@ -44,6 +44,7 @@ _MIN_WORDS = 3
 """A statement with fewer words of its own is chatter."""
 
 _MIN_TOPIC_SHARE = 0.5
+_MAX_QUESTION_CHARACTERS = 160
 _KINDS = ("turn", "memory", "commit")
 
 
@@ -68,11 +69,25 @@ def _put_first(
 ) -> SearchDraft:
     """The draft with these results before the others, and as many as were asked for."""
     ids = {result.memory.id for result in fresh}
-    others = [result for result in draft.results if result.memory.id not in ids]
+    found = [result for result in draft.results if result.memory.id not in ids]
+    replaced = {item.id for result in fresh for item in result.history}
+    asking = [r for r in found if _asks_for_progress(r.memory)]
+    others = [r for r in found if r not in asking and r.memory.id not in replaced]
+    left_out = [
+        *(DroppedResult(r, "no answer", "it asks the same") for r in asking),
+        *(DroppedResult(r, "superseded", "told as history") for r in found if r.memory.id in replaced),
+    ]
     room = max(0, draft.query.limit - len(fresh))
     over = [DroppedResult(r, "over limit", f"limit {draft.query.limit}") for r in others[room:]]
     earlier = tuple(one for one in draft.dropped if one.result.memory.id not in ids)
-    return replace(draft, dropped=earlier).keep([*fresh, *others[:room]], [*known, *over])
+    return replace(draft, dropped=earlier).keep([*fresh, *others[:room]], [*known, *left_out, *over])
+
+
+def _asks_for_progress(item: Item) -> bool:
+    """Whether a turn itself only asks for the course of the work: such a question answers none."""
+    if item.kind != "turn" or len(item.text) > _MAX_QUESTION_CHARACTERS:
+        return False
+    return read_progress_question(item.text, item.created_at) is not None
 
 
 def _is_said_here(item: Item, draft: SearchDraft) -> bool:
@@ -108,7 +123,8 @@ def _answer_where(draft: SearchDraft, question: ProgressQuestion) -> list[Search
     if sum(item.source.trust == "user" for item in said_here) > _MAX_USER_TURNS:
         return []
     candidates = _mentions(draft, question.topic) if question.topic else _recent(draft, Filters(kinds=_KINDS))
-    sessions = [item.session for item in candidates if item.session and item.session != draft.session]
+    others = [item for item in candidates if item.session and item.session != draft.session]
+    sessions = [item.session for item in _statements(others)]
     if not sessions:
         return []
     ends = [
@@ -200,6 +216,7 @@ def _statements(items: Iterable[Item]) -> list[Item]:
         item
         for item in items
         if not is_tool_output(item) and not item.superseded_by and not only_asks(item.text)
+        if not _asks_for_progress(item)
         if len(task_words(item.text)) >= _MIN_WORDS
     ]
 
