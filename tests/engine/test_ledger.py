@@ -75,6 +75,17 @@ def test_closing_takes_a_line_off_the_list_and_keeps_the_item(engine, ledger):
     assert engine.store.get("shop", item.id)[0] is not None
 
 
+def test_an_agent_closes_tasks_and_its_own_lines_alone(ledger):
+    task = ledger.record("Paint the pier", "task")
+    own = ledger.record("Moor at the quay.", "decision")
+    agents = ledger.record("Anchor at the north pier.", "decision", source=AGENT)
+    ledger.close(task.id, AGENT)
+    ledger.close(agents.id, AGENT)
+    with pytest.raises(ValidationError, match="user's own word"):
+        ledger.close(own.id, AGENT)
+    assert [one.item.id for one in ledger.list_decisions()] == [own.id]
+
+
 def test_wrong_calls_say_what_is_wrong(ledger):
     with pytest.raises(UnknownId, match="list the lines"):
         ledger.close("nothing-has-this")

@@ -15,7 +15,7 @@ from foreword.capture.names.entities import find_entities
 from foreword.errors import UnknownId, ValidationError
 from foreword.knowledge.decisions import KINDS, Decision, list_decisions, may_replace, read_kind
 from foreword.knowledge.facts import Fact, list_facts
-from foreword.knowledge.open_ends import CLOSED, OpenEnd, list_open_ends
+from foreword.knowledge.open_ends import CLOSED, OpenEnd, list_open_ends, read_open_end
 from foreword.knowledge.progress_cues import task_words
 from foreword.options import check_workspace
 from foreword.store.base import Amend, ListRecent, PutRelations
@@ -138,9 +138,16 @@ class Ledger:
         kind: LineKind = read_kind(older) or ("task" if older.type == "task" else "fact")
         return self.record(text, kind, replaces=older.id, session=older.session, source=source)
 
-    def close(self, item_id: str) -> Item:
-        """Mark an item as closed: it is done, or holds no longer. It stays remembered."""
+    def close(self, item_id: str, source: Source = Source()) -> Item:  # noqa: B008  (frozen)
+        """Mark an item as closed: it is done, or holds no longer. It stays remembered.
+
+        A task can be closed by anybody; what somebody settled or said, by nobody who is trusted less.
+        """
         item = self.find_item(item_id)
+        if read_open_end(item) is None and not may_replace(source, item.source):
+            raise ValidationError(
+                f"{item.id!r} is the {item.source.trust}'s own word; only they can close it"
+            )
         closed_at = item.metadata.get(CLOSED) or self._engine.clock().astimezone(UTC).isoformat(
             timespec="seconds"
         )

@@ -111,7 +111,10 @@ class LedgerTools(EngineTools):
         id: Annotated[str, Field(description="The id that ledger_list told.")],  # noqa: A002
         workspace: Workspace = "",
     ) -> wire.Kept:
-        """Close a line: the task is done, or the user took the decision back. It stays remembered."""
+        """Close a line: the task is done, or what you recorded holds no longer. It stays remembered.
+
+        What the user said can be closed by the user alone: foreword decisions --close.
+        """
         where = self.workspace(workspace)
-        item = Ledger(self.engine(), where).close(id)
+        item = Ledger(self.engine(), where).close(id, AGENT)
         return wire.Kept(workspace=where, memory=wire.describe_memory(item), note="closed")
