@@ -153,5 +153,5 @@ def _talk_files(folder: Path) -> list[Path]:
 
 
 def _first_line(file: Path) -> str:
-    with file.open(encoding="utf-8") as lines:
+    with file.open(encoding="utf-8", errors="replace") as lines:
         return lines.readline().rstrip("\r\n")

@@ -16,7 +16,7 @@ MEASURE = Path(__file__).parents[3] / "measure"
 
 def test_our_own_sentences_are_enough_and_judged_well():
     runs = evaluate(MEASURE / "decisions").data["runs"]
-    assert sum(1 for _ in (MEASURE / "decisions" / "held.tsv").open()) > 120
+    assert len((MEASURE / "decisions" / "held.tsv").read_text().splitlines()) > 120
     assert runs["held"]["precision"] >= 0.95
     assert runs["held"]["recall"] >= 0.95
 
