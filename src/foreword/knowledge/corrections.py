@@ -127,7 +127,12 @@ def _names_something(clause: str) -> bool:
 def _states_something(item: Item) -> bool:
     if item.kind not in ("turn", "memory") or is_tool_output(item) or item.superseded_by:
         return False
-    return not only_asks(item.text) and len(content_words(item.text)) > 1
+    return _has_statement(item.text)
+
+
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _has_statement(text: str) -> bool:
+    return not only_asks(text) and len(content_words(text)) > 1
 
 
 # By the value that it names -------------------------------------------------------------------------------

@@ -176,7 +176,7 @@ class _Changes:
     def read(cls, store: Store, workspace: str, items: Sequence[Item], found: dict[str, Settled]) -> _Changes:
         """What relations, metadata and the words of later items say; the items are oldest first."""
         changes = cls({item.id: item.superseded_by for item in items if item.superseded_by})
-        changes._read_relations(store, workspace, list(found))
+        changes._read_relations(store, workspace, [item for item in items if item.id in found])
         changes._read_words(items, found)
         missing = [name for name in changes.successors.values() if name not in {item.id for item in items}]
         changes.others |= (
@@ -186,14 +186,13 @@ class _Changes:
         changes.successors = {old: new for old, new in changes.successors.items() if new in known}
         return changes
 
-    def _read_relations(self, store: Store, workspace: str, ids: Sequence[str]) -> None:
-        related = store.expand(workspace, ids, 1, Filters()) if ids else {}
-        by_id = dict(zip(ids, store.get(workspace, *ids), strict=True)) if related else {}
-        for name, reached in related.items():
-            older = by_id[name]
-            for one in reached:
+    def _read_relations(self, store: Store, workspace: str, settled: Sequence[Item]) -> None:
+        related = store.expand(workspace, [item.id for item in settled], 1) if settled else {}
+        for older in settled:
+            name = older.id
+            for one in related.get(name, ()):
                 relation = one.relationship
-                if older is None or relation.to_id != name or relation.confidence < _MIN_REPLACED:
+                if relation.to_id != name or relation.confidence < _MIN_REPLACED:
                     continue
                 if relation.type == REPLACES and may_replace(one.memory.source, older.source):
                     self.successors.setdefault(name, one.memory.id)
