@@ -172,6 +172,8 @@ def test_the_architecture_lists_the_stages_of_every_recipe(project, engine):
         diverges=lambda _query, _session: None,
         last_session=lambda *_: None,
         open_ends=lambda *_: (),
+        decisions=lambda *_: (),
+        changes=lambda *_: (),
         topics=lambda *_: (),
     )
     assembler = ContextAssembler(Searcher(engine, "shop", Experiences(engine)))

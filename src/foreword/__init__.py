@@ -21,6 +21,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "foreword.engine.context_engine": ("ContextEngine",),
+    "foreword.engine.ledger": ("Ledger",),
     "foreword.options": ("ContextOptions", "SearchOptions"),
     "foreword.config": ("Settings",),
     "foreword.types": ("Item", "Receipt", "Relation", "SearchResult", "Source", "Turn"),
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from foreword.compose.templates import ContextTemplate as ContextTemplate
     from foreword.config import Settings as Settings
     from foreword.engine.context_engine import ContextEngine as ContextEngine
+    from foreword.engine.ledger import Ledger as Ledger
     from foreword.errors import ContextError as ContextError
     from foreword.errors import ForewordError as ForewordError
     from foreword.errors import StorageError as StorageError

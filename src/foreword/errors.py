@@ -3,7 +3,8 @@
     ForewordError
     ├── ContextError             asking or answering failed; `type` is the document's tag
     │   ├── ValidationError      the call is wrong: empty text, reversed dates, unknown kind…
-    │   │   └── TemplateNotFound     no template of that name; lists those there are
+    │   │   ├── TemplateNotFound     no template of that name; lists those there are
+    │   │   └── UnknownId            nothing in the workspace has that id
     │   ├── EmbeddingError       the encoder failed, or its vectors do not fit
     │   ├── SearchError          no space could answer
     │   ├── InjectionError       a context could not be made for an agent
@@ -59,6 +60,12 @@ class ValidationError(ContextError):
     """The call itself is wrong; nothing was read or written."""
 
     type = "validation_error"
+
+
+class UnknownId(ValidationError):
+    """Nothing in the workspace has that id."""
+
+    type = "not_found"
 
 
 class TemplateNotFound(ValidationError):

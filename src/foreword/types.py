@@ -129,6 +129,9 @@ class Relation:
 REPLACES = "replaces"
 """The type of the relation from a newer statement to the one that it makes untrue."""
 
+DISPUTES = "disputes"
+"""The type of the relation from a statement to one that it contradicts and is not trusted to replace."""
+
 
 @dataclass(frozen=True, slots=True)
 class RelatedMemory:

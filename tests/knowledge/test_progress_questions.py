@@ -23,11 +23,11 @@ NOW = datetime(2026, 5, 6, 10, 0, tzinfo=UTC)
         ("Wo waren wir stehen geblieben?", "where"),
         ("où en étions-nous ?", "where"),
         ("¿dónde nos quedamos?", "where"),
-        ("What did we decide last week in the meeting with the director?", "did"),
+        ("What did we decide last week in the meeting with the director?", "decided"),
         ("what was I working on yesterday", "did"),
-        ("Was haben wir letzte Woche entschieden?", "did"),
-        ("qu'avons-nous décidé la semaine dernière ?", "did"),
-        ("¿qué decidimos la semana pasada?", "did"),
+        ("Was haben wir letzte Woche entschieden?", "decided"),
+        ("qu'avons-nous décidé la semaine dernière ?", "decided"),
+        ("¿qué decidimos la semana pasada?", "decided"),
     ],
 )
 def test_prompts_that_ask_for_the_course_of_the_work(prompt, asked):
@@ -55,6 +55,6 @@ def test_prompts_that_only_have_such_words(prompt):
 def test_the_time_and_the_topic_are_read():
     question = read_progress_question("What did we decide last week in the meeting with Anna?", NOW)
     assert (question.span.since.day, question.span.until.day) == (27, 4)
-    assert question.settled
+    assert question.asked == "decided"
     assert question.topic == {"meet", "anna"}
     assert read_progress_question("what's left for the importer?", NOW).topic == {"import"}

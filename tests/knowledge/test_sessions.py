@@ -137,11 +137,12 @@ def test_questions_and_what_is_open_are_no_outcome_of_a_session(provider, keep, 
     assert told == "Done: I fixed the timeout"
 
 
-def test_what_is_open_is_told_whole_and_in_few_words(provider, keep):
+def test_what_is_open_is_told_whole_and_in_few_words(provider, keep, clock):
     long = "Still open: " + ", ".join(f"the lamp of pier number {number}" for number in range(12)) + "."
     keep("Still open: the bell.", "s0", AGENT)
     keep(long, "s1", AGENT)
     keep(f"Remind me to paint {' and '.join(f'boat{n}' for n in range(41))}.", "s2")
+    clock.advance(seconds=RUNNING_FOR.total_seconds())
     ends = provider.choose_open_ends("new", "shop")
     assert ends[0].text.endswith("boat40.")
     assert sum(len(end.text.split()) for end in ends[1:]) <= START_OPEN_WORDS
@@ -153,6 +154,47 @@ def test_what_a_running_session_leaves_open_is_its_own_business(provider, keep, 
     end("beside", ended=False)
     assert provider.choose_open_ends("new", "shop") == []
     assert [one.text for one in provider.choose_open_ends("beside", "shop")] == ["Still open: the bell."]
+
+
+def test_a_session_without_a_summary_runs_as_long_as_somebody_speaks_in_it(provider, keep, clock):
+    keep("Still open: the bell. We decided to keep the old quay.", "beside")
+    assert provider.choose_open_ends("new", "shop") == []
+    assert provider.choose_decisions("new", "shop") == []
+    clock.advance(seconds=RUNNING_FOR.total_seconds())
+    assert len(provider.choose_open_ends("new", "shop")) == 1
+
+
+def test_what_was_decided_last_is_told_whole_and_in_few_words(provider, keep, end):
+    keep("We decided to keep the old quay.", "s1")
+    keep("Never moor at the north pier.", "s1")
+    keep(f"We decided to buy {' and '.join(f'boat{n}' for n in range(60))}.", "s1")
+    keep("I prefer short answers.", "s1")
+    end("s1")
+    told = [one.text for one in provider.choose_decisions("s2", "shop")]
+    assert told == [
+        "I prefer short answers.",
+        "Never moor at the north pier.",
+        "We decided to keep the old quay.",
+    ]
+
+
+def test_after_a_compact_the_session_is_told_its_own_decisions(provider, keep):
+    keep("We decided to keep the old quay.", "current")
+    assert [one.text for one in provider.choose_decisions("current", "shop")] == [
+        "We decided to keep the old quay."
+    ]
+
+
+def test_what_was_committed_since_the_last_session_is_a_change(provider, keep, end, engine, clock):
+    commit = Item("Paint the pier", "shop", kind="commit", created_at=clock(), source=Source("git", "tool"))
+    engine.remember_all([commit], "shop")
+    clock.advance(minutes=1)
+    keep("Moved the ledger to Postgres.", "s1", AGENT)
+    end("s1")
+    clock.advance(minutes=1)
+    (late,) = engine.remember_all([Item("Mend the bell", "shop", kind="commit", created_at=clock())], "shop")
+    assert [item.id for item in provider.choose_changes("s2", "shop")] == [late.id]
+    assert provider.choose_changes("s1", "elsewhere") == []
 
 
 # Summaries

@@ -75,4 +75,44 @@ def test_what_was_decided_at_a_time_is_told(coding, say, clock):
     say("We agreed to paint the pier at the meeting.", "s2")
     told = ask(coding, f"what did we decide on {old.created_at:%Y-%m-%d} in the meeting?")
     assert old.id in told.included_memories
-    assert told.receipt.notes[-1].message == "the prompt asks what was done or decided at a time: 1 of 1 told"
+    assert told.receipt.notes[-1].message == "the prompt asks what was decided: 1 of 1 told"
+
+
+def test_what_was_decided_about_something_needs_no_time(coding, say):
+    say("Let's use Redis for the order queue.", "s1")
+    quay = say("We decided to keep the old quay.", "s2")
+    told = ask(coding, "what did we decide about the quay?")
+    assert told.included_memories[0] == quay.id
+    assert "what was decided: 1 of 1" in told.receipt.notes[-1].message
+
+
+def test_a_decision_that_was_taken_back_is_not_told_as_decided(coding, say, clock):
+    say("Store the upload id in DynamoDB.", "s1")
+    say("scrap that", "s1")
+    kept = say("We decided to keep the old quay.", "s1")
+    clock.advance(days=7)
+    told = ask(coding, "what did we settle last week?")
+    assert told.included_memories[0] == kept.id
+    assert "1 of 1 told" in told.receipt.notes[-1].message
+
+
+def test_what_was_corrected_is_told_with_what_holds_now(coding, say):
+    say("We deploy on Tuesdays only.", "s1")
+    now = say("no, Thursdays", "s1")
+    told = ask(coding, "what did we decide about deploys?")
+    assert told.included_memories == (now.id,)
+    assert "We deploy on Tuesdays only." in told.formatted_context
+
+
+def test_who_asked_the_same_before_is_no_answer(coding, say):
+    kept = say("We decided to keep the old quay.", "s1")
+    asked = say("Summarise what we decided this week about the quay.", "s1")
+    told = ask(coding, "what did we decide about the quay?")
+    assert kept.id in told.included_memories
+    assert asked.id not in told.included_memories
+
+
+def test_where_we_were_passes_over_sessions_that_only_asked(coding, say):
+    quay = say("We decided to keep the old quay.", "s1")
+    say("what is left?", "s2")
+    assert quay.id in ask(coding, "where were we?").included_memories

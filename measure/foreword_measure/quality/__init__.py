@@ -4,7 +4,8 @@
 what should not have been injected, `tables` reports. `measure_sets` measures all that the command line asks
 for; `summary` puts many sets into one table. A set of dialogues asks something else: whether a change of
 subject is noticed (`shifts`), or how good summaries are (`summaries`); one of pairs, whether texts that say
-the same are known (`repeats`). `scenarios` replays whole histories and measures what their questions get.
+the same are known (`repeats`); one of statements or talks, whether decisions and corrections are (`settled`).
+`scenarios` replays whole histories and measures what their questions get.
 Nothing here changes how the engine searches, and the set's own data stays where it is.
 """
 
@@ -17,7 +18,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from foreword.errors import ValidationError
 from foreword.spaces.bundled import BundledReranker
-from foreword_measure.quality import labelled, metrics, naming, repeats, runs, shifts, summaries, tables
+from foreword_measure.quality import (
+    labelled,
+    metrics,
+    naming,
+    repeats,
+    runs,
+    settled,
+    shifts,
+    summaries,
+    tables,
+)
 from foreword_measure.quality.dialogue import measure as measure_dialogues
 from foreword_measure.quality.gaps import measure_gaps
 from foreword_measure.quality.runs import LANES, OURS, Plan
@@ -74,6 +85,10 @@ def evaluate(
     plan = Plan(tuple(lanes), baselines, tuple(without))
     if run_file and (summaries.has_summaries(folder) or shifts.has_boundaries(folder)):
         raise ValidationError(f"{folder} holds dialogues, which give no ranking: leave out the run file")
+    if settled.has_decisions(folder):
+        return settled.measure_decisions(folder, limit)
+    if settled.has_corrections(folder):
+        return settled.measure_corrections(folder, limit)
     if repeats.has_pairs(folder):
         return repeats.measure_repeats(folder, limit)
     if summaries.has_summaries(folder):

@@ -27,6 +27,7 @@ _MODULES = {
     "assemble": "assemble",
     "dialogue": "dialogue",
     "gap": "gap",
+    "ledger": "ledger",
     "hooks": "hooks",
 }
 """The module that measures a part. It is imported when it is needed: a child's memory is its part's alone."""

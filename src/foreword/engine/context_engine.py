@@ -119,7 +119,7 @@ class ContextEngine:
         if self._dense is None:
             return None
         reader = self.reader
-        judge = ReplacementJudge(self.store, reader) if isinstance(reader, ReplacementReader) else None
+        judge = ReplacementJudge(self.store, reader if isinstance(reader, ReplacementReader) else None)
         return Embedder(self.store, self._dense, axes.VIEWS, judge)
 
     # Remembering

@@ -77,6 +77,12 @@ def read_attribute_value(item: Item) -> AttributeValue | None:
     return _attribute_value(subject, attribute, value, f"{item.about} {owner}", is_revoked=is_revoked)
 
 
+def read_subject_and_value(sentence: str) -> tuple[str, str, str] | None:
+    """The subject, the attribute and the value that a plain sentence names, as it words them; else None."""
+    plain, is_revoked = _plain_sentence(sentence)
+    return _match_forms(plain) if plain and not is_revoked else None
+
+
 def _attribute_value(
     subject: str, attribute: str, value: str, scope: str, *, is_revoked: bool = False
 ) -> AttributeValue:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from foreword.knowledge.command_results import is_tool_output, read_test_result
 from foreword.knowledge.progress_cues import cue, is_question, list_head, lists_rest, plain_line, task_words
@@ -162,7 +162,7 @@ def read_open_end(item: Item) -> OpenEnd | None:
         return OpenEnd(item, result.text, (), runner=result.runner) if result and failed else None
     if item.kind == "commit" or item.superseded_by or item.metadata.get(CLOSED):
         return None
-    sentences = split_sentences(item.text[:_MAX_CHARACTERS])
+    sentences = _sentences_of(item.text[:_MAX_CHARACTERS])
     places = [place for place, sentence in enumerate(sentences) if is_open(sentence, item)]
     if not places and item.type.casefold() in _TASK_TYPES:
         places = list(range(len(sentences)))
@@ -293,7 +293,7 @@ class _Ledger:
                 continue
             left = tuple(part for part in end.parts if not _closes(words, clauses, part))
             if left or not end.parts:
-                kept.append(replace(end, parts=left))
+                kept.append(end if left == end.parts else replace(end, parts=left))
         self.ends = kept
 
 
@@ -302,14 +302,28 @@ def _closing_sentences(item: Item) -> list[str]:
     if item.kind == "commit":
         return [item.text.split("\n\n")[0]]
     text = item.text[:_MAX_CHARACTERS]
-    return [sentence for sentence in split_sentences(text) if _is_closing(sentence, item)]
+    return [sentence for sentence in _sentences_of(text) if _is_closing(sentence, item)]
+
+
+@lru_cache(maxsize=_MAX_CACHED_SENTENCES)
+def _sentences_of(text: str) -> tuple[str, ...]:
+    return tuple(split_sentences(text))
 
 
 def _is_closing(sentence: str, item: Item) -> bool:
+    how = _how_it_closes(sentence)
+    return how == "cancels" or (how == "done" and not is_open(sentence, item))
+
+
+@lru_cache(maxsize=_MAX_CACHED_SENTENCES)
+def _how_it_closes(sentence: str) -> Literal["cancels", "done", ""]:
+    """Whether a sentence says that something is not needed any more, or done; "" for neither."""
     said = plain_line(sentence)
     if is_question(sentence) or len(said) > _MAX_SENTENCE_CHARACTERS:
-        return False
-    return bool(cue("cancels").search(said)) or (_says_closed(said) and not is_open(sentence, item))
+        return ""
+    if cue("cancels").search(said):
+        return "cancels"
+    return "done" if _says_closed(said) else ""
 
 
 @lru_cache(maxsize=_MAX_CACHED_SENTENCES)

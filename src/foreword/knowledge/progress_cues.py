@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from foreword.text.words import content_words, fold_case
 
 _APOSTROPHE = str.maketrans("’‘", "''")
 _STEM_CHARACTERS = 6
+_MAX_CACHED_TEXTS = 8_192
 _ENDING = re.compile(r"(?<=\w{3})(?:ings?|ed|ions?|es|s|e|en|er)\Z")
 """What is taken off a word: deleting, deletion and deleted count as one."""
 
@@ -26,8 +27,6 @@ _QUESTION_BEGINNING = re.compile(
 )
 _LEADS = "so|ok|okay|now|and|then|also|noted|right|well|i have|we have|things|also|und|dann|noch|et|y"
 """Words that may stand before the head of a list."""
-
-_REQUEST = re.compile(rf"\W*(?:summari[sz]e|tell|show|list|explain|remind|recap|{_ASKING})\b", re.IGNORECASE)
 
 
 def plain_line(text: str) -> str:
@@ -60,14 +59,6 @@ def is_question(sentence: str) -> bool:
     return bool(_QUESTION_END.search(sentence) or _QUESTION_BEGINNING.match(sentence))
 
 
-def is_decision(sentence: str) -> bool:
-    """Whether a sentence settles something: no question, no request to tell, nothing that is still open."""
-    said = plain_line(sentence)
-    if is_question(said) or _REQUEST.match(said):
-        return False
-    return bool(cue("decides").search(said)) and not (cue("opens").search(said) or lists_rest(said))
-
-
 def lists_rest(sentence: str) -> bool:
     """Whether a sentence lists what is open, or tells all that is left."""
     said = plain_line(sentence)
@@ -79,6 +70,7 @@ def is_done(sentence: str) -> bool:
     return bool(cue("done").search(plain_line(sentence)))
 
 
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def task_words(text: str) -> frozenset[str]:
     """What a text is about, as the beginnings of its words, without those that tell nothing about a task."""
     words = [

@@ -1,4 +1,4 @@
-"""Whether a prompt asks what is left to do, where the work stopped, or what was done or decided at some time.
+"""Whether a prompt asks what is left, where the work stopped, what was done at some time, or was decided.
 
 Reads the prompt alone, by the cues of `progress_cues.toml`; the answers are found by others.
 """
@@ -31,22 +31,22 @@ _NEXT_CLAUSE = re.compile(r"\s+(?:and|und|et|y)\s+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ProgressQuestion:
-    """What is asked: what is `left`, `where` the work stopped, or what somebody `did` within a time.
+    """What is asked: what is `left`, `where` the work stopped, what somebody `did` within a time, or what was
+    `decided`, within a time or ever.
 
-    `topic` are the words that narrow it, `settled` says that decisions are asked for.
-    """
+    `topic` are the words that narrow it.
+    """  # noqa: D205  (one sentence)
 
-    asked: Literal["left", "where", "did"]
+    asked: Literal["left", "where", "did", "decided"]
     topic: frozenset[str] = frozenset()
     span: TimeSpan | None = None
-    settled: bool = False
 
 
 def read_progress_question(text: str, now: datetime) -> ProgressQuestion | None:
     """What a prompt asks about the course of the work; None if it asks nothing of the kind."""
     for sentence in split_sentences(text[:_MAX_CHARACTERS]):
         said = plain_line(sentence)
-        found = _read_past(said, now) or _read_left(said, now) or _read_where(said)
+        found = _read_past(said, now) or _read_decided(said) or _read_left(said, now) or _read_where(said)
         if found is not None:
             return found
     return None
@@ -60,9 +60,12 @@ def _read_past(said: str, now: datetime) -> ProgressQuestion | None:
     span = date_span(english, now)
     if span is None or span.since > now:
         return None
-    return ProgressQuestion(
-        "did", task_words(_without_dates(english, now)), span, bool(cue("settled").search(said))
-    )
+    asked: Literal["did", "decided"] = "decided" if cue("settled").search(said) else "did"
+    return ProgressQuestion(asked, task_words(_without_dates(english, now)), span)
+
+
+def _read_decided(said: str) -> ProgressQuestion | None:
+    return ProgressQuestion("decided", task_words(said)) if cue("recall").search(said) else None
 
 
 def _read_left(said: str, now: datetime) -> ProgressQuestion | None:

@@ -4,7 +4,9 @@ A new statement is read beside the few earlier ones that are nearest in meaning.
 it replaces one, a relation is kept between the two, with the probability as its confidence; both items stay
 as they are. Contexts then tell the newer one, and the older one as history. What a tool printed or a page
 says replaces nothing that a person or an agent said, and no user replaces what another says of themselves.
-Statements are turns, memories and commits; code and documents change with their files.
+Statements are turns, memories and commits; code and documents change with their files. A bare correction
+("no, Thursday") is near to nothing in meaning: what it corrects is found by `corrections`, with or without a
+reader.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from foreword.knowledge.corrections import MAX_CHARACTERS, MAX_TURNS_BACK, find_corrected
 from foreword.knowledge.user_facts import speaks_of_self
 from foreword.store.base import ListRecent, Search
 from foreword.text.statements import describe_statement, only_asks, speaker_of, split_statements
@@ -19,7 +22,7 @@ from foreword.text.words import is_unspaced
 from foreword.types import REPLACES, Filters, Relation, VectorProbe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from foreword.spaces.base import ReplacementReader
     from foreword.store.base import Store, Vector
@@ -48,9 +51,9 @@ class _Pair:
 
 
 class ReplacementJudge:
-    """Finds what the new items of a workspace replace."""
+    """Finds what the new items of a workspace replace; without a reader, only what bare corrections do."""
 
-    def __init__(self, store: Store, reader: ReplacementReader) -> None:
+    def __init__(self, store: Store, reader: ReplacementReader | None) -> None:
         self._store = store
         self._reader = reader
 
@@ -64,19 +67,45 @@ class ReplacementJudge:
         values = {vector.item_id: vector.values for vector in vectors}
         new = [item for item in items if item.id in values and _may_take_part(item)]
         new.sort(key=lambda item: item.created_at)
+        read = self._read_nearest(workspace, space, digest, new, values) if self._reader else {}
+        corrected = self._find_corrected(workspace, new)
+        chances = {ends: max(read.get(ends, 0.0), corrected.get(ends, 0.0)) for ends in {**read, **corrected}}
+        said_at = {item.id: item.created_at for item in new}
+        return tuple(
+            Relation(newer, older, REPLACES, round(chance, 3), said_at[newer])
+            for (newer, older), chance in chances.items()
+            if chance >= MIN_CHANCE
+        )
+
+    def _read_nearest(
+        self,
+        workspace: str,
+        space: str,
+        digest: str,
+        new: Sequence[Item],
+        values: Mapping[str, tuple[float, ...]],
+    ) -> dict[tuple[str, str], float]:
+        """How probably each item replaces those nearest to it, as the reader sees it; by their ids."""
         pairs: list[_Pair] = []
         for place, item in enumerate(new):
             stored = self._nearest_stored(workspace, item, VectorProbe(space, digest, values[item.id]))
             beside = [(_cosine(values[item.id], values[one.id]), one) for one in new[:place]]
             older = [one for one in _nearest(stored + beside) if _may_replace(item, one)]
-            before = self._item_before(workspace, item) if older else None
+            before = next(iter(self._turns_before(workspace, item, 1)), None) if older else None
             pairs += [_Pair(item, one, before) for one in older]
-        chances = self._reader.replacement_chances([_describe_pair(pair) for pair in pairs])
-        return tuple(
-            Relation(pair.newer.id, pair.older.id, REPLACES, round(chance, 3), pair.newer.created_at)
-            for pair, chance in zip(pairs, chances, strict=True)
-            if chance >= MIN_CHANCE
-        )
+        reader = self._reader
+        chances = reader.replacement_chances([_describe_pair(pair) for pair in pairs]) if reader else []
+        return {(pair.newer.id, pair.older.id): chance for pair, chance in zip(pairs, chances, strict=True)}
+
+    def _find_corrected(self, workspace: str, new: Sequence[Item]) -> dict[tuple[str, str], float]:
+        """What the bare corrections among these items correct, by the ids of the two."""
+        return {
+            (item.id, one.item.id): one.chance
+            for item in new
+            if len(item.text) <= MAX_CHARACTERS
+            for one in find_corrected(item, self._turns_before(workspace, item, MAX_TURNS_BACK))
+            if _may_replace(item, one.item)
+        }
 
     def _nearest_stored(self, workspace: str, item: Item, probe: VectorProbe) -> list[tuple[float, Item]]:
         filters = Filters(kinds=_KINDS, until=item.created_at)
@@ -84,13 +113,13 @@ class ReplacementJudge:
         ranked = found.lists.get(probe.space, ())
         return [(cosine, found.items[one]) for one, cosine in ranked if one != item.id]
 
-    def _item_before(self, workspace: str, item: Item) -> Item | None:
-        """What was said just before an item in its session."""
+    def _turns_before(self, workspace: str, item: Item, most: int) -> list[Item]:
+        """What was said just before an item in its session, newest first."""
         if item.kind != "turn" or not item.session:
-            return None
+            return []
         said = Filters(kinds=("turn",), session=item.session, until=item.created_at)
-        recent = self._store.run(ListRecent(workspace, said, 3))
-        return next((one for one in recent if one.id != item.id), None)
+        recent = self._store.run(ListRecent(workspace, said, most + 2))
+        return [one for one in recent if one.id != item.id][:most]
 
 
 def _may_take_part(item: Item) -> bool:

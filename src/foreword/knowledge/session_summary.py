@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from foreword.knowledge.command_results import is_tool_output, read_commit_messages, read_test_result
 from foreword.knowledge.dialogue_summary import is_english, join_by_speaker, report_sentence
 from foreword.knowledge.open_ends import find_open_ends, is_open
-from foreword.knowledge.progress_cues import is_decision, is_done, is_question
+from foreword.knowledge.progress_cues import is_done, is_question
 from foreword.knowledge.sentence_weights import choose_sentences, read_sentences, weigh_sentences
+from foreword.knowledge.settled import is_decision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,12 +49,12 @@ def summarise_session(turns: Sequence[Item], max_words: int = SUMMARY_WORDS) -> 
 
 
 def summarise_outcome(turns: Sequence[Item], max_words: int) -> SessionSummary:
-    """What a session decided and did, without what it leaves open; where it did neither, what was said.
+    """What a session did, without what it decided and leaves open; where it did nothing, what was said.
 
-    Questions are no outcome.
+    Lines are whole, and questions are no outcome.
     """
     quotable = _quotable_turns(turns)
-    outcome = _summarise_agent_work(turns, quotable, max_words, (_DECIDED, _DONE))
+    outcome = _summarise_agent_work(turns, quotable, max_words, (_DONE,))
     return outcome if outcome.text else _summarise_agent_work(turns, quotable, max_words, (_NOTED, _ASKED))
 
 
@@ -177,7 +178,8 @@ def _summarise_agent_work(
         for line in lines
         if line.heading in headings and (_OPEN in headings or not is_question(line.text))
     ]
-    chosen = _choose_heaviest_lines(told, room, max_line_words=max(6, max_words // 3))
+    cut = max(6, max_words // 3) if _OPEN in headings else max_words
+    chosen = _choose_heaviest_lines(told, room, max_line_words=cut)
     return _write_under_headings([*chosen, files] if files else chosen, max_words)
 
 
@@ -220,7 +222,7 @@ def _choose_agent_heading(text: str, *, left_open: bool, is_unanswered: bool) ->
     """The heading of a sentence by the agent."""
     if left_open or (is_unanswered and text.endswith("?")):
         return _OPEN
-    if is_decision(text):
+    if is_decision(text, by_agent=True):
         return _DECIDED
     return _DONE if is_done(text) else _NOTED
 

@@ -10,9 +10,10 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from foreword.errors import ForewordError
+from foreword.knowledge.decisions import list_decisions
 from foreword.knowledge.open_ends import find_replacing, list_open_ends
 from foreword.knowledge.session_summary import (
     SUMMARY_WORDS,
@@ -25,9 +26,10 @@ from foreword.log import get_logger
 from foreword.types import TRUSTS, Filters, Item, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
+    from foreword.knowledge.decisions import Decision
     from foreword.knowledge.open_ends import OpenEnd
     from foreword.store.base import Store
     from foreword.types import Trust
@@ -40,15 +42,18 @@ _MAX_CACHED_PORTFOLIOS = 32
 _MAX_DIVERGENCES = 3
 _MAX_TURNS = 2_000
 
-RUNNING_FOR = timedelta(minutes=30)
+RUNNING_FOR = timedelta(hours=1)
 """A session that nobody has ended counts as running for so long after its last summary or statement."""
 
 ENDED = "ended"
 """The key in a summary's metadata that says that its session is over."""
 
-START_SUMMARY_WORDS, START_OPEN_WORDS, MAX_START_OPEN = 55, 80, 5
-"""When a session begins: how many words are told of the last one and of what is open; how many open ends."""
+START_SUMMARY_WORDS, START_OPEN_WORDS, START_DECISION_WORDS = 55, 80, 60
+MAX_START_OPEN, MAX_START_DECISIONS, MAX_START_COMMITS = 5, 3, 3
+"""When a session begins: how many words are told of the last one, of what is open and of what was decided;
+and how many of each."""
 
+_Line = TypeVar("_Line")
 _CachedTopics = tuple[tuple[str, ...], tuple[Topic, ...]]
 """The ids of the items that topics came from, and the topics."""
 
@@ -104,6 +109,7 @@ class SessionContextProvider:
 
         Where the current session has lost its context, it is that session's own summary.
         """
+        running = self._find_running(workspace, current_session_id)
         page = _FIRST_PAGE_ITEMS
         while True:
             found = self._store.recent(workspace, Filters(kinds=("summary",)), page)
@@ -112,18 +118,26 @@ class SessionContextProvider:
             if own and own[0].id not in self._store.shown(workspace, current_session_id):
                 return own[0]
             others = (item for item in standing if item.session != current_session_id)
-            last = next((item for item in others if not self._is_running(item)), None)
+            last = next((item for item in others if item.session not in running), None)
             if last is not None or len(found) < page or page >= _LAST_PAGE_ITEMS:
                 return last
             page *= 4
 
-    def _is_running(self, summary: Item) -> bool:
-        return not summary.metadata.get(ENDED) and self._clock() - summary.created_at < RUNNING_FOR
+    def _find_running(self, workspace: str, current_session_id: str) -> frozenset[str]:
+        """The other sessions that still run: something was said within the hour, and nobody ended them."""
+        left_at = self._clock() - RUNNING_FOR
+        found = self._store.recent(
+            workspace, Filters(kinds=("turn", "summary"), since=left_at), _LAST_PAGE_ITEMS
+        )
+        latest = [item for item in found if item.created_at > left_at]
+        ended = {item.session for item in latest if item.kind == "summary" and item.metadata.get(ENDED)}
+        sessions = {item.session for item in latest if item.session} - ended - {current_session_id}
+        return frozenset(filter(None, sessions))
 
     def describe_last_session(self, current_session_id: str, workspace: str) -> Item | None:
-        """That summary in the few words that a session begins with: what was decided and holds, and done.
+        """That summary in the few words that a session begins with: what was done, in whole sentences.
 
-        What is open is left out: it is told by itself. What was replaced since is not told as decided.
+        What is open and what was decided is left out: it is told by itself. So is what was replaced since.
         """
         summary = self.get_last_session_summary(current_session_id, workspace)
         if summary is None or self._summariser is not None:
@@ -140,18 +154,27 @@ class SessionContextProvider:
 
         What another session that still runs has left open is its own business.
         """
-        summaries = self._store.recent(workspace, Filters(kinds=("summary",)), _LAST_PAGE_ITEMS)
-        ended = {item.session for item in summaries if not self._is_running(item)}
-        running = {item.session for item in summaries} - ended - {current_session_id}
-        chosen: list[OpenEnd] = []
-        room = START_OPEN_WORDS
-        for end in list_open_ends(self._store, workspace):
-            words = len(end.text.split())
-            if end.is_someday or end.item.session in running or (chosen and words > room):
-                continue
-            chosen.append(end)
-            room -= words
-        return chosen[:MAX_START_OPEN]
+        running = self._find_running(workspace, current_session_id)
+        ends = (
+            end
+            for end in list_open_ends(self._store, workspace)
+            if not end.is_someday and end.item.session not in running
+        )
+        return _choose_within_words(ends, lambda end: end.text, START_OPEN_WORDS)[:MAX_START_OPEN]
+
+    def choose_decisions(self, current_session_id: str, workspace: str) -> list[Decision]:
+        """What was decided last, as many as are told, newest first; nothing of a session that still runs."""
+        running = self._find_running(workspace, current_session_id)
+        decided = (one for one in list_decisions(self._store, workspace) if one.item.session not in running)
+        return _choose_within_words(decided, lambda one: one.text, START_DECISION_WORDS)[:MAX_START_DECISIONS]
+
+    def choose_changes(self, current_session_id: str, workspace: str) -> list[Item]:
+        """What was committed since the last session, newest first; nothing where there was none before."""
+        last = self.get_last_session_summary(current_session_id, workspace)
+        if last is None:
+            return []
+        commits = self._store.recent(workspace, Filters(kinds=("commit",), since=last.created_at), 50)
+        return [item for item in commits if item.created_at > last.created_at][:MAX_START_COMMITS]
 
     def get_session_portfolio(
         self, session_id: str, workspace: str, divergences: Sequence[str] = ()
@@ -196,6 +219,18 @@ class SessionContextProvider:
         """The summary of this session that stands; None when it has none yet."""
         found = self._store.recent(workspace, Filters(kinds=("summary",), session=session), _FIRST_PAGE_ITEMS)
         return next((item for item in found if item.superseded_by is None), None)
+
+
+def _choose_within_words(lines: Iterable[_Line], read: Callable[[_Line], str], max_words: int) -> list[_Line]:
+    """The lines that fit into this many words together, each whole; the first of them always."""
+    chosen: list[_Line] = []
+    room = max_words
+    for line in lines:
+        words = len(read(line).split())
+        if not chosen or words <= room:
+            chosen.append(line)
+            room -= words
+    return chosen
 
 
 def build_summary_item(

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.sentence_weights import SMALL_TALK
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MAX_TOPICS = 5
 _HALF_LIFE_DAYS = 30.0
+_MAX_CACHED_TEXTS = 4_096
 _MAX_ITEM_CHARACTERS = 1_000
 _MAX_TOPIC_ITEMS = 60
 _SAME_TOPIC_SHARE = 0.6
@@ -101,7 +103,7 @@ def _count_terms_by_key(items: Sequence[Item], now: datetime) -> dict[str, _Term
     for place, item in enumerate(items):
         recency = 0.5 ** (max(0.0, (now - item.created_at).total_seconds()) / 86_400 / _HALF_LIFE_DAYS)
         about = f"{item.metadata.get('file', '')}\n" if item.metadata.get("file") else ""
-        for key, spelling, size in _find_terms(f"{about}{item.text[:_MAX_ITEM_CHARACTERS]}"):
+        for key, spelling, size in _list_terms(f"{about}{item.text[:_MAX_ITEM_CHARACTERS]}"):
             term = terms.setdefault(key, _Term(size))
             term.size = max(size, term.size)
             term.spellings[spelling] += 1
@@ -115,6 +117,12 @@ def _count_terms_by_key(items: Sequence[Item], now: datetime) -> dict[str, _Term
 def _session_or_day(item: Item) -> str:
     """The session of an item; a statement outside any session counts by its day."""
     return item.session or f"day {item.created_at.date()}"
+
+
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _list_terms(text: str) -> tuple[tuple[str, str, int], ...]:
+    """The terms of a text; most texts are the same the next time that a workspace is read."""
+    return tuple(_find_terms(text))
 
 
 def _find_terms(text: str) -> Iterator[tuple[str, str, int]]:

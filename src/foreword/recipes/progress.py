@@ -1,4 +1,4 @@
-"""A stage for prompts about the course of the work: what is left, where it stopped, what was decided when.
+"""A stage for prompts about the course of the work: what is left, where it stopped, what was decided.
 
 Such prompts share no words with their answers, so no space finds these: they are chosen by time and by what
 they say. What is told this way stands before what the search found, at most five statements, and the receipt
@@ -12,9 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.command_results import is_tool_output
+from foreword.knowledge.decisions import list_decisions
 from foreword.knowledge.open_ends import list_open_ends
-from foreword.knowledge.progress_cues import is_decision, is_done, task_words
+from foreword.knowledge.progress_cues import is_done, task_words
 from foreword.knowledge.progress_questions import read_progress_question
+from foreword.knowledge.settled import is_decision
 from foreword.pipeline import MAX_TOLD, tell_successors
 from foreword.text.sentences import split_sentences
 from foreword.text.statements import only_asks, split_statements
@@ -23,6 +25,7 @@ from foreword.types import DroppedResult, Filters, Note, SearchResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from foreword.knowledge.decisions import Decision
     from foreword.knowledge.open_ends import OpenEnd
     from foreword.knowledge.progress_questions import ProgressQuestion
     from foreword.pipeline import SearchDraft
@@ -41,6 +44,7 @@ _MIN_WORDS = 3
 """A statement with fewer words of its own is chatter."""
 
 _MIN_TOPIC_SHARE = 0.5
+_MAX_QUESTION_CHARACTERS = 160
 _KINDS = ("turn", "memory", "commit")
 
 
@@ -65,11 +69,25 @@ def _put_first(
 ) -> SearchDraft:
     """The draft with these results before the others, and as many as were asked for."""
     ids = {result.memory.id for result in fresh}
-    others = [result for result in draft.results if result.memory.id not in ids]
+    found = [result for result in draft.results if result.memory.id not in ids]
+    replaced = {item.id for result in fresh for item in result.history}
+    asking = [r for r in found if _asks_for_progress(r.memory)]
+    others = [r for r in found if r not in asking and r.memory.id not in replaced]
+    left_out = [
+        *(DroppedResult(r, "no answer", "it asks the same") for r in asking),
+        *(DroppedResult(r, "superseded", "told as history") for r in found if r.memory.id in replaced),
+    ]
     room = max(0, draft.query.limit - len(fresh))
     over = [DroppedResult(r, "over limit", f"limit {draft.query.limit}") for r in others[room:]]
     earlier = tuple(one for one in draft.dropped if one.result.memory.id not in ids)
-    return replace(draft, dropped=earlier).keep([*fresh, *others[:room]], [*known, *over])
+    return replace(draft, dropped=earlier).keep([*fresh, *others[:room]], [*known, *left_out, *over])
+
+
+def _asks_for_progress(item: Item) -> bool:
+    """Whether a turn itself only asks for the course of the work: such a question answers none."""
+    if item.kind != "turn" or len(item.text) > _MAX_QUESTION_CHARACTERS:
+        return False
+    return read_progress_question(item.text, item.created_at) is not None
 
 
 def _is_said_here(item: Item, draft: SearchDraft) -> bool:
@@ -105,7 +123,8 @@ def _answer_where(draft: SearchDraft, question: ProgressQuestion) -> list[Search
     if sum(item.source.trust == "user" for item in said_here) > _MAX_USER_TURNS:
         return []
     candidates = _mentions(draft, question.topic) if question.topic else _recent(draft, Filters(kinds=_KINDS))
-    sessions = [item.session for item in candidates if item.session and item.session != draft.session]
+    others = [item for item in candidates if item.session and item.session != draft.session]
+    sessions = [item.session for item in _statements(others)]
     if not sessions:
         return []
     ends = [
@@ -115,7 +134,8 @@ def _answer_where(draft: SearchDraft, question: ProgressQuestion) -> list[Search
     ]
     last = _statements(_session_items(draft, sessions[0]))
     told = [_past_result(item, question, _LAST_CHANCE) for item in last[:_MAX_LAST_STATEMENTS]]
-    return [*map(_open_result, ends), *_with_successors(draft, told)]
+    decided = [one for one in _decisions(draft) if one.item.session == sessions[0]][:_MAX_LAST_STATEMENTS]
+    return [*map(_open_result, ends), *map(_decision_result, decided), *_with_successors(draft, told)]
 
 
 def _mentions(draft: SearchDraft, topic: frozenset[str]) -> list[Item]:
@@ -129,27 +149,57 @@ def _session_items(draft: SearchDraft, session: str | None) -> list[Item]:
     return list(draft.kit.store.recent(draft.query.workspace, filters, _MAX_TURNS))
 
 
-# What was done or decided ---------------------------------------------------------------------------------
+# What was decided -----------------------------------------------------------------------------------------
+
+
+def _answer_decided(draft: SearchDraft, question: ProgressQuestion) -> list[SearchResult]:
+    """What was decided and holds: in a time, about a topic, or last.
+
+    Without a time, a topic that no decision is about leaves the prompt to the search.
+    """
+    found, span = _decisions(draft), question.span
+    if span is not None:
+        found = [one for one in found if any(span.holds(at.created_at) for at in (one.item, *one.before))]
+    if question.topic:
+        shared = {one.item.id: len(one.words & question.topic) for one in found}
+        most = max(shared.values(), default=0)
+        about = [one for one in found if shared[one.item.id] == most > 0]
+        found = about if about or span is None else found
+    return list(map(_decision_result, found))
+
+
+def _decisions(draft: SearchDraft) -> list[Decision]:
+    return list_decisions(draft.kit.store, draft.query.workspace)
+
+
+def _decision_result(one: Decision) -> SearchResult:
+    excerpt = "" if one.text == one.item.text.strip() else one.text
+    scores = {"progress": _PAST_CHANCE}
+    return SearchResult(one.item, _PAST_CHANCE, scores=scores, excerpt=excerpt, history=one.before)
+
+
+# What was done --------------------------------------------------------------------------------------------
 
 
 def _answer_did(draft: SearchDraft, question: ProgressQuestion) -> list[SearchResult]:
-    """The decisions of a time, or all that was done then; those about the topic, where one is named."""
+    """What was done or decided in a time; what is about the topic, where one is named."""
     span = question.span
     if span is None:
         return []
     said = _statements(_recent(draft, Filters(kinds=_KINDS, since=span.since, until=span.until)))
-    fits = [item for item in said if span.holds(item.created_at) and _is_asked_for(item, question)]
+    fits = [item for item in said if span.holds(item.created_at) and _tells_work(item)]
     about = [item for item in fits if task_words(item.text) & question.topic]
     told = [_past_result(item, question, _PAST_CHANCE) for item in about or fits]
     return _with_successors(draft, told[:MAX_TOLD])
 
 
-def _is_asked_for(item: Item, question: ProgressQuestion) -> bool:
-    """Whether an item tells a decision, or what was done if that is asked."""
+def _tells_work(item: Item) -> bool:
+    """Whether an item tells a decision or what was done."""
+    by_agent = item.source.trust != "user"
     sentences = split_sentences(item.text)
-    if item.type == "decision" or any(map(is_decision, sentences)):
+    if item.kind == "commit" or item.type == "decision" or any(map(is_done, sentences)):
         return True
-    return not question.settled and (item.kind == "commit" or any(map(is_done, sentences)))
+    return any(is_decision(sentence, by_agent=by_agent) for sentence in sentences)
 
 
 def _past_result(item: Item, question: ProgressQuestion, chance: float) -> SearchResult:
@@ -166,6 +216,7 @@ def _statements(items: Iterable[Item]) -> list[Item]:
         item
         for item in items
         if not is_tool_output(item) and not item.superseded_by and not only_asks(item.text)
+        if not _asks_for_progress(item)
         if len(task_words(item.text)) >= _MIN_WORDS
     ]
 
@@ -183,9 +234,11 @@ _ANSWERS: dict[str, Callable[[SearchDraft, ProgressQuestion], list[SearchResult]
     "left": _answer_left,
     "where": _answer_where,
     "did": _answer_did,
+    "decided": _answer_decided,
 }
 _MEANINGS = {
     "left": "what is left",
     "where": "where the work stopped",
-    "did": "what was done or decided at a time",
+    "did": "what was done at a time",
+    "decided": "what was decided",
 }

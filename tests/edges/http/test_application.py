@@ -101,6 +101,23 @@ def test_superseding_takes_the_older_item_out_of_contexts(api, project):
     assert "SQLite" in built["context"]
 
 
+def test_a_line_of_the_ledger_is_recorded_corrected_and_listed(api):
+    said = {"workspace": "ledger", "text": "We deploy on Tuesdays.", "kind": "rule"}
+    old = api.post("/v1/record", json=said).json()
+    corrected = {**said, "text": "We deploy on Thursdays.", "replaces": old["id"]}
+    new = api.post("/v1/record", json=corrected).json()
+    (line,) = api.post("/v1/ledger", json={"workspace": "ledger"}).json()["lines"]
+    assert (line["item"]["id"], line["kind"]) == (new["id"], "rule")
+    assert [item["id"] for item in line["before"]] == [old["id"]]
+    fact = {"workspace": "ledger", "text": "The crane is 32 m high.", "kind": "fact"}
+    api.post("/v1/record", json={**fact, "subject": "crane", "attribute": "height", "value": "32 m"})
+    asked = {"workspace": "ledger", "what": "facts", "who": "crane"}
+    assert [one["value"] for one in api.post("/v1/ledger", json=asked).json()["lines"]] == ["32 m"]
+    assert api.post("/v1/ledger", json={"workspace": "ledger", "what": "open"}).json()["lines"] == []
+    _error(api.post("/v1/ledger", json={"workspace": "ledger", "what": "facts"}), 400)
+    _error(api.post("/v1/record", json={**said, "replaces": "nobody"}), 404)
+
+
 def test_superseding_what_is_not_there_stores_nothing(api, engine):
     before = engine.count("shop").items
     said = {"workspace": "shop", "text": "This replaces nothing.", "supersedes": "nobody"}
@@ -222,6 +239,8 @@ SCOPED = [
     ("POST", "/v1/remember", {"text": "x"}),
     ("POST", "/v1/search", {"query": "x"}),
     ("POST", "/v1/context", {"query": "x"}),
+    ("POST", "/v1/record", {"text": "x"}),
+    ("POST", "/v1/ledger", {}),
     ("POST", "/v1/forget", {"ids": ["x"]}),
     ("GET", "/v1/items/x", None),
     ("PATCH", "/v1/items/x", {"confidence": 1}),

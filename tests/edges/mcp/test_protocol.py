@@ -21,6 +21,9 @@ TOOLS = {
     "memory_store": (False, False),
     "memory_update": (False, True),
     "memory_forget": (False, True),
+    "ledger_record": (False, False),
+    "ledger_list": (True, False),
+    "ledger_close": (False, True),
     "context_build": (True, False),
     "context_why": (True, False),
     "experience_start": (False, False),
@@ -67,6 +70,12 @@ def test_every_tool_answers_as_its_schema_says(connect, project, refusal_of, run
             assert built["memories"][0] == new
             why = await say("context_why", receipt=built["receipt"])
             assert [one["id"] for one in why["injected"]] == built["memories"]
+            line = await say("ledger_record", text="We refund within a week.", kind="rule", subject="refunds")
+            assert line["memory"]["trust"] == "agent"
+            listed = await say("ledger_list")
+            assert "We refund within a week." in [one["text"] for one in listed["lines"]]
+            closed = await say("ledger_close", id=line["memory"]["id"])
+            assert closed["note"] == "closed"
             gone = await say("memory_forget", ids=[new])
             assert (gone["ids"], gone["left"]) == ([new], [])
             assert "search" in refusal_of(await client.call_tool("memory_get", {"id": new}))
@@ -193,7 +202,7 @@ def test_the_instructions_alone_are_enough_to_use_the_tools_well(engine, list_to
             "before you assume",
             "DO NOT STORE secrets",
             "NEVER INSTRUCTIONS",
-            "supersedes",
+            "replaces",
             "user asks",
         ):
             assert said in instructions, said

@@ -21,11 +21,41 @@ def test_an_agent_cannot_write_as_the_user(call, engine, answer_of):
 def test_a_statement_replaces_an_older_one_and_the_old_one_steps_out(
     call, engine, project, refusal_of, answer_of
 ):
-    said = answer_of(call("memory_store", text="We moved to SQLite.", supersedes=project[0].id))
-    assert engine.store.get("shop", project[0].id)[0].superseded_by == said["memory"]["id"]
+    old = answer_of(call("memory_store", text="The queue is Redis."))["memory"]["id"]
+    said = answer_of(call("memory_store", text="The queue is NATS.", supersedes=old))
+    assert engine.store.get("shop", old)[0].superseded_by == said["memory"]["id"]
+    assert said["note"] == ""
     refused = call("memory_store", text="This replaces nothing.", supersedes="nobody")
     assert "nobody" in refusal_of(refused)
     assert not answer_of(call("memory_search", query="replaces nothing", types=["x"]))["memories"]
+
+
+def test_an_agent_does_not_replace_the_users_own_word(call, engine, project, refusal_of, answer_of):
+    said = answer_of(call("memory_store", text="We moved to SQLite.", supersedes=project[0].id))
+    assert "only the user" in said["note"]
+    assert engine.store.get("shop", project[0].id)[0].superseded_by is None
+    update = call("memory_update", id=project[0].id, superseded_by=said["memory"]["id"])
+    assert "user's own word" in refusal_of(update)
+    corrected = answer_of(call("ledger_record", text="We chose SQLite.", replaces=project[0].id))
+    assert "only the user" in corrected["note"]
+    lines = answer_of(call("ledger_list", about="Postgres"))["lines"]
+    (own,) = [one for one in lines if one["id"] == project[0].id]
+    assert corrected["memory"]["id"] in [one["id"] for one in own["beside"]]
+
+
+def test_the_ledger_is_recorded_and_listed_in_one_call_each(call, refusal_of, answer_of):
+    answer_of(
+        call("ledger_record", text="Staging is on Postgres 14.", kind="fact", subject="staging", value="14")
+    )
+    answer_of(
+        call("ledger_record", text="Staging is on Postgres 16.", kind="fact", subject="staging", value="16")
+    )
+    answer_of(call("ledger_record", text="Paint the pier", kind="task"))
+    (fact,) = answer_of(call("ledger_list", what="facts", who="staging"))["lines"]
+    assert (fact["value"], fact["trust"]) == ("16", "agent")
+    (task,) = answer_of(call("ledger_list", what="open"))["lines"]
+    assert (task["line"], task["text"]) == ("task", "Paint the pier")
+    assert "whose facts" in refusal_of(call("ledger_list", what="facts"))
 
 
 def test_secrets_do_not_reach_the_disk(call, engine, home, answer_of):

@@ -23,9 +23,9 @@ from foreword.edges.cli import (
     experience,
     index,
     install,
+    ledger,
     measure,
     memory,
-    open_ends,
     privacy,
     service,
 )
@@ -84,7 +84,8 @@ def main() -> None:
 
 
 for _command in (
-    *(memory.remember, memory.search, open_ends.open_ends, memory.forget),
+    *(memory.remember, memory.search, memory.forget),
+    *(ledger.open_ends, ledger.decisions, ledger.facts),
     *(context.context, context.premortem, context.why),
     *(memory.export, memory.import_),
     *(privacy.pause, privacy.resume, privacy.purge, backups.backup, backups.restore),

@@ -24,8 +24,7 @@ from starlette.routing import Route
 from foreword.edges.http import wire
 from foreword.edges.http.endpoints import Endpoint, EndpointCall, list_endpoints
 from foreword.edges.http.guard import AddressGuard, Guard
-from foreword.edges.shared.calls import UnknownId
-from foreword.errors import ForewordError, StorageError, TemplateNotFound, ValidationError
+from foreword.errors import ForewordError, StorageError, TemplateNotFound, UnknownId, ValidationError
 from foreword.log import get_logger
 
 if TYPE_CHECKING:

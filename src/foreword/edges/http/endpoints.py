@@ -17,6 +17,7 @@ import foreword
 from foreword.edges.http import wire
 from foreword.edges.http.guard import OPEN_PATHS
 from foreword.edges.shared import calls
+from foreword.engine.ledger import Ledger
 from foreword.options import ContextOptions, SearchOptions
 from foreword.types import Source
 
@@ -123,6 +124,14 @@ def _list_engine_endpoints(engine: ContextEngine) -> list[Endpoint]:
             handlers.build_context, wire.ContextAnswer, wire.ContextQuestion, fails=(404, *sought),
         ),
         Endpoint(
+            "record", "POST", "/v1/record", "Keep a decision, a fact or a loose end, or correct one.",
+            handlers.record, wire.ItemAnswer, wire.RecordQuestion, fails=(404, *stored),
+        ),
+        Endpoint(
+            "ledger", "POST", "/v1/ledger", "List what was decided, is known of somebody, or is open.",
+            handlers.list_ledger, wire.LedgerAnswer, wire.LedgerQuestion, fails=stored,
+        ),
+        Endpoint(
             "forget", "POST", "/v1/forget", "Remove items and everything made from them, for good.",
             handlers.forget, wire.ForgetAnswer, wire.ForgetQuestion, fails=stored,
         ),
@@ -165,6 +174,25 @@ class _EngineHandlers:
         if body.supersedes is not None:
             calls.get_item(self._engine, workspace, body.supersedes)
         return self._engine.remember(text, workspace, **options)
+
+    def record(self, call: EndpointCall) -> object:
+        body: wire.RecordQuestion = call.body
+        options = {name: getattr(body, name) for name in type(body).model_fields}
+        for name in ("workspace", "text", "kind"):
+            options.pop(name)
+        options["source"] = Source(body.source.name, body.source.trust)
+        return Ledger(self._engine, body.workspace).record(body.text, body.kind, **options)
+
+    def list_ledger(self, call: EndpointCall) -> object:
+        body: wire.LedgerQuestion = call.body
+        ledger = Ledger(self._engine, body.workspace)
+        match body.what:
+            case "facts":
+                return {"lines": ledger.list_facts(body.who)}
+            case "open":
+                return {"lines": ledger.list_open_ends()}
+            case _:
+                return {"lines": ledger.list_decisions(body.about, body.since, body.until)}
 
     def search(self, call: EndpointCall) -> object:
         body: wire.SearchQuestion = call.body

@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from foreword.capture.item_checks import MAX_CHARACTERS
+from foreword.engine.ledger import LineKind
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, MAX_RELATIONSHIP_DEPTH, Lane
 from foreword.types import Kind, Reason, Trust
 
@@ -118,6 +119,31 @@ class RememberQuestion(Question):
     metadata: dict[str, JsonValue] = {}
     created_at: Instant | None = Field(default=None, description="When it happened; now, if left out.")
     supersedes: Name | None = Field(default=None, description="The id of the item that this one replaces.")
+
+
+class RecordQuestion(Question):
+    """A line of the ledger to keep, or a correction of one."""
+
+    workspace: Workspace
+    text: Statement
+    kind: LineKind = Field(default="decision", description="A task is something that is open.")
+    subject: Label = Field(default="", description="What it is about: staging database.")
+    attribute: Label = Field(default="", description="Which property of the subject: version, owner…")
+    value: Label = Field(default="", description="What holds for it: Postgres 16.")
+    replaces: Label = Field(default="", description="The id of the item that this one corrects.")
+    session: Name | None = None
+    source: SourceQuestion = SourceQuestion()
+
+
+class LedgerQuestion(Question):
+    """What holds: decisions, facts about somebody, or what is open."""
+
+    workspace: Workspace
+    what: Literal["decisions", "facts", "open"] = "decisions"
+    who: Label = Field(default="", description="For facts: a person or a thing; me is the user.")
+    about: Label = Field(default="", description="For decisions: only those about this.")
+    since: Instant | None = None
+    until: Instant | None = None
 
 
 class SearchQuestion(Question):
@@ -233,6 +259,24 @@ class ItemAnswer(Answer):
     metadata: dict[str, Any]
     tokens: int
     hash: str
+
+
+class LedgerLineAnswer(Answer):
+    """Something that was decided, is known or is open; what it replaced, and what is said against it."""
+
+    item: ItemAnswer
+    text: str
+    kind: str = Field(default="", description="decision, rule or preference; empty for facts and open ends.")
+    attribute: str = ""
+    value: str = ""
+    before: list[ItemAnswer] = []
+    beside: list[ItemAnswer] = []
+
+
+class LedgerAnswer(Answer):
+    """Lines of the ledger, newest first."""
+
+    lines: list[LedgerLineAnswer]
 
 
 class RelationAnswer(Answer):

@@ -28,9 +28,9 @@ from starlette.applications import Starlette
 import foreword
 from foreword.edges.mcp import wire
 from foreword.edges.mcp.experience import ExperienceTools
+from foreword.edges.mcp.ledger import LedgerTools
 from foreword.edges.mcp.tools import MemoryTools
-from foreword.edges.shared.calls import UnknownId
-from foreword.errors import ForewordError
+from foreword.errors import ForewordError, UnknownId
 
 if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
@@ -68,7 +68,8 @@ def server(engine: "ContextEngine | Callable[[], ContextEngine]", default_worksp
             resource_security=ResourceSecurity(exempt_params={"workspace"}),
         )
     threads = anyio.CapacityLimiter(_THREADS)
-    _add_tools(protocol, tools, ExperienceTools(get_engine, default_workspace), threads)
+    ledger = LedgerTools(get_engine, default_workspace)
+    _add_tools(protocol, tools, ledger, ExperienceTools(get_engine, default_workspace), threads)
     _add_resources(protocol, tools, threads, default_workspace)
     _add_prompts(protocol, tools, threads)
     return protocol
@@ -89,7 +90,11 @@ def build_http_app(
 
 
 def _add_tools(
-    protocol: MCPServer, tools: MemoryTools, experience: ExperienceTools, threads: anyio.CapacityLimiter
+    protocol: MCPServer,
+    tools: MemoryTools,
+    ledger: LedgerTools,
+    experience: ExperienceTools,
+    threads: anyio.CapacityLimiter,
 ) -> None:
     table: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
         (tools.memory_search, "Search memory", _READS),
@@ -97,6 +102,9 @@ def _add_tools(
         (tools.memory_store, "Store a memory", _ADDS),
         (tools.memory_update, "Change a memory", _CHANGES),
         (tools.memory_forget, "Forget memories", _CHANGES),
+        (ledger.ledger_record, "Record what is settled or open", _ADDS),
+        (ledger.ledger_list, "List what holds", _READS),
+        (ledger.ledger_close, "Close a line", _CHANGES),
         (tools.context_build, "Build a context", _READS),
         (tools.context_why, "Explain a context", _READS),
         (experience.experience_start, "Record a hypothesis", _ADDS),

@@ -14,7 +14,9 @@ from pydantic import Field
 from foreword.capture.redact import redact
 from foreword.edges.mcp import wire
 from foreword.edges.shared.calls import amend_item, find_ids_to_forget, get_item, get_receipt
+from foreword.engine.ledger import Ledger
 from foreword.errors import ValidationError
+from foreword.knowledge.decisions import may_replace
 from foreword.options import check_workspace
 from foreword.text.frame import remove_frames, wrap_in_frame
 from foreword.types import Kind, Source
@@ -88,8 +90,8 @@ class MemoryTools(EngineTools):
             limit=limit,
             kinds=kinds,
             memory_types=types,
-            date_from=_parse_date_bound("since", since, time.min),
-            date_to=_parse_date_bound("until", until, time.max),
+            date_from=parse_date_bound("since", since, time.min),
+            date_to=parse_date_bound("until", until, time.max),
             session=session or None,
             lane="full",
             deadline_ms=_DEADLINE_MS,
@@ -193,21 +195,21 @@ class MemoryTools(EngineTools):
         is kept once.
         """  # noqa: D205  (the first sentence is what agents are shown, and it is as long as it has to be)
         where, engine = self.workspace(workspace), self.engine()
-        if supersedes:
-            get_item(engine, where, supersedes)
-        statement, note = _clean_statement(text)
-        item = engine.remember(
-            statement,
-            where,
-            type=redact(type),
-            about=about,
-            importance=importance,
-            confidence=confidence,
-            session=session or None,
-            source=AGENT,
-            supersedes=supersedes or None,
-        )
-        return wire.Kept(workspace=where, memory=wire.describe_memory(item), note=note)
+        older = get_item(engine, where, supersedes) if supersedes else None
+        statement, note = clean_statement(text)
+        fields: dict[str, Any] = {
+            "type": redact(type),
+            "about": about,
+            "importance": importance,
+            "confidence": confidence,
+            "session": session or None,
+        }
+        if older is None:
+            item = engine.remember(statement, where, source=AGENT, **fields)
+        else:
+            item = Ledger(engine, where).remember_correction(older, statement, AGENT, **fields)
+        notes = filter(None, (note, describe_correction(engine, where, supersedes)))
+        return wire.Kept(workspace=where, memory=wire.describe_memory(item), note="; ".join(notes))
 
     def memory_update(
         self,
@@ -225,6 +227,8 @@ class MemoryTools(EngineTools):
         The text itself cannot change: store the corrected statement with memory_store and supersedes.
         """
         where = self.workspace(workspace)
+        if superseded_by:
+            self._check_may_replace(where, superseded_by, id)
         item = amend_item(
             self.engine(),
             where,
@@ -235,6 +239,12 @@ class MemoryTools(EngineTools):
             superseded_by=superseded_by or None,
         )
         return wire.Kept(workspace=where, memory=wire.describe_memory(item), note="")
+
+    def _check_may_replace(self, where: str, newer: str, older: str) -> None:
+        """Raise ValidationError if one's word is less trusted than the other's that it would replace."""
+        sources = [get_item(self.engine(), where, one).source for one in (newer, older)]
+        if not may_replace(*sources):
+            raise ValidationError(f"{older!r} is the {sources[1].trust}'s own word; only they can replace it")
 
     def memory_forget(
         self,
@@ -268,7 +278,14 @@ class MemoryTools(EngineTools):
         )
 
 
-def _clean_statement(text: str) -> tuple[str, str]:
+def describe_correction(engine: "ContextEngine", workspace: str, older: str) -> str:
+    """What to tell an agent whose correction replaced nothing; empty where it did, or was none."""
+    if not older or get_item(engine, workspace, older).superseded_by:
+        return ""
+    return "kept beside it, replacing nothing: only the user can replace the user's own word"
+
+
+def clean_statement(text: str) -> tuple[str, str]:
     """The text without what Foreword had said and without secrets, and a note of what was taken out."""
     own = remove_frames(text)
     if not own.strip() and text.strip():
@@ -281,7 +298,7 @@ def _clean_statement(text: str) -> tuple[str, str]:
     return clean, "; ".join(notes)
 
 
-def _parse_date_bound(name: str, text: str, time_of_day: time) -> datetime | None:
+def parse_date_bound(name: str, text: str, time_of_day: time) -> datetime | None:
     """A date or a moment, local unless it says otherwise; a date alone means its beginning or its end."""
     if not text:
         return None

@@ -7,12 +7,16 @@ exact text asks over HTTP or the command line. Every memory says who wrote it an
 
 # No deferred annotations here: pydantic makes the published schemas of them.
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from foreword.knowledge import decisions
 from foreword.knowledge.experience import Experience
+from foreword.knowledge.facts import Fact
+from foreword.knowledge.open_ends import OpenEnd
 from foreword.text.frame import escape_entry
 from foreword.types import Item, Receipt, RelatedMemory, SearchResult, Trust
 
@@ -92,6 +96,33 @@ class Kept(Answer):
     workspace: str
     memory: Memory
     note: str = Field(description="What was changed before it was stored; else empty.")
+
+
+class Replaced(Answer):
+    """A statement that another replaced, or that is said against it, at a glance."""
+
+    id: str
+    text: str
+    created_at: datetime
+    source: str
+
+
+class LedgerLine(Memory):
+    """Something that was decided, is known or is open."""
+
+    line: str = Field(description="decision, rule, preference, fact or task.")
+    attribute: str = Field(description="Of a fact: which property; empty where it cannot be read.")
+    value: str
+    before: list[Replaced] = Field(description="What it replaced, newest first.")
+    beside: list[Replaced] = Field(description="What others say against it who may not replace it.")
+
+
+class LedgerLines(Answer):
+    """Lines of the ledger, newest first."""
+
+    workspace: str
+    lines: list[LedgerLine]
+    count: int = Field(description="How many there are; at most fifty are listed.")
 
 
 class Gone(Answer):
@@ -244,6 +275,49 @@ def describe_matches(workspace: str, results: list[SearchResult], note: str = ""
         for result in results
     ]
     return Matches(workspace=workspace, memories=memories, note=note)
+
+
+def describe_open_end(end: OpenEnd) -> LedgerLine:
+    """Something open as a line."""
+    return _describe_line(end.item, end.text, "task")
+
+
+def describe_decision(one: decisions.Decision) -> LedgerLine:
+    """Something decided as a line."""
+    return _describe_line(one.item, one.text, one.kind, before=one.before, beside=one.beside)
+
+
+def describe_fact(one: Fact) -> LedgerLine:
+    """Something known as a line."""
+    return _describe_line(
+        one.item, one.text, "fact", one.attribute, one.value, before=one.before, beside=one.beside
+    )
+
+
+def _describe_line(
+    item: Item,
+    text: str,
+    line: str,
+    attribute: str = "",
+    value: str = "",
+    *,
+    before: tuple[Item, ...] = (),
+    beside: tuple[Item, ...] = (),
+) -> LedgerLine:
+    memory = describe_memory(replace(item, text=text), _MIN_TEXT_CHARACTERS * 2)
+    return LedgerLine(
+        line=line,
+        attribute=escape_entry(attribute),
+        value=escape_entry(value),
+        before=[_describe_replaced(one) for one in before[:_MAX_RELATED]],
+        beside=[_describe_replaced(one) for one in beside[:_MAX_RELATED]],
+        **memory.model_dump(),
+    )
+
+
+def _describe_replaced(item: Item) -> Replaced:
+    source = escape_entry(item.source.name)
+    return Replaced(id=item.id, text=shorten(item.text), created_at=item.created_at, source=source)
 
 
 def describe_page(item: Item, offset: int, related: tuple[RelatedMemory, ...]) -> Whole:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from foreword.capture.item_checks import check_metadata
 from foreword.capture.redact import redact_json
-from foreword.errors import ValidationError
+from foreword.errors import UnknownId, ValidationError
 from foreword.options import check_fraction
 from foreword.store.base import Amend
 from foreword.types import Filters
@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 
     from foreword.engine.context_engine import ContextEngine
     from foreword.types import Item, Receipt
-
-
-class UnknownId(ValidationError):
-    """Nothing in the workspace has that id."""
-
-    type = "not_found"
 
 
 def get_item(engine: ContextEngine, workspace: str, item_id: str) -> Item:

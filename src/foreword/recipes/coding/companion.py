@@ -1,6 +1,6 @@
 """The engine beside an agent: what each event of its session makes us remember, and what we say to it.
 
-    a session begins      what is open, how the last one ended, and the topics
+    a session begins      what is open, what was decided last, what changed since, and the topics
     a prompt              what matters to it; then the prompt is kept
     a tool is about to    a brief, for tools that change or run something
     a tool has            the call and its result are kept; a test run ends the open experience of which it
@@ -40,7 +40,7 @@ from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
 from foreword.text.question import MAX_QUESTION_CHARACTERS, question_first
-from foreword.types import Filters, Note
+from foreword.types import Filters, Note, SearchResult
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
@@ -109,7 +109,9 @@ class Companion:
             engine,
             diverges=self._detect_shift,
             last_session=lambda workspace, session: self._sessions.describe_last_session(session, workspace),
-            open_ends=lambda workspace, session: self._sessions.choose_open_ends(session, workspace),
+            open_ends=self._tell_open_ends,
+            decisions=self._tell_decisions,
+            changes=self._tell_changes,
             topics=self._topic_names,
         )
 
@@ -254,6 +256,24 @@ class Companion:
         older = tuple(old for old in update.replaces if old != new.id)
         gone = [Delete(workspace, older, keep_copies=True)] if older else []
         self._engine.store.batch([*gone, MarkShown(workspace, session, (new.id,), new.created_at)])
+
+    def _tell_open_ends(self, workspace: str, session: str) -> list[SearchResult]:
+        ends = self._sessions.choose_open_ends(session, workspace)
+        return [SearchResult(end.item, 0.0, excerpt=end.labelled_text) for end in ends]
+
+    def _tell_decisions(self, workspace: str, session: str) -> list[SearchResult]:
+        decided = self._sessions.choose_decisions(session, workspace)
+        return [
+            SearchResult(one.item, 0.0, excerpt=f"Decided: {one.text}", history=one.before[:1])
+            for one in decided
+        ]
+
+    def _tell_changes(self, workspace: str, session: str) -> list[SearchResult]:
+        commits = self._sessions.choose_changes(session, workspace)
+        return [
+            SearchResult(item, 0.0, excerpt=f"Committed since: {item.text.splitlines()[0]}")
+            for item in commits
+        ]
 
     def _topic_names(self, workspace: str, session: str) -> tuple[str, ...]:
         return tuple(topic.name for topic in self._sessions.get_session_portfolio(session, workspace).topics)

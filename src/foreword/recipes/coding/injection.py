@@ -21,7 +21,7 @@ from foreword.recipes.coding.stages import (
     CodingDraft,
     add_divergence_alert,
     add_last_session,
-    add_open_ends,
+    add_session_lines,
     add_topics,
     diversify,
     drop_echoes,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from foreword.engine.base import Engine
     from foreword.options import Lane
     from foreword.pipeline import Stage
-    from foreword.recipes.coding.stages import Diverges, LastSession, OpenEnds, Topics
+    from foreword.recipes.coding.stages import Diverges, LastSession, SessionLines, Topics
     from foreword.types import Receipt
 
 MAX_RESULTS = 50
@@ -81,9 +81,10 @@ class InjectionResult:
 class InjectionPipeline:
     """Makes contexts for a coding agent.
 
-    `diverges`, `last_session`, `open_ends` and `topics` are asked when there is time; one that fails is a
-    note in the receipt. An agent waits for what is said before a prompt, so the cross-encoder is not asked
-    unless the `lane` is full. Ages and days are told in `zone`, by default the machine's own.
+    `diverges`, `last_session`, `open_ends`, `decisions`, `changes` and `topics` are asked when there is time;
+    one that fails is a note in the receipt. An agent waits for what is said before a prompt, so the
+    cross-encoder is not asked unless the `lane` is full. Ages and days are told in `zone`, by default the
+    machine's own.
     """
 
     def __init__(
@@ -92,7 +93,9 @@ class InjectionPipeline:
         *,
         diverges: Diverges | None = None,
         last_session: LastSession | None = None,
-        open_ends: OpenEnds | None = None,
+        open_ends: SessionLines | None = None,
+        decisions: SessionLines | None = None,
+        changes: SessionLines | None = None,
         topics: Topics | None = None,
         floor: float = FLOOR,
         lane: Lane = "fast",
@@ -102,7 +105,7 @@ class InjectionPipeline:
         self._engine = engine
         self._diverges = diverges
         self._last_session = last_session
-        self._open_ends = open_ends
+        self._session_lines = {"open_ends": open_ends, "decisions": decisions, "changes": changes}
         self._topics = topics
         self._floor = check_fraction("floor", floor)
         self._lane = lane
@@ -169,7 +172,9 @@ class InjectionPipeline:
         context: str | None = None,
         record: bool = True,
     ) -> InjectionResult:
-        """What an agent should know when a session begins: what is open, how the last one ended, the topics.
+        """What an agent should know when a session begins: what is open, what was decided last, what changed.
+
+        Then how the last session ended, and the topics.
 
         A session that was shown something has begun before, and does not need the topics again.
         """
@@ -199,7 +204,7 @@ class InjectionPipeline:
         """What happens when a session begins, in order."""
         return (
             load_shown,
-            *([optional(add_open_ends(self._open_ends))] if self._open_ends else []),
+            *(optional(add_session_lines(find, name)) for name, find in self._session_lines.items() if find),
             *self._last_session_stages(),
             *([optional(add_topics(self._topics))] if self._topics else []),
             fit_sections(self._formatter(draft), budget),

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from foreword.compose.budget import TokenBudget
     from foreword.compose.injection import Alert, ContextFormatter, FittedSections
-    from foreword.knowledge.open_ends import OpenEnd
     from foreword.pipeline import Stage
     from foreword.types import Item, Query, Reason, Source
 
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
     LastSession = Callable[[str, str], Item | None]
     """Given a workspace and a session: the summary of the last session that is not this one."""
 
-    OpenEnds = Callable[[str, str], Sequence[OpenEnd]]
-    """Given a workspace and a session that begins: what is open, in the order in which it is told."""
+    SessionLines = Callable[[str, str], Sequence[SearchResult]]
+    """Given a workspace and a session that begins: items to tell, in order, each worded by its excerpt."""
 
     Topics = Callable[[str, str], Sequence[str]]
     """Given a workspace and a session: what the workspace is about, a line a topic."""
@@ -161,19 +160,21 @@ def add_last_session(find: LastSession) -> Stage[CodingDraft]:
     return last_session
 
 
-def add_open_ends(find: OpenEnds) -> Stage[CodingDraft]:
-    """A stage that tells first, and whole, what is open in the workspace, unless the session was shown it."""
+def add_session_lines(find: SessionLines, name: str) -> Stage[CodingDraft]:
+    """A stage that tells lines whole as a session begins, after those before it, unless it was shown them."""
 
-    def open_ends(draft: CodingDraft) -> CodingDraft:
-        ends = find(draft.query.workspace, draft.session or "")
-        results = [SearchResult(end.item, 0.0, excerpt=end.labelled_text) for end in ends]
+    def session_lines(draft: CodingDraft) -> CodingDraft:
+        told = {result.memory.id for result in draft.results}
+        found = find(draft.query.workspace, draft.session or "")
+        results = [result for result in found if result.memory.id not in told]
         fresh = [result for result in results if result.memory.id not in draft.shown]
         known = [DroppedResult(r, "already in context") for r in results if r.memory.id in draft.shown]
         candidates = [_candidate(r, draft.query.now, InjectionCategory.RECENT_SESSION) for r in fresh]
-        draft = replace(draft, candidates={one.memory_id: one for one in candidates})
-        return draft.keep(fresh, known)
+        draft = replace(draft, candidates={**draft.candidates, **{one.memory_id: one for one in candidates}})
+        return draft.keep([*draft.results, *fresh], known)
 
-    return open_ends
+    session_lines.__name__ = name
+    return session_lines
 
 
 def add_topics(find: Topics) -> Stage[CodingDraft]:

@@ -1,0 +1,180 @@
+"""The ledger of a workspace: what was decided, is known, or is open; and how a line gets there by hand.
+
+The lists are read from the stored items (`knowledge.decisions`, `knowledge.facts`, `knowledge.open_ends`).
+What is recorded here is a memory like any other, with a type by which the lists know it. A correction names
+the item that it replaces; if its author is trusted less than that item's, it is kept beside it and replaces
+nothing, unless the user has said the same since.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from foreword.capture.names.entities import find_entities
+from foreword.errors import UnknownId, ValidationError
+from foreword.knowledge.decisions import KINDS, Decision, list_decisions, may_replace, read_kind
+from foreword.knowledge.facts import Fact, list_facts
+from foreword.knowledge.open_ends import CLOSED, OpenEnd, list_open_ends, read_open_end
+from foreword.knowledge.progress_cues import task_words
+from foreword.options import check_workspace
+from foreword.store.base import Amend, ListRecent, PutRelations
+from foreword.text.statements import only_asks
+from foreword.types import DISPUTES, REPLACES, Filters, Relation, Source
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.types import Item
+
+LineKind = Literal["decision", "rule", "preference", "fact", "task"]
+"""What a line of the ledger can be; a task is something that is open."""
+
+LINE_KINDS: tuple[LineKind, ...] = get_args(LineKind)
+
+_MAX_LATER_ITEMS = 200
+_MIN_ID_CHARACTERS = 4
+
+
+class Ledger:
+    """What holds in one workspace. `engine` keeps it, `workspace` says which."""
+
+    def __init__(self, engine: ContextEngine, workspace: str) -> None:
+        self._engine = engine
+        self.workspace = check_workspace(workspace)
+
+    # Reading
+
+    def list_decisions(
+        self, about: str = "", since: datetime | None = None, until: datetime | None = None
+    ) -> list[Decision]:
+        """The decisions, rules and preferences that hold, newest first; about something, or of a time."""
+        words = task_words(about)
+        return [
+            one
+            for one in list_decisions(self._engine.store, self.workspace)
+            if (since is None or one.item.created_at >= since)
+            and (until is None or one.item.created_at <= until)
+            and (not words or words & one.words)
+        ]
+
+    def list_facts(self, who: str) -> list[Fact]:
+        """What is known about somebody or something; "me" is the one who speaks."""
+        if not who.strip():
+            raise ValidationError("say whose facts: a name, a thing, or me")
+        return list_facts(self._engine.store, self.workspace, who, find_entities)
+
+    def list_open_ends(self) -> list[OpenEnd]:
+        """What is open: newest first, and last what is for some day."""
+        return list_open_ends(self._engine.store, self.workspace)
+
+    def find_item(self, item_id: str) -> Item:
+        """The item with that id, or the one line of the ledger whose id begins so; else UnknownId."""
+        item = self._engine.store.get(self.workspace, item_id)[0]
+        if item is not None:
+            return item
+        lines: list[Decision | OpenEnd] = []
+        if len(item_id) >= _MIN_ID_CHARACTERS:
+            lines = [*self.list_decisions(), *self.list_open_ends()]
+        found = {line.item.id: line.item for line in lines if line.item.id.startswith(item_id)}
+        if len(found) == 1:
+            return next(iter(found.values()))
+        if found:
+            raise ValidationError(f"several ids begin with {item_id!r}: {', '.join(sorted(found))}")
+        raise UnknownId(
+            f"no item of {self.workspace!r} has the id {item_id!r}; list the lines to see their ids"
+        )
+
+    # Writing
+
+    def record(
+        self,
+        text: str,
+        kind: LineKind = "decision",
+        *,
+        subject: str = "",
+        attribute: str = "",
+        value: str = "",
+        replaces: str = "",
+        session: str | None = None,
+        source: Source = Source(),  # noqa: B008  (frozen)
+    ) -> Item:
+        """Keep a line of the ledger.
+
+        With a subject and a value, it replaces what was recorded of the same subject (and attribute) by
+        anybody who is not trusted more. `replaces` names the item that it corrects.
+        """
+        if kind not in LINE_KINDS:
+            raise ValidationError(f"no kind of line named {kind!r}; there are: {', '.join(LINE_KINDS)}")
+        fields: dict[str, Any] = {
+            "type": kind,
+            "about": subject,
+            "session": session,
+            "metadata": _describe_value(subject, attribute, value),
+        }
+        if replaces:
+            return self.remember_correction(self.find_item(replaces), text, source, **fields)
+        return self._engine.remember(text, self.workspace, source=source, **fields)
+
+    def remember_correction(self, older: Item, text: str, source: Source, **fields: Any) -> Item:  # noqa: ANN401
+        """Keep a statement that corrects an item, and say at once what it does to it.
+
+        It replaces the item unless the item's author is trusted more; then it is kept beside it, and only
+        what the user said since in the same words replaces it. `fields` are those of `remember`.
+        """
+        backing = None if may_replace(source, older.source) else self._find_users_word(text, older)
+        is_replaced = backing is not None or may_replace(source, older.source)
+        supersedes = older.id if is_replaced else None
+        item = self._engine.remember(text, self.workspace, source=source, supersedes=supersedes, **fields)
+        newer = [(item, REPLACES if is_replaced else DISPUTES), *([(backing, REPLACES)] if backing else [])]
+        relations = tuple(Relation(one.id, older.id, name, 1.0, one.created_at) for one, name in newer)
+        self._engine.store.run(PutRelations(self.workspace, relations))
+        return item
+
+    def correct(self, item_id: str, text: str, source: Source = Source()) -> Item:  # noqa: B008  (frozen)
+        """Keep a new statement that replaces an older one, of the same kind as it."""
+        older = self.find_item(item_id)
+        kind: LineKind = read_kind(older) or ("task" if older.type == "task" else "fact")
+        return self.record(text, kind, replaces=older.id, session=older.session, source=source)
+
+    def close(self, item_id: str, source: Source = Source()) -> Item:  # noqa: B008  (frozen)
+        """Mark an item as closed: it is done, or holds no longer. It stays remembered.
+
+        A task can be closed by anybody; what somebody settled or said, by nobody who is trusted less.
+        """
+        item = self.find_item(item_id)
+        if read_open_end(item) is None and not may_replace(source, item.source):
+            raise ValidationError(
+                f"{item.id!r} is the {item.source.trust}'s own word; only they can close it"
+            )
+        closed_at = item.metadata.get(CLOSED) or self._engine.clock().astimezone(UTC).isoformat(
+            timespec="seconds"
+        )
+        change = Amend(self.workspace, item.id, metadata={**item.metadata, CLOSED: closed_at})
+        changed = self._engine.store.run(change)
+        return changed if changed is not None else item
+
+    def _find_users_word(self, text: str, older: Item) -> Item | None:
+        """The user's own later statement that says what a correction says; None if there is none.
+
+        It has every word of the correction that the older statement has not.
+        """
+        new = task_words(text) - task_words(older.text)
+        since = Filters(kinds=KINDS, since=older.created_at)
+        recent = self._engine.store.run(ListRecent(self.workspace, since, _MAX_LATER_ITEMS))
+        said = (item for item in recent if item.source.trust == "user" and item.id != older.id)
+        return next((item for item in said if new and _states(item, new)), None)
+
+
+def _states(item: Item, words: frozenset[str]) -> bool:
+    return words <= task_words(item.text) and not only_asks(item.text)
+
+
+def _describe_value(subject: str, attribute: str, value: str) -> dict[str, str]:
+    """The metadata by which later lines about the same subject find this one; empty without a value."""
+    if value and not subject:
+        raise ValidationError("a value needs a subject: say of what it is the value")
+    if not (subject and value):
+        return {}
+    return {"subject": subject, "attribute": attribute or "is", "value": value}

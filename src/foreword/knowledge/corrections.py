@@ -1,0 +1,264 @@
+"""What a bare correction corrects: "no, Thursday", "sorry, I meant Lyon", "scrap that".
+
+Such words mean nothing alone, so no search finds what they are about: it is what was said just before them in
+the same session. If they name a value (a day, a time, a number, a name), it is the latest statement that has
+another value of that sort, and whatever repeats that statement. If they only take something back, it is the
+last thing that the same person stated.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from foreword.knowledge.command_results import is_tool_output
+from foreword.knowledge.progress_cues import cue, is_question, plain_line, task_words
+from foreword.knowledge.settled import read_settled
+from foreword.text.statements import only_asks
+from foreword.text.words import STOPWORDS, content_words, fold_case
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from foreword.types import Item
+
+MAX_TURNS_BACK = 6
+"""How far back a bare correction may reach in its session."""
+
+MAX_CHARACTERS = 160
+"""Longer turns are no bare corrections."""
+
+_MAX_WORDS, _MAX_WORDS_UNMARKED, _MAX_WORDS_LEFT = 16, 4, 2
+_MAX_CACHED_TEXTS = 8_192
+_MAX_TURNS_UNNAMED = 3
+"""How many turns back something is that is taken back without being named."""
+
+_SURE, _LIKELY, _POSSIBLE = 0.9, 0.8, 0.6
+_MIN_ECHOED = 0.6
+"""What repeats a statement has at least this share of its words."""
+
+_DAYS = (
+    "monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tues?|wed|thurs?|fri|montag|dienstag"
+    "|mittwoch|donnerstag|freitag|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes"
+    "|martes|miércoles|jueves|viernes|sábado|domingo"
+)
+_MONTHS = (
+    "january|february|march|april|may|june|july|august|september|october|november|december|januar|februar"
+    "|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre"
+    "|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre"
+    "|diciembre"
+)
+_SORTS: Mapping[str, re.Pattern[str]] = {
+    "day": re.compile(rf"\b(?:{fold_case(_DAYS)})s?\b"),
+    "month": re.compile(rf"\b(?:{fold_case(_MONTHS)})\b"),
+    "time": re.compile(r"\b\d{1,2}(?::\d\d)?\s?(?:am|pm|uhr|h)\b|\b\d{1,2}:\d\d\b|\bnoon\b|\bmidnight\b"),
+    "number": re.compile(
+        r"\b\d+(?:[.,]\d+)*|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty"
+        r"|thirty|forty|fifty|sixty|eighty|hundred|thousand)\b"
+    ),
+}
+_NAME = re.compile(r"(?<![\w'])(?:[A-Z][\w&.-]*\w|[A-Z]{2,})(?:'s)?")
+_IDENTIFIER = re.compile(r"\b\w*[a-z]\w*(?:[_./@-]\w+)+\b|\bv\d[\w.]*\b")
+_DENIED = re.compile(r"\b(?:not|nicht|kein\w*|pas|no|instead of|rather than|statt)\s+(?P<rest>[^,;.!]{1,40})")
+_MARKS = " ,.!;:–—-"
+_CLAUSE_END = re.compile(r"[,;.!:–—]\s+|\s-\s|\s(?:and|but|und|et|y)\s")
+
+
+class Corrected(NamedTuple):
+    """An earlier item that a correction makes untrue, and how probably it does."""
+
+    item: Item
+    chance: float
+
+
+def find_corrected(item: Item, earlier: Sequence[Item]) -> list[Corrected]:
+    """What a bare correction corrects; nothing for other turns.
+
+    `earlier` is what was said before it in its session, newest first.
+    """
+    said = _read_short_turn(item.text) if item.kind == "turn" and not is_tool_output(item) else ""
+    if not said:
+        return []
+    near = [one for one in earlier[:MAX_TURNS_BACK] if _states_something(one)]
+    if not near:
+        return []
+    answers = only_asks(earlier[0].text)
+    return _find_by_value(item, said, near, answers=answers) or _find_unnamed(
+        item, said, near, answers=answers
+    )
+
+
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _read_short_turn(text: str) -> str:
+    """The words of a turn that may be a bare correction, on one line; "" for all others."""
+    if len(text) > MAX_CHARACTERS or is_question(text):
+        return ""
+    said = plain_line(text)
+    words = len(said.split())
+    marked = cue("contradicts").match(said) or any(
+        cue(name).search(said) for name in ("corrects", "revokes", "cancels")
+    )
+    return said if words <= _MAX_WORDS_UNMARKED or (marked and words <= _MAX_WORDS) else ""
+
+
+def is_revocation(text: str) -> bool:
+    """Whether a text only takes something back, and puts nothing in its place.
+
+    "scrap that", "forget about Kafka, too much work"; not "scrap that, blue" or "forget it, we stay with
+    Postgres".
+    """
+    said = plain_line(text)
+    if not (cue("revokes").search(said) or cue("cancels").search(said)):
+        return False
+    clauses = (clause.strip(_MARKS) for clause in _CLAUSE_END.split(said))
+    others = [
+        one for one in clauses if one and not (cue("revokes").search(one) or cue("cancels").search(one))
+    ]
+    return not any(_names_something(clause) for clause in others)
+
+
+def _names_something(clause: str) -> bool:
+    """Whether a clause beside a revocation puts something in the place of what goes."""
+    is_value = len(clause.split()) <= _MAX_WORDS_LEFT and not cue("fillers").search(clause)
+    return is_value or bool(read_settled(clause))
+
+
+def _states_something(item: Item) -> bool:
+    if item.kind not in ("turn", "memory") or is_tool_output(item) or item.superseded_by:
+        return False
+    return _has_statement(item.text)
+
+
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _has_statement(text: str) -> bool:
+    return not only_asks(text) and len(content_words(text)) > 1
+
+
+# By the value that it names -------------------------------------------------------------------------------
+
+
+def _find_by_value(item: Item, said: str, near: Sequence[Item], *, answers: bool) -> list[Corrected]:
+    """The latest statement with another value of the same sort, and those that share the value."""
+    corrects_own = bool(cue("corrects").search(said))
+    marked = corrects_own or bool(cue("contradicts").match(said))
+    if not marked and (answers or len(said.split()) > _MAX_WORDS_UNMARKED):
+        return []
+    new = _read_values(_without_marks(said))
+    denied = _denied_words(said)
+    candidates = _own_first(item, near) if corrects_own else near
+    if not marked:
+        candidates = near[:1]
+        new = {sort: values for sort, values in new.items() if sort != "name"}
+    for older in candidates:
+        change = _changed_values(new, denied, _read_values(older.text))
+        if change is not None:
+            sort, gone, fresh = change
+            alike = [one for one in near if _has(one, sort, gone) and not _has(one, sort, fresh)]
+            return [Corrected(one, _SURE if marked else _POSSIBLE) for one in alike]
+    return []
+
+
+def _own_first(item: Item, near: Sequence[Item]) -> list[Item]:
+    """What the same person said before what others said: who says "I meant" corrects their own words."""
+    return sorted(near, key=lambda one: one.source.trust != item.source.trust)
+
+
+def _changed_values(
+    new: Mapping[str, frozenset[str]], denied: frozenset[str], old: Mapping[str, frozenset[str]]
+) -> tuple[str, frozenset[str], frozenset[str]] | None:
+    """The sort of value that changes, the values of an older statement that go, and those that come."""
+    for sort, values in new.items():
+        there = old.get(sort, frozenset())
+        fresh = values - there - denied
+        gone = (there & denied) or (there - values)
+        if fresh and gone and not (values & there - denied):
+            return sort, gone, fresh
+    return None
+
+
+def _has(item: Item, sort: str, values: frozenset[str]) -> bool:
+    """Whether an item has one of these values."""
+    return bool(_read_values(item.text).get(sort, frozenset()) & values)
+
+
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _read_values(text: str) -> dict[str, frozenset[str]]:
+    """The values that a text names, by sort: a time is no number, and a day is no name."""
+    folded = fold_case(text)
+    found: dict[str, frozenset[str]] = {}
+    for sort, pattern in _SORTS.items():
+        values = frozenset(match.group().rstrip("s") if sort == "day" else match.group()
+                           for match in pattern.finditer(folded))  # fmt: skip
+        if values:
+            found[sort] = values
+        folded = pattern.sub(" ", folded)
+    names = {fold_case(match.group().removesuffix("'s")) for match in _NAME.finditer(text)}
+    known = frozenset(name for name in names if name not in STOPWORDS and _is_name(name, found))
+    identifiers = frozenset(match.group() for match in _IDENTIFIER.finditer(fold_case(text)))
+    return found | ({"name": known} if known else {}) | ({"identifier": identifiers} if identifiers else {})
+
+
+def _is_name(word: str, found: Mapping[str, frozenset[str]]) -> bool:
+    """Whether a capitalised word is a name, and not a day, a month or a word that opens a correction."""
+    values = {value for sort in ("day", "month") for value in found.get(sort, ())}
+    return word.rstrip("s") not in values and word not in values and not cue("contradicts").match(word)
+
+
+def _denied_words(said: str) -> frozenset[str]:
+    """The values that a correction says are not meant."""
+    folded = fold_case(said)
+    return frozenset(
+        value
+        for match in _DENIED.finditer(folded)
+        for values in (*_read_values(match["rest"]).values(), frozenset(match["rest"].split()))
+        for value in values
+    )
+
+
+# By what was said last ------------------------------------------------------------------------------------
+
+
+def _find_unnamed(item: Item, said: str, near: Sequence[Item], *, answers: bool) -> list[Corrected]:
+    """The last thing that the same person stated, and what repeats it, where something is taken back.
+
+    Where the turn answers a question, "no" says nothing about what was stated before.
+    """
+    takes_back = bool(cue("corrects").search(said)) or (not answers and _is_bare_revocation(said))
+    unknown_value = not takes_back and not answers and _names_bare_value(said)
+    if not (takes_back or unknown_value):
+        return []
+    recent = near[: 1 if unknown_value else _MAX_TURNS_UNNAMED]
+    own = next((one for one in recent if one.source.trust == item.source.trust), recent[0])
+    words = task_words(own.text)
+    echoes = [one for one in recent if one is not own and _repeats(task_words(one.text), words)]
+    return [Corrected(one, _LIKELY if takes_back else _POSSIBLE) for one in (own, *echoes)]
+
+
+def _is_bare_revocation(said: str) -> bool:
+    """Whether something is taken back and the words do not say what."""
+    match = cue("revokes").search(said) or cue("cancels").search(said)
+    begins = match is not None and len(content_words(said[: match.start()])) <= 1
+    return begins and match is not None and len(content_words(said[: match.end()])) <= _MAX_WORDS_LEFT
+
+
+def _names_bare_value(said: str) -> bool:
+    """Whether nothing but a word or two follows a word that contradicts: "no, lyon"."""
+    match = cue("contradicts").match(said)
+    if match is None:
+        return False
+    left = _without_marks(said).split()
+    return 1 <= len(left) <= _MAX_WORDS_LEFT and not cue("fillers").search(said[match.end() :])
+
+
+def _without_marks(said: str) -> str:
+    """A correction without the words that only say that it is one."""
+    match = cue("contradicts").match(said)
+    while match is not None and match.end() > 0:
+        said = said[match.end() :].lstrip(_MARKS)
+        match = cue("contradicts").match(said)
+    return cue("corrects").sub(" ", said).strip(" .!,")
+
+
+def _repeats(words: frozenset[str], stated: frozenset[str]) -> bool:
+    return bool(words) and len(words & stated) >= _MIN_ECHOED * min(len(words), len(stated))

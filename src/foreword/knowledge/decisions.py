@@ -1,0 +1,254 @@
+"""What was decided in a workspace and still holds: decisions, rules and preferences, each with its history.
+
+Read from the stored statements, as open ends are: nothing is kept beside them. A statement is listed if it
+settles something (`settled`), or takes the place of one that did. It is not listed if it was taken back,
+closed by hand, or replaced: by a relation that a reader or a person made, by `superseded_by`, or by a bare
+correction. Nobody replaces the word of somebody who is trusted more; then both are listed, the other one
+beside. A doubt leaves both, the newest first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from foreword.knowledge.command_results import is_tool_output
+from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected, is_revocation
+from foreword.knowledge.open_ends import CLOSED, MAX_ITEMS
+from foreword.knowledge.progress_cues import cue, is_question, plain_line, task_words
+from foreword.knowledge.settled import read_settled
+from foreword.store.base import ListRecent
+from foreword.text.sentences import split_sentences
+from foreword.text.statements import MAX_STATEMENT_CHARACTERS, split_statements
+from foreword.types import DISPUTES, REPLACES, TRUSTS, Filters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from foreword.knowledge.settled import Settled
+    from foreword.store.base import Store
+    from foreword.types import Item, Source
+
+KINDS = ("turn", "memory", "commit")
+"""The kinds of items that hold statements."""
+
+_SETTLED_TYPES: dict[str, Settled] = {
+    "decision": "decision",
+    **dict.fromkeys(("rule", "policy", "convention", "constraint", "guideline", "workflow"), "rule"),
+    "preference": "preference",
+}
+"""What a memory of these types settles, whatever its words are."""
+
+_MIN_REPLACED = 0.5
+_MAX_STEPS = 20
+_MIN_REVOKED, _MIN_REVOKED_WORDS = 0.5, 2
+"""What takes a decision back names at least this share of its words, and so many of them."""
+
+_MIN_SAID_AGAIN = 0.6
+"""An agent's record repeats the user's words if the shorter one has this share of its words in the other."""
+
+_MAX_CHARACTERS = 8_000
+_MAX_CACHED_TEXTS = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Something that was settled and holds, in its own words.
+
+    `before` is what it replaced, newest first. `beside` is what others say against it who may not replace it,
+    newest first.
+    """
+
+    item: Item
+    text: str
+    kind: Settled
+    before: tuple[Item, ...] = ()
+    beside: tuple[Item, ...] = ()
+
+    @property
+    def words(self) -> frozenset[str]:
+        """What it is about: its words and those of what it replaced."""
+        return task_words(" ".join((self.text, self.item.about, *(item.text for item in self.before))))
+
+
+def list_decisions(store: Store, workspace: str) -> list[Decision]:
+    """What was settled in a workspace and holds, newest first."""
+    items = store.run(ListRecent(workspace, Filters(kinds=KINDS), MAX_ITEMS))[::-1]
+    found: dict[str, Settled] = {item.id: kind for item in items if (kind := read_kind(item))}
+    changes = _Changes.read(store, workspace, items, found)
+    by_id = {item.id: item for item in items} | changes.others
+    chains: dict[str, list[str]] = {}
+    for name in found:
+        last, *older = reversed(changes.follow(name))
+        kept = chains.setdefault(last, [])
+        kept += [one for one in older if one not in kept]
+    decisions = [
+        Decision(by_id[last], settled_text(by_id[last]), found.get(last) or _first_kind(older, found))
+        for last, older in chains.items()
+        if last not in changes.revoked and _stands(by_id[last])
+        if last in found or not is_revocation(by_id[last].text)
+    ]
+    decisions = [
+        replace(
+            one,
+            before=_newest_first(by_id[name] for name in chains[one.item.id]),
+            beside=_newest_first(by_id[name] for name in changes.disputed.get(one.item.id, ())),
+        )
+        for one in decisions
+    ]
+    return sorted(_drop_records_of_the_same(decisions), key=lambda one: one.item.created_at, reverse=True)
+
+
+def read_kind(item: Item) -> Settled:
+    """What an item settles by its own words or its type; "" for nothing."""
+    if is_tool_output(item) or item.source.trust in ("tool", "web"):
+        return ""
+    if item.kind == "memory" and item.type:
+        return _SETTLED_TYPES.get(item.type.casefold(), "")
+    by_agent = item.source.trust != "user" or item.kind == "commit"
+    return _kind_of_text(item.text[:_MAX_CHARACTERS], by_agent=by_agent)
+
+
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _kind_of_text(text: str, *, by_agent: bool) -> Settled:
+    kinds = (read_settled(one, by_agent=by_agent) for one in split_statements(text))
+    return next((kind for kind in kinds if kind), "")
+
+
+def settled_text(item: Item) -> str:
+    """What is told of an item: a short one whole, of a long one the statements that settle something."""
+    if len(item.text) <= MAX_STATEMENT_CHARACTERS:
+        return item.text.strip()
+    by_agent = item.source.trust != "user"
+    statements = split_statements(item.text[:_MAX_CHARACTERS])
+    return "\n".join(one for one in statements if read_settled(one, by_agent=by_agent)) or item.text.strip()
+
+
+def may_replace(newer: Source, older: Source) -> bool:
+    """Whether one's word can stand in the place of the other's: not if the other is trusted more."""
+    return TRUSTS.index(newer.trust) <= TRUSTS.index(older.trust)
+
+
+def _stands(item: Item) -> bool:
+    return not (item.superseded_by or item.metadata.get(CLOSED))
+
+
+def _first_kind(older: Sequence[str], found: dict[str, Settled]) -> Settled:
+    return next((found[name] for name in older if found.get(name)), "decision")
+
+
+def _newest_first(items: Iterable[Item]) -> tuple[Item, ...]:
+    return tuple(sorted(items, key=lambda item: item.created_at, reverse=True))
+
+
+def _drop_records_of_the_same(decisions: Sequence[Decision]) -> list[Decision]:
+    """The decisions without an agent's record of what the user's own words, in the same session, say."""
+    own = [one for one in decisions if one.item.source.trust == "user" and one.item.session]
+    return [
+        one
+        for one in decisions
+        if one.item.source.trust == "user"
+        or one.before
+        or not any(one.item.session == user.item.session and _says_the_same(one, user) for user in own)
+    ]
+
+
+def _says_the_same(one: Decision, other: Decision) -> bool:
+    words, others = task_words(one.text), task_words(other.text)
+    return bool(words) and len(words & others) >= _MIN_SAID_AGAIN * min(len(words), len(others))
+
+
+# What replaced, revoked or disputed what -------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What happened to statements since they were made, by their ids."""
+
+    successors: dict[str, str] = field(default_factory=dict)
+    disputed: dict[str, list[str]] = field(default_factory=dict)
+    revoked: set[str] = field(default_factory=set)
+    others: dict[str, Item] = field(default_factory=dict)
+    """Items that relations lead to and that are not among the latest."""
+
+    @classmethod
+    def read(cls, store: Store, workspace: str, items: Sequence[Item], found: dict[str, Settled]) -> _Changes:
+        """What relations, metadata and the words of later items say; the items are oldest first."""
+        changes = cls({item.id: item.superseded_by for item in items if item.superseded_by})
+        changes._read_relations(store, workspace, [item for item in items if item.id in found])
+        changes._read_words(items, found)
+        missing = [name for name in changes.successors.values() if name not in {item.id for item in items}]
+        changes.others |= (
+            {item.id: item for item in store.get(workspace, *missing) if item} if missing else {}
+        )
+        known = {item.id for item in items} | changes.others.keys()
+        changes.successors = {old: new for old, new in changes.successors.items() if new in known}
+        return changes
+
+    def _read_relations(self, store: Store, workspace: str, settled: Sequence[Item]) -> None:
+        related = store.expand(workspace, [item.id for item in settled], 1) if settled else {}
+        for older in settled:
+            name = older.id
+            for one in related.get(name, ()):
+                relation = one.relationship
+                if relation.to_id != name or relation.confidence < _MIN_REPLACED:
+                    continue
+                if relation.type == REPLACES and may_replace(one.memory.source, older.source):
+                    self.successors.setdefault(name, one.memory.id)
+                    self.others[one.memory.id] = one.memory
+                elif relation.type in (REPLACES, DISPUTES):
+                    self.disputed.setdefault(name, []).append(one.memory.id)
+                    self.others[one.memory.id] = one.memory
+
+    def _read_words(self, items: Sequence[Item], found: dict[str, Settled]) -> None:
+        """Read from the words of later items what they correct or take back."""
+        said: dict[str, list[Item]] = {}
+        standing: dict[str, frozenset[str]] = {}
+        for item in items:
+            turns = said.setdefault(item.session or "", [])
+            if item.kind == "turn" and item.session:
+                for corrected in find_corrected(item, turns[: -MAX_TURNS_BACK - 1 : -1]):
+                    if corrected.item.id in found and may_replace(item.source, corrected.item.source):
+                        self.successors.setdefault(corrected.item.id, item.id)
+                        standing.pop(corrected.item.id, None)
+            for name in _find_revoked(item, standing):
+                self.revoked.add(name)
+                standing.pop(name)
+            if item.id in found and item.source.trust == "user":
+                standing[item.id] = task_words(item.text)
+            turns.append(item)
+
+    def follow(self, name: str) -> list[str]:
+        """The id, and those that came in its place one after the other."""
+        chain = [name]
+        while (successor := self.successors.get(chain[-1])) and successor not in chain:
+            chain.append(successor)
+            if len(chain) > _MAX_STEPS:
+                break
+        return chain
+
+
+def _find_revoked(item: Item, standing: dict[str, frozenset[str]]) -> list[str]:
+    """The decisions that an item takes back by naming most of their words."""
+    if item.source.trust != "user" or is_tool_output(item):
+        return []
+    words = _revoking_words(item.text[:_MAX_CHARACTERS])
+    return [name for name, own in standing.items() if _names(words, own)] if words else []
+
+
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _revoking_words(text: str) -> frozenset[str]:
+    """The words of the sentences that take something back."""
+    sentences = [
+        said
+        for sentence in split_sentences(text)
+        if cue("revokes").search(said := plain_line(sentence)) or cue("cancels").search(said)
+        if not is_question(said)
+    ]
+    return task_words(" ".join(sentences)) if sentences else frozenset()
+
+
+def _names(words: frozenset[str], own: frozenset[str]) -> bool:
+    shared = len(words & own)
+    return shared >= min(_MIN_REVOKED_WORDS, len(own)) and shared >= _MIN_REVOKED * min(len(own), len(words))

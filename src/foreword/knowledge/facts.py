@@ -1,0 +1,253 @@
+"""What is known about somebody or something: by attribute where one can be read, else as it was said.
+
+Read from the stored statements; nothing is kept beside them. An attribute that has one value at a time, such
+as an address or a title, has the newest that somebody said who may say so (`decisions.may_replace`); what it
+replaced is its history. A statement without such an attribute holds until another replaces it. What is asked
+or doubted is no fact. How names are found in a text is handed in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from foreword.knowledge.attribute_values import read_subject_and_value
+from foreword.knowledge.claims import SPEAKER, MentionLike, doubtful_spans, read_claims
+from foreword.knowledge.command_results import is_tool_output
+from foreword.knowledge.decisions import KINDS, may_replace
+from foreword.knowledge.open_ends import CLOSED, find_replacing, read_open_end
+from foreword.knowledge.progress_cues import is_question, task_words
+from foreword.knowledge.settled import read_settled
+from foreword.store.base import ListRecent, Search
+from foreword.text.sentences import split_sentences
+from foreword.text.words import split_words
+from foreword.types import Filters, WordsProbe
+
+if TYPE_CHECKING:
+    from foreword.store.base import Store
+    from foreword.types import Item
+
+FindNames = Callable[[str], Sequence[MentionLike]]
+"""Finds the names in a text, in order."""
+
+SPEAKER_NAMES = frozenset({"me", "i", "myself", "user", "ich", "mich", "moi", "je", "yo"})
+"""By these words the one who speaks is asked for."""
+
+_MAX_ITEMS = 300
+_MAX_SENTENCE_CHARACTERS = 400
+_MIN_WORDS = 2
+_ONE_VALUE = frozenset(
+    {
+        *(
+            "title",
+            "email",
+            "phone",
+            "location",
+            "birthday",
+            "age",
+            "department",
+            "address",
+            "office",
+            "nickname",
+        ),
+        *(
+            "website",
+            "time zone",
+            "lives in",
+            "works at",
+            "married to",
+            "reports to",
+            "is",
+            "hosted",
+            "deployed",
+        ),
+        *("owned", "maintained", "led", "written", "pinned", "stored", "called", "named"),
+    }
+)
+"""Attributes and relations of which one holds at a time."""
+
+_NOW = re.compile(r"\s+(?:now|again|instead|these days|any ?more)$", re.IGNORECASE)
+_PLAIN_ATTRIBUTES = {"is a name": "is", "is a number": "is", "is a word": "is"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that is said of somebody or something.
+
+    `text` is the sentence; `attribute` and `value` are empty where they cannot be read. `before` is what it
+    replaced, and `beside` what others say against it who may not replace it; newest first.
+    """
+
+    item: Item
+    text: str
+    attribute: str = ""
+    value: str = ""
+    before: tuple[Item, ...] = ()
+    beside: tuple[Item, ...] = ()
+
+
+def list_facts(store: Store, workspace: str, who: str, find_names: FindNames) -> list[Fact]:
+    """What is known about `who`, by attribute, then in the words of statements; newest first in each part."""
+    names = frozenset(split_words(who))
+    items = _find_items(store, workspace, names)
+    facts = [fact for item in items for fact in read_facts(item, names, find_names)]
+    superseded: dict[str, list[Item]] = {}
+    for item in items:
+        superseded.setdefault(item.superseded_by or "", []).insert(0, item)
+    standing = [
+        replace(fact, before=fact.before or tuple(superseded.get(fact.item.id, ())))
+        for fact in _drop_replaced(store, workspace, _keep_one_value(facts))
+    ]
+    newest = sorted(standing, key=lambda fact: fact.item.created_at, reverse=True)
+    return sorted(newest, key=lambda fact: not fact.attribute)
+
+
+def read_facts(item: Item, names: frozenset[str], find_names: FindNames) -> list[Fact]:
+    """What an item says of the one with these names, by its own words and its metadata."""
+    if item.metadata.get(CLOSED) or item.superseded_by or is_tool_output(item):
+        return []
+    if given := _fact_of_metadata(item, names):
+        return [given]
+    sentences = [one for one in split_sentences(item.text) if _may_state(one, names)]
+    return [fact for sentence in sentences for fact in _facts_of_sentence(item, sentence, names, find_names)]
+
+
+def _find_items(store: Store, workspace: str, names: frozenset[str]) -> list[Item]:
+    """The statements that have all words of a name, oldest first; for the speaker, what the user said."""
+    filters = Filters(kinds=KINDS)
+    if names <= SPEAKER_NAMES:
+        recent = store.run(ListRecent(workspace, filters, _MAX_ITEMS))
+        found = [item for item in recent if item.source.trust == "user" and item.kind != "commit"]
+    else:
+        probe = WordsProbe("facts", tuple(sorted(names)))
+        items = store.run(Search(workspace, (probe,), filters, _MAX_ITEMS)).items.values()
+        found = [item for item in items if names <= _words_of(item)]
+    return sorted(found, key=lambda item: item.created_at)
+
+
+def _words_of(item: Item) -> frozenset[str]:
+    return frozenset(split_words(item.searchable))
+
+
+def _may_state(sentence: str, names: frozenset[str]) -> bool:
+    if len(sentence) > _MAX_SENTENCE_CHARACTERS or is_question(sentence):
+        return False
+    words = frozenset(split_words(sentence))
+    return bool(words & {"i", "my", "me", "m"}) if names <= SPEAKER_NAMES else names <= words
+
+
+def _fact_of_metadata(item: Item, names: frozenset[str]) -> Fact | None:
+    """The fact that somebody recorded with its subject and value."""
+    subject, value = item.metadata.get("subject"), item.metadata.get("value")
+    if not (isinstance(subject, str) and isinstance(value, str) and names <= frozenset(split_words(subject))):
+        return None
+    attribute = item.metadata.get("attribute")
+    name = attribute if isinstance(attribute, str) else "is"
+    return Fact(item, item.text.strip(), subject if name == "is" else name, value)
+
+
+def _facts_of_sentence(
+    item: Item, sentence: str, names: frozenset[str], find_names: FindNames
+) -> Iterable[Fact]:
+    """What a sentence says: each attribute that can be read, else the sentence itself."""
+    claims = list(_claims_about(sentence, names, find_names))
+    if not claims and (plain := read_subject_and_value(sentence)):
+        subject, attribute, value = plain
+        if names <= frozenset(split_words(subject)):
+            claims = [(_PLAIN_ATTRIBUTES.get(attribute, attribute), value)]
+    for attribute, value in claims:
+        yield Fact(item, sentence, attribute, _NOW.sub("", value))
+    if not claims and not doubtful_spans(sentence) and _is_statement(item, sentence):
+        yield Fact(item, sentence)
+
+
+def _claims_about(sentence: str, names: frozenset[str], find_names: FindNames) -> Iterable[tuple[str, str]]:
+    mentions = find_names(sentence)
+    claims = read_claims(sentence, mentions)
+    wanted = {at for at, mention in enumerate(mentions) if _is_name_of(mention.text, names)}
+    wanted |= {SPEAKER} if names <= SPEAKER_NAMES else set()
+    for at, attribute, value in claims.attributes:
+        if at in wanted:
+            yield attribute, value
+    for one, relation, other in claims.relations:
+        if one in wanted and other != SPEAKER:
+            yield relation, mentions[other].text
+
+
+def _is_name_of(mention: str, names: frozenset[str]) -> bool:
+    words = frozenset(split_words(mention.removesuffix("'s").removesuffix("’s")))
+    return bool(words) and (words <= names or names <= words)
+
+
+def _is_statement(item: Item, sentence: str) -> bool:
+    """Whether a sentence states something that is no task, and that somebody may be believed in."""
+    if item.source.trust not in ("user", "agent") or len(task_words(sentence)) < _MIN_WORDS:
+        return False
+    settled = item.kind != "memory" and bool(read_settled(sentence, by_agent=item.source.trust != "user"))
+    return not settled and read_open_end(replace(item, text=sentence)) is None
+
+
+# What replaced what ---------------------------------------------------------------------------------------
+
+
+def _keep_one_value(facts: Sequence[Fact]) -> list[Fact]:
+    """Of an attribute that has one value at a time, the newest that may replace the others; oldest first."""
+    kept: list[Fact] = []
+    for fact in facts:
+        same = [older for older in kept if older.attribute == fact.attribute != ""]
+        if same and fact.attribute in _ONE_VALUE:
+            kept = [older for older in kept if older not in same]
+            kept += _merge(same, fact)
+        elif not any(_says_again(older, fact) for older in kept):
+            kept.append(fact)
+    return kept
+
+
+def _merge(older: Sequence[Fact], newer: Fact) -> list[Fact]:
+    """The newer fact with its history; what it may not replace stays, with the newer one beside it."""
+    if any(_same_value(one, newer) for one in older):
+        return [one for one in older if _same_value(one, newer)]
+    gone = [one for one in older if may_replace(newer.item.source, one.item.source)]
+    if not gone:
+        return [replace(one, beside=(newer.item, *one.beside)) for one in older]
+    history = tuple(item for one in reversed(gone) for item in (one.item, *one.before))
+    return [*(one for one in older if one not in gone), replace(newer, before=history)]
+
+
+def _same_value(one: Fact, other: Fact) -> bool:
+    return split_words(one.value) == split_words(other.value)
+
+
+def _says_again(older: Fact, newer: Fact) -> bool:
+    if older.attribute != newer.attribute:
+        return False
+    return _same_value(older, newer) and (
+        bool(newer.value) or task_words(older.text) == task_words(newer.text)
+    )
+
+
+def _drop_replaced(store: Store, workspace: str, facts: Sequence[Fact]) -> list[Fact]:
+    """The facts whose statements no other statement has replaced; the other one has them as its history."""
+    replacing = find_replacing(store, workspace, list({fact.item.id for fact in facts}))
+    replaced: dict[str, list[Item]] = {}
+    for fact in facts:
+        for newer in replacing.get(fact.item.id, ()):
+            if may_replace(newer.source, fact.item.source):
+                replaced.setdefault(fact.item.id, []).append(newer)
+    by_newer: dict[str, dict[str, Item]] = {}
+    for fact in facts:
+        for newer in replaced.get(fact.item.id, ()):
+            by_newer.setdefault(newer.id, {})[fact.item.id] = fact.item
+    present = {fact.item.id for fact in facts}
+    added = [
+        Fact(newer, newer.text.strip(), before=tuple(by_newer[newer.id].values()))
+        for newer in {one.id: one for ones in replaced.values() for one in ones}.values()
+        if newer.id not in present
+    ]
+    standing = [fact for fact in facts if fact.item.id not in replaced]
+    return [
+        replace(fact, before=fact.before or tuple(by_newer.get(fact.item.id, {}).values()))
+        for fact in standing
+    ] + added

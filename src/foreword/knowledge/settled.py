@@ -1,0 +1,110 @@
+"""Whether a statement settles something: a decision, a rule or a preference that holds from then on.
+
+Two ways to see it. Some say it in so many words ("we decided", "never on Fridays"): the cues of
+`progress_cues.toml`. Most do not ("shadows: 4 cascades, 2048 each"): these are weighed by their words, with
+weights that `tools/fit_settled.py` learned from statements by several writers. Questions, doubts, proposals
+and what is still open settle nothing, whatever their words.
+
+An agent's plans and reports settle nothing either; an agent is believed who tells what was agreed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from foreword.knowledge.progress_cues import cue, is_question, lists_rest, plain_line
+from foreword.text.sentences import split_sentences
+from foreword.text.words import fold_case
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Settled = Literal["decision", "rule", "preference", ""]
+"""What a statement settles; "" for nothing."""
+
+WEIGHTS_FILE = Path(__file__).with_name("settled_weights.json")
+_MAX_CACHED_STATEMENTS = 8_192
+_MIN_WORDS, _MAX_WORDS = 3, 80
+"""Shorter ones are chatter, longer ones tell a story: they settle something only if they say so."""
+
+_ASKING = r"what|which|why|when|where|who|how|did|do|does|can|could|should|shall|would|is|are|have|has"
+_REQUEST = re.compile(
+    rf"\W*(?:summari[sz]e|tell|show|list|explain|remind|recap|{_ASKING})\b(?! not\b)", re.IGNORECASE
+)
+_TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[?!,;:()\"%-]")
+_LENGTHS = (5, 10, 20, 40)
+
+
+class Weights(NamedTuple):
+    """What was learned: with features whose weights and `start` reach `threshold`, something is settled."""
+
+    start: float
+    threshold: float
+    features: Mapping[str, float]
+
+
+def is_decision(sentence: str, *, by_agent: bool = False) -> bool:
+    """Whether a sentence settles something; see `read_settled`."""
+    return bool(read_settled(sentence, by_agent=by_agent))
+
+
+@lru_cache(maxsize=_MAX_CACHED_STATEMENTS)
+def read_settled(statement: str, *, by_agent: bool = False) -> Settled:
+    """What a statement settles, by the cues in its sentences, else by the weights of its words."""
+    sentences = [sentence for sentence in split_sentences(statement) if _may_settle(sentence)]
+    for sentence in sentences:
+        if said := _find_cue(plain_line(sentence), by_agent=by_agent):
+            return said
+    if by_agent or not sentences:
+        return ""
+    words = " ".join(sentences)
+    return "decision" if weigh_statement(words) >= load_weights().threshold else ""
+
+
+def _may_settle(sentence: str) -> bool:
+    said = plain_line(sentence)
+    if is_question(said) or _REQUEST.match(said) or cue("undecided").search(said):
+        return False
+    return not (cue("opens").search(said) or lists_rest(said))
+
+
+def _find_cue(said: str, *, by_agent: bool) -> Settled:
+    if by_agent:
+        return "decision" if cue("agrees").search(said) else ""
+    kinds: tuple[tuple[str, Settled], ...] = (
+        ("prefers", "preference"),
+        ("rules", "rule"),
+        ("decides", "decision"),
+    )
+    return next((kind for name, kind in kinds if cue(name).search(said)), "")
+
+
+# The weights of words -------------------------------------------------------------------------------------
+
+
+@cache
+def load_weights() -> Weights:
+    """The weights that come with Foreword; read once."""
+    return Weights(**json.loads(WEIGHTS_FILE.read_text(encoding="utf-8")))
+
+
+def weigh_statement(statement: str) -> float:
+    """The sum of the weights of a statement's features; of one too short or too long, less than any."""
+    weights = load_weights()
+    if not _MIN_WORDS <= len(statement.split()) <= _MAX_WORDS:
+        return float("-inf")
+    features = weights.features
+    return weights.start + sum(features.get(name, 0.0) for name in statement_features(statement))
+
+
+def statement_features(statement: str) -> frozenset[str]:
+    """The features of a statement: its words, two words in a row, its length; numbers are all alike."""
+    tokens = ["0" if token.isdigit() else token for token in _TOKEN.findall(fold_case(statement))]
+    pairs = (f"{one} {other}" for one, other in pairwise(["^", *tokens, "$"]))
+    lengths = (f"<{most}" for most in _LENGTHS if len(statement.split()) < most)
+    return frozenset((*tokens, *pairs, *lengths))
