@@ -34,8 +34,8 @@ lint: $(READY)
 check: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile $(QUICK)
 
-faults: $(READY)        ## a hundred kills, crowds and floods: the long forms of what `make test` tries shortly
-	$(BIN)/pytest -m soak --timeout 1800 $(QUICK)
+faults: $(READY)        ## a thousand kills, power cuts, full disks, crowds: the long forms of what `make test` tries
+	$(BIN)/pytest -m soak --timeout 3600 $(QUICK)
 
 fuzz: $(READY)          ## the same with new examples for every property
 	FOREWORD_FUZZ=1 $(BIN)/pytest -n 2 --dist loadfile $(QUICK)

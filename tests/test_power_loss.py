@@ -155,7 +155,7 @@ def test_a_power_cut_loses_nothing_that_was_acknowledged(tmp_path, cuts, report_
         there = _items_after(tmp_path / "after")
         lost += len(acknowledged - there)
         kept += len(acknowledged)
-    report_numbers("power cuts", cuts=cuts, acknowledged=kept, lost=lost, damaged=0)
+    report_numbers("power cuts", cuts=cuts, acknowledged=kept, lost=lost)
     assert kept
     assert not lost
 

@@ -11,10 +11,13 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import apsw
 import pytest
 
+from foreword.config import Settings
 from foreword.edges import hook_client
 from foreword.edges.service.run_folder import RunFolder
+from foreword.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.slow
 
@@ -94,6 +97,25 @@ def test_the_real_responder_stores_once_what_came_by_both_ways(hook, home, until
     found = stored_texts("/nowhere")
     assert [text.partition(" token")[0] for text in found] == texts
     assert key not in "".join(found)
+
+
+def test_a_prompt_that_a_locked_database_keeps_out_survives_the_death_of_the_service(
+    hook, home, until, stored_texts
+):
+    """Another process holds the write lock; the hook exits, the service is killed, and nothing is lost."""
+    hook("SessionStart", answered=True, interpreter=sys.executable)
+    hook(prompt="The first prompt makes the database.", answered=True, interpreter=sys.executable)
+    until(lambda: stored_texts("/nowhere"), "the first prompt was not stored")
+    path = SqliteStore(Settings(home=home).home / "workspaces").path_of("/nowhere")
+    with contextlib.closing(apsw.Connection(str(path))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        hook(prompt="Please look at order 12, it was paid twice.", interpreter=sys.executable)
+        os.kill(RunFolder(home).running_pid(), signal.SIGKILL)
+        other.execute("ROLLBACK")
+    until(lambda: not RunFolder(home).running_pid(), "the service does not die")
+    hook("SessionStart", answered=True, interpreter=sys.executable)
+    until(lambda: len(stored_texts("/nowhere")) == 2, "the prompt was lost")
+    assert "Please look at order 12, it was paid twice." in stored_texts("/nowhere")
 
 
 @pytest.fixture

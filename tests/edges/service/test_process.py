@@ -68,11 +68,11 @@ def receive(connection):
 # Answering
 
 
-def test_an_event_is_stored_and_answered(serve, hook, stored_texts):
+def test_an_event_is_stored_and_answered(serve, hook, wait_until_settled):
     serve()
     answer = hook(prompt="Deploys are on Tuesdays.", answered=True).out
     assert json.loads(answer) == {"heard": "Deploys are on Tuesdays."}
-    assert stored_texts() == ["Deploys are on Tuesdays."]
+    assert wait_until_settled() == ["Deploys are on Tuesdays."]
 
 
 def test_what_is_not_ready_by_the_deadline_is_nothing_and_is_stored_all_the_same(

@@ -82,6 +82,14 @@ def test_the_same_words_said_again_later_are_another_event(folder, keeps, engine
     assert texts(engine) == ["go on", "go on"]
 
 
+def test_what_is_being_stored_already_is_left_alone(folder, keeps):
+    mine, other = leave(folder, 1_760_000_000.0, "in work"), leave(folder, 1_760_000_001.0, "waits")
+    assert spool.drain(folder, keeps.capture, {str(mine)}) == spool.DrainResult(stored=1, waiting=1)
+    assert keeps.texts == ["waits"]
+    assert mine.exists()
+    assert not other.exists()
+
+
 def test_no_folder_is_an_empty_one(home, keeps):
     assert spool.drain(home / "spool", keeps.capture) == spool.DrainResult()
     assert spool.measure_spool(home / "spool") == {"files": 0, "bytes": 0}

@@ -35,7 +35,7 @@ from foreword.errors import ForewordError, MissingExtra
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from foreword.config import Settings
     from foreword.engine.context_engine import ContextEngine
@@ -209,8 +209,8 @@ def hook(call: CliCall, event: str, agent: str, deadline_ms: float, direct: bool
     name = event or str(_parse_event_json(payload).get("hook_event_name", ""))
     began = time.monotonic()
     if direct:
-        answer = _answer_in_this_process(settings, payload, began + deadline_ms / 1000)
-        _print_hook_answer(call, name, answer, "in this process", began)
+        with _answer_in_this_process(settings, payload, began + deadline_ms / 1000) as answer:
+            _print_hook_answer(call, name, answer, "in this process", began)
         return 0
     try:
         answer = _ask_service(settings, payload, name, agent, deadline_ms)
@@ -244,13 +244,16 @@ def _parse_event_json(payload: bytes) -> dict[str, Any]:
     return event
 
 
-def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float) -> bytes:
-    """The answer, once the event is stored."""
+@contextlib.contextmanager
+def _answer_in_this_process(settings: Settings, payload: bytes, deadline: float) -> Iterator[bytes]:
+    """The answer, in time to be printed; the event is stored before this is left."""
     from foreword.edges.service.responder import Responder
 
     with open_engine(settings) as engine:
-        remaining_ms = (deadline - time.monotonic()) * 1000
-        return Responder(engine).respond(payload, datetime.now(UTC), max(1.0, remaining_ms))
+        responder, at = Responder(engine), datetime.now(UTC)
+        reply = responder.answer(payload, at, max(1.0, (deadline - time.monotonic()) * 1000))
+        yield reply.body
+        responder.finish(payload, at, reply)
 
 
 # Asking the service --------------------------------------------------------------------------------------

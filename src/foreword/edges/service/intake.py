@@ -94,6 +94,8 @@ class Intake:
         self._noting = ThreadPoolExecutor(1, thread_name_prefix="foreword-note")
         self._working: dict[asyncio.Task[None], int] = {}
         self._notes: set[asyncio.Future[None]] = set()
+        self.spooled_in_work: set[str] = set()
+        """The files in the spool whose events are still being stored from here."""
         self.last_request = time.monotonic()
 
     @property
@@ -130,6 +132,8 @@ class Intake:
         if job.is_stored and not await _wait(job.settled.wait(), job.spool_by):
             await self._spool(job)
             if job.spool_file:
+                if not task.done():
+                    self.spooled_in_work.add(job.spool_file)
                 with contextlib.suppress(ConnectionError):  # the hook has left
                     await say_kept()
         if not await _wait(asyncio.shield(job.answered), request.expires):
@@ -182,6 +186,7 @@ class Intake:
             if job.spool_file:
                 Path(job.spool_file).unlink(missing_ok=True)
         finally:
+            self.spooled_in_work.discard(job.spool_file)
             job.settled.set()
             if not job.answered.done():
                 job.answered.set_result(Reply())

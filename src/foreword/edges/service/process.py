@@ -174,7 +174,7 @@ class Service:
         clear_start_failure(str(self._settings.home))
         _log.info("serving %s as process %d", self._settings.home, os.getpid())
         working = asyncio.gather(
-            self._run_housekeeping(engine, responder), self._warm_up_then_serve_http(engine)
+            self._run_housekeeping(engine, responder, intake), self._warm_up_then_serve_http(engine)
         )
         await self._stopping.wait()
         self._run.withdraw()
@@ -216,10 +216,10 @@ class Service:
                 return
             await asyncio.sleep(_QUIET_SECONDS / 10)
 
-    async def _run_housekeeping(self, engine: ContextEngine, responder: Responder) -> None:
-        """Every few seconds: store what waits, see to the reserve, and stop if there is a reason to."""
+    async def _run_housekeeping(self, engine: ContextEngine, responder: Responder, intake: Intake) -> None:
+        """Every few seconds: store what waits, see to reserve and backups, and stop if there is a reason to."""
         while not self._stopping.is_set():
-            await asyncio.to_thread(self._drain_spool, responder)
+            await asyncio.to_thread(self._drain_spool, responder, intake)
             await self._back_up_if_due(engine)
             if why := self._find_reason_to_stop():
                 self._begin_stopping(why)
@@ -235,9 +235,9 @@ class Service:
             for path in await asyncio.to_thread(store.back_up_daily, today, self._settings.backups):
                 _log.info("backed up: %s", path)
 
-    def _drain_spool(self, responder: Responder) -> None:
+    def _drain_spool(self, responder: Responder, intake: Intake) -> None:
         try:
-            spool.drain(self._spool, responder.capture)
+            spool.drain(self._spool, responder.capture, intake.spooled_in_work)
             if not make_reserve(str(self._settings.home)) and not self._warned_of_little_room:
                 self._warned_of_little_room = True
                 _log.warning("the disk is nearly full: the reserve for events cannot be made")

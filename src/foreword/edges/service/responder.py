@@ -95,18 +95,19 @@ class Responder:
         self._companion.note_undelivered(reply.saying)
 
     def respond(self, payload: bytes, at: datetime, deadline_ms: float | None) -> bytes:
-        """Answer, store and deliver in one call, for a caller who takes the answer as it is returned.
-
-        What a store cannot take just now goes into the spool; the answer is given all the same.
-        """
+        """Answer and store in one call, for a caller who takes the answer as it is returned."""
         reply = self.answer(payload, at, deadline_ms)
+        self.finish(payload, at, reply)
+        return reply.body
+
+    def finish(self, payload: bytes, at: datetime, reply: Reply) -> None:
+        """Store an event whose reply was passed on; what the store cannot take now goes into the spool."""
         try:
             self.capture(payload, at)
         except StorageError as error:
             file, _ = write_to_spool(self._home, f"{at.timestamp():.6f}", payload)
             _log.warning("an event waits in the spool", problem=str(error), file=file)
         self.note_delivered(reply)
-        return reply.body
 
 
 def _describe_recalls(context: str) -> str:

@@ -22,7 +22,7 @@ from foreword.errors import StorageError
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
     from pathlib import Path
 
 _log = get_logger("foreword.spool")
@@ -59,10 +59,13 @@ def measure_spool(folder: Path) -> dict[str, int]:
     return {"files": len(sizes), "bytes": sum(sizes)}
 
 
-def drain(folder: Path, store: Callable[[bytes, datetime], None]) -> DrainResult:
+def drain(
+    folder: Path, store: Callable[[bytes, datetime], None], in_work: Container[str] = ()
+) -> DrainResult:
     """Store every event that waits, oldest first; what comes from a folder that cannot be written waits on.
 
-    `store` is given an event and its time, and must store it once, however often it is given.
+    `store` is given an event and its time, and must store it once, however often it is given. The files
+    `in_work` are left to whoever is storing their events already.
     """
     if not folder.is_dir():
         return DrainResult()
@@ -71,6 +74,8 @@ def drain(folder: Path, store: Callable[[bytes, datetime], None]) -> DrainResult
     stored = bad = 0
     blocked: set[str] = set()
     for path in _list_event_files(folder):
+        if str(path) in in_work:
+            continue
         origin = ""
         try:
             payload, at, origin = _read_event_file(path)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from contextlib import suppress
 
 from foreword.edges.shared.private_files import append_to_log, make_private_folder
@@ -20,6 +21,7 @@ MAX_SPOOL_BYTES, MAX_SPOOL_FILES = 64_000_000, 10_000
 RESERVE = {65_536: 32, 1_000_000: 6}
 """How many files of each size the reserve has: 8 MB, for some forty events."""
 
+_ABANDONED_SECONDS = 60.0
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _FOLDER_FIELDS = ("cwd", "working_directory", "workspace")
 _RESERVE_FOLDER = "reserve"
@@ -141,6 +143,7 @@ def _sync_folder(folder: str) -> None:
 def make_reserve(home: str) -> bool:
     """Make what is missing of the reserve, if there is ample room; gives whether it is complete now."""
     folder = make_private_folder(make_private_folder(home, "spool"), _RESERVE_FOLDER)
+    _remove_half_made_files(folder)
     there = set(os.listdir(folder))
     missing = [name for name in (*_reserve_names(), *_NOTICES) if name not in there]
     if not missing:
@@ -157,6 +160,15 @@ def make_reserve(home: str) -> bool:
         os.rename(temporary, os.path.join(folder, name))
     _sync_folder(folder)
     return True
+
+
+def _remove_half_made_files(folder: str) -> None:
+    """Remove what a process that died had begun."""
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        with suppress(FileNotFoundError):  # it was finished this moment
+            if name.endswith(".tmp") and time.time() - os.lstat(path).st_mtime > _ABANDONED_SECONDS:
+                os.unlink(path)
 
 
 def take_notice(home: str, name: str = _LOST_NOTICE) -> str:

@@ -86,6 +86,21 @@ class ReceiptTests(Suite):
         assert self.store.shown(HERE, "s2") == {"a"}
         assert self._show("s1", "a") == 1
 
+    def test_what_was_shown_after_a_context_was_emptied_stays(self) -> None:
+        self.put(*"ab")
+        self._show("s1", "a", at=NOW)
+        self._show("s1", "b", at=NOW + timedelta(seconds=2))
+        assert self.store.run(ClearShown(HERE, "s1", NOW + timedelta(seconds=1))) == 1
+        assert self.store.shown(HERE, "s1") == {"b"}
+
+    def test_deleting_a_session_forgets_what_its_subagents_were_shown(self) -> None:
+        self.put(*"ab")
+        for context in ("s1", "s1/a1", "s10"):
+            self._show(context, "a", "b")
+        self.store.run(Delete(HERE, filters=Filters(session="s1")))
+        shown = [self.store.shown(HERE, context) for context in ("s1", "s1/a1", "s10")]
+        assert shown == [frozenset(), frozenset(), {"a", "b"}]
+
     def test_what_is_posted_about_a_session_is_known_to_the_next_who_asks(self) -> None:
         self.put(*(f"i{number}" for number in range(30)))
         for number in range(30):
