@@ -197,3 +197,40 @@ def test_the_plugin_is_valid_and_does_the_same(world, claude):
     world.serve()
     world.ask_until_told(WORD, claude, (PROMPT,), (LATER, "--continue"))
     assert "foreword:recall" in world.model.texts[-1]
+
+
+def test_in_a_pause_the_model_is_sent_the_prompt_alone_and_nothing_is_kept(world, claude):
+    world.foreword("remember", FACT)
+    world.install("claude-code")
+    world.serve()
+    world.foreword("pause", "--for", "1h")
+    said = f"{PROMPT} Between us: the password of the harbour office is pelican."
+    shown = claude.run("-p", said, "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash")
+    assert "Foreword is paused until" in shown
+    assert said in world.model.texts[0]
+    assert WORD not in world.model.texts[0]
+    assert "foreword-context" not in world.model.texts[0]
+    assert "paused" not in world.model.texts[0]
+    world.foreword("stop")
+    held = [path for path in world.data.rglob("*") if path.is_file() and b"pelican" in path.read_bytes()]
+    assert held == []
+
+
+def test_the_user_is_told_how_much_was_recalled_and_the_model_is_not(world, claude):
+    world.foreword("remember", FACT)
+    world.install("claude-code")
+    world.serve()
+    shown = claude.run("-p", PROMPT, "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash")
+    assert WORD in world.model.texts[0]
+    assert "Foreword: 1 recalled" not in world.model.texts[0]
+    assert "Foreword: 1 recalled" in shown
+
+
+def test_wrong_settings_are_told_in_the_session(world, claude):
+    world.install("claude-code")
+    world.data.mkdir(exist_ok=True)
+    (world.data / "config.toml").write_text("tokn = 3\n")
+    shown = claude.run("-p", PROMPT, "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash")
+    (world.data / "config.toml").unlink()
+    assert "Foreword is off: unknown setting 'tokn'" in shown
+    assert PROMPT in world.model.texts[0]

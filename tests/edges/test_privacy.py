@@ -391,10 +391,12 @@ def test_what_was_asked_goes_with_what_is_forgotten(foreword, home):
 
 
 def test_a_prompt_that_is_forgotten_leaves_its_receipt_with_it(
-    service, tell, home, project, foreword, monkeypatch
+    service, tell, home, project, foreword, monkeypatch, until
 ):
     monkeypatch.chdir(project)
     tell("UserPromptSubmit", prompt=SAID)
+    until(lambda: foreword("search", WORD).code == 0, "the prompt was never stored")
+    until(lambda: not list((home / "spool").glob("*.event")), "the spool was never empty")
     (found,) = foreword("search", WORD, "--json").json
     assert foreword("forget", found["id"]).code == 0
     service.terminate()

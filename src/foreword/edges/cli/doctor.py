@@ -177,15 +177,13 @@ def _check_free_disk_space(settings: Settings) -> Finding:
 def _check_installed_agents(settings: Settings) -> list[Finding]:
     """The agents that Foreword was installed in, and the service behind them."""
     agents = examine(settings.home, Path(default_workspace()))
-    if not agents:
-        agents = [Finding("agents", "installed in none; the first step: foreword install claude-code")]
     failure = read_start_failure(str(settings.home.absolute()))
     if failure:
-        return [
-            *agents,
-            Finding("service", "could not run when it was last started", ok=False, advice=failure),
-        ]
-    return [*agents, check_service(settings)]
+        service = [Finding("service", "could not run when it was last started", ok=False, advice=failure)]
+    else:
+        service = [check_service(settings)] if agents else []
+    none = Finding("agents", "installed in none; the first step: foreword install claude-code")
+    return [*(agents or [none]), *service]
 
 
 def _check_whether_anything_is_kept(settings: Settings, workspace: str) -> list[Finding]:

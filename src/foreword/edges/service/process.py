@@ -217,7 +217,7 @@ class Service:
             await asyncio.sleep(_QUIET_SECONDS / 10)
 
     async def _run_housekeeping(self, engine: ContextEngine, responder: Responder, intake: Intake) -> None:
-        """Every few seconds: store what waits, see to the reserve, and stop if there is a reason to."""
+        """Every few seconds: store what waits, see to reserve and backups, stop if there is a reason to."""
         while not self._stopping.is_set():
             await asyncio.to_thread(self._drain_spool, responder, intake)
             await self._back_up_if_due(engine)
