@@ -2,9 +2,9 @@
 
 A new statement is read beside the few earlier ones that are nearest in meaning. Where the reader thinks that
 it replaces one, a relation is kept between the two, with the probability as its confidence; both items stay
-as they are. Contexts then tell the newer one, and the older one as history. What a tool printed or a page
-says replaces nothing that a person or an agent said. Statements are turns, memories and commits; code and
-documents change with their files.
+as they are. Contexts then tell the newer one, and the older one as history; where the newer one is trusted
+less, they tell it beside the older. What a tool printed or a page says is compared with its like alone.
+Statements are turns, memories and commits; code and documents change with their files.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.store.base import ListRecent, Search
+from foreword.text.provenance import may_replace
 from foreword.text.statements import describe_statement, only_asks, speaker_of, split_statements
 from foreword.types import REPLACES, Filters, Relation, VectorProbe
 
@@ -66,7 +67,7 @@ class ReplacementJudge:
         for place, item in enumerate(new):
             stored = self._nearest_stored(workspace, item, VectorProbe(space, digest, values[item.id]))
             beside = [(_cosine(values[item.id], values[one.id]), one) for one in new[:place]]
-            older = [one for one in _nearest(stored + beside) if _may_replace(item, one)]
+            older = [one for one in _nearest(stored + beside) if _may_contradict(item, one)]
             before = self._item_before(workspace, item) if older else None
             pairs += [_Pair(item, one, before) for one in older]
         chances = self._reader.replacement_chances([_describe_pair(pair) for pair in pairs])
@@ -98,11 +99,10 @@ def _may_take_part(item: Item) -> bool:
     return 1 <= len(split_statements(item.text)) <= _MAX_STATEMENTS
 
 
-def _may_replace(newer: Item, older: Item) -> bool:
-    """Whether one's word can undo the other's: what a tool printed or a page says never undoes a person's."""
-    foreign = newer.source.trust == "web" or (newer.kind == "turn" and newer.source.trust == "tool")
-    trusted = not foreign or older.source.trust not in ("user", "agent")
-    return trusted and older.created_at <= newer.created_at and _may_take_part(older)
+def _may_contradict(newer: Item, older: Item) -> bool:
+    """Whether one's word can be held against the other's: a tool's or a page's never against a person's."""
+    heard = newer.source.trust not in ("tool", "web") or may_replace(newer.source, older.source)
+    return heard and older.created_at <= newer.created_at and _may_take_part(older)
 
 
 def _nearest(candidates: Sequence[tuple[float, Item]]) -> list[Item]:
