@@ -376,9 +376,8 @@ def make_payload(gap: ContextGap, contexts: Sequence[RetrievedContext]) -> dict[
             {
                 "source": context.source,
                 "content": context.content,
-                "attribution": _context_attribution(context),
                 "relevance": context.relevance_score,
-                "metadata": _plain_facts(context.metadata),
+                "metadata": _plain_facts(context.metadata) | _said_by(context),
             }
             for context in contexts
         ],
@@ -460,6 +459,12 @@ def _context_attribution(context: RetrievedContext) -> str:
         return f"by {author}" if author else ""
     kind = cast("Kind", str(facts.get("kind") or "memory"))
     return attribution(Item(context.content, "", kind=kind, source=context_source(context), metadata=facts))
+
+
+def _said_by(context: RetrievedContext) -> dict[str, str]:
+    """The attribution as a fact of a context that is not the user's own."""
+    words = _context_attribution(context) if is_foreign(context_source(context)) else ""
+    return {"said_by": words} if words else {}
 
 
 def _context_words(context: RetrievedContext) -> str:
