@@ -30,7 +30,7 @@ from foreword.recall.dedupe import (
 )
 from foreword.recall.fuse import BLENDS, UNRELATED_COSINE, Blend
 from foreword.recall.fuse import fuse as fuse_lists
-from foreword.recall.history import MAX_SUCCESSORS, find_successors
+from foreword.recall.history import MAX_SUCCESSORS, find_contradictions, find_successors
 from foreword.recall.read import MAX_READ, read_results
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
@@ -70,6 +70,9 @@ _MIN_SAYABLE, _TIMES_DEEPER = 12, 6
 
 MAX_TOLD = 5
 """At most how many memories are told where a reader has chosen them."""
+
+MAX_PRINTED = 2
+"""At most how many of them are what tools printed and pages say, so that these do not push out the others."""
 
 TAIL_SHARE = 0.2
 """The least share of the best one's odds that is still worth saying beside it."""
@@ -323,9 +326,20 @@ def tell_successors(draft: _SearchDraft) -> _SearchDraft:
                 continue
         told = kept.get(last.id) or found.get(last.id) or replace(result, memory=last, excerpt="")
         history = (*told.history, *(item for item in older if item not in told.history))
-        kept[last.id] = replace(told, score=max(told.score, result.score), history=history)
+        later = tuple(find_contradictions(told, related.get(result.memory.id, ()), read))
+        kept[last.id] = replace(told, score=max(told.score, result.score), history=history, later=later)
     earlier = [one for one in draft.dropped if one.result.memory.id not in kept]
-    return replace(draft, results=tuple(kept.values()), dropped=(*earlier, *dropped))
+    return _fold_contradictions(replace(draft, results=tuple(kept.values()), dropped=(*earlier, *dropped)))
+
+
+def _fold_contradictions(draft: _SearchDraft) -> _SearchDraft:
+    """Drop what is told after the statement that it contradicts, unless it has replaced another itself."""
+    own = {result.memory.id for result in draft.results if result.history or result.later}
+    pairs = ((item.id, result.memory.id) for result in draft.results for item in result.later)
+    told_after = {later: older for later, older in pairs if later not in own}
+    repeats = [result for result in draft.results if result.memory.id in told_after]
+    dropped = [DroppedResult(r, "duplicate", f"told after {told_after[r.memory.id]}") for r in repeats]
+    return draft.keep([result for result in draft.results if result.memory.id not in told_after], dropped)
 
 
 def _is_in_view(item: Item, draft: Draft) -> bool:
@@ -339,7 +353,9 @@ def drop_tail(draft: _SearchDraft) -> _SearchDraft:
     if not _has_read_results(draft):
         return draft
     least = least_beside(max(result.score for result in draft.results))
-    kept = [result for result in draft.results if result.score >= least][:MAX_TOLD]
+    near = [result for result in draft.results if result.score >= least]
+    printed = [result for result in near if result.memory.source.trust in ("tool", "web")]
+    kept = [result for result in near if result not in printed[MAX_PRINTED:]][:MAX_TOLD]
     known = {result.memory.id for result in kept}
     tail = [result for result in draft.results if result.memory.id not in known]
     return draft.keep(

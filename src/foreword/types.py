@@ -24,7 +24,7 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 EVENTS: frozenset[str] = frozenset({"turn", "commit", "experience", "summary"})
 """Kinds of item that happen: the same words at another time are another item. Others are stored once."""
 
-Trust = Literal["user", "agent", "tool", "web"]
+Trust = Literal["user", "agent", "repository", "tool", "web"]  # the most trusted first
 TRUSTS: tuple[Trust, ...] = get_args(Trust)
 
 
@@ -300,7 +300,7 @@ class SearchResult:
     `excerpt` is the part of a long memory that answers; empty where the whole is told. `matches` are the
     spaces in which the memory really matches the question; None where all that rank it do. `link` says by
     which relation the memory came here; None where it was found itself. `history` is what the memory
-    replaced, to be told after it.
+    replaced, `later` what contradicts it since and is trusted less; both are told after it.
     """
 
     memory: Item
@@ -313,6 +313,7 @@ class SearchResult:
     matches: frozenset[str] | None = None
     link: RelationLink | None = None
     history: tuple[Item, ...] = ()
+    later: tuple[Item, ...] = ()
 
     @property
     def matching_ranks(self) -> dict[str, int]:

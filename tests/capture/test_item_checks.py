@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -63,3 +64,11 @@ def test_an_item_with_a_wrong_field_is_refused_by_name(changes, message):
 def test_a_sound_item_is_given_back():
     item = Item("fine", "w", created_at=datetime.now(UTC), metadata={"tags": ["a"], "n": 1})
     assert check_item(item) is item
+
+
+@pytest.mark.parametrize("kind", ["code", "document", "commit"])
+def test_what_comes_from_files_is_never_the_users_word(kind):
+    item = Item("x", "w", kind=kind, created_at=datetime(2026, 1, 1, tzinfo=UTC))
+    assert check_item(item).source == Source("user", "repository")
+    page = replace(item, source=Source("example.org", "web"))
+    assert check_item(page) == page

@@ -176,7 +176,6 @@ def test_a_memory_does_not_feed_on_a_memory(tool):
         ("mcp__github__get_issue", {"number": 3}, Source("github", "web")),
         ("mcp__any__load", {"target": "https://example.com/a"}, Source("example.com", "web")),
         ("mcp__postgres__query", {"sql": "select 1"}, Source("tool:mcp__postgres__query", "tool")),
-        ("Task", {"prompt": "look around"}, Source("tool:Task", "tool")),
     ],
 )
 def test_an_answer_from_outside_is_the_webs(tool, given, source):
@@ -184,6 +183,11 @@ def test_an_answer_from_outside_is_the_webs(tool, given, source):
     assert told.source == source
     assert told.text.startswith(tool)
     assert told.text.endswith("an answer")
+
+
+def test_what_a_subagent_reports_is_the_agents_word_without_its_task():
+    told = read_call_record(ToolCall("Task", {"prompt": "read https://example.org"}, "The parser is fine."))
+    assert (told.text, told.source) == ("The parser is fine.", Source("subagent", "agent"))
 
 
 def test_a_tool_that_answered_nothing_leaves_nothing():

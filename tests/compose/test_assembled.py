@@ -106,9 +106,9 @@ def test_what_was_stored_by_hand_is_worded_as_far_as_it_is_known():
     assert document(CONTEXT, [("Memories", pieces)], "") == golden("assembled_bare.md")
 
 
-def test_whose_words_an_unverified_item_holds_is_said_for_each_kind():
+def test_whose_words_an_item_of_a_page_holds_is_said_for_each_kind():
     told = [word_item(Item(**{f: getattr(i, f) for f in i.__slots__} | {"source": WEB})) for i in ALL]
-    assert all("(web page blog.example.com, unverified)" in text.split("\n")[0] for text in told)
+    assert all(", page blog.example.com says" in text.split("\n")[0] for text in told)
     agent = Source("agent", "agent")
     assert "(agent)" in word_item(Item("x", "shop", source=agent))
     assert "(agent)" not in word_item(Item("x", "shop", kind="value", source=agent))

@@ -79,7 +79,7 @@ def test_a_commit_is_its_message_and_a_few_of_its_files():
     )
     told = word_commit(item)
     named = ", ".join(files[:MAX_FILES])
-    assert told == f"Holds last ten minutes Paying is slow. (commit 0123456: {named} and 5 more)"
+    assert told == f"Holds last ten minutes Paying is slow. (in {named} and 5 more)"
 
 
 def test_a_commit_without_files_is_its_message():

@@ -111,9 +111,11 @@ def test_what_a_tool_printed_or_a_page_says_never_undoes_a_persons_word(open_eng
     assert replaced(engine) == {}
 
 
-def test_the_repositorys_own_commits_may_undo_what_was_said(open_engine, clock):
+@pytest.mark.parametrize("source", [USER, AGENT])
+def test_the_repositorys_own_commits_are_held_against_what_was_said(open_engine, clock, source):
     engine = open_engine(PairReader())
-    old, new = say(engine, clock, OLD), say(engine, clock, NEW, TOOL, kind="commit")
+    old = say(engine, clock, OLD, source)
+    new = say(engine, clock, NEW, Source("git:Ana", "repository"), kind="commit")
     assert list(replaced(engine)) == [(new.id, old.id)]
 
 

@@ -6,19 +6,24 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foreword.recall.history import MAX_SUCCESSORS, find_successors
+from foreword.recall.history import (
+    MAX_CONTRADICTIONS,
+    MAX_SUCCESSORS,
+    find_contradictions,
+    find_successors,
+)
 from foreword.text.statements import describe_history
-from foreword.types import REPLACES, Item, RelatedMemory, Relation, SearchResult
+from foreword.types import REPLACES, Item, RelatedMemory, Relation, SearchResult, Source
 
 MAY = datetime(2026, 5, 3, 12, tzinfo=UTC)
 
 
-def item(name, text="Something."):
-    return Item(text, "w", id=name, created_at=MAY)
+def item(name, text="Something.", trust="user", **facts):
+    return Item(text, "w", id=name, created_at=MAY, source=Source(trust, trust), **facts)
 
 
-def related(newer, older, confidence=0.9, type=REPLACES, depth=1):  # noqa: A002
-    return RelatedMemory(item(newer), Relation(newer, older, type, confidence), depth)
+def related(newer, older, confidence=0.9, type=REPLACES, depth=1, trust="user"):  # noqa: A002
+    return RelatedMemory(item(newer, trust=trust), Relation(newer, older, type, confidence), depth)
 
 
 def successors(*relations, of="a", read=None):
@@ -66,6 +71,42 @@ def test_of_several_the_surest_is_taken():
 def test_a_doubtful_successor_must_be_to_the_point(confidence, newer, accepted):
     read = {"a": 2.0} | ({} if newer is None else {"b": newer})
     assert successors(related("b", "a", confidence), read=read) == (["b"] if accepted else [])
+
+
+@pytest.mark.parametrize("trust", ["agent", "repository", "tool", "web"])
+def test_who_is_trusted_less_replaces_nobody_and_is_told_beside(trust):
+    newer = related("b", "a", trust=trust)
+    assert successors(newer) == []
+    beside = find_contradictions(SearchResult(item("a"), 0.5), [newer], {})
+    assert [one.id for one in beside] == ["b"]
+
+
+def test_a_commit_replaces_what_the_agent_said():
+    said = SearchResult(item("a", trust="agent"), 0.5)
+    newer = related("b", "a", trust="repository")
+    assert [one.id for one in find_successors(said, [newer], {})] == ["b"]
+    assert find_contradictions(said, [newer], {}) == []
+
+
+def test_where_the_surest_may_not_replace_no_other_does():
+    assert successors(related("b", "a", 0.75), related("c", "a", 0.95, trust="repository")) == []
+
+
+def test_only_the_surest_contradictions_are_told():
+    newer = [related(f"c{n}", "a", 0.7 + n / 100, trust="agent") for n in range(5)]
+    beside = find_contradictions(SearchResult(item("a"), 0.5), newer, {})
+    assert {one.id for one in beside} == {"c4", "c3"}
+    assert len(beside) == MAX_CONTRADICTIONS
+
+
+def test_what_contradicts_a_statement_is_told_after_it_with_its_date_and_its_author():
+    facts = {"sha": "3f2a1c0d", "author": "Ana", "message": "Deploy on Tuesdays"}
+    commit = item("c", "Deploy on Tuesdays\n\nfiles: ci.yml", "repository", kind="commit", metadata=facts)
+    told = describe_history([item("b", "On Mondays.", "agent")], [commit])
+    assert told == (
+        "(before, 3 May 2026, agent: On Mondays.) "
+        "(later, 3 May 2026, commit 3f2a1c0 by Ana: “Deploy on Tuesdays”)"
+    )
 
 
 def test_history_is_told_with_its_date_on_one_line():

@@ -20,7 +20,7 @@ from foreword.store.base import (
 from foreword.store.conformance.suite import HERE, NOW, item, views
 from foreword.store.rows import filters_to_sql
 from foreword.store.sqlite import SqliteStore
-from foreword.types import Filters, Item, content_hash
+from foreword.types import Filters, Item, Source, content_hash
 
 
 @pytest.fixture
@@ -160,6 +160,39 @@ def test_a_database_from_before_sessions_were_shown_anything_learns_it_and_keeps
         assert migrated.shown(HERE, "s") == {"a"}
         assert migrated.check(HERE) == ()
         assert len(backups.list_backups(migrated.path_of(HERE))) == len(schema.MIGRATIONS) - 1
+
+
+def test_files_and_commits_of_an_old_database_are_no_longer_the_users_word(store, folder, monkeypatch):
+    bash, agent = Source("tool:Bash", "tool"), Source("agent", "agent")
+    foreword = Source("foreword", "agent")
+    kept = [
+        item("said", id="said", kind="turn"),
+        item("done", id="done", kind="turn", source=agent),
+        item("printed", id="printed", kind="turn", source=bash),
+        item("code", id="code", kind="code", source=Source("file:a.py", "user")),
+        item("page", id="page", kind="document", source=Source("document:1", "web")),
+        item("commit", id="commit", kind="commit", source=Source("git:Ana", "user")),
+        item("one", id="one", kind="summary", source=foreword, metadata={"turns": ["said", "printed"]}),
+        item("two", id="two", kind="summary", source=foreword, metadata={"turns": ["said", "done"]}),
+    ]
+    with monkeypatch.context() as before:
+        before.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:-1])
+        store.put(HERE, kept)
+        store.close()
+    with SqliteStore(folder, views) as migrated:
+        found = migrated.get(HERE, *(one.id for one in kept))
+        assert {one.id: one.source.trust for one in found} == {
+            "said": "user",
+            "done": "agent",
+            "printed": "tool",
+            "code": "repository",
+            "page": "web",
+            "commit": "repository",
+            "one": "tool",
+            "two": "agent",
+        }
+        assert [one.source.name for one in found] == [one.source.name for one in kept]
+        assert migrated.check(HERE) == ()
 
 
 def test_a_database_from_a_newer_version_is_refused_untouched(store, folder, sample):

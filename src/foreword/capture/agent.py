@@ -173,7 +173,7 @@ def _items_from_tool_call(event: AgentEvent, workspace: str) -> list[Item]:
     purpose = tool_input.get("description")
     parts = [event.tool, record.file, purpose if isinstance(purpose, str) else ""]
     about = ", ".join(" ".join(part.split())[:_MAX_ABOUT_CHARACTERS] for part in parts if part)
-    facts = {"tool": event.tool, "file": record.file, "outcome": event.outcome}
+    facts = {"tool": event.tool, "file": record.file, "outcome": event.outcome, "command": record.command}
     return [_make_turn_item(event, workspace, record.text, about, record.source, facts)]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from foreword.capture.redact import has_private_mark, redact, redact_json, remove_private_spans
 from foreword.errors import ValidationError
 from foreword.options import check_fraction, check_kind, check_time_zone
+from foreword.text.provenance import FILED_KINDS
 from foreword.types import TRUSTS, Source
 
 if TYPE_CHECKING:
@@ -85,7 +86,10 @@ def have_no_secrets(items: Iterable[Item], *, texts: bool = True) -> bool:
 
 
 def check_item(item: Item) -> Item:
-    """The item, if every field can be kept; else raises a ValidationError that names the field."""
+    """The item, if every field can be kept; else raises a ValidationError that names the field.
+
+    Code, documents and commits are never the user's word: whoever stores them, the repository wrote them.
+    """
     check_text("text", item.text)
     check_kind(item.kind)
     for field in ("type", "about", "id"):
@@ -101,6 +105,8 @@ def check_item(item: Item) -> Item:
         raise ValidationError(f"source must be a Source whose trust is one of {', '.join(TRUSTS)}")
     check_text("source", item.source.name, _MAX_LABEL_CHARACTERS)
     check_metadata(item.metadata)
+    if item.kind in FILED_KINDS and item.source.trust == "user":
+        return replace(item, source=replace(item.source, trust="repository"))
     return item
 
 

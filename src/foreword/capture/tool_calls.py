@@ -37,6 +37,7 @@ _READING_TOOL = re.compile(
     r"|task_?(?:create|update|get|list|output|stop)|bash_?output|kill_?(?:shell|bash)|enter_?plan_?mode|skill|lsp"
     r"|get_diagnostics|directory_tree|get_file_info"
 )
+_SUBAGENT_TOOL = re.compile(r"task|agent|subagent|dispatch_agent|spawn_agent|delegate(?:_task)?")
 _MEMORY_TOOL = re.compile(r".*foreword.*|(?:.*_)?(?:memory_\w+|\w+_memory|\w+_memories|context_build)")
 _OUTSIDE_TOOL = re.compile(
     r".*(?:fetch|browse|navigate|playwright|puppeteer|crawl|scrape|web|http|url|github|gitlab|jira|slack|mail"
@@ -69,11 +70,12 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """What is kept of a call: the text, where it comes from, and the file it is about."""
+    """What is kept of a call: the text, where it comes from, the file it is about, and the command run."""
 
     text: str
     source: Source
     file: str = ""
+    command: str = ""
 
 
 def read_call_record(call: ToolCall) -> CallRecord | None:
@@ -94,11 +96,12 @@ def _build_command_record(call: ToolCall) -> CallRecord | None:
     command = read_command(call.given)
     if not command or only_reads(command):
         return None
-    shown = f"$ {keep_both_ends(command, _MAX_SHOWN_COMMAND_CHARACTERS)}"
-    lines = [shown, call.outcome, excerpt_output(call.output)]
+    shown = keep_both_ends(command, _MAX_SHOWN_COMMAND_CHARACTERS)
+    lines = [f"$ {shown}", call.outcome, excerpt_output(call.output)]
     host = web_host(command)
     source = Source(host, "web") if host else Source(f"tool:{call.tool}", "tool")
-    return CallRecord("\n".join(filter(None, lines)), source)
+    several = shown if "\n" in shown else ""  # where it ends cannot be seen in the text
+    return CallRecord("\n".join(filter(None, lines)), source, command=several)
 
 
 def _build_change_record(call: ToolCall) -> CallRecord | None:
@@ -156,10 +159,15 @@ def _nonblank_lines(text: str) -> list[str]:
 
 
 def _build_answer_record(call: ToolCall) -> CallRecord | None:
-    """What the tool was given, in a line, and what it answered; what comes from outside is the web's."""
+    """What the tool was given, in a line, and what it answered; what comes from outside is the web's.
+
+    What a subagent reports is the agent's word, and is kept without the task that it was given.
+    """
     answer = excerpt_output(call.output)
     if not answer:
         return None
+    if _SUBAGENT_TOOL.fullmatch(call.tool.lower()):
+        return CallRecord(answer, Source("subagent", "agent"))
     asked = keep_both_ends(_tool_input_as_line(call.given), _MAX_INPUT_CHARACTERS)
     text = "\n".join(filter(None, [f"{call.tool} {asked}".rstrip(), call.outcome, answer]))
     host = first_host(json.dumps(dict(call.given), ensure_ascii=False)[:20_000])

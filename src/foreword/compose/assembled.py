@@ -1,7 +1,8 @@
 """How memories, code, experiences, values and commits are worded, and the documents around them.
 
 What an item does not know is left out of its wording: items may be stored by hand, with any metadata or none.
-What others wrote stays data (`quoting`), and says whose words it holds unless they are trusted. Pure.
+What others wrote stays data (`quoting`), and says whose words it holds unless they are the user's; what
+files, tools and pages say is quoted. Code stands under its path, a commit's message under its author. Pure.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from foreword.compose.quoting import fence_code, quote_inline_code, quote_line, quote_prose
-from foreword.text.frame import attribution
+from foreword.compose.quoting import fence_code, quote_block, quote_inline_code, quote_line, quote_prose
+from foreword.text.provenance import attribution, is_foreign, quote_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from foreword.types import DroppedResult, Item, Note, Receipt, SearchResult
+    from foreword.types import DroppedResult, Item, Note, Receipt, SearchResult, Source
 
 CONTEXT = "# Context"
 TITLES: Mapping[str, str] = {
@@ -34,7 +35,6 @@ it, what surprised and why it failed are what it is told for."""
 
 _NAME, _FILES = 120, 5
 _STEPS = ("goal", "hypothesis", "action", "prediction")
-_UNVERIFIED = ("tool", "web")
 
 
 def context_item(result: SearchResult) -> ContextItem:
@@ -101,8 +101,9 @@ def word_item(item: Item) -> str:
 
 def _word_memory(item: Item) -> str:
     importance = f"{item.importance:.2f}".rstrip("0").rstrip(".")
+    quoted = f"\n{quote_block(item.text)}" if is_foreign(item.source) else ""
     return (
-        f"**Memory**{_author_note(item)}: {quote_prose(item.text, begun=True)}\n"
+        f"**Memory**{_author_note(item)}:{quoted or f' {quote_prose(item.text, begun=True)}'}\n"
         f"*Category: {quote_line(item.label, _NAME)}, Importance: {importance}*"
     )
 
@@ -121,7 +122,7 @@ def _word_code(item: Item) -> str:
 def _word_experience(item: Item) -> str:
     kinds = (quote_line(_first_text(item.metadata, key), _NAME) for key in ("domain", "strategy"))
     heading = f"**Experience**{_author_note(item)}: {' | '.join(filter(None, kinds))}".rstrip()
-    return "\n".join([heading, *(_story_lines(item) or [quote_prose(item.text)])])
+    return "\n".join([heading, *(_story_lines(item) or [_prose(item, item.text)])])
 
 
 def _story_lines(item: Item) -> list[str]:
@@ -135,14 +136,14 @@ def _story_lines(item: Item) -> list[str]:
         ("Surprise", _first_text(held, "surprise")),
         ("Lesson", _first_text(_nested_facts(held, "lesson", "what_worked"), "what_worked")),
     ]
-    return [_bullet_line(name, said) for name, said in story if said]
+    return [_bullet_line(name, said, item.source) for name, said in story if said]
 
 
 def _word_value(item: Item) -> str:
     axis, size = _first_text(item.metadata, "axis"), item.metadata.get("cluster_size")
     cluster = f"cluster size: {quote_line(str(size), _NAME)}" if size is not None else ""
     known = ", ".join(filter(None, (quote_line(axis, _NAME), cluster)))
-    return f"**Value**{f' ({known})' if known else ''}{_author_note(item)}:\n{quote_prose(item.text)}"
+    return f"**Value**{f' ({known})' if known else ''}{_author_note(item)}:\n{_prose(item, item.text)}"
 
 
 def _word_commit(item: Item) -> str:
@@ -150,7 +151,7 @@ def _word_commit(item: Item) -> str:
     files = _changed_files(item.metadata)
     head = "**Commit**" + (f" {quote_inline_code(sha[:7])}" if sha else "")
     head += (f" by {quote_line(author, _NAME)}" if author else "") + f" on {item.created_at:%Y-%m-%d}"
-    lines = [head + _author_note(item), quote_prose(_first_text(item.metadata, "message") or item.text)]
+    lines = [head + _author_note(item), _prose(item, _first_text(item.metadata, "message") or item.text)]
     if files:
         named = [quote_line(name, _NAME) for name in files[:_FILES]]
         lines.append(f"*Files: {', '.join(named + ['...'] * (len(files) > _FILES))}*")
@@ -170,7 +171,7 @@ def word_warning(item: Item, *, failures_stand_out: bool = False) -> str:
     """An experience as a warning: its root cause behind its story; a failure may stand out."""
     root = _nested_facts(item.metadata, "root_cause", "description")
     why = " - ".join(filter(None, (_first_text(root, "category"), _first_text(root, "description"))))
-    story = word_item(item) + (f"\n{_bullet_line('Root cause', why)}" if why else "")
+    story = word_item(item) + (f"\n{_bullet_line('Root cause', why, item.source)}" if why else "")
     if failures_stand_out:
         story = story.replace("\n- **Outcome**: falsified", "\n- **Outcome**: **falsified**", 1)
     return story
@@ -203,16 +204,27 @@ def premortem_title(domain: str, strategy: str | None) -> str:
     return f"# Premortem: {quote_line(domain)}" + (f" with {quote_line(strategy)}" if strategy else "")
 
 
-def _bullet_line(name: str, said: str) -> str:
-    return f"- **{name}**: {quote_line(said)}"
+def _bullet_line(name: str, said: str, source: Source) -> str:
+    return f"- **{name}**: {quote_entry(said) if is_foreign(source) else quote_line(said)}"
 
 
 def _author_note(item: Item) -> str:
-    """Whose words these are, where that is not plain: experiences and values are the agent's by nature."""
-    if item.kind in ("experience", "value") and item.source.trust not in _UNVERIFIED:
+    """Whose words these are, where that is not plain.
+
+    Experiences and values are the agent's by nature; code and commits of the repository say where they stand.
+    """
+    plain = ("code", "commit") if item.source.trust == "repository" else ("experience", "value")
+    if item.kind in plain and item.source.trust not in ("tool", "web"):
         return ""
-    author = attribution(item.source)
+    author = attribution(item)
+    if is_foreign(item.source):
+        return f", {author}"
     return f" ({author})" if author else ""
+
+
+def _prose(item: Item, text: str) -> str:
+    """The text as data; in a block of its own, marked as a quotation, if it is foreign."""
+    return quote_block(text) if is_foreign(item.source) else quote_prose(text)
 
 
 def _first_text(held: Mapping[str, Any], *keys: str) -> str:

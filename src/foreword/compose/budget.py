@@ -53,7 +53,9 @@ class InjectionCategory(Enum):
 class InjectionCandidate:
     """A memory on its way into the context; `priority` is relevance × recency × diversity, once weighed.
 
-    `in_lines`: its content is worded already, code under its place, and is told line by line.
+    `in_lines`: its content is worded already, code under its place, and is told line by line. `author` says
+    whose words it holds, where its source alone does not say it well; `history` is told after them. What
+    `is_exempt` was asked for, and may be more than a third of a context whoever wrote it.
     """
 
     memory_id: str
@@ -69,6 +71,9 @@ class InjectionCandidate:
     temporal_badges: tuple[str, ...] = ()
     token_count: int = 0
     in_lines: bool = False
+    author: str = ""
+    history: str = ""
+    is_exempt: bool = False
 
     def with_priority(self, recency_factor: float, diversity_bonus: float) -> Self:
         """The candidate with its factors, and the priority that follows from them."""

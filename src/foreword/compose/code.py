@@ -75,7 +75,7 @@ def word_code(item: Item, question: str, most: int = MAX_LINES) -> str:
 
 
 def word_commit(item: Item, message: str = "") -> str:
-    """What a commit says, or the given part of it; then its name and a few of its files."""
+    """What a commit says, or the given part of it; then a few of its files."""
     said = message or str(item.metadata.get("message") or "") or item.text
     said = join_lines(said.partition(_FILES)[0])
     files = item.metadata.get("files")
@@ -83,9 +83,7 @@ def word_commit(item: Item, message: str = "") -> str:
     count = item.metadata.get("files_changed")
     more = max(0, (count if isinstance(count, int) else len(files or ())) - len(named))
     listed = ", ".join(named) + (f" and {more} more" if more else "")
-    sha = str(item.metadata.get("sha") or "")[:7]
-    known = ": ".join(filter(None, (f"commit {sha}" if sha else "", listed)))
-    return f"{said} ({known})" if known else said
+    return f"{said} (in {listed})" if listed else said
 
 
 def _word_heading(item: Item, place: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from foreword.compose.share import OVER_SHARE, Portion, find_exempt, within_share
 from foreword.compose.templates import join_memories, word_memory
 from foreword.types import ContextLine, DroppedResult
 
@@ -38,7 +39,7 @@ def fit_memories(
     *,
     include_metadata: bool = False,
 ) -> FittedText:
-    """The best memories that fit, in order, as the template words them."""
+    """The best memories that fit, in order, as the template words them; foreign words within their share."""
     frame = tokenizer.count(template.header) + tokenizer.count(template.footer)
     between = tokenizer.count(template.separator)
     chosen: list[ContextLine] = []
@@ -66,10 +67,23 @@ def _fit_exactly(
     budget: int,
     tokenizer: Tokenizer,
 ) -> FittedText:
+    exempt = find_exempt([candidate.result for candidate in chosen])
     while True:
+        chosen, over = split_by_share(chosen, exempt)
+        dropped += [DroppedResult(candidate.result, "over limit", OVER_SHARE) for candidate in over]
         text = join_memories([candidate.text for candidate in chosen], template)
         tokens = tokenizer.count(text)
         if tokens <= budget:
             return FittedText(text, tokens, tuple(chosen), tuple(dropped))
         last = chosen.pop()
         dropped.insert(0, DroppedResult(last.result, "over budget", f"{tokens - budget} too many together"))
+
+
+def split_by_share(
+    chosen: Sequence[ContextLine], exempt: frozenset[str]
+) -> tuple[list[ContextLine], list[ContextLine]]:
+    """The lines that may be said together, and the foreign ones that are more than their share."""
+    portions = [Portion(line.tokens, line.result.memory.source, line.id in exempt) for line in chosen]
+    allowed = within_share(portions)
+    kept = [line for line, fits in zip(chosen, allowed, strict=True) if fits]
+    return kept, [line for line, fits in zip(chosen, allowed, strict=True) if not fits]

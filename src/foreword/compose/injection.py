@@ -1,8 +1,9 @@
 """How a coding agent reads what is remembered: in sections, one memory a line, with its age and its author.
 
 A memory is data. It stays on its line, cannot leave the frame around the context, and says whose words it
-holds unless they are the user's own. What does not fit into the budget is left out, least urgent first, until
-the exact count of the whole, frame and all, is within it.
+holds unless they are the user's own; those of files, tools and pages are quoted, and have their share. What
+does not fit into the budget is left out, least urgent first, until the exact count of the whole, frame and
+all, is within it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from foreword.compose.budget import BRIEF_BUDGET, InjectionCandidate, InjectionCategory, select_within_budget
+from foreword.compose.share import Portion, within_share
 from foreword.errors import FormattingError
 from foreword.text.clean import join_lines, remove_invisible
-from foreword.text.frame import attribution, escape_entry, wrap_in_frame
+from foreword.text.frame import escape_entry, wrap_in_frame
+from foreword.text.provenance import is_foreign, quote_entry, source_attribution
 from foreword.text.sentences import sentence_spans
 from foreword.types import Source
 
@@ -65,13 +68,17 @@ class Alert(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FittedSections:
-    """The sections within their budget: what they cost, what is in them and what is not."""
+    """The sections within their budget: what they cost, what is in them and what is not.
+
+    `over_share` are foreign words that would have been more than their share.
+    """
 
     text: str = ""
     tokens: int = 0
     candidates: tuple[InjectionCandidate, ...] = ()
     alerts: tuple[Alert, ...] = ()
     left_out: tuple[InjectionCandidate, ...] = ()
+    over_share: tuple[InjectionCandidate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +120,10 @@ class ContextFormatter:
     @staticmethod
     def format_divergence_alert(alert: Alert, source: Source = Source()) -> str:  # noqa: B008  (frozen)
         """One line about a shift of activity; `source` wrote the memory it is about."""
-        said = f'"{_summary(alert.summary, _ALERT_WORDS)}" (similarity: {alert.similarity:.2f})'
-        return f"Recent activity in {escape_entry(alert.space)}{_author(source)}: {said}"
+        plain = f'"{_summary(alert.summary, _ALERT_WORDS)}"'
+        said = _quoted_summary(alert.summary, _ALERT_WORDS) if is_foreign(source) else plain
+        where = f"Recent activity in {escape_entry(alert.space)}{_after(source)}"
+        return f"{where}: {said} (similarity: {alert.similarity:.2f})"
 
     @staticmethod
     def summarize_memory(content: str, max_words: int = SUMMARY_MAX_WORDS) -> str:
@@ -135,16 +144,17 @@ class ContextFormatter:
         when = describe_age(candidate.created_at, self.now)
         badges = TemporalEnrichmentProvider.format_badges(candidate.temporal_badges)
         marks = f" {badges}" if badges else ""
-        author = _author(candidate.source)
+        after = _after(candidate.source, candidate.author)
         if candidate.in_lines:
             place, *lines = candidate.content.split("\n")
-            return "\n".join((f"- {place}{author}", *lines))
+            # A place in the repository is its attribution.
+            return "\n".join((f"- {place}{'' if candidate.source.trust == 'repository' else after}", *lines))
         if candidate.category is InjectionCategory.SINGLE_SPACE_MATCH:
-            text = f"{author} {_summary(candidate.content, SUMMARY_MAX_WORDS)}".strip()
+            text = _attributed_words(candidate, SUMMARY_MAX_WORDS)
             return f"- {text} ({when[0].lower()}{when[1:]}){marks}"
         last = candidate.category is InjectionCategory.RECENT_SESSION
-        text = _summary(candidate.content, SESSION_MAX_WORDS if last else SUMMARY_MAX_WORDS)
-        return f"- **{when}**{marks}{author}: {text}"
+        text = _words(candidate, SESSION_MAX_WORDS if last else SUMMARY_MAX_WORDS)
+        return f"- **{when}**{marks}{after}: {text}"
 
     def with_cost(self, candidate: InjectionCandidate) -> InjectionCandidate:
         """The candidate with what its line costs."""
@@ -167,37 +177,53 @@ class ContextFormatter:
         kept = [candidate for candidate in counted if id(candidate) in chosen]
         kept.sort(key=lambda candidate: candidate.category.priority)
         said, text = list(topics), ""
+        over: list[InjectionCandidate] = []
         while heard or kept or said:
+            over += [one for one, fits in zip(kept, _share_of(kept), strict=True) if not fits]
+            kept = _without(kept, over)
             text = self.format_full_context(kept, heard, sources=sources, topics=said)
             if self.tokenizer.count(wrap_in_frame(text)) <= budget.total:
                 break
             (said or kept or heard).pop()
             text = ""
-        there = {id(candidate) for candidate in kept}
-        left_out = tuple(candidate for candidate in counted if id(candidate) not in there)
-        return FittedSections(text, self.tokenizer.count(text), tuple(kept), tuple(heard), left_out)
+        left_out = tuple(_without(counted, [*kept, *over]))
+        tokens = self.tokenizer.count(text)
+        return FittedSections(text, tokens, tuple(kept), tuple(heard), left_out, tuple(over))
 
     def fit_brief(
         self, candidates: Sequence[InjectionCandidate], budget: int = BRIEF_BUDGET
     ) -> FittedSections:
         """One line of the first few memories that fit into the budget, and never more than is brief."""
-        kept: list[InjectionCandidate] = []
-        left_out: list[InjectionCandidate] = []
+        over: list[InjectionCandidate] = []
+        while True:
+            chosen = self._choose_for_brief(_without(candidates, over), budget)
+            counted = [replace(one, token_count=self.tokenizer.count(self.brief(one))) for one in chosen]
+            beyond = [one for one, fits in zip(chosen, _share_of(counted), strict=True) if not fits]
+            if not beyond:
+                break
+            over += beyond
+        text = _BRIEF + ", ".join(map(self.brief, chosen)) if chosen else ""
+        left_out = tuple(_without(candidates, [*chosen, *over]))
+        return FittedSections(text, self.tokenizer.count(text), tuple(counted), (), left_out, tuple(over))
+
+    def _choose_for_brief(
+        self, candidates: Sequence[InjectionCandidate], budget: int
+    ) -> list[InjectionCandidate]:
+        """The first few that fit; one that does not fit is skipped."""
+        chosen: list[InjectionCandidate] = []
         text = ""
         for candidate in candidates:
             words = self.brief(candidate)
             longer = f"{text}, {words}" if text else _BRIEF + words
             fits = self.tokenizer.count(wrap_in_frame(longer)) <= min(budget, BRIEF_BUDGET)
-            if fits and len(kept) < BRIEF_MEMORIES:
+            if fits and len(chosen) < BRIEF_MEMORIES:
                 text = longer
-                kept.append(replace(candidate, token_count=self.tokenizer.count(words)))
-            else:
-                left_out.append(candidate)
-        return FittedSections(text, self.tokenizer.count(text), tuple(kept), (), tuple(left_out))
+                chosen.append(candidate)
+        return chosen
 
     def brief(self, candidate: InjectionCandidate) -> str:
         """One memory in a few words, and its author."""
-        return f"{_author(candidate.source)} {_summary(candidate.content, BRIEF_MAX_WORDS)}".strip()
+        return _attributed_words(candidate, BRIEF_MAX_WORDS)
 
     def _lines_of(self, candidates: Sequence[InjectionCandidate], category: InjectionCategory) -> list[str]:
         return [self.line(candidate) for candidate in candidates if candidate.category is category]
@@ -209,9 +235,10 @@ class ContextFormatter:
         about = _summary(self.query, _ALERT_WORDS)
         first = f'Your current query about "{about}" has low similarity to recent work.'
         lines = [
-            f"Recent context{_author(sources.get(alert.memory_id, Source()))}: "
-            f"{_summary(alert.summary, _ALERT_WORDS)} (similarity: {alert.similarity:.2f})"
+            f"Recent context{_after(source)}: {said} (similarity: {alert.similarity:.2f})"
             for alert in alerts
+            for source in [sources.get(alert.memory_id, Source())]
+            for said in [(_quoted_summary if is_foreign(source) else _summary)(alert.summary, _ALERT_WORDS)]
         ]
         return [first, *lines] if lines else []
 
@@ -258,14 +285,52 @@ def _ago(number: int, unit: str) -> str:
     return f"{number} {unit}{'' if number == 1 else 's'} ago"
 
 
-def _author(source: Source) -> str:
-    """Whose words these are, in brackets after a space; nothing for the user's own."""
-    author = attribution(source)
-    return f" ({author})" if author else ""
+def _share_of(candidates: Sequence[InjectionCandidate]) -> list[bool]:
+    """Whether each candidate may be said: not if its foreign words would be more than their share."""
+    return within_share([Portion(one.token_count, one.source, one.is_exempt) for one in candidates])
+
+
+def _without(
+    candidates: Sequence[InjectionCandidate], others: Sequence[InjectionCandidate]
+) -> list[InjectionCandidate]:
+    """The candidates that are not among the others, which are some of these very ones."""
+    gone = {id(one) for one in others}
+    return [candidate for candidate in candidates if id(candidate) not in gone]
+
+
+def _after(source: Source, author: str = "") -> str:
+    """Whose words these are, to stand after an age or a name and before a colon; "" for the user's own."""
+    words = author or source_attribution(source)
+    if not words:
+        return ""
+    return f", {words}" if is_foreign(source) else f" ({words})"
+
+
+def _attributed_words(candidate: InjectionCandidate, max_words: int) -> str:
+    """The first words of a candidate, after whose they are."""
+    author, text = candidate.author or source_attribution(candidate.source), _words(candidate, max_words)
+    if _is_quoted(candidate):
+        return f"{author}: {text}"
+    is_place = candidate.in_lines and candidate.source.trust == "repository"
+    return f"({author}) {text}" if author and not is_place else text
+
+
+def _words(candidate: InjectionCandidate, max_words: int) -> str:
+    """The first words of a candidate, quoted if they are foreign; then what they replaced."""
+    text = (_quoted_summary if _is_quoted(candidate) else _summary)(candidate.content, max_words)
+    return f"{text} {escape_entry(candidate.history)}" if candidate.history else text
+
+
+def _is_quoted(candidate: InjectionCandidate) -> bool:
+    return is_foreign(candidate.source) and not candidate.in_lines
 
 
 def _summary(content: str, max_words: int) -> str:
     return escape_entry(ContextFormatter.summarize_memory(content, max_words))
+
+
+def _quoted_summary(content: str, max_words: int) -> str:
+    return quote_entry(ContextFormatter.summarize_memory(content, max_words))
 
 
 def _end_of_words(text: str, max_words: int) -> int:

@@ -14,7 +14,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from foreword.compose.quoting import escape_heading_line, escape_headings
+from foreword.text.provenance import source_attribution
 from foreword.text.sentences import split_sentences
+from foreword.types import Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,10 +63,17 @@ def format_chunk(content: str, source: DocumentSource) -> str:
     header = f"Source: {escape_heading_line(source.title)}"
     if source.place:
         header += f", {escape_heading_line(source.place)}"
+    if source.url:
+        header += f", {_page(source.url)}"
     if source.date is not None:
         header += f" ({source.date:%Y-%m-%d})"
     quoted = _RULE_LINE.sub(r"\1\\", escape_headings(content)).strip("\n")
     return "\n".join((header, RULE, quoted, RULE))
+
+
+def _page(url: str) -> str:
+    """The page that a document was taken from, by its host: the rest can be made to say anything."""
+    return source_attribution(Source(url, "web")).removesuffix(" says")
 
 
 def knowledge_chunk(

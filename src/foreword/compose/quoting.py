@@ -35,6 +35,11 @@ def quote_prose(text: str, *, begun: bool = False) -> str:
     return "\n".join(line if begun and not at else _escape_structure(line) for at, line in enumerate(lines))
 
 
+def quote_block(text: str) -> str:
+    """The same lines as a quotation of Markdown."""
+    return "\n".join(f"> {line}" for line in quote_prose(text).split("\n"))
+
+
 def quote_line(text: str, most: int = 0) -> str:
     """The text on one line; with `most`, no longer than so many characters."""
     inside = _escape_unless_harmless(text)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
 from foreword.text.clean import indent_lines, join_lines, remove_invisible
-from foreword.text.frame import attribution, escape_entry
+from foreword.text.frame import escape_entry
+from foreword.text.provenance import attribution, is_foreign, quote_entry, quote_lines
 from foreword.text.statements import describe_history
 
 if TYPE_CHECKING:
@@ -78,8 +79,9 @@ TEMPLATES = {
 
 def word_memory(result: SearchResult, template: ContextTemplate, *, include_metadata: bool = False) -> str:
     """One memory in the template's words; with its metadata behind it when asked for and not shown anyway."""
-    values = _variable_values(result)
-    values["content"] = _fill_template(values["content"], template)
+    one_line = "\n" not in template.separator and "\n" not in template.memory_format
+    values = _variable_values(result, one_line=one_line)
+    values["content"] = _fill_template(values["content"], template, one_line=one_line)
     text = _VARIABLE.sub(lambda match: values[match.group(1)], template.memory_format)
     if include_metadata and not template.include_metadata:
         text += _METADATA.format(**values)
@@ -93,10 +95,11 @@ def join_memories(pieces: Sequence[str], template: ContextTemplate) -> str:
     return template.header + template.separator.join(pieces) + template.footer
 
 
-def _variable_values(result: SearchResult) -> dict[str, str]:
+def _variable_values(result: SearchResult, *, one_line: bool) -> dict[str, str]:
     memory = result.memory
+    content = _memory_content(memory, result.excerpt, one_line=one_line)
     return {
-        "content": _word_link(result.link) + _memory_content(memory, result.excerpt) + _word_history(result),
+        "content": _word_link(result.link) + content + _word_history(result),
         "type": join_lines(remove_invisible(memory.label)),
         "confidence": f"{memory.confidence:.2f}",
         "timestamp": memory.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -113,13 +116,15 @@ def _word_link(link: RelationLink | None) -> str:
         return ""
     name = escape_entry(link.relationship.type)[:_MAX_TYPE_CHARACTERS]
     words = _RELATION_WORDS.get(name, name.replace("_", " "))
-    origin = _quote_beginning(_memory_content(link.origin, ""))
+    author = attribution(link.origin) if is_foreign(link.origin.source) else ""
+    origin = f"{author}: " * bool(author) + _quote_beginning(link.origin.text)
     return f"{origin} {words}: " if link.is_forward else f"{words} {origin}: "
 
 
 def _word_history(result: SearchResult) -> str:
     """What the memory replaced, on the same line and as data; "" where it replaced nothing."""
-    return f" {escape_entry(describe_history(result.history))}" if result.history else ""
+    told = describe_history(result.history, result.later)
+    return f" {escape_entry(told)}" if told else ""
 
 
 def _quote_beginning(text: str) -> str:
@@ -130,23 +135,30 @@ def _quote_beginning(text: str) -> str:
     return f"“{line[:_MAX_QUOTED_CHARACTERS].rpartition(' ')[0] or line[:_MAX_QUOTED_CHARACTERS]}…”"
 
 
-def _memory_content(memory: Item, excerpt: str) -> str:
-    """What is told of a memory. What a tool or a page wrote is on one line and says so."""
+def _memory_content(memory: Item, excerpt: str, *, one_line: bool) -> str:
+    """What is told of a memory: what a file, a tool or a page wrote is quoted, after whose words it is.
+
+    Of what is in the repository the lines are kept, unless memories share a line.
+    """
     text = excerpt or memory.text
-    if memory.source.trust in ("user", "agent"):
+    if not is_foreign(memory.source):
         return remove_invisible(text).strip()
-    if memory.kind == "code" and excerpt:  # worded already, line by line, as data
-        return f"({attribution(memory.source)}) {excerpt}"
-    return f"({attribution(memory.source)}) {escape_entry(text)}"
+    in_repository = memory.source.trust == "repository"
+    if memory.kind == "code" and excerpt:  # worded already, line by line, as data, under its place
+        place, _, lines = excerpt.partition("\n")
+        told = f"{place}: {quote_entry(lines)}" if one_line and lines else excerpt
+        return told if in_repository else f"({attribution(memory)}) {told}"
+    keeps_lines = in_repository and not one_line
+    return f"{attribution(memory)}: {quote_lines(text) if keeps_lines else quote_entry(text)}"
 
 
-def _fill_template(content: str, template: ContextTemplate) -> str:
+def _fill_template(content: str, template: ContextTemplate, *, one_line: bool) -> str:
     """Fit a text of several lines into its place.
 
     On one line when memories share a line; otherwise indented under its own first line, so that none of its
     lines can pose as another memory; untouched when the format gives it lines to itself.
     """
-    if "\n" not in template.separator and "\n" not in template.memory_format:
+    if one_line:
         return join_lines(content)
     line = next(line for line in template.memory_format.split("\n") if "{{" in line and "content" in line)
     before = line.split("{{", 1)[0] if line.count("{{") == 1 else line

@@ -190,7 +190,8 @@ class KnowledgeBase:
             "chunks": len(chunks),
         }
         common = {name: fact for name, fact in common.items() if fact is not None}
-        now, source = self._engine.clock(), Source(_source_name(doc_id), "web" if document.url else "user")
+        now = self._engine.clock()
+        source = Source(_source_name(doc_id), "web" if document.url else "repository")
         for number, chunk in enumerate(chunks, 1):
             # A first heading that repeats the title is not said twice.
             path = (document.title, *(name for name in chunk.headings if name != document.title))

@@ -1,6 +1,8 @@
 """What the commands of a session reported: results of test runs, and commits.
 
 Reads the turns that a tool's output became: the command after `$ ` on the first line, then what it printed.
+The command is the agent's own; of what was printed, only numbers and a few known words are passed on, so that
+nothing that reads the results can take a tool's words for anybody's statement.
 """
 
 from __future__ import annotations
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
 _TEST_RESULT = re.compile(
     r"\b\d+ (?:passed|failed|errors?|failing|passing|tests?)\b|^test result:", re.IGNORECASE
 )
+_COUNTS = re.compile(
+    r"\b(\d{1,7}) (passed|failed|errors?|failing|passing|skipped|pending|ignored|xfailed|xpassed|tests?)\b"
+    r"|\b(?:tests run|failures|errors|skipped): ?\d{1,7}\b",
+    re.IGNORECASE,
+)
 _BAD_TEST_RESULT = re.compile(r"\b[1-9]\d* (?:failed|errors?|failing)\b|FAILED", re.IGNORECASE)
 _TEST_RUNNER = re.compile(
     r"\b(?:pytest|jest|vitest|mocha|rspec|phpunit|ctest|tox|nox|unittest|(?:cargo|go|npm|yarn|pnpm) test)\b"
@@ -24,7 +31,7 @@ _COMMIT = re.compile(r"^\[[^\]\n]{1,80} [0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """The last line of results that a test run printed, after its command; and whether something failed."""
+    """What a test run counted last, after its command; and whether something failed."""
 
     runner: str
     text: str
@@ -45,14 +52,18 @@ def read_test_result(turn: Item) -> TestResult | None:
         return None
     command = turn.text.partition("\n")[0][2:]
     failed = bool(_BAD_TEST_RESULT.search(results[-1]))
-    return TestResult(_test_runner_name(command), f"{_shorten_command(command)}: {results[-1]}", failed)
+    counts = ", ".join(match.group().lower() for match in _COUNTS.finditer(results[-1]))
+    told = counts or ("failed" if failed else "passed")
+    return TestResult(_test_runner_name(command), f"{_shorten_command(command)}: {told}", failed)
 
 
 def read_commit_messages(turn: Item) -> list[str]:
-    """The first lines of the commits that a command made."""
+    """The first lines of the commits that a command made, as far as the command itself has them."""
     if not is_tool_output(turn) or not turn.text.startswith("$ "):
         return []
-    return [message.strip() for message in _COMMIT.findall(turn.text)]
+    command = str(turn.metadata.get("command") or turn.text.partition("\n")[0])
+    messages = (message.strip() for message in _COMMIT.findall(turn.text))
+    return [message for message in messages if message in command]
 
 
 def _test_runner_name(command: str) -> str:

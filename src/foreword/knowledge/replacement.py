@@ -2,11 +2,11 @@
 
 A new statement is read beside the few earlier ones that are nearest in meaning. Where the reader thinks that
 it replaces one, a relation is kept between the two, with the probability as its confidence; both items stay
-as they are. Contexts then tell the newer one, and the older one as history. What a tool printed or a page
-says replaces nothing that a person or an agent said, and no user replaces what another says of themselves.
-Statements are turns, memories and commits; code and documents change with their files. A bare correction
-("no, Thursday") is near to nothing in meaning: what it corrects is found by `corrections`, with or without a
-reader.
+as they are. Contexts then tell the newer one, and the older one as history; where the newer one is trusted
+less, they tell it beside the older. What a tool printed or a page says is compared with its like alone, and
+no user replaces what another says of themselves. Statements are turns, memories and commits; code and
+documents change with their files. A bare correction ("no, Thursday") is near to nothing in meaning: what it
+corrects is found by `corrections`, with or without a reader.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from foreword.knowledge.corrections import MAX_CHARACTERS, MAX_TURNS_BACK, find_corrected
 from foreword.knowledge.user_facts import speaks_of_self
 from foreword.store.base import ListRecent, Search
+from foreword.text.provenance import may_replace
 from foreword.text.statements import describe_statement, only_asks, speaker_of, split_statements
 from foreword.text.words import is_unspaced
 from foreword.types import REPLACES, Filters, Relation, VectorProbe
@@ -90,7 +91,7 @@ class ReplacementJudge:
         for place, item in enumerate(new):
             stored = self._nearest_stored(workspace, item, VectorProbe(space, digest, values[item.id]))
             beside = [(_cosine(values[item.id], values[one.id]), one) for one in new[:place]]
-            older = [one for one in _nearest(stored + beside) if _may_replace(item, one)]
+            older = [one for one in _nearest(stored + beside) if _may_contradict(item, one)]
             before = next(iter(self._turns_before(workspace, item, 1)), None) if older else None
             pairs += [_Pair(item, one, before) for one in older]
         reader = self._reader
@@ -104,7 +105,7 @@ class ReplacementJudge:
             for item in new
             if len(item.text) <= MAX_CHARACTERS
             for one in find_corrected(item, self._turns_before(workspace, item, MAX_TURNS_BACK))
-            if _may_replace(item, one.item)
+            if _may_contradict(item, one.item)
         }
 
     def _nearest_stored(self, workspace: str, item: Item, probe: VectorProbe) -> list[tuple[float, Item]]:
@@ -131,13 +132,12 @@ def _may_take_part(item: Item) -> bool:
     return 1 <= len(split_statements(item.text)) <= _MAX_STATEMENTS
 
 
-def _may_replace(newer: Item, older: Item) -> bool:
-    """Whether one's word can undo the other's: what a tool printed or a page says never undoes a person's."""
-    foreign = newer.source.trust == "web" or (newer.kind == "turn" and newer.source.trust == "tool")
-    trusted = not foreign or older.source.trust not in ("user", "agent")
+def _may_contradict(newer: Item, older: Item) -> bool:
+    """Whether one's word can be held against the other's: a tool's or a page's never against a person's."""
     if _is_of_another_user(newer, older) and speaks_of_self(older.text):
         return False
-    return trusted and older.created_at <= newer.created_at and _may_take_part(older)
+    heard = newer.source.trust not in ("tool", "web") or may_replace(newer.source, older.source)
+    return heard and older.created_at <= newer.created_at and _may_take_part(older)
 
 
 def _is_of_another_user(newer: Item, older: Item) -> bool:

@@ -2,8 +2,8 @@
 
 Extractive, offline and always the same for the same turns. A session with an agent is told under six
 headings: open, decided, done, noted, asked, and the files it changed. A conversation between people is told
-in reported speech. What the web said is not quoted beside what the people and the agent said, so that a
-summary cannot make foreign words look like theirs.
+in reported speech. What files, tools and pages say is not quoted beside what the people and the agent said,
+so that a summary cannot make foreign words look like theirs: of a tool's output it tells what was counted.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ SUMMARY_WORDS = 120
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A summary, and the indices of the turns whose words are in it."""
+    """A summary, the indices of the turns whose words are in it, and of those of which it reports numbers."""
 
     text: str
     quoted_turns: tuple[int, ...]
+    reported_turns: tuple[int, ...] = ()
 
 
 def summarise_session(turns: Sequence[Item], max_words: int = SUMMARY_WORDS) -> SessionSummary:
@@ -43,7 +44,7 @@ def summarise_session(turns: Sequence[Item], max_words: int = SUMMARY_WORDS) -> 
     What a session with an agent leaves open comes first and is not cut.
     """
     quotable = _quotable_turns(turns)
-    if any(turns[index].source.trust in ("agent", "tool") for index in quotable):
+    if any(turns[index].source.trust in ("agent", "repository", "tool") for index in quotable):
         return _summarise_agent_work(turns, quotable, max_words, _HEADINGS)
     return _summarise_conversation(turns, quotable, max_words)
 
@@ -59,7 +60,7 @@ def summarise_outcome(turns: Sequence[Item], max_words: int) -> SessionSummary:
 
 
 def _quotable_turns(turns: Sequence[Item]) -> list[int]:
-    """The places of the turns that may be quoted: not what the web said, unless there is nothing else."""
+    """The places of the turns that may be told of: not what the web said, unless there is nothing else."""
     quotable = [index for index, turn in enumerate(turns) if turn.source.trust != "web"]
     return quotable or list(range(len(turns)))
 
@@ -152,6 +153,7 @@ class _SummaryLine:
     content_words: frozenset[str]
     weight: float
     other_turns: tuple[int, ...] = ()
+    is_report: bool = False
 
 
 def _summarise_agent_work(
@@ -235,10 +237,11 @@ def _command_result_lines(turns: Sequence[Item], quotable: list[int]) -> Iterabl
         if result is not None:
             heading = _OPEN if result.failed else _DONE
             known = frozenset({f"$ {result.runner}"})
-            last_run[result.runner] = _SummaryLine(heading, result.text, index, 0, known, 0.6)
+            last_run[result.runner] = _SummaryLine(heading, result.text, index, 0, known, 0.6, is_report=True)
         for place, message in enumerate(read_commit_messages(turns[index])):
             content = frozenset(message.lower().split())
-            yield _SummaryLine(_DONE, f"committed “{message}”", index, place, content, 0.4)
+            told = f"committed “{message}”"
+            yield _SummaryLine(_DONE, told, index, place, content, 0.4, is_report=True)
     yield from last_run.values()
 
 
@@ -255,7 +258,8 @@ def _changed_files_line(turns: Sequence[Item], quotable: list[int]) -> _SummaryL
         return None
     names = [name for name, _ in changes.most_common(_MAX_FILES)]
     more = f" and {len(changes) - len(names)} more" if len(changes) > len(names) else ""
-    return _SummaryLine(_FILES, ", ".join(names) + more, changing[0], 0, frozenset(), 1.0, tuple(changing))
+    told = ", ".join(names) + more
+    return _SummaryLine(_FILES, told, changing[0], 0, frozenset(), 1.0, tuple(changing), is_report=True)
 
 
 def _line_from_sentence(heading: str, sentence: Sentence, weight: float) -> _SummaryLine:
@@ -294,5 +298,7 @@ def _write_under_headings(lines: list[_SummaryLine], max_words: int) -> SessionS
         under.sort(key=lambda line: (line.turn, line.place))
         if under:
             written.append(f"{heading}: {'; '.join(line.text.rstrip(' .;:') for line in under)}")
-    quoted = {turn for line in lines for turn in (line.turn, *line.other_turns)}
-    return SessionSummary(_join_lines_within_words(written, max_words), tuple(sorted(quoted)))
+    quoted = {line.turn for line in lines if not line.is_report}
+    reported = {turn for line in lines if line.is_report for turn in (line.turn, *line.other_turns)}
+    text = _join_lines_within_words(written, max_words)
+    return SessionSummary(text, tuple(sorted(quoted)), tuple(sorted(reported - quoted)))

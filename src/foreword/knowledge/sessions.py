@@ -23,7 +23,8 @@ from foreword.knowledge.session_summary import (
 )
 from foreword.knowledge.topics import Topic, find_topics
 from foreword.log import get_logger
-from foreword.types import TRUSTS, Filters, Item, Source
+from foreword.text.provenance import is_foreign, least_trust, may_replace
+from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -144,10 +145,16 @@ class SessionContextProvider:
             return summary
         filters = Filters(kinds=("turn",), session=summary.session)
         turns = self._store.recent(workspace, filters, _MAX_TURNS)[::-1]
-        replaced = find_replacing(self._store, workspace, [turn.id for turn in turns])
-        standing = [turn for turn in turns if turn.id not in replaced and turn.superseded_by is None]
-        told = summarise_outcome(standing, START_SUMMARY_WORDS).text
-        return replace(summary, text=told) if told else None
+        replacing = find_replacing(self._store, workspace, [turn.id for turn in turns])
+        standing = [
+            turn
+            for turn in turns
+            if turn.superseded_by is None
+            and not any(may_replace(newer.source, turn.source) for newer in replacing.get(turn.id, ()))
+        ]
+        outcome = summarise_outcome(standing, START_SUMMARY_WORDS)
+        source = Source(summary.source.name, _summary_trust(outcome, standing))
+        return replace(summary, text=outcome.text, source=source) if outcome.text else None
 
     def choose_open_ends(self, current_session_id: str, workspace: str) -> list[OpenEnd]:
         """What is open as a session begins: the newest, as many as are told; none that is for some day.
@@ -244,13 +251,12 @@ def build_summary_item(
 ) -> Item | None:
     """The summary of a session as an item, not yet stored; None when the turns say nothing.
 
-    It is trusted as the agent is, unless all it quotes comes from tools or the web: then as little as the
-    least trusted of them.
+    It is trusted as little as the least trusted of what it quotes, and never more than the agent.
     """
     summary = _summarise_with_fallback(turns, words, summariser)
     if not summary.text.strip():
         return None
-    quoted = [turns[at] for at in summary.quoted_turns]
+    told = [turns[at] for at in sorted((*summary.quoted_turns, *summary.reported_turns))]
     return Item(
         text=summary.text,
         workspace=workspace,
@@ -259,10 +265,10 @@ def build_summary_item(
         created_at=at,
         session=session,
         conversation=session,
-        source=Source("foreword", _summary_trust(quoted)),
+        source=Source("foreword", _summary_trust(summary, turns)),
         metadata={
-            "turns": [turn.id for turn in quoted if turn.id],
-            "derived_from": sorted({turn.source.name for turn in quoted}),
+            "turns": [turn.id for turn in told if turn.id],
+            "derived_from": sorted({turn.source.name for turn in told}),
         },
     )
 
@@ -270,19 +276,32 @@ def build_summary_item(
 def _summarise_with_fallback(
     turns: Sequence[Item], words: int, summariser: Summariser | None
 ) -> SessionSummary:
-    """The summary by the given summariser, if there is one and it answers; else the extractive one."""
-    if summariser is not None and turns:
+    """The summary by the given summariser, if there is one and it answers; else the extractive one.
+
+    It is shown what the user and the agent said, and of tools' calls what was called: a model that read what
+    a tool printed could tell it as anybody's statement.
+    """
+    readable = {at: turn for at, turn in enumerate(map(_without_foreign_words, turns)) if turn.text}
+    if summariser is not None and readable:
         try:
-            text = summariser.summarise(turns, words)
+            text = summariser.summarise(list(readable.values()), words)
         except ForewordError as error:
             _log.warning("the summary is extractive: the model failed", problem=str(error))
         else:
-            return SessionSummary(text, tuple(range(len(turns))))
+            said = {at for at in readable if not is_foreign(turns[at].source)}
+            return SessionSummary(text, tuple(sorted(said)), tuple(sorted(readable.keys() - said)))
     return summarise_session(turns, words)
 
 
-def _summary_trust(quoted: Sequence[Item]) -> Trust:
-    """How far a summary is trusted that quotes these turns."""
-    least = max((TRUSTS.index(turn.source.trust) for turn in quoted), default=0)
-    untrusted = all(turn.source.trust in ("tool", "web") for turn in quoted)
-    return TRUSTS[least] if untrusted and quoted else "agent"
+def _without_foreign_words(turn: Item) -> Item:
+    """The turn as it is if somebody said it; of a tool's call the first line, which the agent wrote."""
+    if not is_foreign(turn.source):
+        return turn
+    is_call = turn.source.trust == "tool"
+    return replace(turn, text=turn.text.partition("\n")[0] if is_call else "")
+
+
+def _summary_trust(summary: SessionSummary, turns: Sequence[Item]) -> Trust:
+    """How far a summary of these turns is trusted."""
+    quoted = [turns[at].source for at in summary.quoted_turns or summary.reported_turns]
+    return least_trust([*quoted, Source("foreword", "agent")])

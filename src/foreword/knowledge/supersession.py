@@ -2,7 +2,7 @@
 
 Knows when statements were made and by whom; `attribute_values` reads what each states. Of those about one
 attribute the newest stands, unless it only says less. What the user said is superseded by the user alone,
-what an agent said by an agent or the user, and so on down. An old statement said again stands again.
+what an agent said by an agent, the user or a file, and so on down. An old statement said again stands again.
 
 Returns changes and makes none, so that the caller can make them in the transaction that keeps the
 statements. Two processes that say different things at the same instant both stand, until somebody says more.
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from foreword.knowledge.attribute_values import read_attribute_value
 from foreword.log import get_logger
 from foreword.store.base import Amend, Search
-from foreword.types import TRUSTS, EntitiesProbe, Filters, content_hash
+from foreword.text.provenance import may_replace
+from foreword.types import EntitiesProbe, Filters, content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from foreword.knowledge.attribute_values import AttributeValue
     from foreword.store.base import Store
-    from foreword.types import Item
+    from foreword.types import Item, Source
 
 _log = get_logger(__name__)
 
@@ -46,17 +47,17 @@ _MEMORIES = Filters(kinds=("memory",))
 
 @dataclass(slots=True)
 class _Statement:
-    """A memory, kept or about to be: what it states, since when, how far it is trusted, its successor."""
+    """A memory, kept or about to be: what it states, since when, who said it, its successor."""
 
     id: str
     states: AttributeValue
     moment: datetime
-    trust_rank: int
+    source: Source
     successor: str
 
     def is_replaced_by(self, other: _Statement) -> bool:
         """Whether another, as new or newer and trusted as much, says something else."""
-        if self.moment > other.moment or other.trust_rank > self.trust_rank:
+        if self.moment > other.moment or not may_replace(other.source, self.source):
             return False
         return other.states.contradicts(self.states)
 
@@ -126,8 +127,7 @@ class _StandingStatements:
 
 
 def _build_statement(item: Item, value: AttributeValue) -> _Statement:
-    rank = TRUSTS.index(item.source.trust)
-    return _Statement(item.id, value, _valid_since(item), rank, item.superseded_by or _NOBODY)
+    return _Statement(item.id, value, _valid_since(item), item.source, item.superseded_by or _NOBODY)
 
 
 def _valid_since(item: Item) -> datetime:

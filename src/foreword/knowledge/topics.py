@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from foreword.knowledge.sentence_weights import SMALL_TALK
 from foreword.knowledge.word_lists import word_list
+from foreword.text.provenance import is_foreign
 from foreword.text.words import STOPWORDS, fold_case
 
 if TYPE_CHECKING:
@@ -83,10 +84,16 @@ def find_topics(items: Sequence[Item], now: datetime, max_topics: int = MAX_TOPI
     """At most `max_topics` topics of these items, surest first.
 
     A topic stands in at least two sessions; where there is only one session, in at least three items. A
-    session counts for less the longer it is ago. What the web said is not counted: a page could name a topic.
+    session counts for less the longer it is ago. What the web said is not counted, and what files and tools
+    say only if the user or the agent uses the term, too: a page or a README could name a topic.
     """
     items = [item for item in items if item.superseded_by is None and item.source.trust != "web"]
-    terms = _count_terms_by_key(items, now)
+    spoken = {place for place, item in enumerate(items) if not is_foreign(item.source)}
+    terms = {
+        key: term
+        for key, term in _count_terms_by_key(items, now).items()
+        if not spoken.isdisjoint(term.places)
+    }
     sessions = {_session_or_day(item) for item in items}
     for term in terms.values():
         term.score = _topic_score(term, len(items), len(sessions))

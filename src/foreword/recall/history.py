@@ -2,13 +2,15 @@
 
 Which statement replaces which was judged when they were stored (`knowledge/replacement.py`) and is read here
 from their relations. The judge can err, so nothing is hidden: the newer statement is told, and in the same
-line the older one with its date.
+line the older one with its date. A later statement of a source that is trusted less takes nobody's place: it
+is told with its date after the one that it contradicts.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from foreword.text.provenance import may_replace
 from foreword.types import REPLACES
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 MAX_SUCCESSORS = 3
 """At most how many steps are followed from a statement to what replaced it in the end."""
 
+MAX_CONTRADICTIONS = 2
+"""At most how many later statements are told after one that they may not replace."""
+
 _MAX_LOGITS_BELOW = 4.0
 """A successor may be this much less relevant than what it replaces, in the reader's logits."""
 
@@ -26,29 +31,52 @@ _SURE = 0.7
 """A successor that was not read, or found far less relevant, must be at least this probable."""
 
 
+def find_contradictions(
+    result: SearchResult, related: Sequence[RelatedMemory], read: Mapping[str, float]
+) -> list[Item]:
+    """The later items that contradict a result and may not replace it, being trusted less; oldest first."""
+    older = result.memory
+    later = [
+        one
+        for one in related
+        if _replaces(one, older.id)
+        and not may_replace(one.memory.source, older.source)
+        and _is_likely(one, read, read.get(older.id))
+    ]
+    later.sort(key=_confidence, reverse=True)
+    return sorted((one.memory for one in later[:MAX_CONTRADICTIONS]), key=lambda item: item.created_at)
+
+
 def find_successors(
     result: SearchResult, related: Sequence[RelatedMemory], read: Mapping[str, float]
 ) -> list[Item]:
     """The items that replaced a result, one after the other, the last one last; empty if it stands.
 
+    Nobody replaces who is trusted more; where such a one is the surest to contradict, the statement stands.
+
     `read` has the logits of what was read for this question.
     """
     chain: list[Item] = []
-    current = result.memory.id
+    current = result.memory
     for _ in range(MAX_SUCCESSORS):
         known = {result.memory.id, *(item.id for item in chain)}
         newer = [
             one
             for one in related
             if one.memory.id not in known
-            and _replaces(one, current)
-            and _is_likely(one, read, read.get(current))
+            and _replaces(one, current.id)
+            and _is_likely(one, read, read.get(current.id))
         ]
-        if not newer:
+        surest = max(newer, key=_confidence, default=None)
+        if surest is None or not may_replace(surest.memory.source, current.source):
             break
-        chain.append(max(newer, key=lambda one: one.relationship.confidence).memory)
-        current = chain[-1].id
+        chain.append(surest.memory)
+        current = chain[-1]
     return chain
+
+
+def _confidence(one: RelatedMemory) -> float:
+    return one.relationship.confidence
 
 
 def _replaces(one: RelatedMemory, older: str) -> bool:

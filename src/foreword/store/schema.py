@@ -119,6 +119,20 @@ _REQUEST_TO_REINDEX_CODE = (
     "INSERT INTO facts SELECT 'unnamed code', '' WHERE EXISTS(SELECT 1 FROM items WHERE kind = 'code')"
 )
 
+# Files and commits were kept as the user's word, and summaries as the agent's, whatever they quote.
+_OWN_TRUST_OF_FILES_AND_SUMMARIES = """
+UPDATE items SET trust = 'repository'
+WHERE trust = 'user' AND kind IN ('code', 'document', 'commit');
+UPDATE items SET trust = (
+    SELECT turn.trust FROM json_each(items.metadata, '$.turns') AS quoted
+    JOIN items AS turn ON turn.id = quoted.value
+    ORDER BY instr('user agent repository tool web', turn.trust) DESC LIMIT 1)
+WHERE kind = 'summary' AND source = 'foreword' AND EXISTS(
+    SELECT 1 FROM json_each(items.metadata, '$.turns') AS quoted
+    JOIN items AS turn ON turn.id = quoted.value
+    WHERE turn.trust IN ('tool', 'web'));
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("0001-items-relations-receipts-vectors", _TRUTH_TABLES + DERIVED_TABLES),
     ("0002-told", _TABLE_OF_SHOWN_ITEMS),
@@ -127,6 +141,7 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("0005-of-a-type", _INDEX_ON_TYPE),
     ("0006-heirs", _TRIGGER_FOR_SUCCESSORS),
     ("0007-names-of-code", _REQUEST_TO_REINDEX_CODE),
+    ("0008-trust-of-files", _OWN_TRUST_OF_FILES_AND_SUMMARIES),
 ]
 
 

@@ -4,8 +4,8 @@ A context is one block between `<foreword-context>` and `</foreword-context>`, w
 remembered may come from a web page or a tool, so it is data and never structure: `escape_entry` puts it on
 one line and removes whatever could end the block, open another, or pass for a turn of the conversation. The
 caller writes something before it ("- "), so it never begins a line, and `Human:` or `# Rules` inside it are
-ordinary words. What the words ask for is not judged here: no filter of words stops an instruction. The
-attribution says whose words they are.
+ordinary words. What the words ask for is not judged here: no filter of words stops an instruction. Whose
+words they are is said by `provenance`.
 
 Agents hand hooks what the model has read. `remove_frames` takes out of it what Foreword had injected, so that
 nothing is stored a second time because it was recalled.
@@ -14,17 +14,11 @@ nothing is stored a second time because it was recalled.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from foreword.text.clean import join_lines, remove_invisible
 
-if TYPE_CHECKING:
-    from foreword.types import Source
-
 _NAME = "foreword-context"
 _OPENING, _CLOSING = f"<{_NAME}>", f"</{_NAME}>"
-_MAX_NAME_CHARACTERS = 60
 
 _ANGLE = r"(?:<|&(?:amp;){0,3}(?:lt|#0{0,6}60|#x0{0,6}3c);|\\{1,8}u003c|%3c)"
 _END = r"(?:>|&(?:amp;){0,3}(?:gt|#0{0,6}62|#x0{0,6}3e);|\\{1,8}u003e|%3e)"
@@ -77,18 +71,6 @@ def remove_frames(text: str) -> str:
     return text if at == 0 else _join_with_white_space(kept)
 
 
-def attribution(source: Source) -> str:
-    """Whose words an item holds, for its reader; "" for the user's own."""
-    if source.trust == "user":
-        return ""
-    if source.trust == "agent":
-        return "agent"
-    origin = "tool" if source.trust == "tool" else "web page"
-    full_name = _host_or_name(source.name) if source.trust == "web" else source.name.removeprefix("tool:")
-    name = _name_without_punctuation(full_name)
-    return f"{origin} {name}, unverified" if name else f"{origin}, unverified"
-
-
 def _break_frame_marks(text: str) -> str:
     """The text with a blank in place of the hyphen wherever it has the name of the frame."""
     return _OUR_NAME.sub(lambda match: match[0].replace("-", " "), text)
@@ -102,16 +84,3 @@ def _join_with_white_space(parts: list[str]) -> str:
             text.append(" ")
         text.append(part)
     return "".join(text).strip()
-
-
-def _host_or_name(name: str) -> str:
-    """The host, if the name is an address: the rest of it can be made to say anything."""
-    try:
-        return urlsplit(name).hostname or name
-    except ValueError:
-        return name
-
-
-def _name_without_punctuation(name: str) -> str:
-    """A name without punctuation that could end the attribution, and not too long."""
-    return join_lines(re.sub(r"[^\w .:/@-]", " ", escape_entry(name)))[:_MAX_NAME_CHARACTERS].rstrip()

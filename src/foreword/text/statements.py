@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from foreword.text.provenance import attribution, is_foreign, quote_entry
 from foreword.text.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -70,17 +71,34 @@ def speaker_of(item: Item) -> str:
             return "file"
         case "commit":
             return "commit"
-        case "turn" | "memory" if item.source.trust in ("agent", "tool"):
-            return item.source.trust
+        case "turn" | "memory" if item.source.trust != "user":
+            return _SPEAKERS[item.source.trust]
         case "turn":
             return "user"
         case _:
             return "memory"
 
 
-def describe_history(older: Sequence[Item]) -> str:
-    """What a statement replaced, with its dates, to be told after it: "(before, 3 May 2026: …)"."""
-    return " ".join(f"(before, {_describe_day(item)}: {_shorten(item.text)})" for item in older)
+_SPEAKERS = {"agent": "agent", "repository": "file", "tool": "tool", "web": "tool"}
+
+
+def describe_history(older: Sequence[Item], later: Sequence[Item] = ()) -> str:
+    """What a statement replaced, and what contradicts it since, with dates: "(before, 3 May 2026: …)"."""
+    told = [("before", item) for item in older] + [("later", item) for item in later]
+    return " ".join(
+        f"({when}, {_describe_day(item)}{_describe_author(item)}: {_describe_words(item)})"
+        for when, item in told
+    )
+
+
+def _describe_author(item: Item) -> str:
+    author = attribution(item)
+    return f", {author}" if author else ""
+
+
+def _describe_words(item: Item) -> str:
+    words = _shorten(str(item.metadata.get("message") or item.text) if item.kind == "commit" else item.text)
+    return quote_entry(words) if is_foreign(item.source) else words
 
 
 def _describe_day(item: Item) -> str:

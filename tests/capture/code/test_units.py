@@ -291,7 +291,7 @@ def test_an_item_tells_where_it_is_from():
     assert item.kind == "code"
     assert item.workspace == "shop"
     assert item.created_at == NOW
-    assert item.source == Source("file:shop/cart.py", "user")
+    assert item.source == Source("file:shop/cart.py", "repository")
     assert item.metadata["hash"] == bytes_hash((SAMPLES["cart.py"] + TAIL).encode())
     assert item.metadata["path"] == "shop/cart.py"
 

@@ -80,7 +80,7 @@ def test_an_item_tells_its_place():
     assert item.kind == "document"
     assert item.workspace == "shop"
     assert item.created_at == NOW
-    assert item.source == Source("file:docs/guide.md", "user")
+    assert item.source == Source("file:docs/guide.md", "repository")
     assert item.metadata == {
         "path": "docs/guide.md",
         "language": "markdown",

@@ -92,7 +92,7 @@ def test_a_commit_is_an_item_with_its_message_files_author_and_numbers(repositor
     assert item.workspace == "shop"
     assert item.text == "Fix the total\n\nIt forgot the tax.\n\nfiles: cart/py, tax/py"
     assert item.about == ""
-    assert item.source == Source("git:Ada", "user")
+    assert item.source == Source("git:Ada", "repository")
     assert item.metadata == {
         "sha": sha,
         "author": "Ada",

@@ -283,14 +283,23 @@ def test_a_brief_budget_is_brief(coding, budget):
 # Shifts
 
 
+@pytest.mark.parametrize("trust", ["repository", "tool", "web"])
+def test_a_shift_quotes_nothing_that_neither_the_user_nor_the_agent_said(engine, project, trust):
+    printed = engine.remember("Deploys are done with curl.", "shop", source=Source("x", trust))
+    coding = InjectionPipeline(engine, diverges=lambda query, session: Shift(printed.id), zone=UTC)
+    result = ask(coding)
+    assert result.divergence_alerts == ()
+    assert "divergence" in {note.part for note in result.receipt.notes}
+
+
 def test_a_shift_is_told_within_its_tokens_and_attributed(engine, project):
-    wordy = engine.remember("Deploys. " * 500, "shop", source=BASH)
+    wordy = engine.remember("Deploys. " * 500, "shop", source=Source("claude", "agent"))
     shift = Shift(wordy.id, summary="deploys " * 500)
     coding = InjectionPipeline(engine, diverges=lambda query, session: shift, zone=UTC)
     result = ask(coding)
     section = result.formatted_context[result.formatted_context.index("### Note: Activity Shift Detected") :]
     assert engine.tokenizer.count(section) <= 200
-    assert "Recent context (tool Bash, unverified): deploys" in section
+    assert "Recent context (agent): deploys" in section
     assert result.divergence_alerts == (shift,)
     assert result.categories_included[0] is ALERT
     assert wordy.id not in result.included_memories

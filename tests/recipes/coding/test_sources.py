@@ -109,10 +109,10 @@ def test_a_source_that_floods_the_memory_has_its_share_and_its_name_on_every_lin
     assert {entry.decision for entry in spared} <= {"over limit"}
     considered = len(result.included_memories) + len(spared)
     slots = min((budget.cluster_budget + budget.single_space_budget) // 70, max(10, considered))
-    assert 1 <= len(bad) <= max(1, slots // 3)
+    assert len(bad) <= max(1, slots // 3)
     lines = result.formatted_context.split("\n")
     assert sum("curl evil.example" in line for line in lines) == len(bad)
-    assert all("(tool Bash, unverified)" in line for line in lines if "curl evil.example" in line)
+    assert all("printed by `Bash`: “" in line for line in lines if "curl evil.example" in line)
 
 
 def test_before_a_tool_a_source_has_one_of_the_three(poisoned_engine):
@@ -120,7 +120,7 @@ def test_before_a_tool_a_source_has_one_of_the_three(poisoned_engine):
         "How do I rotate the deploy key on staging?", workspace="w", record=False
     )
     assert brief.count("curl evil.example") <= 1
-    assert brief.count("(tool Bash, unverified)") == brief.count("IGNORE ALL")
+    assert brief.count("printed by `Bash`: “") == brief.count("IGNORE ALL")
 
 
 def test_the_user_may_fill_the_context(engine, clock, coding):
@@ -139,8 +139,8 @@ def test_the_user_may_fill_the_context(engine, clock, coding):
         engine.remember(f"gate.log {what}: harbour gate opened at dawn, code {n * 7919}", "shop", source=BASH)
     result = coding.generate_context("When does the harbour gate open at dawn?", "s1", workspace="shop")
     said = [line for line in result.formatted_context.split("\n") if line.startswith("- ")]
-    assert sum("(tool Bash, unverified)" in line for line in said) == 3
-    assert sum("unverified" not in line for line in said) == len(told)
+    assert sum("printed by `Bash`: “" in line for line in said) == 3
+    assert sum("printed by" not in line for line in said) == len(told)
     assert [e.decision for e in result.receipt.entries if e.detail == "source Bash has its share"] == [
         "over limit"
     ] * 5

@@ -209,6 +209,6 @@ def _make_commit_item(commit: _Commit, workspace: str, *, with_files: bool) -> I
         workspace=workspace,
         kind="commit",
         created_at=commit.committed_at,
-        source=Source(f"git:{author}", "user"),
+        source=Source(f"git:{author}", "repository"),
         metadata=facts,
     )

@@ -68,8 +68,8 @@ def display_path(path: str) -> str:
 
 
 def file_source(path: str) -> Source:
-    """The source of a file's items: the file, which the user put there."""
-    return Source(f"file:{display_path(path)}", "user")
+    """The source of a file's items: the file, which anybody may have written."""
+    return Source(f"file:{display_path(path)}", "repository")
 
 
 def storable_time(seconds: float) -> datetime:

@@ -13,6 +13,7 @@ import click
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, OptionValue, command, deadline_option, lane_option, open_engine
 from foreword.options import ContextOptions
+from foreword.text.provenance import attribution
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -261,17 +262,26 @@ def why(call: CliCall, receipt_id: str, everything: bool, pathmap: bool) -> int:
     with open_engine(embedding=False) as engine:
         receipt = engine.explain(workspace, receipt_id)
         ids = () if receipt is None else tuple(entry.item_id for entry in receipt.entries)
-        texts = {item.id: item.text for item in engine.store.get(workspace, *ids) if item is not None}
+        items = {item.id: item for item in engine.store.get(workspace, *ids) if item is not None}
     if receipt is None:
         return _report_missing_receipt(call, receipt_id)
     if pathmap:
         return _show_path_map(call, receipt)
     if call.as_json:
-        entries = [{**asdict(entry), "text": texts.get(entry.item_id)} for entry in receipt.entries]
+        entries = [
+            {
+                **asdict(entry),
+                "text": item.text if item else None,
+                "said_by": attribution(item) if item else "",
+            }
+            for entry in receipt.entries
+            for item in [items.get(entry.item_id)]
+        ]
         facts = asdict(receipt) | {"entries": entries, "milliseconds": _total_milliseconds(receipt)}
         show.json({name: value for name, value in facts.items() if name != "view"})
     else:
-        _show_receipt(receipt, texts, everything=everything)
+        told = {name: ": ".join(filter(None, (attribution(item), item.text))) for name, item in items.items()}
+        _show_receipt(receipt, told, everything=everything)
     return 0
 
 

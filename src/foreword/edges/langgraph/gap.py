@@ -16,9 +16,9 @@ from langchain_core.runnables import RunnableLambda
 from foreword.log import get_logger
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection
+from foreword.recipes.gap.stages import payload_text
 from foreword.recipes.gap.state import get_value
 from foreword.recipes.gap.types import INJECTED_CONTEXT
-from foreword.text.frame import wrap_in_frame
 
 if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
@@ -57,5 +57,4 @@ def injected_text(state: object, key: str = INJECTED_CONTEXT) -> str:
     """What a gap node put into a state, framed for a prompt, a line each; empty when it put nothing there."""
     held = get_value(state, key)
     contexts = held.get("contexts") if isinstance(held, Mapping) else None
-    contents = (get_value(context, "content") for context in contexts or ())
-    return wrap_in_frame("\n".join(f"- {content}" for content in contents if content))
+    return payload_text(contexts or ())

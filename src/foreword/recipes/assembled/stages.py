@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from foreword.compose.assembled import ContextItem, SourceItems
 from foreword.compose.assembly import Piece, fit_document
 from foreword.compose.fit import FittedText
+from foreword.compose.share import OVER_SHARE, Portion, find_exempt, within_share
 from foreword.knowledge.experience import OPEN_WEIGHT, TIER_WEIGHTS
 from foreword.log import get_logger
 from foreword.pipeline import Draft, drop_shown
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from foreword.compose.assembly import Layout
+    from foreword.compose.assembly import FittedDocument, Layout
     from foreword.knowledge.axes import Axis
     from foreword.pipeline import AsyncStage, SearchDraft, Stage
     from foreword.text.tokens import Tokenizer
@@ -232,7 +233,9 @@ def fit(draft: AssembledDraft) -> AssembledDraft:
         Piece(name, plan.items[name], plan.sections[name], result.rank or 0.0)
         for name, result in results.items()
     ]
-    fitted = fit_document(pieces, plan.layout, draft.budget, draft.tokenizer, hard=plan.hard)
+    fitted, over = _fit_within_share(
+        draft, pieces, find_exempt(draft.results) if plan.floors else frozenset()
+    )
     lines = tuple(
         ContextLine(results[piece.id], piece.section, piece.item.content, piece.tokens)
         for piece in fitted.pieces
@@ -241,7 +244,35 @@ def fit(draft: AssembledDraft) -> AssembledDraft:
         DroppedResult(results[piece.id], "over budget", f"needs about {piece.tokens} tokens")
         for piece in fitted.left_out
     )
+    dropped += tuple(DroppedResult(results[name], "over limit", OVER_SHARE) for name in over)
     return draft.with_text(FittedText(fitted.text, fitted.tokens, lines, dropped))
+
+
+def _fit_within_share(
+    draft: AssembledDraft, pieces: Sequence[Piece], exempt: frozenset[str]
+) -> tuple[FittedDocument, list[str]]:
+    """The document in which what tools and pages say has its share, and the ids of what was over it.
+
+    Code and commits are asked for by name, and have no share.
+    """
+    over: list[str] = []
+    while True:
+        allowed = [piece for piece in pieces if piece.id not in over]
+        plan = draft.planned
+        fitted = fit_document(allowed, plan.layout, draft.budget, draft.tokenizer, hard=plan.hard)
+        by_relevance = sorted(fitted.pieces, key=lambda piece: -piece.rank)
+        portions = [_portion(piece, exempt) for piece in by_relevance]
+        beyond = [
+            piece.id for piece, fits in zip(by_relevance, within_share(portions), strict=True) if not fits
+        ]
+        if not beyond:
+            return fitted, over
+        over += beyond
+
+
+def _portion(piece: Piece, exempt: frozenset[str]) -> Portion:
+    source = result_of(piece.item).memory.source
+    return Portion(piece.tokens, source, source.trust == "repository" or piece.id in exempt)
 
 
 # Items and what a search knew of them --------------------------------------------------------------------

@@ -39,6 +39,7 @@ from foreword.recipes.assembled.searcher import Searcher
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
+from foreword.text.provenance import quote_entry
 from foreword.text.question import MAX_QUESTION_CHARACTERS, question_first
 from foreword.types import Filters, Note, SearchResult
 from foreword.workspace import workspace_of
@@ -206,9 +207,9 @@ class Companion:
         for attempt in self.experiences.list_open_for_run(workspace, event.session, event.at):
             verdict = judge_run(run, attempt)
             if verdict.status is not None:
-                self.experiences.resolve_from_run(
-                    workspace, attempt.id, verdict.status, verdict.result, event.at
-                )
+                printed = quote_entry(verdict.result.removeprefix(f"{run.tool}: "))
+                result = f"{run.tool} printed {printed}"
+                self.experiences.resolve_from_run(workspace, attempt.id, verdict.status, result, event.at)
                 return
 
     def _adopt_experience(self, event: AgentEvent, workspace: str) -> None:

@@ -54,7 +54,7 @@ MAX_READ_BEFORE_PROMPT, MAX_READ_BEFORE_TOOL = 24, 8
 """At most how many statements are read before a prompt, and before a tool: an agent waits for them."""
 
 SOURCE_SHARE = 1 / 3
-"""At most how much of a context one source may fill, unless it is the user."""
+"""At most how much of a context one agent, tool or page may fill."""
 
 SLOT_TOKENS = 70
 """What a memory takes, about: fifty words, its age and its author."""

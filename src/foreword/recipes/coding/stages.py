@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from foreword.compose.budget import InjectionCandidate, InjectionCategory
 from foreword.compose.fit import FittedText
 from foreword.compose.injection import BRIEF_MEMORIES, TemporalEnrichmentProvider
+from foreword.compose.share import OVER_SHARE, find_exempt
 from foreword.pipeline import SearchDraft
 from foreword.recall.priority import PriorityRanker
+from foreword.text.provenance import attribution, is_foreign
 from foreword.text.statements import describe_history
 from foreword.text.words import content_words
 from foreword.types import ContextLine, DroppedResult, Note, SearchResult
@@ -97,7 +99,11 @@ def _asks_the_same(text: str, asked: set[str]) -> bool:
 
 def weigh(draft: CodingDraft) -> CodingDraft:
     """Order the results by category and priority; from here on a result's rank is its priority."""
-    candidates = [_candidate(result, draft.query.now) for result in draft.results]
+    exempt = find_exempt(draft.results)
+    candidates = [
+        replace(_candidate(result, draft.query.now), is_exempt=result.memory.id in exempt)
+        for result in draft.results
+    ]
     draft = replace(draft, candidates={candidate.memory_id: candidate for candidate in candidates})
     return _reorder_results(draft, PriorityRanker.rank_candidates(candidates))
 
@@ -108,7 +114,7 @@ def diversify(draft: CodingDraft) -> CodingDraft:
 
 
 def limit_each_source(slots: int, source_share: float) -> Stage[CodingDraft]:
-    """A stage that gives each source but the user at most its share of the slots.
+    """A stage that gives each agent, tool and page at most its share of the slots.
 
     A large budget has more slots than there are results; then the share is of the results.
     """
@@ -119,7 +125,7 @@ def limit_each_source(slots: int, source_share: float) -> Stage[CodingDraft]:
         kept, over = [], []
         for result in draft.results:
             source = result.memory.source
-            seen[source] += source.trust != "user"
+            seen[source] += source.trust not in ("user", "repository")
             if seen[source] <= most:
                 kept.append(result)
             else:
@@ -139,6 +145,8 @@ def add_divergence_alert(diverges: Diverges) -> Stage[CodingDraft]:
         item = draft.kit.store.get(draft.query.workspace, alert.memory_id)[0]
         if item is None:
             return draft.with_notes(Note("divergence", "the memory it speaks of is not there"))
+        if is_foreign(item.source):
+            return draft.with_notes(Note("divergence", "it would quote what nobody asked for"))
         return replace(draft, alert=alert, alert_item=item)
 
     return divergence
@@ -170,6 +178,8 @@ def add_session_lines(find: SessionLines, name: str) -> Stage[CodingDraft]:
         fresh = [result for result in results if result.memory.id not in draft.shown]
         known = [DroppedResult(r, "already in context") for r in results if r.memory.id in draft.shown]
         candidates = [_candidate(r, draft.query.now, InjectionCategory.RECENT_SESSION) for r in fresh]
+        # Of a tool only test runs stand here, and only their numbers are told, after the agent's own command.
+        candidates = [replace(one, is_exempt=one.source.trust == "tool") for one in candidates]
         draft = replace(draft, candidates={**draft.candidates, **{one.memory_id: one for one in candidates}})
         return draft.keep([*draft.results, *fresh], known)
 
@@ -259,18 +269,28 @@ def _candidate(
         category=category if category is not None else InjectionCategory.of(agreement),
         source=result.memory.source,
         in_lines=result.memory.kind == "code" and bool(result.excerpt),
+        author=attribution(result.memory),
+        history=describe_history(result.history, result.later),
     )
     return PriorityRanker.compute_priority(candidate, now)
 
 
 def _shown_text(result: SearchResult, category: InjectionCategory | None) -> str:
     """What is shown of an item: its text, after its surroundings unless the rest of the line tells them."""
-    history = f" {describe_history(result.history)}" if result.history else ""
     if result.excerpt and result.memory.kind in ("code", "commit"):
-        return result.excerpt + history
+        return result.excerpt
     item = result.memory if not result.excerpt else replace(result.memory, text=result.excerpt)
-    plain = item.about in _ROLES or category is InjectionCategory.RECENT_SESSION
-    return (item.text if plain else item.searchable) + history
+    if item.kind == "document":
+        return replace(item, about=_headings(item)).searchable
+    is_output = item.kind == "turn" and is_foreign(item.source)
+    plain = item.about in _ROLES or is_output or category is InjectionCategory.RECENT_SESSION
+    return item.text if plain else item.searchable
+
+
+def _headings(item: Item) -> str:
+    """The headings above a part of a document, without the name that its attribution tells."""
+    is_named = item.metadata.get("path") or item.metadata.get("title")
+    return item.about.partition(" › ")[2] if is_named else item.about
 
 
 def _reorder_results(draft: CodingDraft, candidates: Sequence[InjectionCandidate]) -> CodingDraft:
@@ -316,5 +336,9 @@ def _with_fitted_text(
         )
         for r in draft.results
         if r.memory.id in costs
+    )
+    beyond = {candidate.memory_id for candidate in fitted.over_share}
+    dropped += tuple(
+        DroppedResult(r, "over limit", OVER_SHARE) for r in draft.results if r.memory.id in beyond
     )
     return replace(draft.with_text(FittedText(fitted.text, fitted.tokens, lines, dropped)), fitted=fitted)

@@ -233,6 +233,9 @@ def _memory_result(item: Item, score: float, found: SearchResult | None = None) 
         "trust": item.source.trust,
         "created_at": item.created_at.isoformat(),
     }
+    facts |= {name: item.metadata[name] for name in ("path", "title", "sha") if name in item.metadata}
+    if item.kind == "commit" and item.metadata.get("author"):
+        facts["author"] = item.metadata["author"]
     if item.about:
         facts["about"] = item.about
     if found is not None:

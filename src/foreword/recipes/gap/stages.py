@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
-from foreword.compose.fit import FittedText
+from foreword.compose.fit import FittedText, split_by_share
+from foreword.compose.share import OVER_SHARE, find_exempt
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.pipeline import MAX_NEAR_MISSES, Draft
@@ -33,7 +34,8 @@ from foreword.recipes.gap.types import (
     RelevanceJudge,
     RetrievedContext,
 )
-from foreword.text.frame import attribution, escape_entry, wrap_in_frame
+from foreword.text.frame import escape_entry, wrap_in_frame
+from foreword.text.provenance import attribution, is_foreign, quote_entry
 from foreword.text.tokens import cut_to_tokens
 from foreword.text.words import fold_case
 from foreword.types import TRUSTS, ContextLine, DroppedResult, Item, Note, SearchResult, Source, text_hash
@@ -89,6 +91,7 @@ class GapDraft(Draft):
                     self.query.workspace,
                     kind=cast("Kind", str(context.metadata.get("kind") or context.source)),
                     id=name,
+                    source=context_source(context),
                 ),
                 context.relevance_score,
             )
@@ -146,16 +149,19 @@ def drop_said(draft: GapDraft) -> GapDraft:
 
 
 def keep_answers(draft: GapDraft) -> GapDraft:
-    """Keep the first results that state something, as many as may be injected."""
+    """Keep the first results that state something, as many as may be injected; few of what tools printed."""
     most = max(0, draft.config.max_context_items)
     kept: list[SearchResult] = []
     dropped: list[DroppedResult] = []
+    printed = 0
     for result in draft.results:
         context = draft.contexts[result.memory.id]
-        if len(kept) >= most:
+        is_printed = result.memory.source.trust in ("tool", "web")
+        if len(kept) >= most or (is_printed and printed >= max(1, most // 3)):
             dropped.append(DroppedResult(result, "over limit", f"limit {most}"))
         elif can_answer(context.content, draft.gap.context_query, spoken=_is_spoken(context)):
             kept.append(result)
+            printed += is_printed
         else:
             dropped.append(DroppedResult(result, "no answer", "it states nothing"))
     return draft.keep(kept, dropped[:MAX_NEAR_MISSES])
@@ -184,6 +190,8 @@ def fit(draft: GapDraft) -> GapDraft:
             cost = counter.count(worded.content)
             lines.append(ContextLine(result, context.source, worded.content, cost))
             size, tokens = size + more_bytes, tokens + more_tokens
+    lines, over = split_by_share(lines, find_exempt(draft.results))
+    dropped += [DroppedResult(line.result, "over limit", OVER_SHARE) for line in over]
     text = contexts_text([contexts[line.id] for line in lines])
     draft = replace(draft, contexts=contexts)
     return draft.with_text(FittedText(text, counter.count(text), tuple(lines), tuple(dropped)))
@@ -208,6 +216,15 @@ _PIECES: Mapping[ContextSource, Callable[[ContextGap, object, Conversation], lis
 }
 _ORDER = ("architecture", "sprint", "state", "memory")
 """Of two that are as relevant, the one whose source says more of what it is comes first."""
+
+
+def context_source(context: RetrievedContext) -> Source:
+    """Who wrote a context: what its memory says, or its role in the state; else the user's own graph."""
+    facts = context.metadata
+    name, trust = str(facts.get("author") or ""), facts.get("trust")
+    if facts.get("role") == "tool":
+        return Source(name or "a tool of the graph", "tool")
+    return Source(name, trust) if trust in TRUSTS else Source(name or "user")
 
 
 def context_id(context: RetrievedContext) -> str:
@@ -360,7 +377,7 @@ def make_payload(gap: ContextGap, contexts: Sequence[RetrievedContext]) -> dict[
                 "source": context.source,
                 "content": context.content,
                 "relevance": context.relevance_score,
-                "metadata": _plain_facts(context.metadata),
+                "metadata": _plain_facts(context.metadata) | _said_by(context),
             }
             for context in contexts
         ],
@@ -371,12 +388,29 @@ def make_payload(gap: ContextGap, contexts: Sequence[RetrievedContext]) -> dict[
     }
 
 
+def payload_text(contexts: Sequence[object]) -> str:
+    """The contexts of a payload as a model reads them; one without content is left out."""
+    held = [
+        (get_value(one, "content"), get_value(one, "metadata"), get_value(one, "source")) for one in contexts
+    ]
+    return contexts_text(
+        [
+            RetrievedContext(
+                cast("ContextSource", str(source or "memory")),
+                content,
+                0.0,
+                facts if isinstance(facts, Mapping) else {},
+            )
+            for content, facts, source in held
+            if isinstance(content, str) and content
+        ]
+    )
+
+
 def contexts_text(contexts: Sequence[RetrievedContext]) -> str:
     """Contexts as a model reads them: framed as data, a line each, with whose words they are."""
     return wrap_in_frame(
-        "\n".join(
-            f"- [{_source_and_author(context)}] {escape_entry(context.content)}" for context in contexts
-        )
+        "\n".join(f"- [{_source_and_author(context)}] {_context_words(context)}" for context in contexts)
     )
 
 
@@ -409,12 +443,30 @@ def _plain_facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def _source_and_author(context: RetrievedContext) -> str:
     """Where a context comes from, and whose words it holds."""
     facts = context.metadata
-    parts = [context.source, str(facts.get("type") or facts.get("place") or "")]
-    author, trust = str(facts.get("author") or ""), facts.get("trust")
-    if facts.get("role") == "tool":
-        parts.append(attribution(Source(author or "unnamed", "tool")))
-    elif trust in TRUSTS:
-        parts.append(attribution(Source(author, trust)))
-    else:
-        parts.append(f"by {author}" if author else "")
+    parts = [
+        context.source,
+        str(facts.get("type") or facts.get("place") or ""),
+        _context_attribution(context),
+    ]
     return escape_entry(", ".join(filter(None, parts)).replace("]", ")").replace("[", "("))
+
+
+def _context_attribution(context: RetrievedContext) -> str:
+    """Whose words a context holds; "" for the user's own, and where nobody says."""
+    facts = context.metadata
+    if facts.get("role") != "tool" and facts.get("trust") not in TRUSTS:
+        author = str(facts.get("author") or "")
+        return f"by {author}" if author else ""
+    kind = cast("Kind", str(facts.get("kind") or "memory"))
+    return attribution(Item(context.content, "", kind=kind, source=context_source(context), metadata=facts))
+
+
+def _said_by(context: RetrievedContext) -> dict[str, str]:
+    """The attribution as a fact of a context that is not the user's own."""
+    words = _context_attribution(context) if is_foreign(context_source(context)) else ""
+    return {"said_by": words} if words else {}
+
+
+def _context_words(context: RetrievedContext) -> str:
+    foreign = is_foreign(context_source(context))
+    return quote_entry(context.content) if foreign else escape_entry(context.content)

@@ -1,0 +1,154 @@
+"""Whose words an item holds: how far they are trusted, how they are attributed, and how they are quoted.
+
+Trust is an order: the user, the agent, the repository (files, documents, commits), tools, the web. What the
+last three wrote is *foreign*: it is never told as anybody's statement, but as a quotation after the words
+that say where it stands, whatever it asks for. No filter of words tells an instruction from a fact; a reader
+who knows that "the user wants …" is a line of a README can.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from foreword.text.clean import join_lines, remove_invisible
+from foreword.text.frame import escape_entry
+from foreword.types import TRUSTS, Item
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from foreword.types import Source, Trust
+
+FOREIGN: tuple[Trust, ...] = ("repository", "tool", "web")
+"""The trusts of what neither the user nor the agent said."""
+
+FILED_KINDS = ("code", "document", "commit")
+"""Kinds of items that come from files and their history; they are never the user's word."""
+
+_REPLACING_RANKS = {"user": 0, "agent": 1, "repository": 1, "tool": 2, "web": 3}
+"""Whose later word may stand in the place of whose: of a lower or the same number in that of a higher."""
+
+_MAX_NAME_CHARACTERS = 80
+_MAX_COMMAND_WORDS, _MAX_COMMAND_CHARACTERS = 3, 40
+_SHORT_SHA = 7
+_NOT_IN_NAME = re.compile(r"[^\w .:/@+-]|:(?!\S)")
+_QUOTATION_MARKS = re.compile("[“”„‟«»]")
+_STEP_END = re.compile(r"\s*(?:&&|\|\||;)\s*")
+_BEFORE_COMMAND = re.compile(r"(?:\w+=\S*\s+|(?:sudo|time|nohup)\s+)*")
+
+
+def is_foreign(source: Source) -> bool:
+    """Whether neither the user nor the agent wrote what has this source."""
+    return source.trust in FOREIGN
+
+
+def least_trust(sources: Iterable[Source], otherwise: Trust = "agent") -> Trust:
+    """The trust of the least trusted source; of none at all, the one given."""
+    ranks = [TRUSTS.index(source.trust) for source in sources]
+    return TRUSTS[max(ranks)] if ranks else otherwise
+
+
+def may_replace(newer: Source, older: Source) -> bool:
+    """Whether a later word of one may stand in the place of an earlier one of the other.
+
+    Who is trusted less never replaces who is trusted more. The agent and the repository are equals here:
+    what the agent said of a value is outdated by the commit that changed it.
+    """
+    return _REPLACING_RANKS[newer.trust] <= _REPLACING_RANKS[older.trust]
+
+
+# Attribution ----------------------------------------------------------------------------------------------
+
+
+def attribution(item: Item) -> str:
+    """Whose words an item holds, to stand before them: `commit 3f2a1c0 by Ana`; "" for the user's own."""
+    match item.source.trust:
+        case "user":
+            return ""
+        case "agent":
+            return "agent"
+        case trust if item.kind == "summary":
+            return f"summary of {_SUMMED_UP[trust]}"
+        case "repository":
+            return _repository_attribution(item)
+        case "tool":
+            name = _command_name(item) or _plain_name(item.source.name.removeprefix("tool:"))
+            return f"printed by `{name}`" if name else "printed by a tool"
+        case "web":
+            return _web_attribution(item.source.name)
+
+
+def source_attribution(source: Source) -> str:
+    """The same where nothing is known but the source."""
+    return attribution(Item("", "", source=source))
+
+
+_SUMMED_UP = {"repository": "files", "tool": "what tools printed", "web": "web pages"}
+
+
+def _repository_attribution(item: Item) -> str:
+    facts, name = item.metadata, item.source.name
+    if item.kind == "commit":
+        sha = _plain_name(str(facts.get("sha") or ""))[:_SHORT_SHA]
+        author = _plain_name(str(facts.get("author") or name.removeprefix("git:")))
+        named = f"commit {sha}" if sha else "a commit"
+        return f"{named} by {author}" if author else named
+    path = str(facts.get("path") or (name.removeprefix("file:") if name.startswith("file:") else ""))
+    if path:
+        return f"file {_plain_name(path[-_MAX_NAME_CHARACTERS:])} says"
+    title = _plain_name(str(facts.get("title") or name.removeprefix("document:")))
+    return f"document {title} says" if title not in ("", "user") else "a document says"
+
+
+def _web_attribution(name: str) -> str:
+    """A page by its host alone, as the rest of an address can be made to say anything."""
+    try:
+        host = urlsplit(name).hostname or name
+    except ValueError:
+        host = name
+    plain = _plain_name(host)
+    return f"page {plain} says" if plain not in ("", "web") else "a web page says"
+
+
+def _command_name(item: Item) -> str:
+    """The first words of the command whose output a turn holds; "" if it holds none."""
+    if item.kind != "turn" or not item.text.startswith("$ "):
+        return ""
+    command = remove_invisible(item.text[2:].partition("\n")[0])
+    step = _STEP_END.split(command)[-1] or command
+    words = _BEFORE_COMMAND.sub("", step, count=1).partition(" | ")[0].split()[:_MAX_COMMAND_WORDS]
+    return _plain_name(" ".join(words))[:_MAX_COMMAND_CHARACTERS].rstrip()
+
+
+def _plain_name(name: str) -> str:
+    """A name without punctuation that could end the attribution or begin a quotation, and not too long."""
+    return join_lines(_NOT_IN_NAME.sub(" ", escape_entry(name)))[:_MAX_NAME_CHARACTERS].rstrip()
+
+
+# Quotation ------------------------------------------------------------------------------------------------
+
+
+def quote_entry(text: str) -> str:
+    """The text on one line between quotation marks, which nothing in it can close."""
+    return f"“{_QUOTATION_MARKS.sub(chr(34), escape_entry(text))}”"
+
+
+def quote_lines(text: str) -> str:
+    """The same, with its lines and their indentation, each after the first behind the mark of a quotation."""
+    lines = remove_invisible(text).strip("\n").split("\n")
+    inside = "\n> ".join(f"{_indentation(line)}{escape_entry(line)}" for line in lines)
+    return f"“{_QUOTATION_MARKS.sub(chr(34), inside).strip()}”"
+
+
+def attribute_text(item: Item, text: str) -> str:
+    """The words of an item on one line after whose they are: quoted if foreign, as they are if the user's."""
+    words = attribution(item)
+    if is_foreign(item.source):
+        return f"{words}: {quote_entry(text)}"
+    return f"{words}: {escape_entry(text)}" if words else escape_entry(text)
+
+
+def _indentation(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())] if line.strip() else ""
