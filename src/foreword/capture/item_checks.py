@@ -50,7 +50,14 @@ def redact_item(item: Item) -> Item:
     text = redact(item.text)
     if not text.strip():
         raise ValidationError("nothing is left of the text once what is private is gone; nothing was kept")
-    return replace(item, text=text, about=redact(item.about), metadata=redact_json(dict(item.metadata)))
+    return replace(
+        item,
+        text=text,
+        type=redact(item.type),
+        about=redact(item.about),
+        source=replace(item.source, name=redact(item.source.name)),
+        metadata=redact_json(dict(item.metadata)),
+    )
 
 
 def have_no_secrets(items: Iterable[Item], *, texts: bool = True) -> bool:
@@ -61,7 +68,7 @@ def have_no_secrets(items: Iterable[Item], *, texts: bool = True) -> bool:
     """
     values: dict[str, None] = {}
     for item in items:
-        fields = [item.about, *(value for value in item.metadata.values() if isinstance(value, str))]
+        fields = [item.about, item.type, item.source.name, *(value for value in item.metadata.values() if isinstance(value, str))]
         if texts:
             lists = [value for value in item.metadata.values() if isinstance(value, list)]
             listed = (inner for value in lists for inner in value)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from foreword.capture.secrets.tables import Context, Format, Reading
 
 _FORMATS = read_formats(load_table("formats.txt"))
-_CONTEXTS = read_contexts(load_table("contexts.txt"))
+_CONTEXTS_BY_WORD: dict[str, list[Context]] = {"": []}
+for _context in read_contexts(load_table("contexts.txt")):
+    _CONTEXTS_BY_WORD.setdefault(min(_context.words, default=""), []).append(_context)
 _NO_BEGINNING = "-"
 
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
@@ -39,7 +41,7 @@ def find_known_formats(reading: Reading) -> Iterator[Secret]:
                 yield from (
                     Secret(form.kind, start, end) for start, end in spans if can_start_word(text, start)
                 )
-        elif form.is_apart or form.beginning in runs:
+        elif form.is_apart or (runs and form.beginning in runs):
             yield from _find_one_format(text, form)
 
 
@@ -78,13 +80,14 @@ def can_start_word(text: str, index: int) -> bool:
 def find_in_contexts(reading: Reading) -> Iterator[Secret]:
     """What stands where only a secret can stand."""
     text, lower, words = reading.text, reading.lower, reading.words
-    for context in _CONTEXTS:
+    candidates = [context for word in sorted(_CONTEXTS_BY_WORD.keys() & words) for context in _CONTEXTS_BY_WORD[word]]
+    for context in (*_CONTEXTS_BY_WORD[""], *candidates):
         if not words.issuperset(context.words):
             continue
         at = lower.find(context.keyword)
         while at >= 0:
             after = at + len(context.keyword)
-            if can_start_word(text, at):
+            if context.keyword[0] == "_" or can_start_word(text, at):
                 yield from _find_one_context(text, context, after)
             at = lower.find(context.keyword, after)
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.capture.secrets import shape
-from foreword.capture.secrets.tables import Secret, load_table, read_words
+from foreword.capture.secrets.tables import BEGINNING_CHARACTERS, Secret, load_table, read_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,7 +24,9 @@ _FOREIGN = tuple(
     for word in sorted(set(WORDS["password"]), key=len, reverse=True)
     if not any(english in word for english in _ENGLISH)
 )
-_STEMS = tuple(word for word in _FOREIGN if word.isascii())
+_STEMS: dict[str, list[str]] = {}
+for _word in filter(str.isascii, _FOREIGN):
+    _STEMS.setdefault(_word.split(" ")[0][:BEGINNING_CHARACTERS].rstrip("-'"), []).append(_word)
 _STEMS_BEYOND_ASCII = tuple(word for word in _FOREIGN if not word.isascii())
 
 
@@ -106,7 +108,8 @@ def find_assigned_secrets(reading: Reading) -> Iterator[Secret]:
 def list_stems(reading: Reading) -> list[str]:
     """The beginnings of words for secrets that a text may hold."""
     beyond = () if reading.lower.isascii() else _STEMS_BEYOND_ASCII
-    return [*_ENGLISH, *reading.choose_stems(_STEMS), *beyond]
+    foreign = [stem for begin in sorted(_STEMS.keys() & reading.list_beginnings()) for stem in _STEMS[begin]]
+    return [*_ENGLISH, *foreign, *beyond]
 
 
 def find_names(lower: str, stems: Iterable[str]) -> Iterator[re.Match[str]]:

@@ -42,6 +42,7 @@ _NEXT_SETTING = re.compile(r"(?a)[;,&](?=[\w.$-]{1,40}[=:])")
 _MAY_TELL = re.compile(r"[^\n0-9!@#$%^&*~+\"'`«“„]{0,120}[0-9!@#$%^&*~+\"'`«“„]")
 _VERBS = ("pass", "passe")
 _LATIN = re.compile(r"[a-zà-ɏ]")
+_SIGN = re.compile(r"[0-9!@#$%^&*~+]")
 _PRINTABLE = re.compile(r"[!-~]{6,128}")
 _END_OF_SENTENCE = re.compile(r"[.!?。！？।][\s」』]|\n")
 _PUNCTUATION = ".,;:)]}\"'`"
@@ -98,6 +99,8 @@ def _find_told_before(text: str, lower: str, at: int) -> Iterator[Secret]:
     if not lower.startswith("pass", at) or text[at - 1 : at] not in (" ", "\t"):
         return
     begin = max(0, at - 100)
+    if not _SIGN.search(lower, begin, at):
+        return
     told = _TOLD_BEFORE.search(lower[begin:at])
     if told is None:
         return

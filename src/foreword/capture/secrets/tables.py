@@ -8,10 +8,7 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import NamedTuple
 
 _MACROS = {
     "{uuid}": r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
@@ -19,9 +16,9 @@ _MACROS = {
     "{options}": r"(?:[ \t=]{1,4}[^\s|;&]{1,80}){0,12}?[ \t]{1,4}",
 }
 
-_WORDS = re.compile(r"[a-z0-9]{2,}")
-_BEGINNING_CHARACTERS = 4
-_BEGINNING = re.compile(rf"[a-z0-9]{{1,{_BEGINNING_CHARACTERS}}}")
+_WORDS = re.compile(r"[a-z0-9]+")
+BEGINNING_CHARACTERS = 4
+_BLANKS = bytes(code if code < 128 and chr(code).isalnum() else 32 for code in range(256))
 _DENSE = re.compile(r"[A-Za-z0-9_+/=%.~$:-]{16,}+")
 _DIGIT = re.compile(r"[0-9]")
 
@@ -65,10 +62,9 @@ class Reading(NamedTuple):
     words: frozenset[str]
     runs: str
 
-    def choose_stems(self, stems: Iterable[str]) -> list[str]:
-        """Those of the ASCII stems with which a word of the text may begin."""
-        beginnings = {word[:_BEGINNING_CHARACTERS] for word in self.words}
-        return [stem for stem in stems if _BEGINNING.match(stem)[0] in beginnings or stem in self.words]  # type: ignore[index]
+    def list_beginnings(self) -> set[str]:
+        """The first letters of its words."""
+        return {word[:BEGINNING_CHARACTERS] for word in self.words}
 
 
 def read_formats(table: str) -> list[Format]:
@@ -129,7 +125,9 @@ def read_text(text: str) -> Reading:
     dense = dict.fromkeys(_DENSE.findall(text))
     runs = " ".join([run for run in dense if not run.islower() or _DIGIT.search(run)])
     lower = to_lower(text)
-    return Reading(text, lower, frozenset(_WORDS.findall(lower)), runs)
+    # Through bytes, because that takes half the time of a regular expression.
+    words = lower.encode("latin-1", errors="replace").translate(_BLANKS).decode("ascii").split()
+    return Reading(text, lower, frozenset(words), runs)
 
 
 def to_lower(text: str) -> str:
