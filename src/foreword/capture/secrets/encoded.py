@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ESCAPE = re.compile(
     r"(?a)%([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\x([2-7][0-9A-Fa-f])|&#x([2-7][0-9A-Fa-f]);|&#(\d{2,3});"
-    r"|&(quot|amp|apos|lt|gt|equals|colon);|=(3D|3A|22|26|40)"
+    r"|&(quot|amp|apos|lt|gt|equals|colon);|=(3D|3A|22|26|40)|\\{1,3}([nrt\"'])"
 )
 _MARKS = {
     "%": ("%3D", "%3d", "%3A", "%3a", "%22", "%26", "%40"),
@@ -37,7 +37,9 @@ _MIXED_CASE = re.compile(r"[a-z].*[A-Z]|[A-Z].*[a-z]")
 
 def find_escaped_secrets(text: str, find: Finder) -> Iterator[Secret]:
     """What `find` finds once the escapes of a text are read, in the places of the text as it is written."""
-    if not any(mark in text for sign, marks in _MARKS.items() if sign in text for mark in marks):
+    if not _is_one_line(text) and not any(
+        mark in text for sign, marks in _MARKS.items() if sign in text for mark in marks
+    ):
         return
     plain, places, sources = _read_escapes(text)
     if plain == text:
@@ -46,6 +48,11 @@ def find_escaped_secrets(text: str, find: Finder) -> Iterator[Secret]:
         yield Secret(
             secret.kind, _place_in_source(secret.start, places, sources), _place_in_source(secret.end, places, sources)
         )
+
+
+def _is_one_line(text: str) -> bool:
+    """Whether the lines of a text are written as one, as in JSON or in a log, and not only in its strings."""
+    return text.count("\\n") > text.count("\n")
 
 
 def _read_escapes(text: str) -> tuple[str, list[int], list[int]]:
@@ -67,7 +74,9 @@ def _read_escapes(text: str) -> tuple[str, list[int], list[int]]:
 
 def _read_escape(escape: re.Match[str]) -> str | None:
     """The character that an escape stands for; None for what does not stand in a text."""
-    *coded, decimal, named, mail = escape.groups()
+    *coded, decimal, named, mail, plain = escape.groups()
+    if plain:
+        return {"n": "\n", "r": "\r", "t": "\t"}.get(plain, plain)
     if named:
         return _NAMED[named]
     if decimal:

@@ -103,18 +103,6 @@ def _find_one_context(text: str, context: Context, at: int) -> Iterator[Secret]:
         yield Secret(context.kind, start, end)
 
 
-def _is_phrase(value: str) -> bool:
-    """Whether words are a phrase to remember and no sentence about one: none of them is a small word."""
-    words = re.split(r"[ -]", value.lower())
-    return len(set(words)) > 3 and not _SMALL_WORDS.intersection(words)
-
-
-_SMALL_WORDS = frozenset(
-    "the and for that this with you your are was not can will has have from they them its our who must may should when "
-    "which used does did any all one were been into than then there what how why use uses must get set see need needs "
-    "key file password phrase".split()
-)
-
 _FORMAT_CHECKS: dict[str, Callable[[str], bool]] = {
     "basic": shape.is_base64_login,
     "bearer": shape.is_like_key,
@@ -128,7 +116,7 @@ _CONTEXT_CHECKS: dict[str, Callable[[str], bool]] = {
     "mixed": shape.is_mixed,
     "strong": shape.is_strong,
     "key": shape.is_like_key,
-    "phrase": _is_phrase,
+    "phrase": shape.is_phrase,
     "pin": lambda value: not value.startswith(("19", "20")) or len(value) != 4,
     "codes": lambda value: any(map(str.isdigit, value)),
 }

@@ -78,12 +78,12 @@ _SETTING_BEFORE = re.compile(
     r"(?ai)(?:^|\n)[ \t]{0,40}(?:[-*>+#$][ \t]+)?(?:(?:export|set|env|setenv|declare -x|arg|-e|--env)[ \t]+)?"
     r"[\w.\"'/$:\[\]-]{0,60}\Z"
 )
-_SETTING_AFTER = re.compile(r"[ \t]*(?:[#;][^\n]*)?(?:\r?\n(?!\s*[)\]}])|\Z)")
+_SETTING_AFTER = re.compile(r"[ \t]*[\"'}]{0,3}[ \t]*(?:[#;][^\n]*)?(?:\r?\n(?!\s*[)\]}])|\Z)")
 _OPTION_AFTER = re.compile(r"[ \t]*(?:\Z|[\r\n;|&\"'`)\\<]|-)")
 _ANY_ASSIGNMENT = re.compile(
     r"(?a)[=:]\s{0,4}\\{0,4}[\"'`]?(?!0x|//|_Z)([A-Za-z0-9+/_~.-]{28,256}={0,2})(?![\w+/=(\[.-])"
 )
-_SQL = re.compile(r"(?i)\b(?:create|alter|set|with|user|role|login|encrypted|grant)\b[^\n]{0,120}\Z")
+_SQL = re.compile(r"(?i)\b(?:create|alter|set|with|user|role|login|encrypted|grant|define|setq|defvar|def)\b[^\n]{0,120}\Z")
 
 
 class Value(NamedTuple):
@@ -222,7 +222,7 @@ def _find_quotation_end(text: str, start: int, quote: str) -> int:
 def is_secret_of_name(value: Value, name: re.Match[str]) -> bool:
     """Whether a value could be the secret its name speaks of, and not a stand-in, a word or an expression."""
     text = value.text
-    has_blanks = any(map(str.isspace, text)) and name["word"] != "passphrase"
+    has_blanks = any(map(str.isspace, text)) and not shape.is_phrase(text)
     if len(text) < 6 or has_blanks or shape.is_placeholder(text):
         return False
     if name["word"] == "pwd" and text.startswith(("/", "~")):
@@ -236,7 +236,7 @@ def is_secret_of_name(value: Value, name: re.Match[str]) -> bool:
         return (
             not name["gap"]
             and len(text) >= 20
-            and shape.randomness(text) > 0.3
+            and shape.randomness(text) > (0.2 if len(text) >= 24 and value.literal else 0.3)
             and not _HARMLESS.search(name["tail"])
         )
     if kind_of_name(name) == "secret":
@@ -247,7 +247,7 @@ def is_secret_of_name(value: Value, name: re.Match[str]) -> bool:
 def _is_argument(text: str, name: re.Match[str]) -> bool:
     """Whether what a function is called with is a password, or looks like nothing else."""
     is_call = "(" in name["call"] and kind_of_name(name) == "password"
-    return shape.is_mixed(text) and not shape.is_expression(text) if is_call else shape.is_strong(text)
+    return shape.is_mixed(text) and "(" not in text if is_call else shape.is_strong(text)
 
 
 def _is_tight(name: re.Match[str]) -> bool:

@@ -43,6 +43,8 @@ _MAY_TELL = re.compile(r"[^\n0-9!@#$%^&*~+\"'`«“„]{0,120}[0-9!@#$%^&*~+\"'`
 _VERBS = ("pass", "passe")
 _LATIN = re.compile(r"[a-zà-ɏ]")
 _SIGN = re.compile(r"[0-9!@#$%^&*~+]")
+_NOUN_BEFORE = re.compile(r"\b(?:the|my|our|your|his|her|its|admin|root|user|wifi|db|new|old)[ \t]{1,3}\Z")
+_KEY_BEFORE = re.compile(r"(?:api|access|secret|private|auth|licen[cs]e|master|signing|account|shared)[ \t_-]{1,3}\Z")
 _PRINTABLE = re.compile(r"[!-~]{6,128}")
 _END_OF_SENTENCE = re.compile(r"[.!?。！？।][\s」』]|\n")
 _PUNCTUATION = ".,;:)]}\"'`"
@@ -75,7 +77,11 @@ def _find_told_after(text: str, lower: str, at: int) -> Iterator[Secret]:
     quoted = bool(told["quote"] and told["after"])
     if shape.is_expression(value) or text[start + len(value) : start + len(value) + 1] in ("(", "["):
         return
-    gap = told["gap"] is not None or (told["word"] == "pass" and ":" not in told[0])
+    gap = told["gap"] is not None
+    if told["word"] == "pass" and ":" not in told[0] and not _NOUN_BEFORE.search(lower, max(0, at - 12), at):
+        gap = True
+    if gap and told["word"] == "key" and not _KEY_BEFORE.search(lower, max(0, at - 12), at):
+        return
     if _is_told(value, told["word"], quoted=quoted, gap=gap):
         kind = "secret" if told["word"].endswith(("token", "secret", "key")) else "password"
         yield Secret(kind, start, start + len(value))
@@ -86,7 +92,7 @@ def _is_told(value: str, word: str, *, quoted: bool, gap: bool) -> bool:
     if shape.is_placeholder(value) or shape.is_code_name(value):
         return False
     if word.endswith(("token", "secret", "key")):
-        return not gap and shape.is_like_key(value) and shape.is_strong(value) and len(value) >= 10
+        return len(value) >= (16 if gap else 10) and shape.is_like_key(value) and shape.is_strong(value)
     if gap:
         return word not in _VERBS and shape.is_strong(value)
     if quoted and value.isalpha():

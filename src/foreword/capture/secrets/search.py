@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets.blocks import find_private_keys
+from foreword.capture.secrets.columns import find_in_columns
 from foreword.capture.secrets.encoded import find_base64_secrets, find_escaped_secrets
 from foreword.capture.secrets.known import find_in_contexts, find_known_formats
 from foreword.capture.secrets.named import (
@@ -32,9 +33,7 @@ def find_secrets(text: str) -> list[Secret]:
     found.sort(key=lambda secret: secret.start)
     merged: list[Secret] = []
     for secret in found:
-        # The rest of a word is taken for a part of it, so that nothing new begins after it.
-        rest = _REST_OF_WORD.match(text, secret.end)
-        end = rest.end() if rest else secret.end
+        end = _find_end(text, secret)
         if merged and secret.start < merged[-1].end:
             merged[-1] = merged[-1]._replace(end=max(merged[-1].end, end))
         else:
@@ -42,10 +41,19 @@ def find_secrets(text: str) -> list[Secret]:
     return merged
 
 
+def _find_end(text: str, secret: Secret) -> int:
+    """Where a secret ends: with its word, so that nothing new begins after it, and before a quote's escape."""
+    end = secret.end
+    while end > secret.start + 1 and text[end - 1] == "\\":
+        end -= 1
+    rest = _REST_OF_WORD.match(text, end)
+    return rest.end() if rest else end
+
+
 def _find_written(reading: Reading) -> Iterator[Secret]:
     """What stands in a text as it is written, or once its escapes and its base64 are read."""
     yield from _find_plain(reading)
-    yield from find_escaped_secrets(reading.text, _find_plain)
+    yield from find_escaped_secrets(reading.text, _find_unescaped)
     yield from find_base64_secrets(reading, _find_decoded)
 
 
@@ -55,6 +63,14 @@ def _find_plain(reading: Reading) -> Iterator[Secret]:
     yield from find_assigned_secrets(reading)
     yield from find_told_passwords(reading)
     yield from find_random_values(reading)
+    yield from find_in_columns(reading)
+
+
+def _find_unescaped(reading: Reading) -> Iterator[Secret]:
+    """What is a secret in a text whose escapes were read."""
+    yield from _find_plain(reading)
+    yield from find_private_keys(reading)
+    yield from find_base64_secrets(reading, _find_decoded)
 
 
 def _find_decoded(reading: Reading) -> Iterator[Secret]:

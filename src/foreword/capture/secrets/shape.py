@@ -11,10 +11,10 @@ MAX_VALUE_CHARACTERS = 100
 _CHANGES = re.compile(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]|(?<=[a-z])[A-Z]")
 _COMPUTED = re.compile(
     r"(?a)\A\$\(?\w+\)?\Z|\A%\w+%\Z|\A<.*>\Z|\A\{[\w.!:]*\}\Z|\A%[sdr]\Z|\$\{|\$\(|\{\{|%\(\w+\)|\\[dws][+*{]"
-    r"|\\x[0-9a-f]{2}-|0-9a-z|a-z0-9|a-zA-Z|\[redacted:|\A\$[A-Za-z_]\w*-?\Z|\A\$\w+[/.:]|\A@\w+\Z|\A[\w.]+(?:\(\)|\[\w*\])"
+    r"|\\x[0-9a-f]{2}(?:-|\\x)|0-9a-z|a-z0-9|a-zA-Z|\[redacted:|\A\$[A-Za-z_]\w*-?\Z|\A\$\w+[/.:]|\A@\w+\Z|\A[\w.]+(?:\(\)|\[\w*\])"
 )
 _PLACEHOLDER_WORDS = (
-    *("xxx", "***", "...", "…", "your", "example", "changeme", "change-me", "change_me", "placeholder", "dummy"),
+    *("***", "...", "…", "your", "example", "changeme", "change-me", "change_me", "placeholder", "dummy"),
     *("environ", "getenv", "process.env", "redacted", "<", "___", "doesnotexist", "nonexist", "wrong", "badpass", "bad_pass", "invalid"),
 )
 _PLACEHOLDER = re.compile(
@@ -23,6 +23,7 @@ _PLACEHOLDER = re.compile(
     r"|(?:user|my|the|test|some|new|old|db|api|access|auth)?[_-]?"
     r"(?:pass(?:word|wd|phrase|code)?|pwd|pw|secret|token|key|credentials?)\d{0,3}\Z|[a-z_]{1,24}password\Z"
 )
+_XXX = re.compile(r"xxx|XXX")
 _WORD_SHAPE = r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[A-Z][a-z]{2,})*"
 _WORDY = re.compile(rf"(?a)[^A-Za-z0-9]*(?:(?:{_WORD_SHAPE}\d{{0,4}}|\d+[a-z]?)(?:[^A-Za-z0-9]+|\Z))+")
 
@@ -56,6 +57,12 @@ _NOT_A_PASSWORD = re.compile(
     r"|[\w.+-]+@[\w-]+\.[\w.-]+\Z|[#@]|\w+\(|\d{4}-\d{2}-\d{2}|" + _TECHNICAL + r"\Z"
 )
 _EXPRESSION = re.compile(r"(?a)\A[A-Za-z_]+=|\A[*_]{1,3}[\w:.,-]+[*_]{0,3}\Z|\A[\w-]+\|[\w|-]+\Z|\A[\\-]|[(\[]")
+_BETWEEN_WORDS = re.compile(r"[ -]")
+_SMALL_WORDS = frozenset(
+    "the and for that this with you your are was not can will has have from they them its our who must may should when "
+    "which used does did any all one were been into than then there what how why use uses get set see need needs "
+    "key file password phrase token secret value string name user please enter new old reset change".split()
+)
 _SYMBOLS = frozenset("!@#$%^&*?~+=|")
 
 
@@ -73,7 +80,7 @@ def is_wordy(value: str) -> bool:
 def is_placeholder(value: str) -> bool:
     """Whether a value is computed, or a word for a secret that is to be put there."""
     lower = value.lower()
-    word = any(word in lower for word in _PLACEHOLDER_WORDS) or _PLACEHOLDER.match(lower)
+    word = any(word in lower for word in _PLACEHOLDER_WORDS) or _PLACEHOLDER.match(lower) or _XXX.search(value)
     return bool((word and randomness(value) < 0.2) or _COMPUTED.search(value))
 
 
@@ -130,6 +137,16 @@ def is_mixed(value: str) -> bool:
         (digit or not _SYMBOLS.isdisjoint(value))
         and any(map(str.isalpha, value))
         and not _NOT_A_PASSWORD.match(value)
+    )
+
+
+def is_phrase(value: str) -> bool:
+    """Whether words are a phrase to remember and no sentence about one: none of them is a small word."""
+    words = _BETWEEN_WORDS.split(value)
+    return (
+        4 <= len(set(words)) <= 24
+        and all(3 <= len(word) <= 12 and word.isalnum() and word == word.lower() for word in words)
+        and _SMALL_WORDS.isdisjoint(words)
     )
 
 

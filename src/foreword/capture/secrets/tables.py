@@ -126,7 +126,7 @@ def read_text(text: str) -> Reading:
     runs = " ".join([run for run in dense if not run.islower() or _DIGIT.search(run)])
     lower = to_lower(text)
     # Through bytes, because that takes half the time of a regular expression.
-    words = lower.encode("latin-1", errors="replace").translate(_BLANKS).decode("ascii").split()
+    words = lower.replace("\\n", "  ").encode("latin-1", errors="replace").translate(_BLANKS).decode("ascii").split()
     return Reading(text, lower, frozenset(words), runs)
 
 
