@@ -1,7 +1,7 @@
-"""The doors through which a text can reach the disk, each opened for real, and what is on the disk afterwards.
+"""The doors through which a text can reach the disk, each opened for real, and what is there afterwards.
 
-Every door has a home of its own. A text goes in as a user, an agent, a program or a repository would bring it;
-then all files of the home are read as bytes.
+Every door has a home of its own. A text goes in as a user, an agent, a program or a repository would bring
+it; then all files of the home are read as bytes.
 """
 
 from __future__ import annotations
@@ -153,7 +153,9 @@ def _bring_questions(home: Path, texts: Sequence[str]) -> None:
 
 def _bring_documents(home: Path, texts: Sequence[str]) -> None:
     with _open_engine(home) as engine:
-        documents = [Document(f"Note {number}", text, doc_id=f"n{number}") for number, text in enumerate(texts)]
+        documents = [
+            Document(f"Note {number}", text, doc_id=f"n{number}") for number, text in enumerate(texts)
+        ]
         KnowledgeBase(engine, _WORKSPACE).index_documents(documents)
 
 

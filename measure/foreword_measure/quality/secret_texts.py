@@ -34,7 +34,24 @@ _ALPHABETS = {
 }
 _SIMPLE = re.compile(r"\{([aluhHdwbL2])(\d+)\}|\{(p8|p|v)\}|\{(pem|head|foot) ([A-Z ]+)\}")
 _ENCODED = re.compile(r"\{(base64|url|html|json) ([^{}]*)\}")
-_SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "so", "ti", "vu", "za", "dor", "fen", "gal", "hir", "jop", "wex")
+_SYLLABLES = (
+    "ba",
+    "ke",
+    "lo",
+    "mi",
+    "nu",
+    "ra",
+    "so",
+    "ti",
+    "vu",
+    "za",
+    "dor",
+    "fen",
+    "gal",
+    "hir",
+    "jop",
+    "wex",
+)
 _LEET = {"a": "4", "e": "3", "i": "1", "o": "0"}
 _LINE_BREAKS_OF_KEYS = 14
 

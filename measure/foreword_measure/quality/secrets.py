@@ -1,12 +1,12 @@
-"""How many secrets are found before anything is written, how many are missed, and what is taken for one wrongly.
+"""How many secrets are found before anything is written, and what is taken for one wrongly.
 
     secret_formats.txt          the formats that the rules were written with
     secret_formats_second.txt   others, written afterwards and without looking at the rules
 
 Secrets are made by chance from a fixed seed. One counts as missed if any six characters of it, next to each
-other, are left. Ordinary text has none: every alarm there is a false one, even where a test of the standard library
-spells out a password. What redacting costs is measured in milliseconds for each kB, beside what it costs to hash
-the same text, so that a busy machine changes both.
+other, are left. Ordinary text has none: every alarm there is a false one, even where a test of the standard
+library spells out a password. What redacting costs is measured in milliseconds for each kB, and as a multiple
+of hashing the same text, which a busy machine slows down as much.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ _MARK = re.compile(r"\[redacted:[a-z0-9-]+\]")
 _MAX_SHOWN = 10
 
 
-def measure_secrets(folders: Sequence[Path] = (), progress: Callable[[str, int, int], None] | None = None) -> Report:
+def measure_secrets(
+    folders: Sequence[Path] = (), progress: Callable[[str, int, int], None] | None = None
+) -> Report:
     """How well secrets are found: by group, through every door, and what else is taken for one.
 
     The talk of labelled sets in `folders` is searched for false alarms, too.
@@ -69,7 +71,9 @@ def _pieces(secret: str) -> Iterator[str]:
     """Every so many characters of each line of a secret."""
     for line in secret.split("\n"):
         if not line.startswith("-----"):
-            yield from (line[at : at + _PIECE] for at in range(max(1, len(line) - _PIECE + 1)) if line.strip())
+            yield from (
+                line[at : at + _PIECE] for at in range(max(1, len(line) - _PIECE + 1)) if line.strip()
+            )
 
 
 def _measure_groups(name: str, formats: Sequence[SecretFormat]) -> list[tuple[Cell, ...]]:
@@ -105,7 +109,7 @@ def _measure_doors(
 
 
 def _is_on_disk(text: SecretText, kept: bytes) -> bool:
-    """Whether a part of a secret is on the disk; words of a phrase stand apart in an index, and are not looked for."""
+    """Whether a part of a secret is on the disk."""
     lines = [line for line in text.secret.split("\n") if not line.startswith("-----") and line.strip()]
     parts = {part for line in lines for part in (line[:12], line[-12:], line[len(line) // 2 :][:12])}
     return any(_stands_in(form, kept) for part in parts for form in {part, json.dumps(part)[1:-1]})
@@ -142,14 +146,14 @@ def _machine_texts() -> list[str]:
         uuid = f"{sha1[:8]}-{sha1[8:12]}-4{sha1[13:16]}-a{sha1[17:20]}-{sha1[20:32]}"
         texts += [
             f"commit {sha1}\nMerge: {sha1[:7]} {sha256[:7]}\nfix: handle {sha1[:10]}\n",
-            f'"node_modules/pad-{number}": {{\n  "version": "1.{number}.0",\n  "integrity": "sha512-{sha512}"\n}}',
+            f'"pad{number}": {{\n  "version": "1.{number}.0",\n  "integrity": "sha512-{sha512}"\n}}',
             f'name = "pad"\nchecksum = "{sha256}"\nsource = "registry+https://github.com/x/index"\n',
             f"pad=={number}.0 \\\n    --hash=sha256:{sha256}\n",
             f"github.com/a/b v1.{number}.0 h1:{base64.b64encode(bytes.fromhex(sha256)).decode()}\n",
             f'<img alt="a picture" src="data:image/png;base64,{image}">',
             f"{{'id': '{uuid}', 'etag': 'W/\"{sha1}\"', 'trace_id': '{sha256[:32]}', 'span': '{sha1[:16]}'}}",
-            f"!function(e,t){{var n=e.k{number},r=t[{number}];n&&(r.a=n.b?1:0),e.q=function(t){{return n.x(t)}}}}(a,b);",
-            f"{sha256}  dist/pad-{number}.0.tar.gz\n{hashlib.md5(data, usedforsecurity=False).hexdigest()}  pad.zip\n",
+            f"!function(e,t){{var n=e.k{number},r=t[{number}];n&&(r.a=n.b?1:0),e.q=n.x(t)}}(a,b);",
+            f"{sha256}  dist/pad-{number}.0.tar.gz\n{sha1[:32]}  dist/pad-{number}.zip\n",
         ]
     return texts
 

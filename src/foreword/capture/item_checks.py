@@ -68,7 +68,12 @@ def have_no_secrets(items: Iterable[Item], *, texts: bool = True) -> bool:
     """
     values: dict[str, None] = {}
     for item in items:
-        fields = [item.about, item.type, item.source.name, *(value for value in item.metadata.values() if isinstance(value, str))]
+        fields = [
+            item.about,
+            item.type,
+            item.source.name,
+            *(value for value in item.metadata.values() if isinstance(value, str)),
+        ]
         if texts:
             lists = [value for value in item.metadata.values() if isinstance(value, list)]
             listed = (inner for value in lists for inner in value)

@@ -1,10 +1,10 @@
 """Take secrets out of text before anything of it is written down.
 
-What a secret looks like, `foreword.capture.secrets` knows: the keys of many providers, what is given to a name
-in code, settings, JSON, command lines, SQL and addresses, what people tell in sentences of many languages, keys
-on many lines, and all of these in base64 or with escapes. A user keeps anything else to themselves with the
-`<private>` mark. Each secret becomes `[redacted:KIND]`; a private span becomes nothing. Everything else stays
-as it was, to the byte. Redact before cutting: half a key may no longer look like one.
+What a secret looks like, `foreword.capture.secrets` knows: the keys of many providers, what is given to a
+name in code, settings, JSON, command lines, SQL and addresses, what people tell in sentences of many
+languages, keys on many lines, and all of these in base64 or with escapes. A user keeps anything else to
+themselves with the `<private>` mark. Each secret becomes `[redacted:KIND]`; a private span becomes nothing.
+Everything else stays as it was, to the byte. Redact before cutting: half a key may no longer look like one.
 
 Stands on the standard library alone: a hook that must put a payload aside loads it without site-packages.
 Patterns are compiled when a text first holds what they begin with, and cost time in proportion to the text.
@@ -83,7 +83,9 @@ def redact_json(value: Any) -> Any:  # noqa: ANN401 - JSON is whatever it is
                 pending.append((copy, place_of_member, redact(_name_of_json_member(inner, key))))
         elif isinstance(inner, (list, tuple)):
             holder[place] = items = list(inner)
-            pending += [(items, index, _name_of_list_member(items, index, name)) for index in range(len(items))]
+            pending += [
+                (items, index, _name_of_list_member(items, index, name)) for index in range(len(items))
+            ]
     return root[0]
 
 

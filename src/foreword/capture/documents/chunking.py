@@ -145,7 +145,8 @@ def cut_document(
         title, sections = _read_text(decode_text(data), language)
     if language in ("pdf", "html"):  # their text shows only now, and a chunk may end inside a key
         sections = [
-            replace(section, lines=redact_file_text("\n".join(section.lines)).split("\n")) for section in sections
+            replace(section, lines=redact_file_text("\n".join(section.lines)).split("\n"))
+            for section in sections
         ]
     found = [
         (section, chunk)

@@ -97,7 +97,7 @@ def commit_text(message: str, files: Sequence[str]) -> str:
 
 
 def _cut_to(max_characters: int, text: str) -> str:
-    """The beginning of a text. What is cut loses its secrets first, because half of one is not known as one."""
+    """The beginning of a text. What is cut loses its secrets first: half of one is not known as one."""
     return text if len(text) <= max_characters else redact(text)[:max_characters]
 
 

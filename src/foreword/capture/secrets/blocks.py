@@ -1,4 +1,4 @@
-"""Private keys that stand on many lines: whole, without their head, without their foot, or cut at either end."""
+"""Private keys that stand on many lines: whole, without their head, without their foot, or cut."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from foreword.capture.secrets.tables import Reading
 
 _HEAD = re.compile(
-    r"-{4,5} ?BEGIN (?:[A-Z0-9]{2,16} ){0,4}(?:PRIVATE|SECRET) KEY(?: BLOCK)? ?-{4,5}|-{5}BEGIN OpenVPN Static key V1-{5}"
+    r"-{4,5} ?BEGIN (?:[A-Z0-9]{2,16} ){0,4}(?:PRIVATE|SECRET) KEY(?: BLOCK)? ?-{4,5}"
+    r"|-{5}BEGIN OpenVPN Static key V1-{5}"
 )
-_FOOT = re.compile(r"-{4,5} ?END [A-Za-z0-9 ]{0,64}(?:PRIVATE KEY|SECRET KEY|Static key V1)(?: BLOCK)? ?-{4,5}")
+_FOOT = re.compile(
+    r"-{4,5} ?END [A-Za-z0-9 ]{0,64}(?:PRIVATE KEY|SECRET KEY|Static key V1)(?: BLOCK)? ?-{4,5}"
+)
 _BETWEEN = r"(?:\\[nr]|[^\w+/=]){0,24}(?:\d{1,6}[^\w+/=]{1,4})?"  # also the quotes of code, or a line number
 _REST = re.compile(
     r"(?a)(?:\s{0,4}Proc-Type:.{0,80}\s{1,4}DEK-Info:.{0,80})?"
@@ -27,10 +30,12 @@ _LINE = re.compile(r"(?a)[^\w+/=]{0,24}(?:\d{1,6}[^\w+/=]{1,4})?([A-Za-z0-9+/]{1
 _MAX_CHARACTERS = 20_000
 _MIN_LINE = 40
 
-# How the body of a private key begins in base64: version numbers come first, where public ones have an algorithm.
+# How the body of a private key begins in base64: with a version, where public ones have an algorithm.
 _BODY_START = re.compile(
-    r"(?a)(?<![\w+/])(?:MI[IJ][A-Za-z0-9+/]{3}IBA|MI[GH][A-Za-z0-9+/]AgE[AB]|MH[cQ]CAQEE|MC[4w]CAQAwBQYDK2V|MFECAQEwBQYDK2V"
-    r"|MI[IJ][A-Za-z0-9+/]{3}[A-Za-z0-9+/]{3}BgkqhkiG9w0BB[QD]|b3BlbnNzaC1rZXktdjEA|LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0Eg|BFQyBQ|BPUEVO"
+    r"(?a)(?<![\w+/])(?:MI[IJ][A-Za-z0-9+/]{3}IBA|MI[GH][A-Za-z0-9+/]AgE[AB]|MH[cQ]CAQEE|MC[4w]CAQAwBQYDK2V"
+    r"|MFECAQEwBQYDK2V"
+    r"|MI[IJ][A-Za-z0-9+/]{3}[A-Za-z0-9+/]{3}BgkqhkiG9w0BB[QD]|b3BlbnNzaC1rZXktdjEA"
+    r"|LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0Eg|BFQyBQ|BPUEVO"
     r"|BFTkNS|BEU0Eg|BQR1AgUFJJ)|lQ[HOPVcd][A-Za-z0-9+/]{2}B[A-Za-z0-9+/]{20})[A-Za-z0-9+/]{12}"
 )
 
@@ -40,7 +45,9 @@ def find_private_keys(reading: Reading) -> Iterator[Secret]:
     text, last = reading.text, 0
     at = text.find("BEGIN ")
     while at >= 0:
-        dashes = len(text[max(0, at - 6) : at].rstrip(" ")) - len(text[max(0, at - 6) : at].rstrip(" ").rstrip("-"))
+        dashes = len(text[max(0, at - 6) : at].rstrip(" ")) - len(
+            text[max(0, at - 6) : at].rstrip(" ").rstrip("-")
+        )
         start = at - dashes - (text[at - 1 : at] == " ")
         head = _HEAD.match(text, start)
         last = _find_end(text, head.end()) if head else at
@@ -64,35 +71,40 @@ def _find_headless_keys(reading: Reading) -> Iterator[Secret]:
     text = reading.text
     if not _BODY_START.search(reading.runs):
         return
-    for begin in _BODY_START.finditer(text):
+    begin = _BODY_START.search(text)
+    while begin:
         rest = _REST.match(text, begin.start())
         end = rest.end() if rest else begin.end()
         last = _LAST_LINE.match(text, end)
-        yield Secret("private-key", begin.start(), last.end() if last else end)
+        end = last.end() if last else end
+        yield Secret("private-key", begin.start(), end)
+        begin = _BODY_START.search(text, end)
 
 
 def _find_footed_keys(text: str) -> Iterator[Secret]:
     """Keys of which only the last lines and the foot are left."""
+    read_to = 0
     at = text.find("---END ")
     while at >= 0:
         foot = _FOOT.search(text, max(0, at - 2), at + 100)
         if foot:
-            start = _find_first_line(text, foot.start())
+            start = _find_first_line(text, read_to, foot.start())
+            read_to = foot.end()
             if _BODY.search(text, start, foot.start()):
                 yield Secret("private-key", start, foot.end())
         at = text.find("---END ", at + 7)
 
 
-def _find_first_line(text: str, foot: int) -> int:
-    """Where the lines of base64 above a foot begin; at the foot if there are none."""
-    begin = max(0, foot - _MAX_CHARACTERS)
+def _find_first_line(text: str, after: int, foot: int) -> int:
+    """Where the lines of base64 between a place and a foot begin; at the foot if there are none."""
+    begin = max(after, foot - _MAX_CHARACTERS)
     breaks = [match.span() for match in re.finditer(r"\r?\n|\\r\\n|\\n", text[begin:foot])]
     edges = [0, *(end for _, end in breaks)]
     start = end = foot - begin
     seen = 0
     for edge in reversed(edges):
         line = text[begin + edge : begin + end].rstrip("\r\n")
-        line = line[:-2] if line.endswith("\\n") else line
+        line = line.removesuffix("\\n")
         found = _LINE.fullmatch(line)
         if line and not (found and (len(found[1]) >= _MIN_LINE or not seen)):
             break

@@ -1,4 +1,4 @@
-"""Secrets that are written in another way: in base64, or with the escapes of addresses, HTML, JSON and mail."""
+"""Secrets that are written in another way: in base64, or with escapes of addresses, HTML, JSON and mail."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def find_escaped_secrets(text: str, find: Finder) -> Iterator[Secret]:
         return
     for secret in find(read_text(plain)):
         yield Secret(
-            secret.kind, _place_in_source(secret.start, places, sources), _place_in_source(secret.end, places, sources)
+            secret.kind,
+            _place_in_source(secret.start, places, sources),
+            _place_in_source(secret.end, places, sources),
         )
 
 

@@ -80,7 +80,9 @@ def can_start_word(text: str, index: int) -> bool:
 def find_in_contexts(reading: Reading) -> Iterator[Secret]:
     """What stands where only a secret can stand."""
     text, lower, words = reading.text, reading.lower, reading.words
-    candidates = [context for word in sorted(_CONTEXTS_BY_WORD.keys() & words) for context in _CONTEXTS_BY_WORD[word]]
+    candidates = [
+        context for word in sorted(_CONTEXTS_BY_WORD.keys() & words) for context in _CONTEXTS_BY_WORD[word]
+    ]
     for context in (*_CONTEXTS_BY_WORD[""], *candidates):
         if not words.issuperset(context.words):
             continue
@@ -99,7 +101,11 @@ def _find_one_context(text: str, context: Context, at: int) -> Iterator[Secret]:
         return
     start, end = match.span(match.lastindex)
     value = text[start:end]
-    if not value.startswith("-") and not shape.is_placeholder(value) and _CONTEXT_CHECKS[context.check](value):
+    if (
+        not value.startswith("-")
+        and not shape.is_placeholder(value)
+        and _CONTEXT_CHECKS[context.check](value)
+    ):
         yield Secret(context.kind, start, end)
 
 

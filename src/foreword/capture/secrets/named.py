@@ -10,14 +10,13 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.capture.secrets import shape
-from foreword.capture.secrets.tables import BEGINNING_CHARACTERS, Secret, load_table, read_words
+from foreword.capture.secrets.tables import BEGINNING_CHARACTERS, WORDS, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from foreword.capture.secrets.tables import Reading
 
-WORDS = read_words(load_table("words.txt"))
 _ENGLISH = ("pass", "pwd", "secret", "token", "key", "credential", "auth")
 _FOREIGN = tuple(
     word
@@ -28,7 +27,6 @@ _STEMS: dict[str, list[str]] = {}
 for _word in filter(str.isascii, _FOREIGN):
     _STEMS.setdefault(_word.split(" ")[0][:BEGINNING_CHARACTERS].rstrip("-'"), []).append(_word)
 _STEMS_BEYOND_ASCII = tuple(word for word in _FOREIGN if not word.isascii())
-
 
 
 def _with_endings(word: str) -> str:
@@ -71,6 +69,7 @@ _ANY_SCHEME = re.compile(r"(?a)[A-Za-z][\w-]{2,24}[ \t]{1,4}(?:\w{1,12}=[\"']?)?
 _OPENING = re.compile(r"[bBrRuUfFN]{0,2}(\"{3}|'{3}|\\{0,4}[\"'`]|[«“”])")
 _CLOSINGS = {"«": "»", "“": "”", "”": "”"}
 _QUOTED = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\.){{0,4096}}+(?={quote})") for quote in "\"'`"}
+_BLOCK = re.compile(r"[|>][+-]?\d?[ \t]*\n")
 _BARE = re.compile(r"[^\s\"'`<>\\|]{1,1024}")
 _NEXT_SETTING = re.compile(r"(?a)[;,&](?=[\w.$-]{1,40}\s?[=:])|;\Z|,\Z|[)\]}]{1,3}[;,.]?\Z")
 _COMPUTED_START = re.compile(r"(?a)\$?[A-Za-z_][\w.:>-]*[(\[{]|[({\[]")
@@ -83,7 +82,9 @@ _OPTION_AFTER = re.compile(r"[ \t]*(?:\Z|[\r\n;|&\"'`)\\<]|-)")
 _ANY_ASSIGNMENT = re.compile(
     r"(?a)[=:]\s{0,4}\\{0,4}[\"'`]?(?!0x|//|_Z)([A-Za-z0-9+/_~.-]{28,256}={0,2})(?![\w+/=(\[.-])"
 )
-_SQL = re.compile(r"(?i)\b(?:create|alter|set|with|user|role|login|encrypted|grant|define|setq|defvar|def)\b[^\n]{0,120}\Z")
+_SQL = re.compile(
+    r"(?i)\b(?:create|alter|set|with|user|role|login|encrypted|grant|define|setq|defvar|def)\b[^\n]{0,120}\Z"
+)
 
 
 class Value(NamedTuple):
@@ -162,13 +163,15 @@ def _is_call(text: str, name: re.Match[str]) -> bool:
 
 
 _ENGLISH_WORDS = frozenset(
-    "pass passe passord passwort password passwd passphrase passcode pwd secret token key credential credentials authorization auth"
-    .split()
+    (
+        *("pass", "passe", "passord", "passwort", "password", "passwd", "passphrase", "passcode", "pwd"),
+        *("secret", "token", "key", "credential", "credentials", "authorization", "auth"),
+    )
 )
 
 
 def find_value(text: str, name: re.Match[str]) -> Value | None:
-    """The value that a name is given: between quotes, or up to a blank or a sign; None where there is none."""
+    """The value that a name is given: between quotes, or up to a blank or a sign; None without one."""
     start = name.end()
     opening = _OPENING.match(text, start)
     start = opening.end() if opening else start
@@ -176,8 +179,9 @@ def find_value(text: str, name: re.Match[str]) -> Value | None:
     start = scheme.end() if scheme else start
     end = _find_quotation_end(text, start, opening[1]) if opening else start
     if end > start:
-        return Value(text[start : min(end, start + shape.MAX_VALUE_CHARACTERS)], start, end, True, True)
-    if name["call"] or (name["gap"] is None and "\n" in name[0] and not re.search(r"[|>][+-]?\d?[ \t]*\n", name[0])):
+        head = text[start : min(end, start + shape.MAX_VALUE_CHARACTERS)]
+        return Value(head, start, end, quoted=True, literal=True)
+    if name["call"] or (name["gap"] is None and "\n" in name[0] and not _BLOCK.search(name[0])):
         return None
     return find_bare_value(text, name, start)
 
@@ -200,7 +204,7 @@ def find_bare_value(text: str, name: re.Match[str], start: int) -> Value | None:
     if name["gap"] == ">" and text[end : end + 2] != "</":
         return None
     literal = _is_in_settings(text, name, end)
-    return Value(value[: shape.MAX_VALUE_CHARACTERS], start, end, False, literal)
+    return Value(value[: shape.MAX_VALUE_CHARACTERS], start, end, quoted=False, literal=literal)
 
 
 def _is_in_settings(text: str, name: re.Match[str], end: int) -> bool:
@@ -227,9 +231,8 @@ def is_secret_of_name(value: Value, name: re.Match[str]) -> bool:
         return False
     if name["word"] == "pwd" and text.startswith(("/", "~")):
         return False  # the working directory
-    if not value.quoted and shape.is_code_name(text) and not (value.literal and _is_tight(name)):
-        if shape.randomness(text) < 0.25:
-            return False
+    if not value.quoted and _is_code(value, name):
+        return False
     if name["call"] and ("\\" in text or not _is_argument(text, name)):
         return False
     if not _TAIL.fullmatch(name["tail"]) or not _is_specific_name(name):
@@ -242,6 +245,13 @@ def is_secret_of_name(value: Value, name: re.Match[str]) -> bool:
     if kind_of_name(name) == "secret":
         return shape.is_like_key(text)
     return shape.is_like_password(text, quoted=value.quoted) or _is_literal_word(value, name)
+
+
+def _is_code(value: Value, name: re.Match[str]) -> bool:
+    """Whether a bare value is a name of code, and does not stand where only a password can."""
+    if value.literal and _is_tight(name):
+        return False
+    return shape.is_code_name(value.text) and shape.randomness(value.text) < 0.25
 
 
 def _is_argument(text: str, name: re.Match[str]) -> bool:
@@ -271,7 +281,9 @@ def _is_specific_name(name: re.Match[str]) -> bool:
     if name["word"] == "key" and before.endswith("-") and ":" in name[0]:
         return True  # a header
     if name["word"] in ("key", "auth"):
-        return _KEY_OF_SOMETHING.search(before) is not None or (name["word"] == "auth" and before.endswith("_"))
+        return _KEY_OF_SOMETHING.search(before) is not None or (
+            name["word"] == "auth" and before.endswith("_")
+        )
     return not _PUBLIC.search(before)
 
 

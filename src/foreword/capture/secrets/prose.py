@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from foreword.capture.secrets import shape
-from foreword.capture.secrets.named import FOREIGN_PATTERN, WORDS, list_stems
-from foreword.capture.secrets.tables import Secret
+from foreword.capture.secrets.named import FOREIGN_PATTERN, list_stems
+from foreword.capture.secrets.tables import WORDS, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,12 +22,14 @@ def _any_of(role: str) -> str:
 
 
 _NAME = (
-    r"(?P<word>pass(?:[ -]?(?:word|wort|wd|phrase|code|key|ord|e))?|pwd|(?:api|access|auth|secret)?[ _-]?(?:token|secret|key)|"
+    r"(?P<word>pass(?:[ -]?(?:word|wort|wd|phrase|code|key|ord|e))?|pwd|"
+    r"(?:api|access|auth|secret)?[ _-]?(?:token|secret|key)|"
     rf"{FOREIGN_PATTERN})(?:s|'s|’s|en|es)?(?![^\W\d_])"
 )
 _LINK = (
     r"(?:[ \t]{1,3}[^\W_][\w'’/-]{0,23}){0,7}?"
-    rf"(?:[ \t]{{1,3}}(?:{_any_of('is')})(?:[ \t]{{0,2}}:)?[ \t\n]{{1,3}}|[ \t]{{0,2}}[:→][ \t]{{0,4}}|[ \t]{{1,3}}[–—-][ \t]{{1,3}})"
+    rf"(?:[ \t]{{1,3}}(?:{_any_of('is')})(?:[ \t]{{0,2}}:)?[ \t\n]{{1,3}}"
+    r"|[ \t]{0,2}[:→][ \t]{0,4}|[ \t]{1,3}[–—-][ \t]{1,3})"
 )
 # What is told has a digit or a sign, or stands in quotes: so words on the way to it are not taken for it.
 _TOLD = re.compile(
@@ -44,7 +46,9 @@ _VERBS = ("pass", "passe")
 _LATIN = re.compile(r"[a-zà-ɏ]")
 _SIGN = re.compile(r"[0-9!@#$%^&*~+]")
 _NOUN_BEFORE = re.compile(r"\b(?:the|my|our|your|his|her|its|admin|root|user|wifi|db|new|old)[ \t]{1,3}\Z")
-_KEY_BEFORE = re.compile(r"(?:api|access|secret|private|auth|licen[cs]e|master|signing|account|shared)[ \t_-]{1,3}\Z")
+_KEY_BEFORE = re.compile(
+    r"(?:api|access|secret|private|auth|licen[cs]e|master|signing|account|shared)[ \t_-]{1,3}\Z"
+)
 _PRINTABLE = re.compile(r"[!-~]{6,128}")
 _END_OF_SENTENCE = re.compile(r"[.!?。！？।][\s」』]|\n")
 _PUNCTUATION = ".,;:)]}\"'`"

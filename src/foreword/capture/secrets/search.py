@@ -42,7 +42,7 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def _find_end(text: str, secret: Secret) -> int:
-    """Where a secret ends: with its word, so that nothing new begins after it, and before a quote's escape."""
+    """Where a secret ends: with its word, so that nothing begins after it, and before a quote's escape."""
     end = secret.end
     while end > secret.start + 1 and text[end - 1] == "\\":
         end -= 1

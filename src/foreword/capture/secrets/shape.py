@@ -1,9 +1,11 @@
-"""What a value looks like: a password, a key made by chance, a word, a name of code, or a stand-in for one."""
+"""What a value looks like: a password, a key made by chance, a word, a name of code, or a stand-in."""
 
 from __future__ import annotations
 
 import binascii
 import re
+
+from foreword.capture.secrets.tables import WORDS
 
 MAX_VALUE_CHARACTERS = 100
 """How much of a long value is looked at."""
@@ -15,7 +17,20 @@ _COMPUTED = re.compile(
 )
 _PLACEHOLDER_WORDS = (
     *("***", "...", "…", "your", "example", "changeme", "change-me", "change_me", "placeholder", "dummy"),
-    *("environ", "getenv", "process.env", "redacted", "<", "___", "doesnotexist", "nonexist", "wrong", "badpass", "bad_pass", "invalid"),
+    *(
+        "environ",
+        "getenv",
+        "process.env",
+        "redacted",
+        "<",
+        "___",
+        "doesnotexist",
+        "nonexist",
+        "wrong",
+        "badpass",
+        "bad_pass",
+        "invalid",
+    ),
 )
 _PLACEHOLDER = re.compile(
     r"(?a)sample|insert|replace|todo|fixme|(?:sha|md|utf|base|aes|rsa|ipv)-?\d"
@@ -40,29 +55,18 @@ _CODE_WORD = re.compile(
     r"|response|prompt",
     re.IGNORECASE,
 )
-_TYPE_WORDS = frozenset(
-    "string strings bytes bytearray integer number boolean object unknown optional required literal varchar nullable"
-    " undefined default hidden masked enabled disabled always never plaintext encrypted hashed stored empty blank"
-    " callable iterable sequence mapping generic symbol stdin stdout stderr prompt keychain keyring interactive"
-    " sensitive private public internal external secure insecure correct incorrect expired missing invalid wrong"
-    " define undef requires require must needs anything something nothing everything protected forbidden unauthorized deprecated ignored removed changed"
-    " exposed leaked rotated printed logged visible written printable present absent supplied provided omitted"
-    " reference self this cls env args arg ctx get set make read node user users name text str data obj hasher manager vault sealed static unset inherit auto none null true false plain text json yaml"
-    .split()
-)
+_STATES = frozenset(WORDS["state"])
 _NOT_A_PASSWORD = re.compile(
     r"(?ai)v?\d+(?:[.:/-]\d+)*[a-z%]{0,5}\Z|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|days?|hours?|mins?|x\d+)\b"
     r"|[a-z]{2,8}-\d{1,5}\Z|[\w./~-]+\.(?:py|js|ts|tsx|jsx|md|txt|json|ya?ml|toml|ini|cfg|conf|html?|css|go|rs|rb|java|c|h"
     r"|cpp|sh|sql|env|log|xml|csv|pdf|png|jpe?g|pem|key|crt|com|org|net|io|dev|app|de|fr|es|uk)\b|[a-z]+://|[.~]?/"
     r"|[\w.+-]+@[\w-]+\.[\w.-]+\Z|[#@]|\w+\(|\d{4}-\d{2}-\d{2}|" + _TECHNICAL + r"\Z"
 )
-_EXPRESSION = re.compile(r"(?a)\A[A-Za-z_]+=|\A[*_]{1,3}[\w:.,-]+[*_]{0,3}\Z|\A[\w-]+\|[\w|-]+\Z|\A[\\-]|[(\[]")
-_BETWEEN_WORDS = re.compile(r"[ -]")
-_SMALL_WORDS = frozenset(
-    "the and for that this with you your are was not can will has have from they them its our who must may should when "
-    "which used does did any all one were been into than then there what how why use uses get set see need needs "
-    "key file password phrase token secret value string name user please enter new old reset change".split()
+_EXPRESSION = re.compile(
+    r"(?a)\A[A-Za-z_]+=|\A[*_]{1,3}[\w:.,-]+[*_]{0,3}\Z|\A[\w-]+\|[\w|-]+\Z|\A[\\-]|[(\[]"
 )
+_BETWEEN_WORDS = re.compile(r"[ -]")
+_SMALL_WORDS = frozenset(WORDS["small"])
 _SYMBOLS = frozenset("!@#$%^&*?~+=|")
 
 
@@ -80,7 +84,9 @@ def is_wordy(value: str) -> bool:
 def is_placeholder(value: str) -> bool:
     """Whether a value is computed, or a word for a secret that is to be put there."""
     lower = value.lower()
-    word = any(word in lower for word in _PLACEHOLDER_WORDS) or _PLACEHOLDER.match(lower) or _XXX.search(value)
+    word = (
+        any(word in lower for word in _PLACEHOLDER_WORDS) or _PLACEHOLDER.match(lower) or _XXX.search(value)
+    )
     return bool((word and randomness(value) < 0.2) or _COMPUTED.search(value))
 
 
@@ -97,14 +103,14 @@ def is_code_name(value: str) -> bool:
 def is_type_or_state(word: str) -> bool:
     """Whether a word stands behind a secret's name for its type or for what became of it."""
     pieces = {piece.lower() for piece in _PIECES.findall(word)} | {word.lower()}
-    return not pieces.isdisjoint(_TYPE_WORDS) or _CODE_WORD.search(word) is not None
+    return not pieces.isdisjoint(_STATES) or _CODE_WORD.search(word) is not None
 
 
 def is_like_password(value: str, *, quoted: bool) -> bool:
     """Whether a value could be a password: letters with a digit or a sign, or anything between quotes."""
     letter = any(map(str.isalpha, value))
     digit = any(map(str.isdigit, value))
-    if letter and not digit and _SYMBOLS.isdisjoint(value):
+    if letter and not digit and _SYMBOLS.isdisjoint(value if quoted else value.strip("*_~")):
         return quoted or (len(value) >= 10 and not is_wordy(value))
     return letter or (quoted and digit)
 
@@ -130,7 +136,7 @@ def is_expression(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Whether a value has letters and, with them, digits or signs, and is no version, date, file or address."""
+    """Whether a value has letters with digits or signs, and is no version, date, file or address."""
     value = value.strip("*_~")  # marks of emphasis
     digit = any(map(str.isdigit, value))
     return (

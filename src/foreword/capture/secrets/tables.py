@@ -55,7 +55,7 @@ class Context(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A text, and what several rules look at: its small letters, its words, and where keys can stand in it."""
+    """A text, and what several rules look at: its small letters, its words, and where keys can stand."""
 
     text: str
     lower: str
@@ -126,7 +126,13 @@ def read_text(text: str) -> Reading:
     runs = " ".join([run for run in dense if not run.islower() or _DIGIT.search(run)])
     lower = to_lower(text)
     # Through bytes, because that takes half the time of a regular expression.
-    words = lower.replace("\\n", "  ").encode("latin-1", errors="replace").translate(_BLANKS).decode("ascii").split()
+    words = (
+        lower.replace("\\n", "  ")
+        .encode("latin-1", errors="replace")
+        .translate(_BLANKS)
+        .decode("ascii")
+        .split()
+    )
     return Reading(text, lower, frozenset(words), runs)
 
 
@@ -139,3 +145,6 @@ def to_lower(text: str) -> str:
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """The pattern, compiled when a text first holds what it begins with."""
     return re.compile(pattern, re.ASCII)
+
+
+WORDS = read_words(load_table("words.txt"))
