@@ -18,7 +18,7 @@ MAY_IMPORT = {
     # A room: the other rooms, or single modules of them, that it may import.
     "types": set(),
     "errors": set(),
-    "log": set(),
+    "log": {"capture.redact"},
     "workspace": set(),
     "text": GROUND,
     "config": GROUND,

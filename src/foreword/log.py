@@ -1,7 +1,8 @@
 """Structured log events, handed to the standard library's loggers.
 
 A library must not print: the application decides through `logging` where events go, and from which level on.
-Unconfigured, Python writes warnings to standard error and nothing to standard output.
+Unconfigured, Python writes warnings to standard error and nothing to standard output. Wherever they go, they
+are without secrets: the message of an error may quote what a user said.
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ def _structlog_logger(name: str) -> BoundLogger:
     """The logger of structlog over the standard library's logger of this name."""
     import structlog
 
+    from foreword.capture.redact import redact
+
     render_facts = structlog.processors.LogfmtRenderer(drop_missing=True)
 
     def render_line(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
         name = event.pop("event")
-        return f"{name} {render_facts(logger, method, event)}".rstrip()
+        return redact(f"{name} {render_facts(logger, method, event)}".rstrip())
 
     return cast(
         "BoundLogger",

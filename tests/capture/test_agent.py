@@ -376,6 +376,16 @@ def test_a_secret_at_the_place_of_the_cut_is_still_known_as_one():
     assert key[:16] not in item.text
 
 
+def test_a_secret_where_a_very_long_text_or_a_label_is_cut_leaves_nothing():
+    key = "ghp_" + secrets.token_hex(18)
+    head = MAX_TEXT_CHARACTERS * 2 // 3
+    text = "a " * (head // 2 - 10) + key + " b" * (MAX_TEXT_CHARACTERS // 2)
+    body = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": text}}
+    event = parse_hook_event(json.dumps({**body, "cwd": "/" + "d" * 3_980 + f" {key}"}).encode(), NOW)
+    assert key[:12] not in event.tool_input["command"]
+    assert key[:12] not in event.folder
+
+
 def test_the_same_payload_at_the_same_moment_is_the_same_item():
     one, two = (
         turns_of(hook_event_name="UserPromptSubmit", session_id="s", prompt="Run it.")[0] for _ in range(2)

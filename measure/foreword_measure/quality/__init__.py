@@ -125,6 +125,7 @@ def measure_sets(
     dialogue: bool,
     entities: bool,
     gaps: bool,
+    secrets: bool,
     summarize: bool,
     scenarios: Path | None = None,
     outputs: Path | None = None,
@@ -136,6 +137,12 @@ def measure_sets(
         yield naming.measure_naming()
     if gaps:
         yield measure_gaps()
+    if secrets:
+        from foreword_measure.quality.secrets import measure_secrets  # with every edge, and what these need
+
+        with open_progress() as progress:
+            yield measure_secrets(folders, progress)
+        return
     if scenarios is not None:
         chosen = {name: options[name] for name in ("limit", "baselines", "without")}
         with open_progress() as progress:

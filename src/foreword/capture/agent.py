@@ -79,9 +79,12 @@ class AgentEvent:
 
 
 def parse_hook_event(payload: bytes, at: datetime, agent: str = "") -> AgentEvent | None:
-    """The event that a hook was handed, or None when nothing in it can be used."""
+    """The event that a hook was handed, without its secrets; None when nothing in it can be used.
+
+    Secrets go before anything is cut: the end of a long text may part a key in two.
+    """
     try:
-        body = json.loads(payload.decode("utf-8-sig", errors="replace"))
+        body = redact_json(json.loads(payload.decode("utf-8-sig", errors="replace")))
     except (ValueError, RecursionError) as error:
         _log.warning("an event is not JSON", agent=agent, problem=type(error).__name__)
         return None

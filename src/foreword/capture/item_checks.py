@@ -56,6 +56,7 @@ def redact_item(item: Item) -> Item:
         text=text,
         type=redact(item.type),
         about=redact(item.about),
+        source=replace(item.source, name=redact(item.source.name)),
         session=_label_without_private(item.session),
         conversation=_label_without_private(item.conversation),
         metadata=redact_json(dict(item.metadata)),
@@ -75,7 +76,12 @@ def have_no_secrets(items: Iterable[Item], *, texts: bool = True) -> bool:
     """
     values: dict[str, None] = {}
     for item in items:
-        fields = [item.about, *(value for value in item.metadata.values() if isinstance(value, str))]
+        fields = [
+            item.about,
+            item.type,
+            item.source.name,
+            *(value for value in item.metadata.values() if isinstance(value, str)),
+        ]
         if texts:
             lists = [value for value in item.metadata.values() if isinstance(value, list)]
             listed = (inner for value in lists for inner in value)

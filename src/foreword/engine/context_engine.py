@@ -201,7 +201,7 @@ class ContextEngine:
         confidence: float = 1.0,
     ) -> Relation:
         """Keep a relation between two items."""
-        label = check_text("type", type, 200)
+        label = redact(check_text("type", type, 200))
         relation = Relation(from_id, to_id, label, check_fraction("confidence", confidence), self.clock())
         self.store.run(PutRelations(workspace, (relation,)))
         return relation
@@ -289,7 +289,7 @@ class ContextEngine:
             if on_error != "empty":
                 raise
             _log.warning("no context could be built", workspace=workspace, error=str(error))
-            return _empty_context(str(query), workspace, self.clock(), error)
+            return _empty_context(redact(str(query)), workspace, self.clock(), error)
 
     def build_context_by_vector(
         self,

@@ -251,6 +251,19 @@ def test_workspaces_stay_apart(engine, tmp_path, event, companion):
     assert companion.say(ask).text == ""
 
 
+@pytest.mark.parametrize("before", range(1_960, 2_001, 8))
+def test_a_secret_where_a_question_is_cut_reaches_no_disk(engine, folder, event, answer_and_keep, before):
+    secret = "ghp_" + "a1B2" * 9
+    engine.remember(POSTGRES, folder)
+    text = ("deploy the billing service again " * 70)[:before]
+    answer_and_keep(event("PreToolUse", tool="Bash", tool_input={"command": f"{text} {secret} now"}))
+    answer_and_keep(event("UserPromptSubmit", prompt=f"{text} {secret} and then what?"))
+    engine.store.close()
+    held = [path.read_bytes() for path in engine.settings.home.rglob("*") if path.is_file()]
+    assert held
+    assert not any(secret[:12].encode() in data for data in held)
+
+
 def test_a_secret_in_a_prompt_reaches_neither_the_store_nor_the_receipt(
     engine, folder, event, answer_and_keep
 ):

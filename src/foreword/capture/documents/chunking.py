@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import logging
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from foreword.capture.code.languages import language_of
 from foreword.capture.documents.html_text import read_page
 from foreword.capture.documents.sections import Section, flag_fenced_lines, has_words, read_sections
 from foreword.capture.folder.storable import bytes_hash, decode_text, display_path, file_source, storable_text
+from foreword.capture.redact import redact_file_text
 from foreword.errors import MissingExtra
 from foreword.log import get_logger
 from foreword.text.sentences import sentence_spans
@@ -142,6 +143,11 @@ def cut_document(
                 skipped[str(reason)] += 1
     else:
         title, sections = _read_text(decode_text(data), language)
+    if language in ("pdf", "html"):  # their text shows only now, and a chunk may end inside a key
+        sections = [
+            replace(section, lines=redact_file_text("\n".join(section.lines)).split("\n"))
+            for section in sections
+        ]
     found = [
         (section, chunk)
         for section in sections

@@ -18,6 +18,7 @@ from foreword.capture.excerpt import keep_both_ends
 from foreword.capture.excludes import Excludes
 from foreword.capture.folder.git import GitFailed, run_git, stream_git_fields
 from foreword.capture.folder.storable import storable_text, storable_time
+from foreword.capture.redact import redact
 from foreword.config import load_project_settings
 from foreword.errors import ValidationError
 from foreword.types import Item, Source
@@ -97,9 +98,14 @@ def commit_text(message: str, files: Sequence[str]) -> str:
     if not files:
         return message
     named = set(sorted(files, key=_file_sort_key)[:MAX_FILES_IN_TEXT])
-    names = ", ".join(" ".join(name.split()) for name in files if name in named)[:_MAX_NAMES]
+    names = _cut_to(_MAX_NAMES, ", ".join(" ".join(name.split()) for name in files if name in named))
     more = f" and {len(files) - MAX_FILES_IN_TEXT} more" if len(files) > MAX_FILES_IN_TEXT else ""
     return f"{message}\n\nfiles: {names}{more}"
+
+
+def _cut_to(max_characters: int, text: str) -> str:
+    """The beginning of a text. What is cut loses its secrets first: half of one is not known as one."""
+    return text if len(text) <= max_characters else redact(text)[:max_characters]
 
 
 def _file_sort_key(path: str) -> int:
@@ -187,12 +193,14 @@ def _decode_field(field_: bytes) -> str:
 
 
 def _make_commit_item(commit: _Commit, workspace: str, *, with_files: bool) -> Item:
-    author = " ".join(commit.author.split())[:_MAX_NAME] or "unknown"
-    message = keep_both_ends(commit.message, MAX_MESSAGE_CHARACTERS)
+    author = _cut_to(_MAX_NAME, " ".join(commit.author.split())) or "unknown"
+    message = commit.message
+    if len(message) > MAX_MESSAGE_CHARACTERS:
+        message = keep_both_ends(redact(message), MAX_MESSAGE_CHARACTERS)
     facts: dict[str, object] = {
         "sha": commit.sha,
         "author": author,
-        "author_email": commit.email[:_MAX_NAME],
+        "author_email": _cut_to(_MAX_NAME, commit.email),
         "parents": commit.parents,
         "message": message,
     }

@@ -173,7 +173,7 @@ class Companion:
                     event.session, workspace=workspace, context=event.context, record=False
                 )
             case "UserPromptSubmit" if not junk_reason(event.prompt):
-                question = question_first(remove_frames(event.prompt))
+                question = question_first(redact(remove_frames(event.prompt)))
                 result = self.pipeline.generate_context(
                     question, event.session, workspace=workspace, context=event.context,
                     deadline_ms=deadline_ms, record=False,
@@ -328,6 +328,6 @@ def _starts_experience(event: AgentEvent) -> bool:
 
 
 def _question_of(event: AgentEvent) -> str:
-    """What a tool is about to do, in the words it was given."""
+    """What a tool is about to do, in the words it was given, without secrets: half of one would stay."""
     parts = [event.tool_input.get(name) for name in _QUESTION_FIELDS]
-    return "\n".join(part for part in parts if isinstance(part, str))[:MAX_QUESTION_CHARACTERS]
+    return redact("\n".join(part for part in parts if isinstance(part, str)))[:MAX_QUESTION_CHARACTERS]

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import TYPE_CHECKING
 
+from foreword.capture.redact import redact
 from foreword.recipes.gap.classifier import CLEAR_MARGIN, request_score_margin, unquoted_sentences
 from foreword.recipes.gap.state import (
     MAX_MESSAGE_CHARACTERS,
@@ -162,7 +163,7 @@ def _build_context_query(state: object, sign: GapSign, messages: tuple[Message, 
     if not word_prefixes(" ".join(parts)):
         parts += [message.text for message in messages[-2:]]
     query = join_lines(" ".join(filter(None, parts)))
-    return query[:MAX_QUERY_CHARACTERS] or current_agent(state)
+    return redact(query)[:MAX_QUERY_CHARACTERS] or current_agent(state)
 
 
 def _first_nonempty_string(holder: object, keys: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
+from foreword.capture.redact import redact
 from foreword.errors import ForewordError
 from foreword.log import get_logger
 from foreword.pipeline import drop_below, drop_repeats, run_async
@@ -178,7 +179,7 @@ def _write_to_state(state: object, update: Mapping[str, Any]) -> tuple[Note, ...
 
 def _keep_receipt(result: InjectionResult, draft: GapDraft, memory: EngineMemory) -> InjectionResult:
     """The result with the id of the receipt that the engine now keeps; one that cannot be kept is a note."""
-    indicators = Note("gap", "; ".join(draft.gap.indicators))
+    indicators = Note("gap", redact("; ".join(draft.gap.indicators)))
     receipt = pipeline.receipt(replace(draft, notes=(indicators, *draft.notes)))
     shown = [line.id for line in draft.lines if line.section in ("memory", "architecture")]
     try:

@@ -1,0 +1,128 @@
+"""Secrets that are known by their look or by their place: the tables `formats.txt` and `contexts.txt`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from foreword.capture.secrets import shape
+from foreword.capture.secrets.tables import (
+    Secret,
+    compile_pattern,
+    load_table,
+    read_contexts,
+    read_formats,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from foreword.capture.secrets.tables import Context, Format, Reading
+
+_FORMATS = read_formats(load_table("formats.txt"))
+_CONTEXTS_BY_WORD: dict[str, list[Context]] = {"": []}
+for _context in read_contexts(load_table("contexts.txt")):
+    _CONTEXTS_BY_WORD.setdefault(min(_context.words, default=""), []).append(_context)
+_NO_BEGINNING = "-"
+
+_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+_ESCAPE = re.compile(r"(?a)(?:\\[nrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,8}[A-Za-z])\Z")
+_NEIGHBOUR = re.compile(r"(?a)(?<![\w/+])[A-Za-z0-9/+]{40}(?![\w/+=])")
+_NEIGHBOUR_CHARACTERS = 240
+
+
+def find_known_formats(reading: Reading) -> Iterator[Secret]:
+    """What looks like the keys that providers hand out."""
+    text, runs = reading.text, reading.runs
+    for form in _FORMATS:
+        if form.beginning == _NO_BEGINNING:
+            if compile_pattern(form.pattern).search(runs):
+                spans = (match.span() for match in compile_pattern(form.pattern).finditer(text))
+                yield from (
+                    Secret(form.kind, start, end) for start, end in spans if can_start_word(text, start)
+                )
+        elif form.is_apart or (runs and form.beginning in runs):
+            yield from _find_one_format(text, form)
+
+
+def _find_one_format(text: str, form: Format) -> Iterator[Secret]:
+    """The secrets in a text that have one format."""
+    at = text.find(form.beginning)
+    while at >= 0:
+        start, after = at - form.characters_before, at + len(form.beginning)
+        if can_start_word(text, start) and (match := compile_pattern(form.pattern).match(text, after)):
+            start, end = match.span(1) if match.re.groups else (start, match.end())
+            if _FORMAT_CHECKS.get(form.kind, shape.has_varied_characters)(text[start:end]):
+                yield Secret(form.kind, start, end)
+                yield from _find_neighbours(text, form.kind, start, end)
+                after = end
+        at = text.find(form.beginning, after)
+
+
+def _find_neighbours(text: str, kind: str, start: int, end: int) -> Iterator[Secret]:
+    """The secret that belongs to an id of AWS and stands near it, under whatever name."""
+    if kind != "aws":
+        return
+    begin, stop = max(0, start - _NEIGHBOUR_CHARACTERS), min(len(text), end + _NEIGHBOUR_CHARACTERS)
+    for match in _NEIGHBOUR.finditer(text, begin, stop):
+        value = match[0]
+        if not value.islower() and not value.isupper() and shape.randomness(value) > 0.2:
+            yield Secret(kind, *match.span())
+
+
+def can_start_word(text: str, index: int) -> bool:
+    """Whether a word could begin here: it does not go on from before, unless what is before is an escape."""
+    if index <= 0 or text[index] not in _WORD or text[index - 1] not in _WORD:
+        return index >= 0
+    return bool(_ESCAPE.search(text, max(0, index - 14), index))
+
+
+def find_in_contexts(reading: Reading) -> Iterator[Secret]:
+    """What stands where only a secret can stand."""
+    text, lower, words = reading.text, reading.lower, reading.words
+    candidates = [
+        context for word in sorted(_CONTEXTS_BY_WORD.keys() & words) for context in _CONTEXTS_BY_WORD[word]
+    ]
+    for context in (*_CONTEXTS_BY_WORD[""], *candidates):
+        if not words.issuperset(context.words):
+            continue
+        at = lower.find(context.keyword)
+        while at >= 0:
+            after = at + len(context.keyword)
+            if context.keyword[0] == "_" or can_start_word(text, at):
+                yield from _find_one_context(text, context, after)
+            at = lower.find(context.keyword, after)
+
+
+def _find_one_context(text: str, context: Context, at: int) -> Iterator[Secret]:
+    """The secret behind a keyword, if what follows is the place for one."""
+    match = compile_pattern(context.pattern).match(text, at)
+    if not match or not match.lastindex:
+        return
+    start, end = match.span(match.lastindex)
+    value = text[start:end]
+    if (
+        not value.startswith("-")
+        and not shape.is_placeholder(value)
+        and _CONTEXT_CHECKS[context.check](value)
+    ):
+        yield Secret(context.kind, start, end)
+
+
+_FORMAT_CHECKS: dict[str, Callable[[str], bool]] = {
+    "basic": shape.is_base64_login,
+    "bearer": shape.is_like_key,
+    "login": lambda value: shape.is_like_password(value, quoted=False) and not shape.is_placeholder(value),
+    "url-token": shape.is_like_key,
+    "url-password": lambda value: not shape.is_placeholder(value) and len(value) > 3,
+}
+
+_CONTEXT_CHECKS: dict[str, Callable[[str], bool]] = {
+    "word": lambda value: len(value) >= 6,
+    "mixed": shape.is_mixed,
+    "strong": shape.is_strong,
+    "key": shape.is_like_key,
+    "phrase": shape.is_phrase,
+    "pin": lambda value: not value.startswith(("19", "20")) or len(value) != 4,
+    "codes": lambda value: any(map(str.isdigit, value)),
+}

@@ -1,0 +1,305 @@
+"""Secrets that are known by their name: what is given to a `password`, a `token`, an `api_key`.
+
+Reads settings, code, JSON, XML, YAML and command lines. In code a bare word is the name of something else; in
+settings it is the secret itself. Which of the two it is shows in the line around it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from foreword.capture.secrets import shape
+from foreword.capture.secrets.tables import BEGINNING_CHARACTERS, WORDS, Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from foreword.capture.secrets.tables import Reading
+
+_ENGLISH = ("pass", "pwd", "secret", "token", "key", "credential", "auth")
+_FOREIGN = tuple(
+    word
+    for word in sorted(set(WORDS["password"]), key=len, reverse=True)
+    if not any(english in word for english in _ENGLISH)
+)
+_STEMS: dict[str, list[str]] = {}
+for _word in filter(str.isascii, _FOREIGN):
+    _STEMS.setdefault(_word.split(" ")[0][:BEGINNING_CHARACTERS].rstrip("-'"), []).append(_word)
+_STEMS_BEYOND_ASCII = tuple(word for word in _FOREIGN if not word.isascii())
+
+
+def _with_endings(word: str) -> str:
+    """A pattern for a word with the endings that languages give it; a short one has none."""
+    return re.escape(word) + (r"(?![^\W\d_])" if len(word) < 4 and word.isascii() else r"[^\W\d_]{0,6}")
+
+
+FOREIGN_PATTERN = "|".join(map(_with_endings, _FOREIGN))
+
+# From a name to its value: an assignment, a call, a list of two, or only a gap.
+NAME = re.compile(
+    r"(?P<word>pass(?a:wort|word|wd|phrase|code|ord|e)?|pwd|secret|token|key|credentials?|authorization|auth|"
+    rf"{FOREIGN_PATTERN})"
+    r"(?P<tail>(?a:[\w-]){0,32}+)\\{0,4}(?P<closing>[\"'`»”]?)\]?"
+    r"(?:(?:[,/]?\s{1,24}[\"']?(?:value|default)[\"']?)|</key>\s{0,40}<string(?=>)|(?<=[\"'])(?=>))?"
+    r"(?:\s{0,4}(?::\s{0,4}[a-z_](?a:[\w.\[\]|, ]){0,40}?\s(?==))?"
+    r"(?:=>|->|[=!]?={1,2}|:=|\?=|[:：＝]|\bis:?\s)\s{0,8}(?:[|>][+-]?\d?[ \t]{0,4}\n\s{1,40})?"
+    r"|(?P<call>(?<=[\w\"'])\s?[(,]\s{0,4}(?=[bruf]{0,2}[\"'`]))"
+    r"|(?P<gap>>|\s{1,4}))"
+)
+_TAIL = re.compile(
+    r"s?(?:[_-]?(?:key|value|base|raw|text|b64|base64|hex|prod|production|dev|test|staging|live|main|default|old|new"
+    r"|confirmation|confirm|again|repeat|phrase|word|\d{1,3}))*"
+)
+_KEY_OF_SOMETHING = re.compile(
+    r"(?:api|access|private|secret|auth|encrypt|encryption|master|signing|account|service|shared|client|hmac|jwt"
+    r"|storage|admin|deploy|app|application|session|webhook|license|subscription|write|read|ssh|gpg|ssl|tls|cookie"
+    r"|host|function|functions|primary|secondary|ingest|ingestion|integration|server|user|personal|data|project"
+    r"|routing|consumer|sas|maps|publish|partner|customer|root|security)[_.-]?\Z"
+)
+_PUBLIC = re.compile(r"pub[a-z]*[_-]?\Z")
+_HARMLESS = re.compile(
+    r"sha|md5|hash|digest|sum|integrity|etag|commit|rev|uuid|guid|print|cert|pub|sig|id\b|data|h1\b|\bv\b|url|path"
+    r"|file|name|type|format|size|len|str\b|src|href|font|image|img|icon|svg|png|base64|content|nonce",
+    re.IGNORECASE | re.ASCII,
+)
+_NAME_BEFORE = re.compile(r"(?a)(?:(?P<mark>\[redacted:[a-z-]+\])|(?P<name>[\w-]*))[\"'`\]\s\\]{0,6}\Z")
+_SCHEME = re.compile(r"(?:[bB]earer|[bB]asic|[tT]oken|[aA]pi[kK]ey)\s+")
+_ANY_SCHEME = re.compile(r"(?a)[A-Za-z][\w-]{2,24}[ \t]{1,4}(?:\w{1,12}=[\"']?)?(?=[^\s\"']{8})")
+_OPENING = re.compile(r"[bBrRuUfFN]{0,2}(\"{3}|'{3}|\\{0,4}[\"'`]|[«“”])")
+_CLOSINGS = {"«": "»", "“": "”", "”": "”"}
+_QUOTED = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\.){{0,4096}}+(?={quote})") for quote in "\"'`"}
+_BLOCK = re.compile(r"[|>][+-]?\d?[ \t]*\n")
+_BARE = re.compile(r"[^\s\"'`<>\\|]{1,1024}")
+_NEXT_SETTING = re.compile(r"(?a)[;,&](?=[\w.$-]{1,40}\s?[=:])|;\Z|,\Z|[)\]}]{1,3}[;,.]?\Z")
+_COMPUTED_START = re.compile(r"(?a)\$?[A-Za-z_][\w.:>-]*[(\[{]|[({\[]")
+_SETTING_BEFORE = re.compile(
+    r"(?ai)(?:^|\n)[ \t]{0,40}(?:[-*>+#$][ \t]+)?(?:(?:export|set|env|setenv|declare -x|arg|-e|--env)[ \t]+)?"
+    r"[\w.\"'/$:\[\]-]{0,60}\Z"
+)
+_SETTING_AFTER = re.compile(r"[ \t]*[\"'}]{0,3}[ \t]*(?:[#;][^\n]*)?(?:\r?\n(?!\s*[)\]}])|\Z)")
+_OPTION_AFTER = re.compile(r"[ \t]*(?:\Z|[\r\n;|&\"'`)\\<]|-)")
+_ANY_ASSIGNMENT = re.compile(
+    r"(?a)[=:]\s{0,4}\\{0,4}[\"'`]?(?!0x|//|_Z)([A-Za-z0-9+/_~.-]{28,256}={0,2})(?![\w+/=(\[.-])"
+)
+_SQL = re.compile(
+    r"(?i)\b(?:create|alter|set|with|user|role|login|encrypted|grant|define|setq|defvar|def)\b[^\n]{0,120}\Z"
+)
+
+
+class Value(NamedTuple):
+    """A value that a name is given. `literal`: it stands in settings, where nothing is computed."""
+
+    text: str
+    start: int
+    end: int
+    quoted: bool
+    literal: bool
+
+
+def find_assigned_secrets(reading: Reading) -> Iterator[Secret]:
+    """What is given to a name that says it is a secret."""
+    text = reading.text
+    for name in find_names(reading.lower, list_stems(reading)):
+        value = find_value(text, name) if is_name_of_secret(text, name) else None
+        if value and is_secret_of_name(value, name):
+            yield Secret(kind_of_name(name), value.start, value.end)
+
+
+def list_stems(reading: Reading) -> list[str]:
+    """The beginnings of words for secrets that a text may hold."""
+    beyond = () if reading.lower.isascii() else _STEMS_BEYOND_ASCII
+    foreign = [stem for begin in sorted(_STEMS.keys() & reading.list_beginnings()) for stem in _STEMS[begin]]
+    return [*_ENGLISH, *foreign, *beyond]
+
+
+def find_names(lower: str, stems: Iterable[str]) -> Iterator[re.Match[str]]:
+    """Where words stand in small letters that may name a secret: `password`, `token`, `contraseña`."""
+    for stem in stems:
+        at = lower.find(stem)
+        while at >= 0:
+            match = NAME.match(lower, at)
+            if match:
+                yield match
+            at = lower.find(stem, at + len(stem))
+
+
+def kind_of_name(name: re.Match[str]) -> str:
+    """What is written in place of a secret with this name."""
+    return "secret" if name["word"].startswith(("sec", "tok", "key", "cred", "auth")) else "password"
+
+
+def is_name_of_secret(text: str, name: re.Match[str]) -> bool:
+    """Whether the name could be a secret's and, where only a gap follows, is a flag, an element or SQL."""
+    at = name.start()
+    goes_on = at and text[at - 1].isalpha() and not text[at].isupper()
+    if goes_on and (name["word"] in ("pass", "passe", "passcode") or name["word"] not in _ENGLISH_WORDS):
+        return False
+    if overlaps_redaction_mark(text, Secret("", at, at)):
+        return False
+    if name["call"]:
+        return _is_call(text, name)
+    if name["gap"] is None:
+        return True
+    start = at
+    while start > max(0, at - 40) and (text[start - 1].isalnum() or text[start - 1] in "_-."):
+        start -= 1
+    if name["gap"] == ">":
+        return text[start - 1 : start] in ("<", ">", '"', "'")
+    if text[name.end() : name.end() + 1] in ("'", '"'):
+        return bool(_SQL.search(text, max(0, at - 160), at)) or text[start : start + 2] == "--"
+    return text[start : start + 2] == "--" or (text[start : start + 1] == "-" and start < at)
+
+
+def _is_call(text: str, name: re.Match[str]) -> bool:
+    """Whether a function of this name is called, or one whose first argument is the name."""
+    at, before = name.start(), text[name.start() - 1 : name.start()]
+    if name["word"] == "pass" or (before.isalpha() and not text[at].isupper()):
+        return False
+    if "(" in name["call"]:
+        return not name["closing"]
+    opening = max(text.rfind(quote, max(0, at - 40), at) for quote in "\"'`")
+    return bool(name["closing"]) and opening > 0 and text[opening - 1] == "("
+
+
+_ENGLISH_WORDS = frozenset(
+    (
+        *("pass", "passe", "passord", "passwort", "password", "passwd", "passphrase", "passcode", "pwd"),
+        *("secret", "token", "key", "credential", "credentials", "authorization", "auth"),
+    )
+)
+
+
+def find_value(text: str, name: re.Match[str]) -> Value | None:
+    """The value that a name is given: between quotes, or up to a blank or a sign; None without one."""
+    start = name.end()
+    opening = _OPENING.match(text, start)
+    start = opening.end() if opening else start
+    scheme = (_ANY_SCHEME if name["word"] == "authorization" else _SCHEME).match(text, start)
+    start = scheme.end() if scheme else start
+    end = _find_quotation_end(text, start, opening[1]) if opening else start
+    if end > start:
+        head = text[start : min(end, start + shape.MAX_VALUE_CHARACTERS)]
+        return Value(head, start, end, quoted=True, literal=True)
+    if name["call"] or (name["gap"] is None and "\n" in name[0] and not _BLOCK.search(name[0])):
+        return None
+    return find_bare_value(text, name, start)
+
+
+def find_bare_value(text: str, name: re.Match[str], start: int) -> Value | None:
+    """The value without quotes that begins here; None where it is computed."""
+    bare = _BARE.match(text, start)
+    if not bare or _COMPUTED_START.match(bare[0]):
+        return None
+    value = bare[0]
+    cut = _NEXT_SETTING.search(value)
+    value = (value[: cut.start()] if cut else value).rstrip(".,:")
+    for bracket, opposite in (")(", "][", "}{"):
+        if opposite not in value:
+            value = value.partition(bracket)[0]
+    end = start + len(value)
+    after = text[end : end + 1]
+    if not value or after in ("(", "["):
+        return None
+    if name["gap"] == ">" and text[end : end + 2] != "</":
+        return None
+    literal = _is_in_settings(text, name, end)
+    return Value(value[: shape.MAX_VALUE_CHARACTERS], start, end, quoted=False, literal=literal)
+
+
+def _is_in_settings(text: str, name: re.Match[str], end: int) -> bool:
+    """Whether a name and the value that ends here are a line of settings, or an option of a command."""
+    if name["gap"]:
+        return _OPTION_AFTER.match(text, end) is not None
+    before = _SETTING_BEFORE.search(text, max(0, name.start() - 100), name.start())
+    return before is not None and _SETTING_AFTER.match(text, end) is not None
+
+
+def _find_quotation_end(text: str, start: int, quote: str) -> int:
+    """Where the quotation ends that holds this place; here, if it does not end."""
+    if quote in _QUOTED:
+        inside = _QUOTED[quote].match(text, start)
+        return inside.end() if inside else start
+    return max(start, text.find(_CLOSINGS.get(quote, quote), start, start + 4096))
+
+
+def is_secret_of_name(value: Value, name: re.Match[str]) -> bool:
+    """Whether a value could be the secret its name speaks of, and not a stand-in, a word or an expression."""
+    text = value.text
+    has_blanks = any(map(str.isspace, text)) and not shape.is_phrase(text)
+    if len(text) < 6 or has_blanks or shape.is_placeholder(text):
+        return False
+    if name["word"] == "pwd" and text.startswith(("/", "~")):
+        return False  # the working directory
+    if not value.quoted and _is_code(value, name):
+        return False
+    if name["call"] and ("\\" in text or not _is_argument(text, name)):
+        return False
+    if not _TAIL.fullmatch(name["tail"]) or not _is_specific_name(name):
+        return (
+            not name["gap"]
+            and len(text) >= 20
+            and shape.randomness(text) > (0.2 if len(text) >= 24 and value.literal else 0.3)
+            and not _HARMLESS.search(name["tail"])
+        )
+    if kind_of_name(name) == "secret":
+        return shape.is_like_key(text)
+    return shape.is_like_password(text, quoted=value.quoted) or _is_literal_word(value, name)
+
+
+def _is_code(value: Value, name: re.Match[str]) -> bool:
+    """Whether a bare value is a name of code, and does not stand where only a password can."""
+    if value.literal and _is_tight(name):
+        return False
+    return shape.is_code_name(value.text) and shape.randomness(value.text) < 0.25
+
+
+def _is_argument(text: str, name: re.Match[str]) -> bool:
+    """Whether what a function is called with is a password, or looks like nothing else."""
+    is_call = "(" in name["call"] and kind_of_name(name) == "password"
+    return shape.is_mixed(text) and "(" not in text if is_call else shape.is_strong(text)
+
+
+def _is_tight(name: re.Match[str]) -> bool:
+    """Whether the value follows an equals sign without blanks, as in a file of settings or in a shell."""
+    return name[0].endswith("=") and name[0][-2:-1] not in " !=:?"
+
+
+def _is_literal_word(value: Value, name: re.Match[str]) -> bool:
+    """Whether a word of letters alone is a password, since nothing else can stand in such a line."""
+    text = value.text
+    if value.quoted or not value.literal or not text.isalpha() or shape.is_type_or_state(text):
+        return False
+    if name["gap"] == ">":
+        return True
+    return _is_tight(name) or (name[0].endswith((": ", " ")) and text.islower())
+
+
+def _is_specific_name(name: re.Match[str]) -> bool:
+    """Whether the word says enough by itself: a key must be a key to something."""
+    before = name.string[max(0, name.start() - 16) : name.start()]
+    if name["word"] == "key" and before.endswith("-") and ":" in name[0]:
+        return True  # a header
+    if name["word"] in ("key", "auth"):
+        return _KEY_OF_SOMETHING.search(before) is not None or (
+            name["word"] == "auth" and before.endswith("_")
+        )
+    return not _PUBLIC.search(before)
+
+
+def find_random_values(reading: Reading) -> Iterator[Secret]:
+    """What is given to any name and looks like chance itself, sums and identifiers aside."""
+    text = reading.text
+    for match in _ANY_ASSIGNMENT.finditer(text):
+        value = match[1]
+        if value.islower() or value.isupper() or len(set(value)) < 16 or shape.randomness(value) < 0.28:
+            continue
+        before = _NAME_BEFORE.search(text, max(0, match.start() - 48), match.start())
+        if before and not before["mark"] and not _HARMLESS.search(before["name"]):
+            yield Secret("secret", *match.span(1))
+
+
+def overlaps_redaction_mark(text: str, secret: Secret) -> bool:
+    """Whether a part of it has been redacted before."""
+    mark = text.rfind("[redacted:", max(0, secret.start - 32), secret.end)
+    return mark >= secret.start or (mark >= 0 and "]" not in text[mark : secret.start])

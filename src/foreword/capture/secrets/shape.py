@@ -1,0 +1,170 @@
+"""What a value looks like: a password, a key made by chance, a word, a name of code, or a stand-in."""
+
+from __future__ import annotations
+
+import binascii
+import re
+
+from foreword.capture.secrets.tables import WORDS
+
+MAX_VALUE_CHARACTERS = 100
+"""How much of a long value is looked at."""
+
+_CHANGES = re.compile(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]|(?<=[a-z])[A-Z]")
+_COMPUTED = re.compile(
+    r"(?a)\A\$\(?\w+\)?\Z|\A%\w+%\Z|\A<.*>\Z|\A\{[\w.!:]*\}\Z|\A%[sdr]\Z|\$\{|\$\(|\{\{|%\(\w+\)|\\[dws][+*{]"
+    r"|\\x[0-9a-f]{2}(?:-|\\x)|0-9a-z|a-z0-9|a-zA-Z|\[redacted:|\A\$[A-Za-z_]\w*-?\Z|\A\$\w+[/.:]|\A@\w+\Z|\A[\w.]+(?:\(\)|\[\w*\])"
+)
+_PLACEHOLDER_WORDS = (
+    *("***", "...", "…", "your", "example", "changeme", "change-me", "change_me", "placeholder", "dummy"),
+    *(
+        "environ",
+        "getenv",
+        "process.env",
+        "redacted",
+        "<",
+        "___",
+        "doesnotexist",
+        "nonexist",
+        "wrong",
+        "badpass",
+        "bad_pass",
+        "invalid",
+    ),
+)
+_PLACEHOLDER = re.compile(
+    r"(?a)sample|insert|replace|todo|fixme|(?:sha|md|utf|base|aes|rsa|ipv)-?\d"
+    r"|(?:required|optional|string|missing|invalid|incorrect|hidden|x-oauth-basic)\Z"
+    r"|(?:user|my|the|test|some|new|old|db|api|access|auth)?[_-]?"
+    r"(?:pass(?:word|wd|phrase|code)?|pwd|pw|secret|token|key|credentials?)\d{0,3}\Z|[a-z_]{1,24}password\Z"
+)
+_XXX = re.compile(r"xxx|XXX")
+_WORD_SHAPE = r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[A-Z][a-z]{2,})*"
+_WORDY = re.compile(rf"(?a)[^A-Za-z0-9]*(?:(?:{_WORD_SHAPE}\d{{0,4}}|\d+[a-z]?)(?:[^A-Za-z0-9]+|\Z))+")
+
+_TECHNICAL = (
+    r"(?:sha|md|utf|aes|rsa|ipv|base|pkcs|rs|es|hs|ps|ed|int|uint|float|http|tls|ssl|oauth|python|py|x|b|v|p|s|k"
+    r"|crc|rfc|error|code|cve|pep|issue|bug|port|room|line|page|gpt|test|user|item|node|host|server|windows|id|gp|ec|u|i|l|h|t|r|d|c|n|w|z|ap|sp|dh|iso|cp|latin|amd|arm|win|phase|step|level|version|php|es|vp)"
+    r"\d{1,5}[a-z]{0,2}"
+)
+_NAME_PIECE = re.compile(rf"(?:{_TECHNICAL}|[A-Za-z]+\d?)\Z", re.IGNORECASE)
+_PIECES = re.compile(r"[A-Z]?[a-z]+\d*(?:[a-z]+\d*)*|[A-Z]+\d*(?![a-z])|[A-Z]\d*|\d+")
+_NAME = re.compile(r"(?a)[A-Za-z_][\w.]*")
+_CODE_WORD = re.compile(
+    r"key|token|secret|pass|pwd|type|cred|auth|self|config|setting|option|param|field|input|value|string|request"
+    r"|response|prompt",
+    re.IGNORECASE,
+)
+_STATES = frozenset(WORDS["state"])
+_NOT_A_PASSWORD = re.compile(
+    r"(?ai)v?\d+(?:[.:/-]\d+)*[a-z%]{0,5}\Z|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|days?|hours?|mins?|x\d+)\b"
+    r"|[a-z]{2,8}-\d{1,5}\Z|[\w./~-]+\.(?:py|js|ts|tsx|jsx|md|txt|json|ya?ml|toml|ini|cfg|conf|html?|css|go|rs|rb|java|c|h"
+    r"|cpp|sh|sql|env|log|xml|csv|pdf|png|jpe?g|pem|key|crt|com|org|net|io|dev|app|de|fr|es|uk)\b|[a-z]+://|[.~]?/"
+    r"|[\w.+-]+@[\w-]+\.[\w.-]+\Z|[#@]|\w+\(|\d{4}-\d{2}-\d{2}|" + _TECHNICAL + r"\Z"
+)
+_EXPRESSION = re.compile(
+    r"(?a)\A[A-Za-z_]+=|\A[*_]{1,3}[\w:.,-]+[*_]{0,3}\Z|\A[\w-]+\|[\w|-]+\Z|\A[\\-]|[(\[]"
+)
+_BETWEEN_WORDS = re.compile(r"[ -]")
+_SMALL_WORDS = frozenset(WORDS["small"])
+_SYMBOLS = frozenset("!@#$%^&*?~+=|")
+
+
+def randomness(value: str) -> float:
+    """How often, of all neighbours, letter meets digit or a small letter a capital: chance does both."""
+    value = value[:MAX_VALUE_CHARACTERS]
+    return len(_CHANGES.findall(value)) / max(1, len(value) - 1)
+
+
+def is_wordy(value: str) -> bool:
+    """Whether a value is words, numbers and signs between them."""
+    return _WORDY.fullmatch(value) is not None
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value is computed, or a word for a secret that is to be put there."""
+    lower = value.lower()
+    word = (
+        any(word in lower for word in _PLACEHOLDER_WORDS) or _PLACEHOLDER.match(lower) or _XXX.search(value)
+    )
+    return bool((word and randomness(value) < 0.2) or _COMPUTED.search(value))
+
+
+def is_code_name(value: str) -> bool:
+    """Whether a bare value is a name of code: `self.token`, `secret_key2`, `DefaultKeyType`."""
+    if not _NAME.fullmatch(value):
+        return False
+    pieces = [piece for part in re.split(r"[._]+", value) for piece in _PIECES.findall(part)]
+    if not all(_NAME_PIECE.match(piece) for piece in pieces):
+        return False
+    return "." in value or _CODE_WORD.search(value) is not None
+
+
+def is_type_or_state(word: str) -> bool:
+    """Whether a word stands behind a secret's name for its type or for what became of it."""
+    pieces = {piece.lower() for piece in _PIECES.findall(word)} | {word.lower()}
+    return not pieces.isdisjoint(_STATES) or _CODE_WORD.search(word) is not None
+
+
+def is_like_password(value: str, *, quoted: bool) -> bool:
+    """Whether a value could be a password: letters with a digit or a sign, or anything between quotes."""
+    letter = any(map(str.isalpha, value))
+    digit = any(map(str.isdigit, value))
+    if letter and not digit and _SYMBOLS.isdisjoint(value if quoted else value.strip("*_~")):
+        return quoted or (len(value) >= 10 and not is_wordy(value))
+    return letter or (quoted and digit)
+
+
+def is_like_key(value: str) -> bool:
+    """Whether a value could be a key or a token: long, and no words."""
+    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return len(value) >= (8 if mixed else 20) and not is_wordy(value)
+
+
+def is_strong(value: str) -> bool:
+    """Whether a value can hardly be anything but a password, wherever it stands."""
+    if len(value) < 6 or is_expression(value) or is_placeholder(value) or not is_mixed(value):
+        return False
+    if len(_CHANGES.findall(value)) >= 2 or not _SYMBOLS.isdisjoint(value[1:-1]):
+        return True
+    return re.search(r"\d{3}|\d[!#$%^&*?~+=]", value) is not None
+
+
+def is_expression(value: str) -> bool:
+    """Whether a word of a sentence is code or markup: `name=value`, `*word*`, `a|b`, `call(`."""
+    return _EXPRESSION.search(value) is not None
+
+
+def is_mixed(value: str) -> bool:
+    """Whether a value has letters with digits or signs, and is no version, date, file or address."""
+    value = value.strip("*_~")  # marks of emphasis
+    digit = any(map(str.isdigit, value))
+    return (
+        (digit or not _SYMBOLS.isdisjoint(value))
+        and any(map(str.isalpha, value))
+        and not _NOT_A_PASSWORD.match(value)
+    )
+
+
+def is_phrase(value: str) -> bool:
+    """Whether words are a phrase to remember and no sentence about one: none of them is a small word."""
+    words = _BETWEEN_WORDS.split(value)
+    return (
+        4 <= len(set(words)) <= 24
+        and all(3 <= len(word) <= 12 and word.isalnum() and word == word.lower() for word in words)
+        and _SMALL_WORDS.isdisjoint(words)
+    )
+
+
+def has_varied_characters(value: str) -> bool:
+    """Whether a value has more different characters than a stand-in."""
+    return len(set(value)) > 6
+
+
+def is_base64_login(value: str) -> bool:
+    """Whether a value is a name and a password in base64."""
+    try:
+        login = binascii.a2b_base64(value + "=" * (-len(value) % 4)).decode()
+    except ValueError:
+        return False
+    return ":" in login and login.isprintable()

@@ -1,0 +1,150 @@
+"""The rules by which secrets are known, read from the tables beside this file; each explains its columns.
+
+Stands on the standard library alone, and does without pathlib: a hook that must put a payload aside loads it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from typing import NamedTuple
+
+_MACROS = {
+    "{uuid}": r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
+    "{word}": r"""(?:\\?"([^"\n]{4,200})"|\\?'([^'\n]{4,200})'|([^\s"'`|;<>()\\]{4,200}))""",
+    "{options}": r"(?:[ \t=]{1,4}[^\s|;&]{1,80}){0,12}?[ \t]{1,4}",
+}
+
+_WORDS = re.compile(r"[a-z0-9]+")
+BEGINNING_CHARACTERS = 4
+_BLANKS = bytes(code if code < 128 and chr(code).isalnum() else 32 for code in range(256))
+_DENSE = re.compile(r"[A-Za-z0-9_+/=%.~$:-]{16,}+")
+_DIGIT = re.compile(r"[0-9]")
+
+
+class Secret(NamedTuple):
+    """Where a secret stands in a text, and what kind it is."""
+
+    kind: str
+    start: int
+    end: int
+
+
+class Format(NamedTuple):
+    """A secret that is known by its look: a row of `formats.txt`."""
+
+    kind: str
+    beginning: str
+    pattern: str
+    characters_before: int
+    is_apart: bool
+
+
+class Context(NamedTuple):
+    """A place where a secret stands: a row of `contexts.txt`. `check` names what the value must look like.
+
+    `words` are those of the keyword; a text that lacks one of them has no such place.
+    """
+
+    kind: str
+    keyword: str
+    pattern: str
+    check: str
+    words: frozenset[str]
+
+
+class Reading(NamedTuple):
+    """A text, and what several rules look at: its small letters, its words, and where keys can stand."""
+
+    text: str
+    lower: str
+    words: frozenset[str]
+    runs: str
+
+    def list_beginnings(self) -> set[str]:
+        """The first letters of its words."""
+        return {word[:BEGINNING_CHARACTERS] for word in self.words}
+
+
+def read_formats(table: str) -> list[Format]:
+    """The formats in a table, one for each beginning in a row; raises ValueError for a row that is none."""
+    formats: list[Format] = []
+    for kind, beginnings, pattern, before in _read_rows(table, "formats", 3, "0"):
+        formats += [
+            Format(kind, beginning.rstrip("…"), pattern, int(before), beginning.endswith("…"))
+            for beginning in beginnings.split(" ")
+        ]
+    return formats
+
+
+def read_contexts(table: str) -> list[Context]:
+    """The places in a table, one for each keyword in a row; raises ValueError for a row that is none."""
+    return [
+        Context(kind, keyword.replace("␣", " "), pattern, check, frozenset(_WORDS.findall(keyword)))
+        for kind, keywords, pattern, check in _read_rows(table, "contexts", 3, "word")
+        for keyword in keywords.split(" ")
+    ]
+
+
+def read_words(table: str) -> dict[str, tuple[str, ...]]:
+    """The words of a table by their role, those of all languages together."""
+    words: dict[str, tuple[str, ...]] = {}
+    for role, _language, listed in (row[:3] for row in _read_rows(table, "words", 3, "")):
+        words[role] = (*words.get(role, ()), *(word.strip() for word in listed.split(",")))
+    return words
+
+
+def _read_rows(table: str, name: str, columns: int, default: str) -> list[tuple[str, str, str, str]]:
+    """The rows of a table, whose last column may be left out."""
+    rows = []
+    for number, line in enumerate(table.splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        cells = re.split(" {2,}", line.strip())
+        if not columns <= len(cells) <= columns + 1:
+            raise ValueError(
+                f"line {number} of the secret {name} has {len(cells)} columns, not {columns} or {columns + 1}"
+            )
+        kind, beginnings, pattern, last = (*cells, default)[:4]
+        for macro, meaning in _MACROS.items():
+            pattern = pattern.replace(macro, meaning)
+        rows.append((kind, beginnings, pattern, last))
+    return rows
+
+
+def load_table(name: str) -> str:
+    """The text of a table beside this file."""
+    path = os.path.join(os.path.dirname(__file__), name)  # noqa: PTH118, PTH120
+    with open(path, encoding="utf-8") as table:  # noqa: PTH123
+        return table.read()
+
+
+def read_text(text: str) -> Reading:
+    """A text, ready to be searched."""
+    dense = dict.fromkeys(_DENSE.findall(text))
+    runs = " ".join([run for run in dense if not run.islower() or _DIGIT.search(run)])
+    lower = to_lower(text)
+    # Through bytes, because that takes half the time of a regular expression.
+    words = (
+        lower.replace("\\n", "  ")
+        .encode("latin-1", errors="replace")
+        .translate(_BLANKS)
+        .decode("ascii")
+        .split()
+    )
+    return Reading(text, lower, frozenset(words), runs)
+
+
+def to_lower(text: str) -> str:
+    """The text in small letters, each in its place."""
+    return text.replace("İ", "i").lower()  # the one letter that becomes two
+
+
+@cache
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """The pattern, compiled when a text first holds what it begins with."""
+    return re.compile(pattern, re.ASCII)
+
+
+WORDS = read_words(load_table("words.txt"))
