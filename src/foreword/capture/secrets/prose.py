@@ -42,6 +42,16 @@ _TOLD_BEFORE = re.compile(
 )
 _NEXT_SETTING = re.compile(r"(?a)[;,&](?=[\w.$-]{1,40}[=:])")
 _MAY_TELL = re.compile(r"[^\n0-9!@#$%^&*~+\"'`«“„]{0,120}[0-9!@#$%^&*~+\"'`«“„]")
+# Words and numbers joined by signs: what people make up who were told not to take a word.
+_JOINED_WORDS = re.compile(r"(?=[^\d]*\d)[^\W_]{2,}(?:[-/+][^\W_]{2,}){2,}")
+_OWN_CODE = re.compile(
+    r"\b(?:my|our|mon|notre|meine?[mnr]?|unsere?[mnr]?|mi|nuestr[oa]|meu|minha|nosso|mio|mia|mijn|mój|min)"
+    r"(?:[ \t]{1,3}[^\W\d_]{2,20}){0,2}?[ \t]{1,3}"
+    r"(?:code|card|login|pin|kode?|karte|kreditkarte|carte|tarjeta|código|codigo|cartão|carta|codice|kaart)"
+    rf"(?:{_LINK}|[ \t]{{1,3}})(?P<value>[^\s\"'`<>«»“”]{{8,64}})"
+)
+"""A code or a card is a secret if it is one's own: the code of an error is none."""
+_OWN_WORDS = ("code", "card", "login", "pin", "kod", "kart", "cart", "tarjeta", "código", "codi", "kaart")
 _VERBS = ("pass", "passe")
 _LATIN = re.compile(r"[a-zà-ɏ]")
 _SIGN = re.compile(r"[0-9!@#$%^&*~+]")
@@ -67,6 +77,17 @@ def find_told_passwords(reading: Reading) -> Iterator[Secret]:
             else:
                 yield from _find_in_sentence(text, at + len(stem))
             at = lower.find(stem, at + len(stem))
+    if any(word in lower for word in _OWN_WORDS):
+        yield from _find_own_codes(text, lower)
+
+
+def _find_own_codes(text: str, lower: str) -> Iterator[Secret]:
+    """What somebody tells as a code or a card of their own: "my card …"."""
+    for told in _OWN_CODE.finditer(lower):
+        start, end = told.span("value")
+        value = text[start:end].rstrip(_PUNCTUATION)
+        if _JOINED_WORDS.fullmatch(value) and not shape.is_placeholder(value):
+            yield Secret("password", start, start + len(value))
 
 
 def _find_told_after(text: str, lower: str, at: int) -> Iterator[Secret]:
@@ -98,7 +119,7 @@ def _is_told(value: str, word: str, *, quoted: bool, gap: bool) -> bool:
     if word.endswith(("token", "secret", "key")):
         return len(value) >= (16 if gap else 10) and shape.is_like_key(value) and shape.is_strong(value)
     if gap:
-        return word not in _VERBS and shape.is_strong(value)
+        return word not in _VERBS and (shape.is_strong(value) or _JOINED_WORDS.fullmatch(value) is not None)
     if quoted and value.isalpha():
         return word not in _VERBS and not shape.is_type_or_state(value)
     return len(value) >= 6 and shape.is_mixed(value)
