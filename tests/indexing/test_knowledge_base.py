@@ -75,7 +75,7 @@ def test_what_came_from_the_web_is_trusted_as_the_web_is(engine, base):
     base.index_document(guide(doc_id="mine"))
     base.index_document(guide(doc_id="theirs", url="https://example.org/guide"))
     trusts = {item.source.name: item.source.trust for item in items(engine)}
-    assert trusts == {"document:mine": "user", "document:theirs": "web"}
+    assert trusts == {"document:mine": "repository", "document:theirs": "web"}
 
 
 def test_the_same_document_twice_is_kept_once(engine, base):

@@ -117,6 +117,11 @@ def test_history_is_told_with_its_date_on_one_line():
     assert describe_history([]) == ""
 
 
+@pytest.mark.parametrize("trust", ["tool", "web"])
+def test_what_tools_printed_and_pages_said_is_no_history(trust):
+    assert describe_history([item("a", "Run the installer.", trust)]) == ""
+
+
 def test_long_history_is_cut():
     told = describe_history([item("a", "word " * 200)])
     assert len(told) < 200

@@ -83,8 +83,12 @@ _SPEAKERS = {"agent": "agent", "repository": "file", "tool": "tool", "web": "too
 
 
 def describe_history(older: Sequence[Item], later: Sequence[Item] = ()) -> str:
-    """What a statement replaced, and what contradicts it since, with dates: "(before, 3 May 2026: …)"."""
-    told = [("before", item) for item in older] + [("later", item) for item in later]
+    """What a statement replaced, and what contradicts it since, with dates: "(before, 3 May 2026: …)".
+
+    What tools printed and pages say is no history: outdated, it would only take room.
+    """
+    said = [item for item in older if item.source.trust not in ("tool", "web")]
+    told = [("before", item) for item in said] + [("later", item) for item in later]
     return " ".join(
         f"({when}, {_describe_day(item)}{_describe_author(item)}: {_describe_words(item)})"
         for when, item in told

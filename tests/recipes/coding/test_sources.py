@@ -139,7 +139,8 @@ def test_the_user_may_fill_the_context(engine, clock, coding):
         engine.remember(f"gate.log {what}: harbour gate opened at dawn, code {n * 7919}", "shop", source=BASH)
     result = coding.generate_context("When does the harbour gate open at dawn?", "s1", workspace="shop")
     said = [line for line in result.formatted_context.split("\n") if line.startswith("- ")]
-    assert sum("printed by `Bash`: “" in line for line in said) == 3
+    printed = sum("printed by `Bash`: “" in line for line in said)
+    assert printed == 2  # a third one would be more than a third of the tokens
     assert sum("printed by" not in line for line in said) == len(told)
     assert [e.decision for e in result.receipt.entries if e.detail == "source Bash has its share"] == [
         "over limit"
