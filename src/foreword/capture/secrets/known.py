@@ -111,7 +111,7 @@ def _find_one_context(text: str, context: Context, at: int) -> Iterator[Secret]:
 
 _FORMAT_CHECKS: dict[str, Callable[[str], bool]] = {
     "basic": shape.is_base64_login,
-    "bearer": shape.is_like_key,
+    "bearer": lambda value: shape.is_like_key(value) or (value.isalnum() and not value.isalpha()),
     "login": lambda value: shape.is_like_password(value, quoted=False) and not shape.is_placeholder(value),
     "url-token": shape.is_like_key,
     "url-password": lambda value: not shape.is_placeholder(value) and len(value) > 3,

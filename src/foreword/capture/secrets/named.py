@@ -87,6 +87,10 @@ _SQL = re.compile(
 )
 
 
+_LONG_WORD = 16
+"""From so many letters on, a bare word in settings is a secret made of words, and no type or state."""
+
+
 class Value(NamedTuple):
     """A value that a name is given. `literal`: it stands in settings, where nothing is computed."""
 
@@ -243,7 +247,9 @@ def is_secret_of_name(value: Value, name: re.Match[str]) -> bool:
             and not _HARMLESS.search(name["tail"])
         )
     if kind_of_name(name) == "secret":
-        return shape.is_like_key(text)
+        return shape.is_like_key(text) or (
+            value.literal and _is_tight(name) and text.isalpha() and len(text) >= _LONG_WORD
+        )
     return shape.is_like_password(text, quoted=value.quoted) or _is_literal_word(value, name)
 
 
