@@ -35,6 +35,7 @@ class Settings:
     summary_model: str = ""
     summary_key: str = ""
     reader: str = "bundled"
+    late_interaction: str = "bundled"
     threads: int = 0
     receipt_days: int = 30
     receipt_megabytes: int = 8
@@ -53,6 +54,7 @@ _OTHER_VARIABLES = {
 
 EMBEDDINGS = ("bundled", "openai", "sentence-transformers", "fastembed", "none")
 READERS = ("bundled", "none")
+LATE_INTERACTIONS = ("bundled", "none")
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
@@ -100,6 +102,8 @@ def _settings_with_values(settings: Settings, values: Mapping[str, Any], origin:
         raise ValidationError(f"embedding in {origin} must be one of {', '.join(EMBEDDINGS)}")
     if changes.get("reader", "none") not in READERS:
         raise ValidationError(f"reader in {origin} must be one of {', '.join(READERS)}")
+    if changes.get("late_interaction", "none") not in LATE_INTERACTIONS:
+        raise ValidationError(f"late_interaction in {origin} must be one of {', '.join(LATE_INTERACTIONS)}")
     return replace(settings, **changes)
 
 

@@ -200,9 +200,9 @@ class Amend(Write[Item | None]):
 class Delete(Write[tuple[str, ...]]):
     """Delete items by id or, if `filters` is given, all that pass them. Returns the ids that are gone.
 
-    With an item go its relations, vectors, token codes and index entries, and the record of which sessions were shown it;
-    a `superseded_by` that names it is emptied, and a file of which no item is left is forgotten. Nothing of
-    the text can be read from the engine's files after the next `Check` or `close`.
+    With an item go its relations, vectors, token codes and index entries, and the record of which sessions
+    were shown it; a `superseded_by` that names it is emptied, and a file of which no item is left is
+    forgotten. Nothing of the text can be read from the engine's files after the next `Check` or `close`.
 
     An item whose metadata has `derived_from` was made from others and goes with them: with a source it lists
     there when `filters.source` names that source and the rest of the filters let it pass; and with any item
