@@ -77,8 +77,9 @@ class TokenEncoder:
 
     @cached_property
     def digest(self) -> str:
-        """Which encoder makes these vectors, down to its weights and its projection."""
-        return f"{COLBERT.name}:{COLBERT.sha256[WEIGHTS][:16]}:{COLBERT.sha256[PROJECTION][:16]}"
+        """Which encoder makes these vectors, down to its weights, its projection and how many it keeps."""
+        files = f"{COLBERT.sha256[WEIGHTS][:16]}:{COLBERT.sha256[PROJECTION][:16]}"
+        return f"{COLBERT.name}:{files}:{MAX_VECTORS}x{DIMENSIONS}"
 
     @cached_property
     def projection(self) -> Any:  # noqa: ANN401  (an array of numpy, which is imported on first use)

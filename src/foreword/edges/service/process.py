@@ -29,6 +29,7 @@ from foreword.edges.service.loopback import Loopback
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.service.socket_server import SocketServer
 from foreword.edges.shared.hook_fallback import write_to_spool
+from foreword.types import Item
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -244,6 +245,8 @@ def _warm_up_engine(engine: ContextEngine) -> None:
         engine.preview_context("Which words come first?", _WARM_UP_WORKSPACE)
         if engine.reader is not None:  # an empty workspace has nothing to read
             engine.reader.scores("Which words come first?", ["user, today: These come first."])
+        if (tokens := engine.kit.token_space) is not None:  # nor to compare
+            tokens.compare("Which words come first?", tokens.encode_items([Item("These.", "")]))
     except Exception as error:  # noqa: BLE001  (a part that fails will say so again; words still find)
         _log.warning("warming up failed: %s", error)
     gc.collect()
