@@ -92,6 +92,13 @@ def pytest_terminal_summary(terminalreporter, config):
             terminalreporter.write_line(f"{scenario}: {words}")
 
 
+@pytest.fixture(autouse=True)
+def no_token_space(request, monkeypatch):
+    """Engines made in a test compare no tokens, which takes a second model. The mark `tokens` keeps it."""
+    if "tokens" not in request.keywords:
+        monkeypatch.setattr("foreword.engine.context_engine.default_token_space", lambda _settings: None)
+
+
 @pytest.fixture
 def clock():
     return FixedClock()

@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "text": GROUND,
     "config": GROUND,
     "options": GROUND,
-    "testing": {"text"},
+    "testing": {"text", "types"},
     "capture": TOOLS,
     "spaces": TOOLS,
     "compose": TOOLS,

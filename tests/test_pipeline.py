@@ -517,8 +517,9 @@ def test_each_candidate_stands_in_the_receipt_once(make_engine, clock):
 def test_the_stages_that_judge_stand_between_what_is_found_and_what_is_kept():
     names = [stage.__name__ for stage in pipeline.search_above(0.1, exclude=(pipeline.drop_shown,))]
     assert names == [
-        "retrieve", "retrieve_more", "fuse", "rerank", "refresh", "drop_questions_and_summaries",
-        "drop_shown", "read", "drop_below_floor", "drop_tail", "tell_successors", "limit", "relate",
+        "retrieve", "retrieve_more", "fuse", "compare_tokens", "rerank", "refresh",
+        "drop_questions_and_summaries", "drop_shown", "read", "drop_below_floor", "drop_tail",
+        "tell_successors", "limit", "relate",
     ]  # fmt: skip
 
 

@@ -37,6 +37,7 @@ class Settings:
     summary_model: str = ""
     summary_key: str = ""
     reader: str = "bundled"
+    late_interaction: str = "bundled"
     threads: int = 0
     receipt_days: int = 30
     receipt_megabytes: int = 8
@@ -57,7 +58,8 @@ _OTHER_VARIABLES = {
 
 EMBEDDINGS = ("bundled", "openai", "sentence-transformers", "fastembed", "none")
 READERS = ("bundled", "none")
-_CHOICES = {"embedding": EMBEDDINGS, "reader": READERS}
+LATE_INTERACTIONS = ("bundled", "none")
+_CHOICES = {"embedding": EMBEDDINGS, "reader": READERS, "late_interaction": LATE_INTERACTIONS}
 _SWITCH = {
     "true": True,
     "on": True,

@@ -1,7 +1,8 @@
 """The story: a draft passes through stages, each stage is timed, and a receipt says what was decided.
 
-    retrieve → fuse → rerank → refresh → limit → relate                       a search
-    retrieve → fuse → refresh → drop what cannot help → read → drop below the floor → … → fit      a context
+    retrieve → fuse → compare_tokens → rerank → refresh → limit → relate      a search
+    retrieve → fuse → compare_tokens → refresh → drop what cannot help → read → drop below the floor → …
+    → fit                                                                     a context
 
 A stage is a function from draft to draft; what it needs beyond the draft is handed in by the recipe that
 lists it. To change what happens, put another function into the list: nothing is subclassed but the draft,
@@ -34,6 +35,7 @@ from foreword.recall.history import MAX_SUCCESSORS, find_contradictions, find_su
 from foreword.recall.read import MAX_READ, read_results
 from foreword.recall.rerank import rerank as rerank_hits
 from foreword.recall.retrieve import retrieve as retrieve_found
+from foreword.recall.token_match import match_tokens
 from foreword.store.base import MarkShown, PutReceipt
 from foreword.text.statements import only_asks
 from foreword.types import (
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from foreword.compose.fit import FittedText
-    from foreword.spaces.base import Reranker, Space, TimeSpace, VectorSpace
+    from foreword.spaces.base import Reranker, Space, TimeSpace, TokenSpace, VectorSpace
     from foreword.store.base import Store
     from foreword.text.tokens import Tokenizer
     from foreword.types import Item, Reason
@@ -95,6 +97,7 @@ class Kit:
     clocks: Sequence[TimeSpace]
     tokenizer: Tokenizer
     encoder: VectorSpace | None = None
+    token_space: TokenSpace | None = None
     blends: Mapping[str, Blend] = field(default_factory=lambda: BLENDS)
     reranker: Reranker | None = None
     reader: Reranker | None = None
@@ -232,6 +235,21 @@ def fuse(draft: _SearchDraft) -> _SearchDraft:
     """Make one list of all the spaces' lists."""
     query, kit = draft.query, draft.kit
     hits = fuse_lists(draft.found, query.text, query.now, kit.clocks, unrelated_cosine(kit), kit.blends)
+    return replace(draft, results=tuple(hits))
+
+
+def compare_tokens(draft: _SearchDraft) -> _SearchDraft:
+    """Compare the best candidates with the question token by token, for the kinds where that helps."""
+    query, kit = draft.query, draft.kit
+    if kit.token_space is None or not query.text.strip() or not draft.results:
+        return draft
+    try:
+        hits = match_tokens(draft.results, draft.found, query, kit.store, kit.token_space, kit.blends)
+    except ForewordError as error:
+        _log.warning("tokens were not compared", problem=str(error), workspace=query.workspace)
+        return draft.with_notes(Note(kit.token_space.name, f"failed: {error}"))
+    if hits is None:
+        return draft.with_notes(Note(kit.token_space.name, "late: the deadline passed"))
     return replace(draft, results=tuple(hits))
 
 
@@ -409,7 +427,7 @@ def relate(draft: _SearchDraft) -> _SearchDraft:
     )
 
 
-SEARCH: tuple[Stage[Any], ...] = (retrieve, fuse, rerank, refresh, limit, relate)
+SEARCH: tuple[Stage[Any], ...] = (retrieve, fuse, compare_tokens, rerank, refresh, limit, relate)
 """The stages of a search."""
 
 
@@ -423,7 +441,7 @@ def search_above(
     """
     sayable = (drop_questions_and_summaries, *exclude, read_best(max_read))
     return (
-        *(retrieve, retrieve_more, fuse, rerank, refresh),
+        *(retrieve, retrieve_more, fuse, compare_tokens, rerank, refresh),
         *sayable,
         *((drop_below(floor), drop_tail) if floor else (drop_below(floor),)),
         *(tell_successors, limit, relate),

@@ -1,16 +1,24 @@
 """Fast, deterministic doubles, for Foreword's own tests and for yours.
 
-A hash encoder in place of a model, a clock that stands still until it is moved, a tokenizer that counts
-words. To the encoder, texts are near each other when they share words.
+A hash encoder in place of a model, a comparison by shared words in place of one by tokens, a clock that
+stands still until it is moved, a tokenizer that counts words. To the encoder, texts are near each other when
+they share words.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import time
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from foreword.text.words import content_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.types import Item
 
 
 class HashEmbeddings:
@@ -39,6 +47,29 @@ class HashEmbeddings:
         """The fixed pseudo-random vector of a word."""
         seed = hashlib.shake_128(word.encode()).digest(self.dimensions)
         return [byte - 127.5 for byte in seed]
+
+
+class WordMatch:
+    """A token space for which a token is a word, and two fit when they are equal."""
+
+    name = "token_match"
+    digest = "words"
+
+    def encode_items(self, items: Sequence[Item]) -> list[bytes]:
+        """The words of each item."""
+        return [" ".join(content_words(item.searchable)).encode() for item in items]
+
+    def compare(
+        self, question: str, codes: Sequence[bytes], expires: float | None = None
+    ) -> list[float] | None:
+        """The share of the question's words that each item has; None after the deadline."""
+        if expires is not None and time.monotonic() > expires:
+            return None
+        wanted = set(content_words(question))
+        return [len(wanted & set(one.decode().split())) / (len(wanted) or 1) for one in codes]
+
+    def clear(self) -> None:
+        """Nothing was kept."""
 
 
 class FixedClock:

@@ -24,7 +24,7 @@ from foreword.edges.mcp.tools import MemoryTools
 from foreword.edges.service.__main__ import build_application
 from foreword.edges.service.process import RedactingFilter
 from foreword.edges.service.responder import Responder
-from foreword.edges.shared.hook_fallback import write_to_spool
+from foreword.edges.shared.spool_files import write_to_spool
 from foreword.engine.context_engine import ContextEngine
 from foreword.indexing.indexer import Indexer
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
@@ -66,7 +66,6 @@ def _bring_by_hook(home: Path, texts: Sequence[str], event: Callable[[str], dict
         for number, text in enumerate(texts):
             payload = {"session_id": f"s{number}", "cwd": str(home.parent), **event(text)}
             responder.respond(json.dumps(payload).encode(), _AT, None)
-        responder.close()
 
 
 def _prompt(text: str) -> dict[str, Any]:

@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foreword.store.base import PutVectors, Vector
+from foreword.engine.embedder import TALK
+from foreword.spaces.tokens import DIMENSIONS as TOKEN_DIMENSIONS
+from foreword.spaces.tokens import MAX_VECTORS, mean_of_nearest
+from foreword.store.base import PutTokenCodes, PutVectors, Vector
 from foreword.text.words import split_words
 from foreword.types import Item, Kind, Relation
 
@@ -170,6 +173,36 @@ def fill(
         kept = engine.remember_all([(make_item or item)(at) for at in range(start, stop)], workspace)
         engine.store.batch([vectors_of(space, kept, start, workspace)])
         yield stop
+
+
+class FreeTokens:
+    """A token space that costs nothing but the comparing: vectors of tokens are picked by chance."""
+
+    name = "token_match"
+    digest = "synthetic"
+
+    def encode_items(self, items: Sequence[Item]) -> list[bytes]:
+        """A vector for each word, as far as an item may have them."""
+        rng = np.random.default_rng((_VECTOR, _SEED, len(items)))
+        sizes = [(min(MAX_VECTORS, 4 + len(item.text.split())), TOKEN_DIMENSIONS) for item in items]
+        return [rng.integers(-127, 128, size, np.int8).tobytes() for size in sizes]
+
+    def compare(self, question: str, codes: Sequence[bytes], expires: float | None = None) -> list[float]:
+        """The comparing alone."""
+        del expires
+        rng = np.random.default_rng((_VECTOR, _SEED, len(question)))
+        size = (4 + len(question.split()), TOKEN_DIMENSIONS)
+        return mean_of_nearest(_unit(rng.normal(size=size).astype(np.float32)), codes) if codes else []
+
+    def clear(self) -> None:
+        """Nothing was kept."""
+
+
+def token_codes_of(items: Sequence[Item], workspace: str = WORKSPACE) -> PutTokenCodes:
+    """The operation that gives talk its made-up codes."""
+    talk = [item for item in items if item.kind in TALK]
+    codes = dict(zip((item.id for item in talk), FreeTokens().encode_items(talk), strict=True))
+    return PutTokenCodes(workspace, FreeTokens.digest, codes)
 
 
 class FreeEncoder:

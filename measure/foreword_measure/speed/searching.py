@@ -1,7 +1,7 @@
 """How long a question takes, and what it costs in memory and on the disk, as a workspace grows.
 
 Every size is filled and asked in processes of its own, so that its memory is its own. Vectors are made up and
-the encoder is free: times are those of a question whose embedding costs nothing.
+the encoders are free: times are those of a question whose embedding costs nothing.
 """
 
 from __future__ import annotations
@@ -164,6 +164,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
             engine.store.batch(
                 [
                     corpus.vectors_of(space, kept, start),
+                    corpus.token_codes_of(kept),
                     PutRelations(WORKSPACE, corpus.relations(start, stop)),
                 ]
             )
@@ -183,7 +184,12 @@ def ask(folder: Path, size: int) -> dict[str, Any]:
     settings = Settings(home=folder, embedding="none")
     clock = FixedClock(corpus.after(size))
     questions = corpus.questions(size)
-    with ContextEngine(embedding_provider=corpus.FreeEncoder(), settings=settings, clock=clock) as engine:
+    with ContextEngine(
+        embedding_provider=corpus.FreeEncoder(),
+        token_space=corpus.FreeTokens(),
+        settings=settings,
+        clock=clock,
+    ) as engine:
         first = milliseconds(lambda: engine.search(questions[0].text, WORKSPACE))
         opened = resident_bytes()
         times, stages = _ask_all(engine, questions, size)

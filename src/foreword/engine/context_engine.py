@@ -22,6 +22,7 @@ from foreword.engine.defaults import (
     default_provider,
     default_reader,
     default_store,
+    default_token_space,
     make_dense_space,
 )
 from foreword.engine.embedder import Embedder
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
     from foreword.config import Settings
     from foreword.options import ContextChanges, SearchChanges
-    from foreword.spaces.base import Reranker, Space, TimeSpace
+    from foreword.spaces.base import Reranker, Space, TimeSpace, TokenSpace
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.store.base import Counts, Problem, Store
     from foreword.types import DialogueSummarizer, Kind
@@ -98,6 +99,7 @@ class ContextEngine:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         reranker: Reranker | None = None,
         reader: Reranker | None = None,
+        token_space: TokenSpace | None = None,
         without: Sequence[str] = (),
     ) -> None:
         self.settings = settings if settings is not None else config.load_settings()
@@ -111,6 +113,9 @@ class ContextEngine:
         self._dense = make_dense_space(provider, expected_embedding_dimensions, cache_config)
         self._reranker = reranker if reranker is not None else BundledReranker(self.settings.threads or None)
         self.reader = reader if reader is not None else default_reader(self.settings)
+        if token_space is None and embedding_provider is None:
+            token_space = default_token_space(self.settings)
+        self._token_space = token_space
         self._embedder = self._make_embedder()
         self.kit = self._make_kit(frozenset(without))
         self._find_template(self.settings.template)
@@ -120,7 +125,7 @@ class ContextEngine:
             return None
         reader = self.reader
         judge = ReplacementJudge(self.store, reader if isinstance(reader, ReplacementReader) else None)
-        return Embedder(self.store, self._dense, axes.VIEWS, judge)
+        return Embedder(self.store, self._dense, axes.VIEWS, judge, self._token_space)
 
     # Remembering
 
@@ -230,6 +235,8 @@ class ContextEngine:
             removed += self.store.delete(Delete(workspace, filters=Filters(session=session, source=source)))
         if self._dense:
             self._dense.cache.clear()
+        if self._token_space:
+            self._token_space.clear()
         return Forgotten(tuple(removed), self.store.check(workspace) if verify else ())
 
     def find_by_words(self, workspace: str, words: str) -> list[Item]:
@@ -429,6 +436,8 @@ class ContextEngine:
         spaces: list[Space] = [*words, recency, *([self._dense] if self._dense else [])]
         clocks: list[TimeSpace] = [HourSpace(), DaySpace(), recency]
         known = {space.name for space in spaces} | {clock.name for clock in clocks}
+        tokens = self._token_space
+        known |= {tokens.name} if tokens else set()
         if unknown := sorted(without - known):
             raise ValidationError(f"no space named {unknown[0]!r}; there are: {', '.join(sorted(known))}")
         return pipeline.Kit(
@@ -437,6 +446,7 @@ class ContextEngine:
             clocks=tuple(clock for clock in clocks if clock.name not in without),
             tokenizer=self.tokenizer,
             encoder=self._dense,
+            token_space=tokens if tokens and tokens.name not in without else None,
             file_lookup=file_items.find_item_changes,
         )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from foreword.config import Settings
     from foreword.knowledge.remote_summary import ChatSummariser
     from foreword.options import CacheConfig
-    from foreword.spaces.base import Reranker
+    from foreword.spaces.base import Reranker, TokenSpace
     from foreword.spaces.dense import DenseSpace
     from foreword.spaces.providers import EmbeddingProvider
     from foreword.store.base import Store
@@ -82,6 +82,18 @@ def default_reader(settings: Settings) -> Reranker | None:
     if settings.reader == "none" or settings.embedding == "none":
         return None
     return BundledReader(settings.threads or None)
+
+
+def default_token_space(settings: Settings) -> TokenSpace | None:
+    """The encoder of tokens that comes with the package; None if the settings want none, or another encoder.
+
+    The weights of the blend were fitted with both bundled encoders together.
+    """
+    from foreword.spaces.tokens import TokenEncoder
+
+    if settings.late_interaction == "none" or settings.embedding != "bundled":
+        return None
+    return TokenEncoder(settings.threads or None)
 
 
 def make_dense_space(

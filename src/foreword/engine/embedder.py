@@ -7,7 +7,8 @@ workspace is opened. Failures are logged and tried again with the next write; no
 Beside the whole item, the encoder may be shown views of it: another text, made from the item alone, whose
 vector is kept in a space of its own. An item of which a view shows nothing has no vector there.
 
-Before its vector is kept, what a new item replaces is judged and kept.
+Before its vector is kept, what a new item replaces is judged and kept. After it, talk gets the codes of its
+tokens; if these cannot be made, the log says so, and items are found without them.
 """
 
 from __future__ import annotations
@@ -18,16 +19,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from foreword.errors import ForewordError
+from foreword.errors import EmbeddingError, ForewordError
 from foreword.log import get_logger
-from foreword.store.base import GetVectors, ListUnembedded, PutRelations, PutVectors, Vector
+from foreword.store.base import (
+    GetVectors,
+    ListUnembedded,
+    ListWithoutTokenCodes,
+    PutRelations,
+    PutTokenCodes,
+    PutVectors,
+    Vector,
+)
 from foreword.types import Item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from foreword.knowledge.replacement import ReplacementJudge
-    from foreword.spaces.base import VectorSpace
+    from foreword.spaces.base import TokenSpace, VectorSpace
     from foreword.store.base import Store
 
 _log = get_logger("foreword.embedder")
@@ -36,6 +45,9 @@ BATCH = 64
 CLOSE_TIMEOUT_SECONDS = 10.0
 """How many seconds `close` waits for the batch in hand; an encoder that hangs must not hang its user."""
 
+
+TALK = ("turn", "memory")
+"""The kinds of item that are compared token by token."""
 
 View = tuple[str, tuple[str, ...], Callable[[Item], str]]
 """The name of a space, the kinds of item that may have a vector there, and what of an item is embedded."""
@@ -50,10 +62,12 @@ class Embedder:
         space: VectorSpace,
         views: Sequence[View] = (),
         judge: ReplacementJudge | None = None,
+        token_space: TokenSpace | None = None,
     ) -> None:
         self._store = store
         self._space = space
         self._judge = judge
+        self._token_space = token_space
         self._views = tuple(views)
         self._queue: queue.SimpleQueue[tuple[str, Sequence[Item]] | None] = queue.SimpleQueue()
         self._opened: set[str] = set()
@@ -78,7 +92,7 @@ class Embedder:
             self._queue.put((workspace, items))
 
     def embed_missing(self, workspace: str, progress: Callable[[int], None] = lambda _: None) -> int:
-        """Make every vector that a workspace lacks, here and now; gives how many."""
+        """Make every vector and every code that a workspace lacks, here and now; gives how many."""
         total = 0
         for kept in self._embed_missing_batches(workspace):
             total += kept
@@ -86,13 +100,16 @@ class Embedder:
         return total
 
     def embed(self, workspace: str, items: Sequence[Item]) -> int:
-        """Give these items their vectors, in every space; those of a text that is known cost nothing."""
+        """Give these items their vectors, in every space, and talk its codes; gives how many were kept.
+
+        Vectors of a text that is known cost nothing.
+        """
         kept = self._embed(workspace, self._space.name, items)
         for name, kinds, view in self._views:
             kept += self._embed(
                 workspace, name, _apply_view(view, [item for item in items if item.kind in kinds])
             )
-        return kept
+        return kept + self._encode_tokens(workspace, [item for item in items if item.kind in TALK])
 
     def _embed_missing_batches(self, workspace: str) -> Iterator[int]:
         """Embed batch after batch of what a workspace lacks; gives how many vectors each brought."""
@@ -102,6 +119,7 @@ class Embedder:
             yield kept
         for view in self._views:
             yield from self._embed_missing_of_view(workspace, view)
+        yield from self._encode_missing_tokens(workspace)
 
     def _embed_missing_of_view(self, workspace: str, view: View) -> Iterator[int]:
         """The same for a view. Items of which it shows nothing stay on the list, so a longer one is read."""
@@ -130,6 +148,27 @@ class Embedder:
             if name == space.name:  # first: an item with a vector is not looked at again
                 self._keep_replacements(workspace, items, vectors)
             return self._store.run(PutVectors(workspace, name, space.digest, tuple(vectors)))
+
+    def _encode_missing_tokens(self, workspace: str) -> Iterator[int]:
+        """Make the codes that the talk of a workspace lacks; gives how many each batch brought."""
+        space = self._token_space
+        while space is not None:
+            items = self._store.run(ListWithoutTokenCodes(workspace, space.digest, BATCH, TALK))
+            if not (kept := self._encode_tokens(workspace, items)):
+                return  # all have theirs, or cannot get them
+            yield kept
+
+    def _encode_tokens(self, workspace: str, items: Sequence[Item]) -> int:
+        """Give these items the codes of their tokens; gives how many: 0, and a warning, if it fails."""
+        space = self._token_space
+        if space is None or not items:
+            return 0
+        try:
+            codes = dict(zip((item.id for item in items), space.encode_items(items), strict=True))
+        except EmbeddingError as error:
+            _log.warning("tokens not encoded", workspace=workspace, error=str(error))
+            return 0
+        return self._store.run(PutTokenCodes(workspace, space.digest, codes))
 
     def _keep_replacements(self, workspace: str, items: Sequence[Item], vectors: Sequence[Vector]) -> None:
         """Keep what these items replace; if that fails, or one was forgotten meanwhile, the log says so."""

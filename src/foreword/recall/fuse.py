@@ -6,10 +6,11 @@ alone. Each kind has its own few coefficients, the same for every user; `tools/c
 
 The blend of an item is its cosine, plus what each word-like space adds (its score as a share of the best in
 that space), plus a share of its best neighbour's blend, plus a little when it happened at the time the
-question speaks of. A blend orders; whether anything is worth saying is another matter, because the best of a
-bad lot has a whole share too. So the logistic curve that makes a probability of a blend first takes back what
-the spaces of names gave away, and then asks how much of the question is known here at all: of the things it
-names, and of its words. A question about strangers stays without an answer.
+question speaks of. In talk, how well its tokens fit those of the question is added afterwards, for the best
+candidates (`token_match.py`). A blend orders; whether anything is worth saying is another matter, because the
+best of a bad lot has a whole share too. So the logistic curve that makes a probability of a blend first takes
+back what the spaces of names gave away, and then asks how much of the question is known here at all: of the
+things it names, and of its words. A question about strangers stays without an answer.
 
 To stand in a list is not yet to match. In a small workspace the list by meaning holds everything, and all
 that was found has a place by its time. So each hit says in which spaces it matches, and only these agree.
@@ -45,6 +46,9 @@ class Blend:
     echo: float = 0.0
     beside: float = 0.1
     time: float = 0.05
+    token_match: float = 0.0
+    """How much it counts how well an item's tokens fit the question's; kinds without it are not compared."""
+
     middle: float = 0.82
     slope: float = 18.0
     known: float = 1.0
@@ -63,9 +67,10 @@ class Blend:
 
 BLENDS: Mapping[str, Blend] = {
     "turn": Blend(
-        0.18, identifiers=0.0, trigram=0.1, beside=0.35, middle=1.033, slope=11.9, known=0.73, named=1.0,
-        nameless=0.7,
+        0.18, identifiers=0.0, trigram=0.1, beside=0.8, token_match=3.0, middle=1.18, slope=7.3, known=0.0,
+        named=0.75, nameless=0.7,
     ),
+    "memory": Blend(token_match=2.0),
     "document": Blend(
         0.12, trigram=0.1, echo=1.0, beside=0.0, middle=1.038, slope=20.8, known=0.95, named=0.0
     ),
@@ -123,8 +128,38 @@ def _fuse_for_span(
         probability = blends.get(kept.kind, DEFAULT_BLEND).probability(value, grasps[kept.kind])
         told = scores[item] | {"blend": value}
         hits.append(SearchResult(kept, probability, ranks=ranks[item], scores=told))
-    hits.sort(key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
-    return hits
+    return sort_by_probability(hits)
+
+
+def raise_blends(
+    hits: Sequence[SearchResult],
+    found: Findings,
+    added: Mapping[str, Mapping[str, float]],
+    blends: Mapping[str, Blend] = BLENDS,
+) -> list[SearchResult]:
+    """The hits in their new order, after something was added to the blends of some.
+
+    `added` has, by item id, the scores that come with it: "blend" is added, the others are new.
+    """
+    grasps = {kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in _kinds(hits)}
+    raised = []
+    for hit in hits:
+        if (scores := added.get(hit.memory.id)) is not None:
+            kind, value = hit.memory.kind, hit.scores["blend"] + scores["blend"]
+            probability = blends.get(kind, DEFAULT_BLEND).probability(value, grasps[kind])
+            raised.append(replace(hit, score=probability, scores={**hit.scores, **scores, "blend": value}))
+        else:
+            raised.append(hit)
+    return sort_by_probability(raised)
+
+
+def _kinds(hits: Sequence[SearchResult]) -> set[str]:
+    return {hit.memory.kind for hit in hits}
+
+
+def sort_by_probability(hits: Sequence[SearchResult]) -> list[SearchResult]:
+    """The hits, most probable first; of equals the newer."""
+    return sorted(hits, key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
 
 
 def name_spaces_weight(found: Findings, blend: Blend) -> float:

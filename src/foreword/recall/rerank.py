@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from foreword.recall.fuse import Blend
+from foreword.recall.fuse import Blend, sort_by_probability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class RerankCurve:
 
 
 RERANK_CURVES: Mapping[str, RerankCurve] = {
-    "turn": RerankCurve(0.06, Blend(middle=1.25, slope=4)),
+    "turn": RerankCurve(0.08, Blend(middle=1.52, slope=3.4)),
     "memory": RerankCurve(0.03, Blend(middle=0.74, slope=10)),
     "summary": RerankCurve(0.03, Blend(middle=0.74, slope=10)),
 }
@@ -59,8 +59,7 @@ def rerank(
     if not logits:
         return list(hits)
     known = {hit.memory.id: logit for hit, logit in zip(read, logits, strict=False)}
-    judged = [_rescore_with_logit(hit, known.get(hit.memory.id)) for hit in hits]
-    return sorted(judged, key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
+    return sort_by_probability([_rescore_with_logit(hit, known.get(hit.memory.id)) for hit in hits])
 
 
 def _rescore_with_logit(hit: SearchResult, logit: float | None) -> SearchResult:

@@ -1,4 +1,4 @@
-"""The contracts of spaces and of the reranker.
+"""The contracts of spaces and of what compares texts directly.
 
 A space knows how to compare and nothing of where items are kept: it turns a question into a probe, a value
 that any store can answer. Spaces of time give no probe; they order what the others found.
@@ -57,6 +57,29 @@ class VectorSpace(Space, Protocol):
 
     def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
         """The vectors of items, in order."""
+
+
+class TokenSpace(Protocol):
+    """Compares a question with items token by token. The codes of items are made once; a store keeps them."""
+
+    @property
+    def name(self) -> str:
+        """What receipts call it."""
+
+    @property
+    def digest(self) -> str:
+        """Which encoder makes these codes, down to its weights."""
+
+    def encode_items(self, items: Sequence[Item]) -> list[bytes]:
+        """The codes of items, in order."""
+
+    def compare(
+        self, question: str, codes: Sequence[bytes], expires: float | None = None
+    ) -> list[float] | None:
+        """How well the items with these codes answer: 1 at best; None if time runs out first."""
+
+    def clear(self) -> None:
+        """Forget the questions that were asked."""
 
 
 class Reranker(Protocol):

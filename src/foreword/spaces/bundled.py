@@ -193,20 +193,7 @@ class BundledReranker:
 
     def _load_before(self, expires: float | None) -> LoadedModel | None:
         """The model; None if it is still being loaded when time runs out. Then the next question finds it."""
-        if expires is None or self._loaded is not None:
-            return self.load()
-        loading: Future[LoadedModel] = Future()
-        threading.Thread(target=self._load_into, args=(loading,), name="foreword-load", daemon=True).start()
-        try:
-            return loading.result(max(0.0, expires - self._clock()))
-        except TimeoutError:
-            return None
-
-    def _load_into(self, loading: Future[LoadedModel]) -> None:
-        try:
-            loading.set_result(self.load())
-        except Exception as error:  # noqa: BLE001  (raised where it is waited for)
-            loading.set_exception(error)
+        return self._loaded or load_before(self.load, expires, self._clock)
 
     def scores(self, query: str, texts: Sequence[str], expires: float | None = None) -> list[float]:
         """How well each text answers the question, as logits; of the leading texts only, if time runs out."""
@@ -291,6 +278,28 @@ def load_model(bundle: BundledModel, threads: int, max_tokens: int) -> LoadedMod
     tokenizer.enable_truncation(max_tokens)
     tokenizer.no_padding()  # `run_batch` pads to the longest of its batch, and masks what it pads
     return LoadedModel(tokenizer, start_session(read_model_file(bundle, WEIGHTS), threads))
+
+
+def load_before(
+    load: Callable[[], LoadedModel], expires: float | None, clock: Callable[[], float] = time.monotonic
+) -> LoadedModel | None:
+    """What `load` gives; None if it is still at it when time runs out. Then the next question finds it."""
+    if expires is None:
+        return load()
+    loading: Future[LoadedModel] = Future()
+    # No daemon: a process that ended while a model is half loaded would abort.
+    threading.Thread(target=_load_into, args=(load, loading), name="foreword-load").start()
+    try:
+        return loading.result(max(0.0, expires - clock()))
+    except TimeoutError:
+        return None
+
+
+def _load_into(load: Callable[[], LoadedModel], loading: Future[LoadedModel]) -> None:
+    try:
+        loading.set_result(load())
+    except Exception as error:  # noqa: BLE001  (raised where it is waited for)
+        loading.set_exception(error)
 
 
 def model_folder(name: str) -> Traversable:

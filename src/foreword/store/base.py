@@ -100,7 +100,10 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much one workspace holds: items by kind, vectors by space, and the bytes it takes on disk."""
+    """How much one workspace holds: items by kind, vectors by space, and the bytes it takes on disk.
+
+    `token_codes` is how many items have codes for their tokens.
+    """
 
     items: int = 0
     kinds: Mapping[str, int] = field(default_factory=dict)
@@ -108,6 +111,7 @@ class Counts:
     vectors: Mapping[str, int] = field(default_factory=dict)
     receipts: int = 0
     bytes: int = 0
+    token_codes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +200,9 @@ class Amend(Write[Item | None]):
 class Delete(Write[tuple[str, ...]]):
     """Delete items by id or, if `filters` is given, all that pass them. Returns the ids that are gone.
 
-    With an item go its relations, vectors and index entries, and the record of which sessions were shown it;
-    a `superseded_by` that names it is emptied, and a file of which no item is left is forgotten. Nothing of
-    the text can be read from the engine's files after the next `Check` or `close`.
+    With an item go its relations, vectors, token codes and index entries, and the record of which sessions
+    were shown it; a `superseded_by` that names it is emptied, and a file of which no item is left is
+    forgotten. Nothing of the text can be read from the engine's files after the next `Check` or `close`.
 
     An item whose metadata has `derived_from` was made from others and goes with them: with a source it lists
     there when `filters.source` names that source and the rest of the filters let it pass; and with any item
@@ -302,6 +306,38 @@ class GetVectors(Read[Mapping[str, tuple[float, ...]]]):
 
     digest: str
     hashes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PutTokenCodes(Write[int]):
+    """Store the codes of items' tokens, by item id. Returns how many belong to items that are there.
+
+    The engine keeps the bytes as they are. An item has the codes of one encoder: a second replace the first,
+    whatever their digest. Codes of unknown items are ignored.
+    """
+
+    digest: str
+    codes: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class GetTokenCodes(Read[Mapping[str, bytes]]):
+    """Fetch the token codes that these items have of the encoder with this digest, by item id."""
+
+    digest: str
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListWithoutTokenCodes(Read[tuple[Item, ...]]):
+    """List at most `limit` items of these kinds without codes of this digest, in the order they were stored.
+
+    No kinds means all.
+    """
+
+    digest: str
+    limit: int = 256
+    kinds: tuple[str, ...] = ()
 
 
 # Receipts, and what sessions were shown

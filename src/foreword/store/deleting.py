@@ -125,6 +125,7 @@ def _remove_matching_items(
         indexes.remove_from_indexes(tx, number, item)
         tx.execute("DELETE FROM relations WHERE from_no = ?1 OR to_no = ?1", number)
         tx.execute("DELETE FROM vectors WHERE no = ?", number)
+        tx.execute("DELETE FROM token_codes WHERE no = ?", number)
         tx.execute("DELETE FROM told WHERE no = ?", number)
         links = tx.execute("DELETE FROM file_items WHERE no = ? RETURNING path", number)
         paths.update(path for (path,) in links)

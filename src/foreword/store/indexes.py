@@ -34,6 +34,7 @@ _REFERENCES = (
     ("relations", "from_no"),
     ("relations", "to_no"),
     ("vectors", "no"),
+    ("token_codes", "no"),
     ("told", "no"),
     ("file_items", "no"),
 )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
-from foreword.store import base, deleting, indexes, search, vectors
+from foreword.store import base, deleting, indexes, search, token_codes, vectors
 from foreword.store.rows import (
     DAY_MICROSECONDS,
     IN_LIST,
@@ -95,6 +95,7 @@ def _count_contents(tx: Transaction, _: base.Count) -> base.Counts:
         kinds=kinds,
         relations=tx.select_value("SELECT count(*) FROM relations"),
         vectors=dict(tx.execute("SELECT space, count(*) FROM vectors GROUP BY space")),
+        token_codes=tx.select_value("SELECT count(*) FROM token_codes"),
         receipts=tx.select_value("SELECT count(*) FROM receipts"),
         bytes=sum(map(_file_size_or_zero, tx.database.path.parent.iterdir())),
     )
@@ -254,6 +255,9 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.PutVectors: vectors.put_vectors,
     base.ListUnembedded: vectors.list_unembedded,
     base.GetVectors: vectors.get_vectors,
+    base.PutTokenCodes: token_codes.put_token_codes,
+    base.GetTokenCodes: token_codes.get_token_codes,
+    base.ListWithoutTokenCodes: token_codes.list_without_token_codes,
     base.PutReceipt: _put_receipt,
     base.GetReceipt: _get_receipt,
     base.MarkShown: _mark_items_shown,

@@ -1,9 +1,9 @@
 """The tables of one workspace's database, as named migrations in SQL that are only ever appended.
 
 `items`, `relations`, `receipts`, `told`, `files` and `file_items` are the truth, and so are the codes in
-`vectors`, which are expensive to compute again. `words`, `identifiers`, `vocabulary`, `trigrams` and
-`mentions` are derived from `items` and can be dropped and rebuilt at any time. Each migration is recorded in
-the transaction that makes it.
+`vectors` and `token_codes`, which are expensive to compute again. `words`, `identifiers`, `vocabulary`,
+`trigrams` and `mentions` are derived from `items` and can be dropped and rebuilt at any time. Each migration
+is recorded in the transaction that makes it.
 """
 
 from __future__ import annotations
@@ -133,6 +133,11 @@ WHERE kind = 'summary' AND source = 'foreword' AND EXISTS(
     WHERE turn.trust IN ('tool', 'web'));
 """
 
+# An item has the codes of one encoder; those of a newer one take their place.
+_TABLE_OF_CODES = (
+    "CREATE TABLE token_codes(no INTEGER PRIMARY KEY, digest TEXT NOT NULL, codes BLOB NOT NULL)"
+)
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("0001-items-relations-receipts-vectors", _TRUTH_TABLES + DERIVED_TABLES),
     ("0002-told", _TABLE_OF_SHOWN_ITEMS),
@@ -142,6 +147,7 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("0006-heirs", _TRIGGER_FOR_SUCCESSORS),
     ("0007-names-of-code", _REQUEST_TO_REINDEX_CODE),
     ("0008-trust-of-files", _OWN_TRUST_OF_FILES_AND_SUMMARIES),
+    ("0009-token-codes", _TABLE_OF_CODES),
 ]
 
 

@@ -184,13 +184,13 @@ def _result_in_empty_workspace(operation: Operation[Any]) -> Any:  # noqa: ANN40
             return Findings({}, {probe.space: () for probe in operation.probes})
         case base.GetRelated():
             return dict.fromkeys(operation.ids, ())
-        case base.GetVectors() | base.ListFiles():
+        case base.GetVectors() | base.GetTokenCodes() | base.ListFiles():
             return {}
         case base.Count():
             return base.Counts()
         case base.GetCountAndLast():
             return 0, None
-        case base.PutVectors() | base.MarkShown() | base.ClearShown():
+        case base.PutVectors() | base.PutTokenCodes() | base.MarkShown() | base.ClearShown():
             return 0
         case base.GetShown():
             return frozenset()

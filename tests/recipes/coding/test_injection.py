@@ -62,7 +62,7 @@ def test_the_receipt_says_what_every_stage_did(engine, project, coding):
     assert kept == result.receipt
     assert (kept.recipe, kept.session, kept.budget, kept.tokens) == ("coding", "s1", 1250, result.tokens_used)
     assert [stage.stage for stage in kept.stages] == [
-        "load_shown", "retrieve", "retrieve_more", "fuse", "rerank", "refresh",
+        "load_shown", "retrieve", "retrieve_more", "fuse", "compare_tokens", "rerank", "refresh",
         "drop_questions_and_summaries", "drop_shown", "drop_echoes", "set_code_aside", "read",
         "drop_below_floor", "drop_tail", "tell_successors", "limit", "relate", "tell_progress", "return_code",
         "drop_superseded", "drop_repeats", "choose_lines", "weigh", "diversify", "limit_sources", "fit",

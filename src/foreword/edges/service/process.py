@@ -34,6 +34,7 @@ from foreword.edges.shared.spool_files import make_reserve
 from foreword.edges.shared.trouble import clear_start_failure, record_start_failure
 from foreword.errors import ForewordError
 from foreword.store.sqlite import SqliteStore
+from foreword.types import Item
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -266,6 +267,8 @@ def _warm_up_engine(engine: ContextEngine) -> None:
         engine.preview_context("Which words come first?", _WARM_UP_WORKSPACE)
         if engine.reader is not None:  # an empty workspace has nothing to read
             engine.reader.scores("Which words come first?", ["user, today: These come first."])
+        if (tokens := engine.kit.token_space) is not None:  # nor to compare
+            tokens.compare("Which words come first?", tokens.encode_items([Item("These.", "")]))
     except Exception as error:  # noqa: BLE001  (a part that fails will say so again; words still find)
         _log.warning("warming up failed: %s", error)
     gc.collect()

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_TOKENS = 4096
 
 RECALL: tuple[Stage[Any], ...] = (
-    *(pipeline.retrieve, pipeline.fuse, pipeline.rerank, pipeline.refresh),
+    *(pipeline.retrieve, pipeline.fuse, pipeline.compare_tokens, pipeline.rerank, pipeline.refresh),
     *(pipeline.drop_below(0.005), pipeline.limit, pipeline.relate, drop_superseded),
 )
 """How the turns are found that bear on the question. The floor is low: in its own conversation a turn that

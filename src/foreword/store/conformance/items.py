@@ -86,6 +86,7 @@ class ItemTests(Suite):
         stored = [one.item for one in self.put(full_item(), item("A harbour", id="b"))]
         self.store.run(base.PutRelations(HERE, (Relation("full", "b", created_at=NOW),)))
         self.store.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("b", "t", axis(0)),)))
+        self.store.run(base.PutTokenCodes(HERE, DIGEST, {"b": b"\x00codes"}))
         self.store.run(base.PutReceipt(HERE, receipt("r")))
         self.reopen()
         assert list(self.store.scan(HERE)) == stored
@@ -94,6 +95,7 @@ class ItemTests(Suite):
         self.assert_sound()
         assert self.find(WordsProbe("words", ("harbour",))) == ["b"]
         assert self.find(VectorProbe("vectors", DIGEST, axis(0))) == ["b"]
+        assert self.store.run(base.GetTokenCodes(HERE, DIGEST, ("full", "b"))) == {"b": b"\x00codes"}
 
     def test_an_unknown_id_gives_none_in_its_place(self) -> None:
         self.put("a", "b")
@@ -351,6 +353,7 @@ class ItemTests(Suite):
     def test_what_is_deleted_is_found_in_no_way(self) -> None:
         self.put_probed(item(PROBED_TEXT, id="a", session="s"), item("beside", id="b", session="s"))
         self.store.run(base.PutRelations(HERE, (Relation("a", "b"),)))
+        self.store.run(base.PutTokenCodes(HERE, DIGEST, {"a": b"codes", "b": b"others"}))
         assert all("a" in ids for ids in listed_ids(self.search(*self.probes)).values())
         self.store.delete(base.Delete(HERE, ("a",)))
         found = self.search(*self.all_probes)
@@ -362,6 +365,8 @@ class ItemTests(Suite):
         ) == [(), {}]
         counts = self.store.count(HERE)
         assert (counts.items, counts.relations, counts.vectors) == (1, 0, {"vectors": 1})
+        assert counts.token_codes == 1
+        assert self.store.run(base.GetTokenCodes(HERE, DIGEST, ("a", "b"))) == {"b": b"others"}
         self.assert_sound()
 
     def test_deleting_the_successor_leaves_nothing_superseded(self) -> None:

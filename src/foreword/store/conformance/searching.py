@@ -8,7 +8,18 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
-from foreword.store.base import Delete, GetVectors, ListUnembedded, PutRelations, PutVectors, Search, Vector
+from foreword.store.base import (
+    Delete,
+    GetTokenCodes,
+    GetVectors,
+    ListUnembedded,
+    ListWithoutTokenCodes,
+    PutRelations,
+    PutTokenCodes,
+    PutVectors,
+    Search,
+    Vector,
+)
 from foreword.store.conformance.suite import (
     DIGEST,
     DIMENSIONS,
@@ -274,6 +285,36 @@ class SearchingTests(Suite):
         self.put_vectors(zeros=zeros, a=axis(0))
         assert self.find(VectorProbe("vectors", DIGEST, axis(0)))[0] == "a"
         assert all(-1 <= score <= 1 for score in self.scores(VectorProbe("vectors", DIGEST, zeros)).values())
+
+    # Token codes
+
+    def _list_without_codes(self, operation: ListWithoutTokenCodes) -> str:
+        return "".join(one.id for one in self.store.run(operation))
+
+    def test_token_codes_come_back_as_they_went_in(self) -> None:
+        self.put(*"abc")
+        every_byte = bytes(range(256)) * 20
+        assert self.store.run(PutTokenCodes(HERE, DIGEST, {"a": every_byte, "b": b"", "nobody": b"x"})) == 2
+        found = self.store.run(GetTokenCodes(HERE, DIGEST, ("c", "b", "a", "nobody")))
+        assert found == {"a": every_byte, "b": b""}
+        assert self.store.run(GetTokenCodes(HERE, OTHER_DIGEST, ("a",))) == {}
+        self.assert_sound()
+
+    def test_an_item_has_the_token_codes_of_one_encoder(self) -> None:
+        self.put("a")
+        for digest, codes in ((DIGEST, b"old"), (OTHER_DIGEST, b"new")):
+            assert self.store.run(PutTokenCodes(HERE, digest, {"a": codes})) == 1
+        assert self.store.run(GetTokenCodes(HERE, DIGEST, ("a",))) == {}
+        assert self.store.run(GetTokenCodes(HERE, OTHER_DIGEST, ("a",))) == {"a": b"new"}
+        assert self.store.count(HERE).token_codes == 1
+
+    def test_what_lacks_token_codes_is_listed_by_kind_oldest_first(self) -> None:
+        kinds = {"a": "memory", "b": "turn", "c": "document", "d": "turn"}
+        self.put(*(item(name, id=name, kind=kind) for name, kind in kinds.items()))
+        self.store.run(PutTokenCodes(HERE, DIGEST, {"b": b"codes"}))
+        assert self._list_without_codes(ListWithoutTokenCodes(HERE, DIGEST)) == "acd"
+        assert self._list_without_codes(ListWithoutTokenCodes(HERE, DIGEST, kinds=("turn", "memory"))) == "ad"
+        assert self._list_without_codes(ListWithoutTokenCodes(HERE, OTHER_DIGEST, limit=2)) == "ab"
 
 
 def _cosine(one: tuple[float, ...], other: tuple[float, ...]) -> float:

@@ -103,6 +103,7 @@ class WorkspaceTests(Suite):
             list(self.store.scan(HERE)),
             self.store.run(base.ListRelations(HERE)),
             self.store.run(base.GetVectors(HERE, DIGEST, ("hash of a", "hash of b", "t"))),
+            self.store.run(base.GetTokenCodes(HERE, DIGEST, ("a", "b", "c"))),
             replace(self.store.count(HERE), bytes=0),
             self.store.search(base.Search(HERE, self.all_probes)),
             self.store.receipt(HERE),
@@ -116,18 +117,21 @@ class WorkspaceTests(Suite):
         for space, name in (("s", "a"), ("s", "b"), ("t", "a")):
             self.store.run(base.PutVectors(HERE, space, DIGEST, (base.Vector(name, name, axis(0)),)))
         self.store.run(base.PutReceipt(HERE, receipt("r")))
+        self.store.run(base.PutTokenCodes(HERE, DIGEST, {"b": b"codes"}))
         counts = self.store.count(HERE)
         assert counts.bytes > 0
-        expected = base.Counts(3, {"memory": 2, "turn": 1}, 2, {"s": 2, "t": 1}, receipts=1)
+        expected = base.Counts(3, {"memory": 2, "turn": 1}, 2, {"s": 2, "t": 1}, receipts=1, token_codes=1)
         assert replace(counts, bytes=0) == expected
 
     def test_a_sound_workspace_has_no_problems_and_repair_changes_no_answer(self) -> None:
         self.put_probed(*(item(f"{PROBED_TEXT} {n}", id=f"i{n}", session="s") for n in range(6)))
         self.store.run(base.PutRelations(HERE, (Relation("i0", "i1"),)))
+        self.store.run(base.PutTokenCodes(HERE, DIGEST, {"i0": b"zero", "i5": b"five"}))
         self.store.delete(base.Delete(HERE, ("i5",)))
         before = self.search(*self.all_probes)
         assert self.store.batch([base.Check(HERE), base.Repair(HERE), base.Check(HERE)]) == [(), (), ()]
         assert self.search(*self.all_probes) == before
+        assert self.store.run(base.GetTokenCodes(HERE, DIGEST, ("i0", "i5"))) == {"i0": b"zero"}
         assert self.store.count(HERE).items == 5
 
     # Workspaces
@@ -266,6 +270,9 @@ def _empty_answers(workspace: str, probes: tuple[Probe, ...]) -> list[tuple[Oper
         (base.PutVectors(workspace, "s", DIGEST, (base.Vector("a", "t", axis(0)),)), 0),
         (base.ListUnembedded(workspace, "s", DIGEST), ()),
         (base.GetVectors(workspace, DIGEST, ("h",)), {}),
+        (base.PutTokenCodes(workspace, DIGEST, {"a": b"codes"}), 0),
+        (base.GetTokenCodes(workspace, DIGEST, ("a",)), {}),
+        (base.ListWithoutTokenCodes(workspace, DIGEST), ()),
         (base.GetReceipt(workspace), None),
         (base.MarkShown(workspace, "s", ("a",), NOW), 0),
         (base.GetShown(workspace, "s"), frozenset()),
