@@ -59,7 +59,7 @@ def test_what_answers_comes_first_and_says_where_it_is_from(engine, base):
     best = found.chunks[0]
     assert best.source.doc_id == "refunds"
     assert best.content == "A museum refund takes sixty days."
-    assert best.formatted.startswith("Source: Refunds, Abroad, line 3\n---\n")
+    assert best.formatted.startswith("Source: Refunds, Abroad, line 3, page example.org\n---\n")
     assert best.token_count == engine.tokenizer.count(best.formatted)
     assert found.citations[0] == "Refunds, Abroad, line 3, https://example.org/r"
     assert found.considered == 3
