@@ -81,7 +81,7 @@ def _seal(workspace):
 
 def _text(workspace, number):
     return (
-        f"Ada rotates the deploy key: {_canary(workspace, number)} and open_{_canary(workspace, number)} "
+        f"Ada sets the deploy flag: {_canary(workspace, number)} and open_{_canary(workspace, number)} "
         f"for {_canary(workspace, number).capitalize()} under {_seal(workspace)}"
     )
 
@@ -102,7 +102,7 @@ def engine(tmp_path_factory):
             engine.remember_all(items, workspace)
             engine.relate("i0", "i1", workspace, type=f"type-{_seal(workspace)}")
             engine.embed_pending(workspace)
-            engine.build_context(f"deploy key {_canary(workspace, 0)}", workspace)
+            engine.build_context(f"deploy flag {_canary(workspace, 0)}", workspace)
         yield engine
 
 
@@ -170,7 +170,7 @@ def _seals_in(answer, but):
     theirs=st.sampled_from(WORKSPACES),
     number=st.integers(0, ITEMS - 1),
     wording=st.sampled_from(
-        ["{0}", "deploy key {0}", "open_{0}", "What did {1} do?", '"{0}" OR workspace:*']
+        ["{0}", "deploy flag {0}", "open_{0}", "What did {1} do?", '"{0}" OR workspace:*']
     ),
 )
 def test_no_question_to_one_workspace_is_answered_from_another(engine, mine, theirs, number, wording):
@@ -179,7 +179,9 @@ def test_no_question_to_one_workspace_is_answered_from_another(engine, mine, the
     foreign_id = "own-" + _seal(theirs) if theirs != mine else "nobody"
     answers = [
         *_engine_answers(engine, mine, question, foreign_id),
-        *_store_answers(engine, mine, question, (canary, "deploy", "key"), foreign_id, _text(theirs, number)),
+        *_store_answers(
+            engine, mine, question, (canary, "deploy", "flag"), foreign_id, _text(theirs, number)
+        ),
     ]
     if theirs != mine:
         assert answers[-1][5] == {}  # nor are vectors lent out to those who know the text

@@ -264,7 +264,7 @@ def test_briefs_before_a_tool(world):
 
 def test_nothing_of_it_is_told_when_a_session_begins(world):
     for session, source in (("wednesday", "startup"), ("tuesday", "compact"), ("thursday", "resume")):
-        text = world.companion.say(world.event("SessionStart", session, source=source))
+        text = world.companion.say(world.event("SessionStart", session, source=source)).text
         assert "The user wants" not in text
         assert not MARK.search(text)
         assert "error messages" in text
@@ -275,7 +275,7 @@ def test_a_run_that_fails_warns_without_it(world):
         "PostToolUse", "friday", tool="Bash", tool_input={"command": "pytest -q"}, outcome="exit 1",
         tool_output="FAILED tests/test_a.py::test_b - AssertionError\n1 failed in 0.1s",
     )  # fmt: skip
-    assert unattributed_marks(world.companion.say(event)) == []
+    assert unattributed_marks(world.companion.say(event).text) == []
 
 
 @pytest.mark.parametrize("template", ["chat", "detailed", "summary"])

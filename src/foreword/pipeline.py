@@ -76,7 +76,7 @@ MAX_TOLD = 5
 MAX_PRINTED = 2
 """At most how many of them are what tools printed and pages say, so that these do not push out the others."""
 
-TAIL_SHARE = 0.2
+TAIL_SHARE = 0.3
 """The least share of the best one's odds that is still worth saying beside it."""
 
 _TALK = ("turn", "memory")

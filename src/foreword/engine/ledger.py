@@ -172,9 +172,7 @@ def _states(item: Item, words: frozenset[str]) -> bool:
 
 
 def _describe_value(subject: str, attribute: str, value: str) -> dict[str, str]:
-    """The metadata by which later lines about the same subject find this one; empty without a value."""
-    if value and not subject:
-        raise ValidationError("a value needs a subject: say of what it is the value")
+    """The metadata by which later lines about the same subject find this one; empty without both."""
     if not (subject and value):
         return {}
     return {"subject": subject, "attribute": attribute or "is", "value": value}

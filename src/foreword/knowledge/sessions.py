@@ -24,6 +24,7 @@ from foreword.knowledge.session_summary import (
 from foreword.knowledge.topics import Topic, find_topics
 from foreword.log import get_logger
 from foreword.text.provenance import is_foreign, least_trust, may_replace
+from foreword.text.words import content_words, is_unspaced
 from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ ENDED = "ended"
 """The key in a summary's metadata that says that its session is over."""
 
 START_SUMMARY_WORDS, START_OPEN_WORDS, START_DECISION_WORDS = 55, 80, 60
+_LATEST_DECISIONS = timedelta(days=3)
+"""At most so long before the last decision another one was made that is told with it."""
+
+_MIN_DECISION_WORDS = 4
 MAX_START_OPEN, MAX_START_DECISIONS, MAX_START_COMMITS = 5, 3, 3
 """When a session begins: how many words are told of the last one, of what is open and of what was decided;
 and how many of each."""
@@ -172,8 +177,10 @@ class SessionContextProvider:
     def choose_decisions(self, current_session_id: str, workspace: str) -> list[Decision]:
         """What was decided last, as many as are told, newest first; nothing of a session that still runs."""
         running = self._find_running(workspace, current_session_id)
-        decided = (one for one in list_decisions(self._store, workspace) if one.item.session not in running)
-        return _choose_within_words(decided, lambda one: one.text, START_DECISION_WORDS)[:MAX_START_DECISIONS]
+        decided = [one for one in list_decisions(self._store, workspace) if one.item.session not in running]
+        since = decided[0].item.created_at - _LATEST_DECISIONS if decided else None
+        latest = (one for one in decided if since and one.item.created_at >= since and _says_enough(one.text))
+        return _choose_within_words(latest, lambda one: one.text, START_DECISION_WORDS)[:MAX_START_DECISIONS]
 
     def choose_changes(self, current_session_id: str, workspace: str) -> list[Item]:
         """What was committed since the last session, newest first; nothing where there was none before."""
@@ -226,6 +233,11 @@ class SessionContextProvider:
         """The summary of this session that stands; None when it has none yet."""
         found = self._store.recent(workspace, Filters(kinds=("summary",), session=session), _FIRST_PAGE_ITEMS)
         return next((item for item in found if item.superseded_by is None), None)
+
+
+def _says_enough(text: str) -> bool:
+    """Whether a decision can be understood alone: "then do the one line" cannot."""
+    return "?" not in text and (is_unspaced(text) or len(content_words(text)) >= _MIN_DECISION_WORDS)
 
 
 def _choose_within_words(lines: Iterable[_Line], read: Callable[[_Line], str], max_words: int) -> list[_Line]:

@@ -136,7 +136,7 @@ MINILM = BundledModel(
 READER = BundledModel(
     "foreword-reader",
     {
-        WEIGHTS: "e2a5feda28cde9e1a9f7eeee14e989c4dfa72cc9b0fa156426761b9d52cb1b96",
+        WEIGHTS: "b7f24d25178cad5d7e47e6c4006a58460958be6ee879e716b9c6eb006060d37b",
         VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
     },
 )

@@ -120,12 +120,14 @@ def _give_name(db: apsw.Connection, fresh: Path, target: Path, forgets: str) -> 
 def make_daily_backup(db: apsw.Connection, database: Path, day: str, keep: int) -> Path | None:
     """The backup of a day, if there is none yet; then lets go all but the newest `keep` daily ones.
 
-    None if there is one, or no room for it (StoreFull), or something was forgotten meanwhile.
+    None if there is one, or nothing to back up, or something was forgotten meanwhile. StoreFull without room.
     """
     label = f"daily-{day}"
     daily = [backup for backup in list_backups(database) if backup.label.startswith("daily-")]
     if keep < 1 or any(backup.label == label for backup in daily):
         return None
+    if not next(db.execute("SELECT EXISTS(SELECT 1 FROM items)"))[0]:
+        return None  # the day's backup is made once, so not before there is something in it
     size = database.stat().st_size
     if shutil.disk_usage(database.parent).free < 2 * size + _MIN_FREE_BYTES:
         raise StoreFull(f"no room for a backup of {database} ({size:,} bytes); free some")

@@ -262,6 +262,7 @@ def test_a_service_without_a_socket_is_a_problem(foreword, tmp_path, monkeypatch
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("CODEX_HOME", raising=False)
     foreword("install", "codex")
-    found = foreword("doctor", "--json").json["environment"][-1]
-    assert (found["name"], found["ok"]) == ("service", False)
+    checks = foreword("doctor", "--json").json["environment"]
+    found = next(one for one in checks if one["name"] == "service")
+    assert not found["ok"]
     assert "no service is there" in found["value"]

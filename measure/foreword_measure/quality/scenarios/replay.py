@@ -25,7 +25,7 @@ from foreword.compose.quoting import heading_and_text
 from foreword.compose.templates import TEMPLATES, word_memory
 from foreword.edges.service.responder import Responder
 from foreword.engine.context_engine import ContextEngine
-from foreword.engine.defaults import default_provider, default_reader
+from foreword.engine.defaults import default_provider, default_reader, default_token_space
 from foreword.indexing.indexer import Indexer
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
 from foreword.recipes.dialogue.prompt import inject_context
@@ -102,6 +102,7 @@ def open_engine(
         embedding_provider=cast("EmbeddingProvider", OneByOne(encoder)) if encoder else None,
         settings=settings,
         clock=clock,
+        token_space=None if provider else default_token_space(settings),
         reranker=reranker,
         reader=ReaderOfPrompts(reader) if reader else None,
         without=tuple(part for part in without if part not in (READER, REPLACEMENTS)),

@@ -15,13 +15,11 @@ from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, load_settings, open_engine
 from foreword.edges.cli.service import stop_service
 from foreword.errors import ForewordError, ValidationError
-from foreword.store.backups import count_items_in_backup, list_backups, restore_backup
 from foreword.store.base import Repair
-from foreword.store.database import translate_errors
-from foreword.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from foreword.store.backups import Backup
+    from foreword.store.sqlite import SqliteStore
 
 
 @command("backup", "foreword backup")
@@ -51,6 +49,11 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
     BACKUP is a name from the list, `latest`, or a file. It is checked before anything is changed; what is
     there now is kept as one more backup. The service is stopped, and started by the next hook.
     """
+    # With SQLite and numpy, which other commands need not load.
+    from foreword.store.backups import count_items_in_backup, list_backups, restore_backup
+    from foreword.store.database import translate_errors
+    from foreword.store.sqlite import SqliteStore
+
     settings = load_settings()
     workspace = call.workspace
     database = SqliteStore(settings.workspaces).path_of(workspace)

@@ -22,7 +22,6 @@ from foreword.edges.cli.service import check_service
 from foreword.edges.install.examine import Finding, examine
 from foreword.edges.shared.trouble import describe_unusable_folder, read_start_failure
 from foreword.errors import EmbeddingError, StorageError, StoreDamaged, ValidationError
-from foreword.store.backups import list_backups
 from foreword.store.base import Repair
 
 if TYPE_CHECKING:
@@ -194,6 +193,8 @@ def _check_whether_anything_is_kept(settings: Settings, workspace: str) -> list[
 
 def _check_backups(settings: Settings) -> Finding:
     """How many backups there are of all workspaces, how large they are, and of when the newest is."""
+    from foreword.store.backups import list_backups
+
     databases = settings.workspaces.glob(f"*/{_DATABASE}")
     found = [backup for database in databases for backup in list_backups(database)]
     if not found:
@@ -241,6 +242,8 @@ def _diagnose_database(engine: ContextEngine, database: Database, *, repair: boo
 
 def _finding_for_storage_error(path: Path, error: StorageError) -> Finding:
     """What to do about a database that cannot be read: derived data can be made again, rows cannot."""
+    from foreword.store.backups import list_backups
+
     message = str(error).partition("; run: ")[0]  # which would send the reader here again
     if not isinstance(error, StoreDamaged):
         return Finding("database", str(error), ok=False)

@@ -140,7 +140,7 @@ class LedgerQuestion(Question):
 
     workspace: Workspace
     what: Literal["decisions", "facts", "open"] = "decisions"
-    who: Label = Field(default="", description="For facts: a person or a thing; me is the user.")
+    who: Name = Field(default="me", description="For facts: a person or a thing; me is the user.")
     about: Label = Field(default="", description="For decisions: only those about this.")
     since: Instant | None = None
     until: Instant | None = None
