@@ -54,7 +54,7 @@ START_SUMMARY_WORDS, START_OPEN_WORDS, START_DECISION_WORDS = 55, 80, 60
 _LATEST_DECISIONS = timedelta(days=3)
 """At most so long before the last decision another one was made that is told with it."""
 
-_MIN_DECISION_WORDS = 4
+_MIN_DECISION_WORDS = 3
 MAX_START_OPEN, MAX_START_DECISIONS, MAX_START_COMMITS = 5, 3, 3
 """When a session begins: how many words are told of the last one, of what is open and of what was decided;
 and how many of each."""

@@ -48,6 +48,7 @@ def with_models(foreword, monkeypatch):
 
 
 @pytest.mark.reader
+@pytest.mark.tokens
 def test_the_demo_answers_its_questions(with_models):
     timeout, deadlock, owner = (answer["context"] for answer in with_models("demo", "--json").json["answers"])
     assert "15 minutes of inactivity" in timeout
@@ -57,6 +58,7 @@ def test_the_demo_answers_its_questions(with_models):
 
 
 @pytest.mark.reader
+@pytest.mark.tokens
 def test_the_commands_that_the_demo_suggests_bring_answers(with_models, monkeypatch, tmp_path):
     kept = tmp_path / "kept"
     shown = with_models("demo", "--keep", str(kept)).out.partition("Ask it yourself:")[2]
@@ -65,5 +67,5 @@ def test_the_commands_that_the_demo_suggests_bring_answers(with_models, monkeypa
     assert "lighthouse/calendar, lighthouse/reports and lighthouse/notify to Jonas" in with_models(*asked).out
     (first, *_) = with_models(*searched, "--json").json
     assert first["id"] == "err-deadlock"
-    assert [one["item"]["id"] for one in first["related"]] == ["err-deadlock-fix"]
+    assert "err-deadlock-fix" in [one["item"]["id"] for one in first["related"]]
     assert with_models(*explained).code == 0
