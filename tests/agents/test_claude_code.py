@@ -80,7 +80,7 @@ def test_a_brief_arrives_before_a_tool_runs(world, claude):
     world.install("claude-code")
     world.serve()
     claude("Good morning.")  # the session begins with nothing to be told
-    world.foreword("remember", "The kestrel migration locks the orders table: never run it on a Friday.")
+    world.foreword("remember", "The kestrel migration locks the orders table for ten minutes.")
     count = world.ask_until_told("orders table", claude, ("USE_TOOL", "--continue"))
     assert not [text for text in world.model.texts[: 2 * count] if "orders table" in text]
 
