@@ -24,6 +24,7 @@ from foreword.log import get_logger
 from foreword.recall.dedupe import (
     FileLookup,
     find_holder,
+    insert_successors,
     put_successors_first,
     refresh_from_files,
     split_off_repeats,
@@ -279,7 +280,7 @@ def refresh(draft: _SearchDraft) -> _SearchDraft:
     if missing:
         fetched = draft.kit.store.get(draft.query.workspace, *dict.fromkeys(missing))
         items = {item.id: item for item in fetched if item is not None}
-        draft = replace(draft, results=tuple(_insert_successors(draft.results, items)))
+        draft = replace(draft, results=tuple(insert_successors(draft.results, items)))
     return replace(draft, results=tuple(put_successors_first(draft.results)))
 
 
@@ -545,14 +546,3 @@ def _format_below(score: float, floor: float) -> str:
     return next(
         (text for digits in (2, 3, 4) if float(text := f"{score:.{digits}f}") < floor), f"{score:.2g}"
     )
-
-
-def _insert_successors(results: Sequence[SearchResult], items: dict[str, Item]) -> list[SearchResult]:
-    order: list[SearchResult] = []
-    for result in results:
-        successor = items.pop(result.memory.superseded_by or "", None)
-        if successor is not None:
-            # It inherits the relevance of what it replaces: it is about the same thing.
-            order.append(replace(result, memory=successor))
-        order.append(result)
-    return order

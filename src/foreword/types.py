@@ -530,23 +530,18 @@ class Registry(Protocol):
 
     def get(self, entity_id: str) -> Entity | None:
         """The entity, if it is known."""
-        ...
 
     def get_high_salience_entities(self, limit: int) -> list[Entity]:
         """Those that are most talked about now, the most salient first."""
-        ...
 
     def get_salience(self, entity_id: str) -> float:
         """How present an entity is, 0 to 1; 0 when it is unknown."""
-        ...
 
     def relationships(self, entity_id: str) -> tuple[EntityRelationship, ...]:
         """Its relationships to other entities."""
-        ...
 
     def active_count(self) -> int:
         """How many entities are still present."""
-        ...
 
 
 class DialogueSummarizer(Protocol):
@@ -554,7 +549,6 @@ class DialogueSummarizer(Protocol):
 
     def summarize(self, turns: Sequence[Turn], max_tokens: int) -> str:
         """A summary in at most `max_tokens`; "" when nothing fits or there is nothing to say."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class UserLine:
     """Days and texts of what was said before in its place."""
 
     @property
-    def formatted(self) -> str:
+    def prompt_line(self) -> str:
         """The line as a prompt has it."""
         earlier = "".join(f"; before, {day}: {text}" for day, text in self.before)
         return _BULLET + escape_heading_line(f"{self.text} ({self.day}{earlier})")
@@ -67,7 +67,7 @@ def user_text(lines: Sequence[UserLine]) -> str:
     """The lines under their headings; empty for none."""
     parts = []
     for heading, wanted in ((_RULES, True), (_FACTS, False)):
-        of_kind = [line.formatted for line in lines if line.is_rule is wanted]
+        of_kind = [line.prompt_line for line in lines if line.is_rule is wanted]
         if of_kind:
             parts.append("\n".join((heading, *of_kind)))
     return "\n\n".join(parts)

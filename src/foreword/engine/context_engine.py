@@ -40,6 +40,7 @@ from foreword.options import (
 )
 from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, Blend
 from foreword.recall.rank import RANKERS, RankingFunction, build_rankers
+from foreword.recall.retrieve import find_by_words
 from foreword.recipes import chat
 from foreword.recipes.chat import ContextPreview, ContextResult
 from foreword.spaces.base import ReplacementReader
@@ -49,7 +50,7 @@ from foreword.spaces.names import EntitySpace, IdentifierSpace
 from foreword.store.base import Amend, Delete, GetVectors, ListRelations, Put, PutRelations
 from foreword.text.question import question_first
 from foreword.text.tokens import Tokenizer, tokenizer_by_name
-from foreword.text.words import content_words, has_all_words
+from foreword.text.words import content_words
 from foreword.types import Filters, Item, Note, Query, Receipt, Relation, SearchResult, Source, content_hash
 
 if TYPE_CHECKING:
@@ -241,14 +242,7 @@ class ContextEngine:
 
     def find_by_words(self, workspace: str, words: str) -> list[Item]:
         """Every item that has all the words: in its text, in what surrounds it or in its metadata."""
-        wanted = content_words(words)
-        if not wanted:
-            raise ValidationError(f"{words!r} has no word to look for")
-        return [
-            item
-            for item in self.store.scan(check_workspace(workspace))
-            if has_all_words(f"{item.text}\n{item.about}\n{item.type}\n{dict(item.metadata)}", wanted)
-        ]
+        return find_by_words(self.store, check_workspace(workspace), words)
 
     # Searching
 

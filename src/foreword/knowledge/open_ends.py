@@ -111,10 +111,10 @@ def list_open_ends(store: Store, workspace: str) -> list[OpenEnd]:
 
 def find_open_ends(items: Sequence[Item]) -> list[OpenEnd]:
     """What these items leave open and do not close themselves, in their order; the items are oldest first."""
-    ledger = _Ledger()
+    open_list = _OpenList()
     for item in items:
-        ledger.add(item)
-    return ledger.ends
+        open_list.add(item)
+    return open_list.ends
 
 
 def find_replacing(store: Store, workspace: str, ids: Sequence[str]) -> dict[str, list[Item]]:
@@ -230,10 +230,10 @@ def _parts(sentence: str, *, is_list: bool) -> list[frozenset[str]]:
     if is_list:
         text = text[match.end() :] if (match := list_head().search(text)) else text
         pieces = [words for clause in _PART.split(text) if (words := task_words(clause))]
-        return pieces or _whole(sentence)
+        return pieces or _all_words(sentence)
     clauses = _PART.split(text)
     first = next((at for at, clause in enumerate(clauses) if _find_open_cue(clause)), 0)
-    return [words for clause in clauses[first:] if (words := _task_of(clause))] or _whole(sentence)
+    return [words for clause in clauses[first:] if (words := _task_of(clause))] or _all_words(sentence)
 
 
 def _task_of(clause: str) -> frozenset[str]:
@@ -243,7 +243,7 @@ def _task_of(clause: str) -> frozenset[str]:
     return words if len(words) >= _MIN_WORDS else frozenset()
 
 
-def _whole(sentence: str) -> list[frozenset[str]]:
+def _all_words(sentence: str) -> list[frozenset[str]]:
     words = task_words(sentence)
     return [words] if words else []
 
@@ -252,7 +252,7 @@ def _whole(sentence: str) -> list[frozenset[str]]:
 
 
 @dataclass(slots=True)
-class _Ledger:
+class _OpenList:
     """What is open after each item."""
 
     ends: list[OpenEnd] = field(default_factory=list)

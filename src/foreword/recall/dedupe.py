@@ -37,6 +37,18 @@ def put_successors_first(results: Sequence[SearchResult]) -> list[SearchResult]:
     return list(placed.values())
 
 
+def insert_successors(results: Sequence[SearchResult], items: dict[str, Item]) -> list[SearchResult]:
+    """The results with each of these items before the one that it supersedes; takes them out of `items`."""
+    order: list[SearchResult] = []
+    for result in results:
+        successor = items.pop(result.memory.superseded_by or "", None)
+        if successor is not None:
+            # It inherits the relevance of what it replaces: it is about the same thing.
+            order.append(replace(result, memory=successor))
+        order.append(result)
+    return order
+
+
 def _successor_chain(result: SearchResult, results_by_id: Mapping[str, SearchResult]) -> list[SearchResult]:
     """The result, what replaced it, what replaced that, as far as they are there; a circle ends."""
     chain = {result.memory.id: result}

@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from foreword.errors import ContextError, SearchError
+from foreword.errors import ContextError, SearchError, ValidationError
 from foreword.log import get_logger
 from foreword.store.base import Search
+from foreword.text.words import content_words, has_all_words
 from foreword.types import Note
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from foreword.spaces.base import Space
     from foreword.store.base import Store
-    from foreword.types import Findings, Probe, Query
+    from foreword.types import Findings, Item, Probe, Query
 
 _log = get_logger("foreword.recall")
 
@@ -99,3 +100,18 @@ def _wait_for_late_spaces() -> None:
     until = time.monotonic() + _EXIT_WAIT_SECONDS
     for thread in list(_late):
         thread.join(max(0.0, until - time.monotonic()))
+
+
+def find_by_words(store: Store, workspace: str, words: str) -> list[Item]:
+    """Every item that has all the words: in its text, in what surrounds it or in its metadata.
+
+    Reads them all; ValidationError if there is no word.
+    """
+    wanted = content_words(words)
+    if not wanted:
+        raise ValidationError(f"{words!r} has no word to look for")
+    return [
+        item
+        for item in store.scan(workspace)
+        if has_all_words(f"{item.text}\n{item.about}\n{item.type}\n{dict(item.metadata)}", wanted)
+    ]

@@ -61,8 +61,8 @@ def test_the_newest_holds_and_competitors_are_dated(say, prompt, clock):
     say("mara", "Please answer in English.", session="s2")
     day = f"{clock.now.day} {clock.now:%B %Y}"
     (line,) = prompt("mara").content.user.lines
-    assert line.formatted.startswith(f"- Please answer in English. ({day}; before, ")
-    assert line.formatted.endswith(": Please answer in German.)")
+    assert line.prompt_line.startswith(f"- Please answer in English. ({day}; before, ")
+    assert line.prompt_line.endswith(": Please answer in German.)")
 
 
 def test_what_the_reader_saw_replaced_is_told_in_its_newer_words(engine, say, prompt):

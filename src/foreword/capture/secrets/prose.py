@@ -45,13 +45,9 @@ _MAY_TELL = re.compile(r"[^\n0-9!@#$%^&*~+\"'`«“„]{0,120}[0-9!@#$%^&*~+\"'`
 # Words and numbers joined by signs: what people make up who were told not to take a word.
 _JOINED_WORDS = re.compile(r"(?=[^\d]*\d)[^\W_]{2,}(?:[-/+][^\W_]{2,}){2,}")
 _OWN_CODE = re.compile(
-    r"\b(?:my|our|mon|notre|meine?[mnr]?|unsere?[mnr]?|mi|nuestr[oa]|meu|minha|nosso|mio|mia|mijn|mój|min)"
-    r"(?:[ \t]{1,3}[^\W\d_]{2,20}){0,2}?[ \t]{1,3}"
-    r"(?:code|card|login|pin|kode?|karte|kreditkarte|carte|tarjeta|código|codigo|cartão|carta|codice|kaart)"
+    rf"\b(?:{_any_of('own')})(?:[ \t]{{1,3}}[^\W\d_]{{2,20}}){{0,2}}?[ \t]{{1,3}}(?:{_any_of('code')})"
     rf"(?:{_LINK}|[ \t]{{1,3}})(?P<value>[^\s\"'`<>«»“”]{{8,64}})"
 )
-"""A code or a card is a secret if it is one's own: the code of an error is none."""
-_OWN_WORDS = ("code", "card", "login", "pin", "kod", "kart", "cart", "tarjeta", "código", "codi", "kaart")
 _VERBS = ("pass", "passe")
 _LATIN = re.compile(r"[a-zà-ɏ]")
 _SIGN = re.compile(r"[0-9!@#$%^&*~+]")
@@ -77,7 +73,7 @@ def find_told_passwords(reading: Reading) -> Iterator[Secret]:
             else:
                 yield from _find_in_sentence(text, at + len(stem))
             at = lower.find(stem, at + len(stem))
-    if any(word in lower for word in _OWN_WORDS):
+    if any(word in lower for word in WORDS["code"]):
         yield from _find_own_codes(text, lower)
 
 

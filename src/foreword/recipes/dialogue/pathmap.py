@@ -94,7 +94,7 @@ def _user_paths(content: ContextContent) -> Pairs:
     yield "user/total_tokens", content.user.token_count
     for at, line in enumerate(content.user.lines):
         yield f"user/{at}/turn_id", line.turn_id
-        yield f"user/{at}/content", line.formatted
+        yield f"user/{at}/content", line.prompt_line
 
 
 def _chunk_paths(content: ContextContent) -> Pairs:

@@ -414,7 +414,7 @@ def _user_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[Contex
     count = draft.conversation.tokenizer.count
     for line in compressed.content.user.lines:
         result = _result_without_text(draft, line.turn_id, "turn", 0.0)
-        yield ContextLine(result, "user", line.formatted, count(line.formatted), line.day)
+        yield ContextLine(result, "user", line.prompt_line, count(line.prompt_line), line.day)
 
 
 def _turn_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[ContextLine]:
