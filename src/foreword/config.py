@@ -38,6 +38,9 @@ class Settings:
     summary_key: str = ""
     reader: str = "bundled"
     late_interaction: str = "bundled"
+    team_url: str = ""
+    team_token: str = ""
+    team_authority: str = ""
     threads: int = 0
     receipt_days: int = 30
     receipt_megabytes: int = 8

@@ -28,7 +28,7 @@ _OUR_FOLDERS = ("workspaces", "spool", "run")
 """What Foreword keeps in its data folder, beside the pauses and the user's own settings."""
 
 
-def _read_duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+def read_duration(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
     """An option such as 30m, 2h or 1d in seconds."""
     if value is None:
         return None
@@ -49,7 +49,7 @@ def _means_project(context: click.Context, project: bool) -> bool:
 
 
 @command("pause", "foreword pause --for 2h\nforeword pause --project")
-@click.option("--for", "seconds", callback=_read_duration, metavar="T", help="For so long: 30m, 2h, 1d, 1w.")
+@click.option("--for", "seconds", callback=read_duration, metavar="T", help="For so long: 30m, 2h, 1d, 1w.")
 @click.option("--project", is_flag=True, help="In this project alone, not everywhere.")
 def pause(call: CliCall, seconds: float | None, project: bool) -> int:
     """Recall and remember nothing until `foreword resume`.

@@ -7,6 +7,7 @@ here, not in the service, which has hooks to answer.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import json
 import os
@@ -24,7 +25,7 @@ from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.config import find_home
 from foreword.edges import hook_client
 from foreword.edges.cli import show
-from foreword.edges.cli.common import CliCall, command, load_settings, open_engine, port_type
+from foreword.edges.cli.common import CliCall, OptionValue, command, load_settings, open_engine, port_type
 from foreword.edges.hook_client import HookEvent, NoAnswer
 from foreword.edges.install.examine import Finding
 from foreword.edges.service.run_folder import RunFolder
@@ -51,9 +52,26 @@ _PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 # Serve ---------------------------------------------------------------------------------------------------
 
 
-@command("serve", "foreword serve\nforeword serve --foreground --idle-minutes 0")
+@command(
+    "serve",
+    "foreword serve\nforeword serve --foreground --idle-minutes 0\n"
+    "foreword serve --team --host 0.0.0.0 --port 8443 --cert team.crt --key team.key",
+)
 @click.option("-f", "--foreground", is_flag=True, help="Serve in this process until it is stopped.")
 @click.option("--port", type=port_type, default=0, show_default=True, help="For HTTP; 0 is any.")
+@click.option("--team", "is_team", is_flag=True, help="Serve members of a team, in the foreground, on HTTP.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Where a team's listens.")
+@click.option("--cert", type=click.Path(path_type=Path), metavar="F", help="A team's certificate, PEM.")
+@click.option("--key", type=click.Path(path_type=Path), metavar="F", help="Its private key, PEM.")
+@click.option(
+    "--max-items", type=click.IntRange(0), default=0, metavar="N", help="Quota of a team's workspace."
+)
+@click.option(
+    "--max-rate", type=click.FloatRange(0.1), default=50.0, metavar="N", help="A member's requests a second."
+)
+@click.option(
+    "--drain", type=click.FloatRange(0), default=0.0, metavar="S", help="Seconds unready before the end."
+)
 @click.option(
     "--idle-minutes",
     type=click.FloatRange(0),
@@ -62,12 +80,17 @@ _PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
     metavar="N",
     help="Leave when nothing was asked for so long; 0 is never.",
 )
-def serve(call: CliCall, foreground: bool, port: int, idle_minutes: float) -> int:
+def serve(
+    call: CliCall, foreground: bool, port: int, idle_minutes: float, is_team: bool, **team: OptionValue
+) -> int:
     """Answer hooks, and HTTP on this machine.
 
     A hook that finds no service starts one, so this is seldom needed. There is one a user and data folder.
+    With --team, answer the members that `foreword team add` names, from other machines, with TLS.
     """
     settings = load_settings()
+    if is_team:
+        return _serve_team(settings, port, team)
     if foreground:
         from foreword.edges.service.__main__ import main
         from foreword.edges.service.process import ServiceOptions
@@ -90,6 +113,21 @@ def serve(call: CliCall, foreground: bool, port: int, idle_minutes: float) -> in
     text = f"{verb} {settings.home} as process {status['pid']}; stop it with: foreword stop"
     call.answer({"started": start, **status}, text)
     return 0
+
+
+def _serve_team(settings: Settings, port: int, team: dict[str, OptionValue]) -> int:
+    """Serve a team in this process until it is stopped."""
+    from foreword.edges.http.team.api import build_team_api
+    from foreword.edges.http.team.gate import Limits
+    from foreword.edges.service.team_process import TeamOptions, run_team_service
+
+    limits = Limits(team["max_rate"], max(1, int(4 * team["max_rate"])), team["max_items"])
+    return run_team_service(
+        TeamOptions(team["host"], port or 8443, team["cert"], team["key"], team["drain"]),
+        functools.partial(build_team_api, limits=limits),
+        settings,
+        lambda address: show.note(f"serving the team on {address}; stop it with Ctrl-C or SIGTERM"),
+    )
 
 
 def _wait_for_service_status(settings: Settings, began: float) -> dict[str, Any]:

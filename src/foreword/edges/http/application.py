@@ -28,11 +28,13 @@ from foreword.errors import ForewordError, StorageError, TemplateNotFound, Unkno
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from foreword.engine.context_engine import ContextEngine
+
+    Permit = Callable[[MutableMapping[str, Any], Endpoint, EndpointCall], EndpointCall]
 
 _log = get_logger("foreword.http")
 
@@ -41,6 +43,7 @@ _WORKSPACE: TypeAdapter[str] = TypeAdapter(wire.Workspace)
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 _STATUSES = {UnknownId: 404, TemplateNotFound: 404, ValidationError: 400, StorageError: 503}
 """The status of an error is that of the first class that fits; an unknown id is a ValidationError, too."""
+_HTTP_ERRORS = {403: "forbidden", 404: "no_such_address", 507: "quota_reached"}
 
 
 def build_api(
@@ -52,12 +55,26 @@ def build_api(
     metrics: Callable[[], str] | None = None,
     mcp: Starlette | None = None,
 ) -> Starlette:
-    """The application, guarded. `mcp` is served at /mcp, and lives as long as the application."""
+    """The application for one user on loopback, guarded; `mcp` is served at /mcp, and lives as long."""
+    guard = Middleware(Guard, token=token, port=port)
+    return build_guarded_api(list_endpoints(engine, port, status, metrics), guard, mcp=mcp)
+
+
+def build_guarded_api(
+    endpoints: Sequence[Endpoint],
+    guard: Middleware,
+    *,
+    permit: Permit | None = None,
+    mcp: Starlette | None = None,
+) -> Starlette:
+    """The endpoints behind a guard. `permit` is asked before each call, and raises if it may not be made."""
     threads = anyio.CapacityLimiter(_THREADS)
     paths: dict[str, dict[str, Endpoint]] = {}
-    for endpoint in list_endpoints(engine, port, status, metrics):
+    for endpoint in endpoints:
         paths.setdefault(endpoint.path, {})[endpoint.method] = endpoint
-    routes = [Route(path, AddressGuard(_serve_path(one, threads), *one)) for path, one in paths.items()]
+    routes = [
+        Route(path, AddressGuard(_serve_path(one, threads, permit), *one)) for path, one in paths.items()
+    ]
     if mcp is not None:
         routes.append(Route("/mcp", AddressGuard(mcp, "POST")))  # it keeps no session to listen to or to end
 
@@ -68,7 +85,7 @@ def build_api(
 
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Guard, token=token, port=port)],
+        middleware=[guard],
         exception_handlers={
             ForewordError: _respond_to_foreword_error,
             HTTPException: _respond_to_http_error,
@@ -80,12 +97,16 @@ def build_api(
     return app
 
 
-def _serve_path(methods: Mapping[str, Endpoint], threads: anyio.CapacityLimiter) -> ASGIApp:
+def _serve_path(
+    methods: Mapping[str, Endpoint], threads: anyio.CapacityLimiter, permit: Permit | None
+) -> ASGIApp:
     """The endpoints of one path as an ASGI application."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         endpoint = methods[scope["method"]]
         call = await _read_call(endpoint, Request(scope, receive))
+        if permit is not None:
+            call = permit(scope, endpoint, call)
         content = await anyio.to_thread.run_sync(_call_endpoint, endpoint, call, limiter=threads)
         media_type = "application/json" if endpoint.answer else _METRICS
         await Response(content, media_type=media_type)(scope, receive, send)
@@ -124,7 +145,7 @@ async def _respond_to_foreword_error(_: Request, error: Exception) -> Response:
 
 async def _respond_to_http_error(_: Request, error: Exception) -> Response:
     status, headers = getattr(error, "status_code", 500), getattr(error, "headers", None)
-    kind = "no_such_address" if status == 404 else "http_error"
+    kind = _HTTP_ERRORS.get(status, "http_error")
     return _error_response(status, kind, getattr(error, "detail", ""), headers)
 
 

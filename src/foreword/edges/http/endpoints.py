@@ -46,11 +46,21 @@ _MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class EndpointCall:
-    """A request that was read: the workspace and the id that its address names, and its body."""
+    """A request that was read: the workspace and the id that its address names, and its body.
+
+    `caller` is who asks, where that matters; `sees` says whether the caller may know of a workspace.
+    """
 
     workspace: str = ""
     id: str = ""
     body: Any = None
+    caller: str = ""
+    sees: Callable[[str], bool] = lambda _: True
+
+    @property
+    def named_workspace(self) -> str:
+        """The workspace that is meant, in the address or in the body; empty for none."""
+        return self.workspace or getattr(self.body, "workspace", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +165,8 @@ def _list_engine_endpoints(engine: ContextEngine) -> list[Endpoint]:
         ),
         Endpoint(
             "workspaces", "GET", "/v1/workspaces", "List the workspaces that hold anything.",
-            lambda _: {"workspaces": engine.store.workspaces()}, wire.WorkspacesAnswer, fails=stored,
+            lambda call: {"workspaces": list(filter(call.sees, engine.store.workspaces()))},
+            wire.WorkspacesAnswer, fails=stored,
         ),
     ]  # fmt: skip
 

@@ -119,8 +119,7 @@ class Guard:
         return not has_origin or _single_value(scope, b"origin").lower() in self._origins
 
     def _has_token(self, scope: Scope) -> bool:
-        scheme, _, sent = _single_value(scope, b"authorization").partition(b" ")
-        return hmac.compare_digest(sent.strip(), self._token) and scheme.lower() == b"bearer"
+        return hmac.compare_digest(read_bearer_token(scope).encode("latin-1"), self._token)
 
 
 class AddressGuard:
@@ -146,6 +145,12 @@ class AddressGuard:
             receive = _replay_body(body, receive)
             refusal = _TOO_LARGE if len(body) > MAX_BODY_BYTES else None
         await (refusal or self._app)(scope, receive, send)
+
+
+def read_bearer_token(scope: Scope) -> str:
+    """The token in the header `Authorization`; empty if it is missing, comes twice or is of another kind."""
+    scheme, _, sent = _single_value(scope, b"authorization").partition(b" ")
+    return sent.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
 
 
 def _header_values(scope: Scope, name: bytes) -> list[bytes]:

@@ -181,6 +181,7 @@ class Service:
         self._run.withdraw()
         await self._socket.stop(_STOP_SECONDS)
         await asyncio.wait({working}, timeout=_STOP_SECONDS)
+        responder.close()
         await asyncio.to_thread(engine.close)
         _log.info("stopped")
         return 0
@@ -221,6 +222,7 @@ class Service:
         """Every few seconds: store what waits, see to reserve and backups, stop if there is a reason to."""
         while not self._stopping.is_set():
             await asyncio.to_thread(self._drain_spool, responder, intake)
+            await asyncio.to_thread(responder.refresh_copies)
             await self._back_up_if_due(engine)
             if why := self._find_reason_to_stop():
                 self._begin_stopping(why)

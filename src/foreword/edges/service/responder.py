@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.agent import parse_hook_event
 from foreword.capture.privacy import EventGate
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
+from foreword.edges.service.team_companion import TeamCompanion
+from foreword.edges.service.team_link import connect_team
 from foreword.edges.shared.spool_files import write_to_spool
 from foreword.engine.defaults import connect_summariser
 from foreword.errors import StorageError
@@ -50,7 +52,10 @@ class Responder:
         self._home = str(engine.settings.home)
         self._announces_recalls = engine.settings.recall_notice
         self._gate = EventGate(engine.settings.home, workspace_of)
-        self._companion = Companion(engine, connect_summariser(engine.settings))
+        own = Companion(engine, connect_summariser(engine.settings))
+        link = connect_team(engine.settings)
+        self._team = None if link is None else TeamCompanion(engine, link, own)
+        self._companion = self._team or own
 
     def answer(self, payload: bytes, at: datetime, deadline_ms: float | None) -> Reply:
         """What the agent should read now. A prompt is answered before it is stored: it would find itself."""
@@ -93,6 +98,16 @@ class Responder:
     def note_undelivered(self, reply: Reply) -> None:
         """The reply reached nobody: nothing counts as shown."""
         self._companion.note_undelivered(reply.saying)
+
+    def refresh_copies(self) -> None:
+        """Bring the copies of what a team remembers up to date, if there is a team."""
+        if self._team is not None:
+            self._team.refresh_copies()
+
+    def close(self) -> None:
+        """Close what is open beside the engine."""
+        if self._team is not None:
+            self._team.close()
 
     def respond(self, payload: bytes, at: datetime, deadline_ms: float | None) -> bytes:
         """Answer and store in one call, for a caller who takes the answer as it is returned."""

@@ -45,7 +45,7 @@ from foreword.types import Filters, Note, SearchResult
 from foreword.workspace import workspace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from foreword.capture.agent import AgentEvent
     from foreword.capture.runs.run import RunResult
@@ -97,8 +97,14 @@ class Saying:
 class Companion:
     """Listens to an agent's events. One serves any number of agents and workspaces, from any thread."""
 
-    def __init__(self, engine: Engine, summariser: Summariser | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        summariser: Summariser | None = None,
+        find_workspace: Callable[[Path], str] = workspace_of,
+    ) -> None:
         self._engine = engine
+        self._find_workspace = find_workspace
         self._workspaces: dict[str, tuple[float, str]] = {}
         self._repeats = RecentTexts()
         self._failing = SeenFailures()
@@ -158,7 +164,7 @@ class Companion:
         if known is None or now - known[0] > _FOLDER_SECONDS:
             if len(self._workspaces) >= _MAX_FOLDERS:
                 self._workspaces.clear()
-            known = self._workspaces[event.folder] = (now, workspace_of(Path(event.folder)))
+            known = self._workspaces[event.folder] = (now, self._find_workspace(Path(event.folder)))
         return known[1]
 
     def _clear_shown(self, event: AgentEvent) -> None:

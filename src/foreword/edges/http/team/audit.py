@@ -1,0 +1,81 @@
+"""Who read and wrote what: one line of JSON a request, in files that are kept for so many days.
+
+A line names the member, the action, the workspace, the status and how long it took; never what was asked or
+answered. `foreword team audit` prints them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from foreword.edges.shared.private_files import make_private_folder
+from foreword.log import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_log = get_logger("foreword.team")
+
+DAYS_KEPT = 90
+
+
+class Audit:
+    """The audit of one service: a file a day under `team/audit`."""
+
+    def __init__(self, home: Path, days: int = DAYS_KEPT) -> None:
+        self._home = home
+        self._folder = home / "team" / "audit"
+        self._days = days
+        self._lock = threading.Lock()
+        self._day = ""
+        self._file: int | None = None
+
+    def write(self, **facts: object) -> None:
+        """Add a line. What cannot be written is said in the log: a full disk does not end the service."""
+        now = datetime.now(UTC)
+        line = json.dumps({"at": now.isoformat(timespec="milliseconds"), **facts}, ensure_ascii=False)
+        try:
+            with self._lock:
+                os.write(self._open(f"{now:%Y-%m-%d}"), f"{line}\n".encode())
+        except OSError as error:
+            _log.warning("the audit cannot be written", error=str(error), line=line)
+
+    def read(self, since: datetime | None = None) -> Iterator[dict[str, Any]]:
+        """The lines from a time on, oldest first; a line that was cut off by a crash is left out."""
+        for path in sorted(self._folder.glob("*.jsonl")):
+            if since is not None and path.stem < f"{since.astimezone(UTC):%Y-%m-%d}":
+                continue
+            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+                try:
+                    entry = json.loads(line)
+                    if since is None or datetime.fromisoformat(entry["at"]) >= since:
+                        yield entry
+                except (ValueError, LookupError, TypeError):
+                    continue
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._file is not None:
+                os.close(self._file)
+            self._file, self._day = None, ""
+
+    def _open(self, day: str) -> int:
+        """The file of a day; files that are too old go when a day begins."""
+        if self._file is None or day != self._day:
+            if self._file is not None:
+                os.close(self._file)
+            make_private_folder(str(self._home), "team")
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+            self._file, self._day = os.open(self._folder / f"{day}.jsonl", flags, 0o600), day
+            oldest = f"{date.fromisoformat(day) - timedelta(days=self._days):%Y-%m-%d}"
+            for path in self._folder.glob("*.jsonl"):
+                if path.stem < oldest:
+                    path.unlink(missing_ok=True)
+        return self._file

@@ -1,0 +1,221 @@
+"""Who comes in, and how often: the token of a member, a rate for each, and a line of audit for every request.
+
+The gate finds out who asks; what a member may do where is checked when the request is read (`permit`), since
+its body names the workspace. Both write into the request's `state`, from which the audit is written.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import Counter, OrderedDict, deque
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from starlette.exceptions import HTTPException
+
+from foreword.edges.http.guard import Refusal, read_bearer_token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, MutableMapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from foreword.edges.http.endpoints import Endpoint, EndpointCall
+    from foreword.edges.http.team.audit import Audit
+    from foreword.edges.http.team.members import Member, Members, Right
+
+OPEN_PATHS = frozenset({"/health", "/ready"})
+_RIGHTS: dict[str, Right] = {
+    **dict.fromkeys(("remember", "record", "forget", "amend", "hook_keep"), "write"),
+    "status": "admin",
+}
+"""The right that an endpoint needs; every other needs `read`."""
+_QUOTA_ENDPOINTS = frozenset({"remember", "record", "hook_keep"})
+_COUNT_SECONDS = 5.0
+_MAX_CALLERS = 10_000
+_MAX_TIMES = 2_048
+_FAILURES_A_MINUTE = 30
+"""At most this many wrong tokens a minute are looked at from one address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one member may use: requests a second on average, requests in a burst, items in one workspace."""
+
+    requests_a_second: float = 50.0
+    burst: int = 200
+    items: int = 0
+    """At most this many items in a workspace; 0 is no limit."""
+
+
+class RateLimiter:
+    """Tokens in a bucket for each caller: a request takes one, and they come back at a steady rate."""
+
+    def __init__(self, a_second: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = a_second, float(burst), clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def seconds_to_wait(self, caller: str) -> float:
+        """Take a request; 0 if the caller may make it now, else how long until the next one."""
+        now = self._clock()
+        with self._lock:
+            left, at = self._buckets.pop(caller, (self._burst, now))
+            left = min(self._burst, left + (now - at) * self._rate)
+            wait = 0.0 if left >= 1.0 else (1.0 - left) / self._rate
+            self._buckets[caller] = (left if wait else left - 1.0, now)
+            while len(self._buckets) > _MAX_CALLERS:
+                self._buckets.popitem(last=False)
+        return wait
+
+
+@dataclass(slots=True)
+class TeamMeasures:
+    """Requests by member, action and status, and their times; as Prometheus reads them."""
+
+    requests: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    times: deque[float] = field(default_factory=lambda: deque(maxlen=_MAX_TIMES))
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, member: str, action: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        with self.lock:
+            self.requests[member, action, status] += 1
+            self.times.append(seconds)
+
+    def prometheus_text(self) -> str:
+        """Everything counted."""
+        with self.lock:
+            counted, times = sorted(self.requests.items()), sorted(self.times)
+        lines = [
+            "# HELP foreword_team_requests_total Requests by member, action and status.",
+            "# TYPE foreword_team_requests_total counter",
+        ]
+        for (member, action, status), number in counted:
+            name = member.replace("\\", "\\\\").replace('"', '\\"')
+            labels = f'member="{name}",action="{action}",status="{status}"'
+            lines.append(f"foreword_team_requests_total{{{labels}}} {number}")
+        lines += [
+            "# HELP foreword_team_request_seconds Time to an answer, over the last requests.",
+            "# TYPE foreword_team_request_seconds summary",
+        ]
+        for quantile in (0.5, 0.99) if times else ():
+            value = times[min(len(times) - 1, int(quantile * len(times)))]
+            lines.append(f'foreword_team_request_seconds{{quantile="{quantile}"}} {value:.6f}')
+        return "\n".join(lines) + "\n"
+
+
+class TeamGate:
+    """ASGI middleware around everything: tokens, rates, the audit."""
+
+    def __init__(
+        self, app: ASGIApp, *, members: Members, audit: Audit, measures: TeamMeasures, limits: Limits
+    ) -> None:
+        self._app = app
+        self._members = members
+        self._audit = audit
+        self._measures = measures
+        self._rates = RateLimiter(limits.requests_a_second, limits.burst)
+        self._failures = RateLimiter(_FAILURES_A_MINUTE / 60, _FAILURES_A_MINUTE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer with a refusal; write it down either way."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] == "lifespan" or scope["path"] in OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+        began, status = time.monotonic(), 500
+        refusal = self._find_refusal(scope, state)
+
+        async def send_and_note_status(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await (refusal or self._app)(scope, receive, send_and_note_status)
+        finally:
+            self._write_down(scope, state, status, time.monotonic() - began)
+
+    def _find_refusal(self, scope: Scope, state: dict[str, Any]) -> Refusal | None:
+        """Why a request is not let in, or None when it is; notes the member."""
+        address = (scope.get("client") or ("", 0))[0]
+        member = self._members.find(read_bearer_token(scope))
+        why = "the token is missing or nobody's" if member is None else ""
+        why = why or (member.reason_to_refuse(datetime.now(UTC)) if member else "")
+        if member is None or why:
+            if self._failures.seconds_to_wait(address):
+                return Refusal(429, "too_many_failures", "too many wrong tokens came from this address")
+            state["refused"] = why
+            message = f"{why}; send the header Authorization: Bearer TOKEN with one from: foreword team add"
+            return Refusal(401, "unauthorized", message, ((b"www-authenticate", b"Bearer"),))
+        state["member"] = member
+        if wait := self._rates.seconds_to_wait(member.id):
+            seconds = str(max(1, math.ceil(wait))).encode()
+            message = f"{member.name} asks too often; wait {seconds.decode()} s"
+            return Refusal(429, "too_often", message, ((b"retry-after", seconds),))
+        return None
+
+    def _write_down(self, scope: Scope, state: dict[str, Any], status: int, seconds: float) -> None:
+        member: Member | None = state.get("member")
+        name, action = member.name if member else "-", state.get("action", "-")
+        self._measures.count(name, action, status, seconds)
+        self._audit.write(
+            member=name,
+            token=member.id if member else "",
+            address=(scope.get("client") or ("", 0))[0],
+            action=action,
+            workspace=state.get("workspace", ""),
+            id=state.get("id", ""),
+            status=status,
+            ms=round(seconds * 1000, 1),
+            **({"refused": state["refused"]} if "refused" in state else {}),
+        )
+
+
+class Permissions:
+    """Whether a member may make a call: the right and the workspace of the token, and the quota."""
+
+    def __init__(self, count_items: Callable[[str], int], limits: Limits) -> None:
+        self._count_items = count_items
+        self._max_items = limits.items
+        self._counts: dict[str, tuple[float, int]] = {}
+
+    def permit(self, scope: MutableMapping[str, Any], endpoint: Endpoint, call: EndpointCall) -> EndpointCall:
+        """The call with its caller; raises 403 if the token does not allow it, 507 if there is no room."""
+        if endpoint.path in OPEN_PATHS:
+            return call
+        member: Member = scope["state"]["member"]
+        workspace = call.named_workspace
+        scope["state"] |= {"action": endpoint.name, "workspace": workspace, "id": call.id}
+        right = _RIGHTS.get(endpoint.name, "read")
+        if not member.may(right, workspace):
+            where = f" in {workspace}" if workspace else ""
+            raise HTTPException(403, f"the token of {member.name} does not allow to {right}{where}")
+        if endpoint.name in _QUOTA_ENDPOINTS and self._is_full(workspace):
+            raise HTTPException(
+                507, f"{workspace} holds {self._max_items:,} items, which is its quota; forget some"
+            )
+        return replace(call, caller=member.id, sees=member.sees)
+
+    def _is_full(self, workspace: str) -> bool:
+        """Whether a workspace has reached its quota; counted anew every few seconds, and when it seems so.
+
+        If it has not, one more is counted, which is about to be written.
+        """
+        if not self._max_items:
+            return False
+        now = time.monotonic()
+        at, count = self._counts.get(workspace, (-math.inf, 0))
+        if now - at > _COUNT_SECONDS or count >= self._max_items:
+            count = self._count_items(workspace)
+            at = now
+        self._counts[workspace] = (at, count + 1)
+        return count >= self._max_items

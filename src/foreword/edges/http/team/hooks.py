@@ -1,0 +1,112 @@
+"""Events of agents on other machines: answered, kept, and noted as shown, as the local service does it.
+
+A laptop's own service passes an event on with the workspace it belongs to, because folders differ from one
+machine to the next. It gets the text to show and a delivery's id, and says afterwards whether it was shown.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
+
+from foreword.capture.agent import AgentEvent
+from foreword.capture.jsonl import item_line
+from foreword.capture.redact import redact_json
+from foreword.engine.defaults import connect_summariser
+from foreword.recipes.coding.companion import Companion, Saying
+from foreword.store.base import ListRecent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.types import Item
+
+MAX_MIRRORED = 5_000
+"""At most this many of a workspace's newest items are copied to a laptop."""
+_MAX_LINES = 1_000
+_MAX_DELIVERIES = 10_000
+_TEXTS = (
+    "name",
+    "session",
+    "subagent",
+    "agent",
+    "source",
+    "prompt",
+    "tool",
+    "tool_output",
+    "outcome",
+    "message",
+)
+"""The fields of an event that are texts."""
+
+
+class TeamHooks:
+    """Answers the events that laptops pass on. Safe to use from many threads."""
+
+    def __init__(self, engine: ContextEngine) -> None:
+        self._engine = engine
+        self._companion = Companion(engine, connect_summariser(engine.settings), find_workspace=str)
+        self._deliveries: OrderedDict[str, tuple[str, Saying]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def answer(
+        self, workspace: str, event: Mapping[str, Any], at: float, deadline_ms: float, caller: str
+    ) -> tuple[str, str]:
+        """The text that the agent should read, and the delivery's id; both empty for nothing to say."""
+        saying = self._companion.say(_read_event(workspace, event, at), deadline_ms)
+        if not saying:
+            return "", ""
+        delivery = secrets.token_hex(12)
+        with self._lock:
+            self._deliveries[delivery] = (caller, saying)
+            while len(self._deliveries) > _MAX_DELIVERIES:
+                self._deliveries.popitem(last=False)
+        return saying.text, delivery
+
+    def keep(self, workspace: str, event: Mapping[str, Any], at: float) -> None:
+        """Store what an event tells; the same event twice is stored once."""
+        self._companion.keep(_read_event(workspace, event, at))
+
+    def note(self, delivery: str, caller: str, *, delivered: bool) -> bool:
+        """Note whether an answer was shown; False if no answer of this caller has the id."""
+        with self._lock:
+            owner, saying = self._deliveries.get(delivery, ("", Saying()))
+            if owner != caller:
+                return False
+            del self._deliveries[delivery]
+        (self._companion.note_delivered if delivered else self._companion.note_undelivered)(saying)
+        return True
+
+    def mirror(self, workspace: str, known: Sequence[str]) -> dict[str, object]:
+        """What a copy of the newest items lacks, as lines of JSON, and which of its items are gone.
+
+        `more` says that there are more lines than are given at a time.
+        """
+        found = self._engine.store.batch([ListRecent(workspace, limit=MAX_MIRRORED)])[0]
+        newest = {item.id: item for item in cast("tuple[Item, ...]", found)}
+        has = set(known)
+        missing = [item for id_, item in newest.items() if id_ not in has]
+        return {
+            "lines": [item_line(item) for item in missing[:_MAX_LINES]],
+            "gone": [id_ for id_ in known if id_ not in newest],
+            "more": len(missing) > _MAX_LINES,
+        }
+
+
+def _read_event(workspace: str, event: Mapping[str, Any], at: float) -> AgentEvent:
+    """The event without secrets, with the team's name of the workspace for its folder."""
+    clean = redact_json(dict(event))
+    texts = {name: str(clean[name]) for name in _TEXTS if name in clean}
+    tool_input = clean.get("tool_input")
+    return AgentEvent(
+        at=datetime.fromtimestamp(at, UTC),
+        folder=workspace,
+        tool_input=tool_input if isinstance(tool_input, dict) else {},
+        stop_hook_active=bool(clean.get("stop_hook_active")),
+        **{"name": "", **texts},
+    )

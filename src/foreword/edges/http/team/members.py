@@ -1,0 +1,175 @@
+"""Who belongs to a team: tokens with their rights, kept in one private file.
+
+A token is shown once, when it is made; the file holds its hash. The file is read again whenever it has
+changed, so that a token that was revoked by another process is refused from the next request on. Knows
+nothing of requests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import threading
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from foreword.edges.shared.private_files import make_private_folder
+from foreword.errors import StorageError, UnknownId, ValidationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Right = Literal["read", "write", "admin"]
+RIGHTS: tuple[Right, ...] = get_args(Right)
+"""From the least to the most; each includes those before it."""
+
+_TOKEN = re.compile(r"fwt_([0-9a-f]{12})_([0-9a-f]{64})")
+_NAME = re.compile(r"[^\s/:][^\n/:]{0,79}")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One token of one member: what it may do, in which workspaces, until when.
+
+    A workspace is named whole or by a pattern with `*`. `expires` and `revoked` are ISO 8601 or empty.
+    """
+
+    id: str
+    name: str
+    right: Right
+    workspaces: tuple[str, ...]
+    created: str
+    expires: str = ""
+    revoked: str = ""
+
+    def may(self, right: Right, workspace: str) -> bool:
+        """Whether the token allows this in a workspace; an empty name means the service itself."""
+        enough = RIGHTS.index(self.right) >= RIGHTS.index(right)
+        return enough and (not workspace or self.sees(workspace))
+
+    def sees(self, workspace: str) -> bool:
+        """Whether a workspace is one of the token's."""
+        return any(fnmatchcase(workspace, pattern) for pattern in self.workspaces)
+
+    def reason_to_refuse(self, now: datetime) -> str:
+        """Why the token is not accepted at a time; empty if it is."""
+        if self.revoked:
+            return "the token was revoked"
+        if self.expires and datetime.fromisoformat(self.expires) <= now:
+            return "the token has expired"
+        return ""
+
+
+class Members:
+    """The file of members of one service. Safe to use from many threads, and beside other processes."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.path = home / "team" / "members.json"
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, int, int] | None = None
+        self._by_id: dict[str, tuple[Member, str]] = {}
+
+    def find(self, token: str) -> Member | None:
+        """The member whose token this is, whether or not it is still accepted; None if it is nobody's."""
+        parts = _TOKEN.fullmatch(token)
+        if parts is None:
+            return None
+        member, digest = self._read().get(parts[1], (None, ""))
+        return member if hmac.compare_digest(_hash(parts[2]), digest) else None
+
+    def list_all(self) -> list[Member]:
+        """Every token that was made, oldest first."""
+        return sorted((member for member, _ in self._read().values()), key=lambda one: one.created)
+
+    def add(
+        self, name: str, right: Right, workspaces: tuple[str, ...], expires: datetime | None = None
+    ) -> tuple[Member, str]:
+        """Make a token for a member; gives the member and the token, which is not kept."""
+        if not _NAME.fullmatch(name):
+            raise ValidationError("a member's name has 1 to 80 characters, and no line break, slash or colon")
+        if right not in RIGHTS:
+            raise ValidationError(f"no right named {right!r}; there are: {', '.join(RIGHTS)}")
+        if not workspaces or not all(pattern.strip() for pattern in workspaces):
+            raise ValidationError("name the workspaces that the member may use; '*' is every workspace")
+        id_, secret = secrets.token_hex(6), secrets.token_hex(32)
+        ends = "" if expires is None else expires.astimezone(UTC).isoformat(timespec="seconds")
+        member = Member(id_, name, right, workspaces, _now(), ends)
+        with self._lock:
+            members = dict(self._load())
+            members[id_] = (member, _hash(secret))
+            self._save(members)
+        return member, f"fwt_{id_}_{secret}"
+
+    def revoke(self, who: str) -> list[Member]:
+        """Refuse a token from now on, by its id, or all of a member's by name; UnknownId if there is none."""
+        with self._lock:
+            members = dict(self._load())
+            meant = [
+                one for one, _ in members.values() if who in (one.id, one.name) and not one.revoked
+            ]  # fmt: skip
+            if not meant:
+                raise UnknownId(f"no token in use has the id or the name {who!r}; see: foreword team list")
+            gone = [replace(one, revoked=_now()) for one in meant]
+            for one in gone:
+                members[one.id] = (one, members[one.id][1])
+            self._save(members)
+        return gone
+
+    def _read(self) -> dict[str, tuple[Member, str]]:
+        """What the file says, read again if it has changed."""
+        with self._lock:
+            if self._stamp is None or self._stamp != self._file_stamp():
+                self._by_id = self._load()
+            return self._by_id
+
+    def _load(self) -> dict[str, tuple[Member, str]]:
+        stamp = self._file_stamp()
+        try:
+            entries = json.loads(self.path.read_text(encoding="utf-8"))
+            members = {entry["id"]: (_member_from(entry), str(entry["hash"])) for entry in entries}
+        except FileNotFoundError:
+            members = {}
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise StorageError(f"{self.path} cannot be read ({error}); put it back from a backup") from error
+        self._stamp, self._by_id = stamp, members
+        return members
+
+    def _save(self, members: dict[str, tuple[Member, str]]) -> None:
+        make_private_folder(str(self._home), "team")
+        entries = [{**asdict(member), "hash": digest} for member, digest in members.values()]
+        unfinished = self.path.with_suffix(".tmp")
+        file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(file, "w", encoding="utf-8") as opened:
+            json.dump(entries, opened, indent=1)
+            opened.flush()
+            os.fsync(opened.fileno())
+        unfinished.replace(self.path)
+        self._stamp, self._by_id = self._file_stamp(), members
+
+    def _file_stamp(self) -> tuple[int, int, int] | None:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return (0, 0, 0)
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _member_from(entry: dict[str, Any]) -> Member:
+    known = {key: value for key, value in entry.items() if key != "hash"}
+    return Member(**{**known, "workspaces": tuple(entry["workspaces"])})
+
+
+def _hash(secret: str) -> str:
+    """The hash of a secret of 256 random bits; nobody can try them all, so a fast one is safe."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,238 @@
+"""The way from a laptop's service to its team's: events go there, answers come back, within the deadline.
+
+Only events of workspaces that the token names are passed on; all others stay on this machine. A workspace is
+called by the address of the repository's remote `origin` (`git.example.org/acme/shop`), which is the same on
+every machine; a folder without one is not shared.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import ssl
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from foreword.errors import StorageError, ValidationError
+from foreword.log import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from foreword.config import Settings
+
+_log = get_logger("foreword.team")
+
+_TIMEOUT_SECONDS = 10.0
+_AWAY_SECONDS = 5.0
+"""For how many seconds a service that did not answer is not asked again before a prompt."""
+_MEMBER_SECONDS = 300.0
+_GIT_SECONDS = 2.0
+_SCP_ADDRESS = re.compile(r"(?:[^@/]+@)?([^:/]+):(?!//)(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """What the token allows."""
+
+    name: str
+    right: str
+    workspaces: tuple[str, ...]
+
+    @property
+    def may_write(self) -> bool:
+        """Whether events may be kept."""
+        return self.right != "read"
+
+    def sees(self, workspace: str) -> bool:
+        """Whether a workspace is one of the token's."""
+        return any(fnmatchcase(workspace, pattern) for pattern in self.workspaces)
+
+
+class TeamAway(StorageError):
+    """The team's service does not answer, or cannot now; what was to be kept is tried again later."""
+
+
+class TeamRefusal(TeamAway):
+    """The team's service no longer accepts the token; what was to be kept waits for another one."""
+
+
+class TeamLink:
+    """Calls of a team's service, over connections that stay open. Safe to use from many threads."""
+
+    def __init__(self, url: str, token: str, authority: str = "") -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValidationError(f"team_url must be http:// or https:// and a host, not {url!r}")
+        if parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+            raise ValidationError("team_url must be https://: anyone on the way could read the token")
+        if not token:
+            raise ValidationError("team_token is missing; it comes from: foreword team add")
+        self._parts, self._token = parts, token
+        self._tls = ssl.create_default_context(cafile=authority or None) if parts.scheme == "https" else None
+        self._idle: list[http.client.HTTPConnection] = []
+        self._lock = threading.Lock()
+        self._away_until = 0.0
+
+    def close(self) -> None:
+        """Close the connections that are open."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the service was away a moment ago, so that a prompt need not wait to learn it again."""
+        return time.monotonic() < self._away_until
+
+    def call(
+        self, path: str, body: Mapping[str, Any] | None = None, seconds: float = _TIMEOUT_SECONDS
+    ) -> dict[str, Any]:
+        """The answer of the team's service to a GET, or to a POST with a body.
+
+        TeamAway if it does not answer in time or is in trouble, TeamRefusal if it does not accept the token,
+        ValidationError if it refuses the request.
+        """
+        until = time.monotonic() + seconds
+        for attempt in (1, 2):
+            connection, is_new = self._take_connection()
+            try:
+                status, answer = self._exchange(connection, path, body, until)
+                break
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                # A connection that was idle may have been closed over there: another is tried at once.
+                if is_new or attempt == 2 or isinstance(error, TimeoutError):
+                    self._away_until = time.monotonic() + _AWAY_SECONDS
+                    raise TeamAway(f"the team's service does not answer: {error or 'too late'}") from error
+        with self._lock:
+            self._idle.append(connection)
+        if status == 401:
+            raise TeamRefusal(f"{_message_in(answer)}; put a new one into team_token")
+        if status >= 500 or status == 429:
+            raise TeamAway(f"the team's service answered {status}: {_message_in(answer)}")
+        if status != 200:
+            raise ValidationError(f"the team's service refused: {_message_in(answer)}")
+        self._away_until = 0.0
+        try:
+            return dict(json.loads(answer))
+        except ValueError as error:
+            raise TeamAway("what answers at team_url is not Foreword") from error
+
+    def _exchange(
+        self, connection: http.client.HTTPConnection, path: str, body: Mapping[str, Any] | None, until: float
+    ) -> tuple[int, bytes]:
+        """The status and the body of an answer that comes in time; OSError or HTTPException without one."""
+
+        def allow_what_is_left() -> None:
+            connection.timeout = max(0.001, until - time.monotonic())
+            if connection.sock is not None:
+                connection.sock.settimeout(connection.timeout)
+
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        payload = None if body is None else json.dumps(body).encode()
+        allow_what_is_left()
+        address = self._parts.path.rstrip("/") + path
+        connection.request("GET" if body is None else "POST", address, payload, headers)
+        allow_what_is_left()
+        response = connection.getresponse()
+        return response.status, response.read()
+
+    def _take_connection(self) -> tuple[http.client.HTTPConnection, bool]:
+        """A connection that nobody uses, and whether it is new."""
+        with self._lock:
+            if self._idle and not self.is_away:
+                return self._idle.pop(), False
+        host, port = self._parts.hostname or "", self._parts.port
+        if self._tls is None:
+            return http.client.HTTPConnection(host, port), True
+        return http.client.HTTPSConnection(host, port, context=self._tls), True
+
+
+class TeamMembership:
+    """What the token allows, asked now and then; the last answer is kept for when nobody answers."""
+
+    def __init__(self, link: TeamLink, home: Path) -> None:
+        self._link = link
+        self._file = home / "run" / "team.json"
+        self._known: Membership | None = None
+        self._asked = -_MEMBER_SECONDS
+
+    def read(self) -> Membership:
+        """What the token allows; TeamAway if that was never learnt."""
+        if time.monotonic() - self._asked > _MEMBER_SECONDS:
+            self._asked = time.monotonic()
+            try:
+                self._learn(self._link.call("/v1/me"))
+            except TeamRefusal:
+                self._asked = -_MEMBER_SECONDS
+                raise
+            except TeamAway:
+                if self._known is None and not self._read_file():
+                    self._asked = -_MEMBER_SECONDS
+                    raise
+        if self._known is None:
+            raise TeamAway("the team's service has not said yet what the token allows")
+        return self._known
+
+    def _learn(self, answer: Mapping[str, Any]) -> None:
+        self._known = Membership(answer["name"], answer["right"], tuple(answer["workspaces"]))
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file.write_text(json.dumps(dict(answer)), encoding="utf-8")
+        self._file.chmod(0o600)
+
+    def _read_file(self) -> bool:
+        try:
+            answer = json.loads(self._file.read_text(encoding="utf-8"))
+            self._known = Membership(answer["name"], answer["right"], tuple(answer["workspaces"]))
+        except (OSError, ValueError, LookupError):
+            return False
+        return True
+
+
+def connect_team(settings: Settings) -> TeamLink | None:
+    """The link that the settings name; None if there is no team."""
+    if not settings.team_url:
+        return None
+    return TeamLink(settings.team_url, settings.team_token, settings.team_authority)
+
+
+def name_for_team(folder: Path) -> str:
+    """What a folder's workspace is called in a team: the address of its remote; empty if it has none."""
+    try:
+        found = subprocess.run(  # noqa: S603
+            ["git", "-C", str(folder), "config", "--get", "remote.origin.url"],  # noqa: S607
+            capture_output=True, text=True, timeout=_GIT_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        _log.warning("the remote of a folder cannot be read", folder=str(folder), error=str(error))
+        return ""
+    return shorten_remote(found.stdout.strip())
+
+
+def shorten_remote(address: str) -> str:
+    """A remote's address without scheme, user, port and `.git`; empty for one that is only a path."""
+    if "://" in address:
+        parts = urlsplit(address)
+        host, path = parts.hostname or "", parts.path
+    elif match := _SCP_ADDRESS.fullmatch(address):
+        host, path = match[1], match[2]
+    else:
+        return ""
+    path = path.strip("/").removesuffix(".git")
+    return f"{host.lower()}/{path}" if host and path else ""
+
+
+def _message_in(answer: bytes) -> str:
+    try:
+        return str(json.loads(answer)["error"]["message"])
+    except (ValueError, LookupError, TypeError):
+        return answer[:200].decode(errors="replace")

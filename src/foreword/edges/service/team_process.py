@@ -1,0 +1,178 @@
+"""The service of a team: HTTP with TLS for many machines, in the foreground, until it is told to stop.
+
+On SIGTERM it says that it is not ready, so that a balancer sends nobody any more, finishes what it was asked,
+and ends. It keeps no socket for hooks: those of laptops come through their own services.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import ssl
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import foreword
+from foreword.edges.service.measures import resident_bytes
+from foreword.edges.service.process import set_up_log
+from foreword.edges.shared.private_files import make_private_folder
+from foreword.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import uvicorn
+
+    from foreword.config import Settings
+    from foreword.engine.context_engine import ContextEngine
+
+_log = logging.getLogger("foreword.team")
+
+_MAX_CONNECTIONS = 1_000
+_FINISH_SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TeamOptions:
+    """Where to listen, with which certificate, and how long to be unready before stopping."""
+
+    host: str = "127.0.0.1"
+    port: int = 8443
+    certificate: Path | None = None
+    key: Path | None = None
+    drain_seconds: float = 0.0
+
+
+def run_team_service(
+    options: TeamOptions,
+    build_application: Callable[..., Any],
+    settings: Settings,
+    announce: Callable[[str], None],
+) -> int:
+    """Serve a team until told to stop; gives 0. `announce` is told the address once it listens."""
+    _check_options(options)
+    os.umask(0o077)
+    set_up_log(_log_path(settings), settings.log_level)
+    return asyncio.run(_TeamService(options, build_application, settings, announce).serve())
+
+
+def _log_path(settings: Settings) -> Path:
+    make_private_folder(str(settings.home), "team")
+    return settings.home / "team" / "service.log"
+
+
+def _check_options(options: TeamOptions) -> None:
+    """Raise ValidationError for a certificate that cannot be used, or for none where others can listen in."""
+    if (options.certificate is None) != (options.key is None):
+        raise ValidationError("give both --cert and --key, or neither")
+    if options.certificate is None and options.host not in ("127.0.0.1", "::1", "localhost"):
+        raise ValidationError(
+            f"{options.host} can be reached by others: give --cert and --key, "
+            "or listen on 127.0.0.1 behind a proxy that speaks TLS"
+        )
+    if options.certificate is not None and options.key is not None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key)
+        except (OSError, ssl.SSLError) as error:
+            raise ValidationError(f"the certificate cannot be used: {error}") from error
+
+
+class _TeamService:
+    """Everything that runs while a team is served."""
+
+    def __init__(
+        self,
+        options: TeamOptions,
+        build_application: Callable[..., Any],
+        settings: Settings,
+        announce: Callable[[str], None],
+    ) -> None:
+        self._options = options
+        self._build_application = build_application
+        self._settings = settings
+        self._announce = announce
+        self._began = time.monotonic()
+        self._ready = False
+        self._stopping = asyncio.Event()
+
+    async def serve(self) -> int:
+        """From the first request to the last; gives the exit code."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
+        with contextlib.closing(await asyncio.to_thread(self._open_engine)) as engine:
+            listening = _listen(self._options.host, self._options.port)
+            server = self._build_server(engine, listening.getsockname()[1])
+            serving = asyncio.create_task(server.serve(sockets=[listening]))
+            self._ready = True
+            self._announce(self._address(listening))
+            stopping = asyncio.create_task(self._stopping.wait())
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            self._ready = False
+            stopping.cancel()
+            if not serving.done():
+                await asyncio.sleep(self._options.drain_seconds)
+                server.should_exit = True
+            await serving
+        return 0
+
+    def _open_engine(self) -> ContextEngine:
+        from foreword.engine.context_engine import ContextEngine
+
+        engine = ContextEngine(settings=self._settings)
+        engine.preview_context("Which words come first?", "foreword/warm-up")  # loads the models
+        return engine
+
+    def _build_server(self, engine: ContextEngine, port: int) -> uvicorn.Server:
+        import uvicorn
+
+        application = self._build_application(
+            engine, home=self._settings.home, port=port, status=self.status, is_ready=lambda: self._ready
+        )
+        config = uvicorn.Config(
+            application,
+            loop="asyncio",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=_MAX_CONNECTIONS,
+            timeout_graceful_shutdown=_FINISH_SECONDS,
+            ssl_certfile=self._options.certificate,
+            ssl_keyfile=self._options.key,
+        )
+        server = uvicorn.Server(config)
+        cast("Any", server).capture_signals = contextlib.nullcontext  # ours let it drain first
+        return server
+
+    def status(self) -> dict[str, Any]:
+        """How the service is, as plain values."""
+        return {
+            "version": foreword.__version__,
+            "pid": os.getpid(),
+            "ready": self._ready,
+            "uptime_seconds": round(time.monotonic() - self._began, 1),
+            "resident_bytes": resident_bytes(),
+        }
+
+    def _address(self, listening: socket.socket) -> str:
+        scheme = "http" if self._options.certificate is None else "https"
+        host = f"[{self._options.host}]" if ":" in self._options.host else self._options.host
+        return f"{scheme}://{host}:{listening.getsockname()[1]}"
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=512)
+    except OSError as error:
+        raise ValidationError(f"cannot listen on {host} port {port}: {error.strerror}") from error

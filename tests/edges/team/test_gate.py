@@ -1,0 +1,189 @@
+"""A team's service, over a real socket: who comes in, what they may do, and what is written down of it."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from foreword.edges.http.team.audit import Audit
+from foreword.edges.http.team.gate import Limits, RateLimiter
+
+CALLS = {
+    "remember": ("POST", "/v1/remember", {"workspace": "acme/shop", "text": "Deploys are on Tuesdays."}),
+    "record": ("POST", "/v1/record", {"workspace": "acme/shop", "text": "We ship on Tuesdays."}),
+    "forget": ("POST", "/v1/forget", {"workspace": "acme/shop", "session": "s"}),
+    "amend": ("PATCH", "/v1/items/x?workspace=acme/shop", {"confidence": 0.5}),
+    "hook_keep": ("POST", "/v1/hook/keep", {"workspace": "acme/shop", "event": {"name": "Stop"}, "at": 1}),
+    "search": ("POST", "/v1/search", {"workspace": "acme/shop", "query": "deploys"}),
+    "context": ("POST", "/v1/context", {"workspace": "acme/shop", "query": "deploys"}),
+    "ledger": ("POST", "/v1/ledger", {"workspace": "acme/shop", "what": "open"}),
+    "item": ("GET", "/v1/items/x?workspace=acme/shop", None),
+    "receipt": ("GET", "/v1/receipts/latest?workspace=acme/shop", None),
+    "stats": ("GET", "/v1/stats?workspace=acme/shop", None),
+    "mirror": ("POST", "/v1/mirror", {"workspace": "acme/shop"}),
+    "hook_answer": ("POST", "/v1/hook/answer", {"workspace": "acme/shop", "event": {}, "at": 1}),
+}
+WRITES = ("remember", "record", "forget", "amend", "hook_keep")
+
+
+def _call(client, token, name):
+    method, path, body = CALLS[name]
+    headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+    return client.request(method, path, json=body, headers=headers)
+
+
+@pytest.fixture
+def client(team_url):
+    with httpx.Client(base_url=team_url, timeout=120) as client:
+        yield client
+
+
+def test_every_address_that_names_a_workspace_is_in_the_table(ask, token_for):
+    document = ask(token_for("root", right="admin"), "GET", "/openapi.json").json()
+    served = {
+        operation["operationId"]
+        for path in document["paths"].values()
+        for operation in path.values()
+        if "workspace" in json.dumps(operation) + json.dumps(document["components"]["schemas"])
+    }
+    unscoped = {"health", "ready", "me", "openapi", "metrics", "status", "workspaces", "hook_shown"}
+    known = {"hook_answer", "hook_keep", "mirror"}  # (not in the document of the local service)
+    assert served - unscoped <= set(CALLS)
+    assert set(CALLS) - known <= served
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_token_no_answer(client, token_for, members, name):
+    old = token_for("old", expires=datetime.now(UTC) - timedelta(seconds=1))
+    stolen = token_for("stolen")
+    members.revoke("stolen")
+    for token in (None, "x", "fwt_" + "0" * 12 + "_" + "0" * 64, old, stolen):
+        answer = _call(client, token, name)
+        assert answer.status_code == 401, (token, answer.text)
+        assert answer.json()["error"]["type"] == "unauthorized"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_foreign_workspace_is_forbidden_and_untouched(client, token_for, engine, name):
+    answer = _call(client, token_for("ben", "other/*", right="admin"), name)
+    assert answer.status_code == 403
+    assert "ben" in answer.json()["error"]["message"]
+    assert engine.store.workspaces() == []
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_reading_is_for_readers_and_writing_is_not(client, token_for, name):
+    status = _call(client, token_for("ben", "acme/*", right="read"), name).status_code
+    assert (status == 403) is (name in WRITES)
+
+
+def test_a_token_that_is_revoked_is_refused_by_the_next_request(client, token_for, members):
+    token = token_for("mara")
+    assert _call(client, token, "search").status_code == 200
+    members.revoke("mara")
+    assert _call(client, token, "search").status_code == 401
+
+
+def test_the_list_of_workspaces_is_what_the_token_names(ask, token_for):
+    root = token_for("root", right="admin")
+    for workspace in ("acme/shop", "other/blog"):
+        ask(root, "POST", "/v1/remember", {"workspace": workspace, "text": "Something."})
+    assert ask(token_for("mara", "acme/*"), "GET", "/v1/workspaces").json()["workspaces"] == ["acme/shop"]
+
+
+def test_the_status_is_for_admins(ask, token_for):
+    assert ask(token_for("mara"), "GET", "/v1/status").status_code == 403
+    assert ask(token_for("root", right="admin"), "GET", "/v1/status").json() == {"up": True}
+
+
+def test_a_member_is_told_what_the_token_allows(ask, token_for):
+    mine = ask(token_for("mara", "acme/*"), "GET", "/v1/me").json()
+    assert mine == {"name": "mara", "right": "write", "workspaces": ["acme/*"], "expires": ""}
+
+
+def test_health_and_readiness_need_no_token(team_server):
+    with team_server(is_ready=lambda: False) as url:
+        assert httpx.get(f"{url}/health").json()["ok"] is True
+        assert httpx.get(f"{url}/ready").status_code == 503
+
+
+def test_who_asks_too_often_is_told_when_to_come_again(team_server, token_for):
+    token, other = token_for("mara"), token_for("ben")
+    with team_server(Limits(0.001, 2)) as url, httpx.Client(base_url=url) as client:
+        answers = [_call(client, token, "stats") for _ in range(3)]
+        assert [answer.status_code for answer in answers] == [200, 200, 429]
+        assert int(answers[-1].headers["retry-after"]) >= 1
+        assert _call(client, other, "stats").status_code == 200
+
+
+def test_wrong_tokens_from_one_address_are_not_looked_at_for_ever(client):
+    statuses = [_call(client, "wrong", "stats").status_code for _ in range(60)]
+    assert statuses[0] == 401
+    assert statuses[-1] == 429
+
+
+def test_a_bucket_fills_again_at_its_rate():
+    now = 0.0
+    limiter = RateLimiter(2.0, 2, lambda: now)
+    assert [limiter.seconds_to_wait("a") for _ in range(3)] == [0, 0, 0.5]
+    now = 0.5
+    assert limiter.seconds_to_wait("a") == 0
+    assert limiter.seconds_to_wait("b") == 0
+
+
+def test_a_full_workspace_takes_nothing_more_and_answers_still(team_server, token_for):
+    token = token_for("mara")
+    with team_server(Limits(1000, 1000, items=2)) as url, httpx.Client(base_url=url, timeout=60) as client:
+        headers = {"Authorization": f"Bearer {token}"}
+        for number, status in enumerate((200, 200, 507)):
+            body = {"workspace": "acme/shop", "text": f"Fact number {number}."}
+            assert client.post("/v1/remember", json=body, headers=headers).status_code == status
+        assert _call(client, token, "search").status_code == 200
+
+
+def test_the_audit_says_who_did_what_where_and_never_what_was_said(ask, token_for, home):
+    token = token_for("mara", "acme/*")
+    ask(token, "POST", "/v1/remember", {"workspace": "acme/shop", "text": "The vault code is marigold."})
+    ask(token, "POST", "/v1/search", {"workspace": "other/blog", "query": "marigold"})
+    ask("wrong", "GET", "/v1/workspaces")
+    lines = list(Audit(home).read())
+    assert [(line["member"], line["action"], line["workspace"], line["status"]) for line in lines] == [
+        ("mara", "remember", "acme/shop", 200),
+        ("mara", "search", "other/blog", 403),
+        ("-", "-", "", 401),
+    ]
+    assert "marigold" not in json.dumps(lines)
+    assert token not in json.dumps(lines)
+
+
+def test_metrics_count_requests_by_member_action_and_status(ask, token_for):
+    token = token_for('ma"ra')
+    ask(token, "GET", "/v1/workspaces")
+    text = ask(token, "GET", "/metrics").text
+    assert 'foreword_team_requests_total{member="ma\\"ra",action="workspaces",status="200"} 1' in text
+
+
+@pytest.mark.parametrize("reads", [500, pytest.param(20_000, marks=pytest.mark.soak)])
+def test_fifty_members_at_once_never_see_a_foreign_word(ask, token_for, reads):
+    tokens = {f"word{number:02}": token_for(f"m{number}", f"team{number}") for number in range(50)}
+    for number, (word, token) in enumerate(tokens.items()):
+        body = {"workspace": f"team{number}", "text": f"The colour of the door is {word}."}
+        assert ask(token, "POST", "/v1/remember", body).status_code == 200
+
+    def read(turn):
+        number = turn % 50
+        mine = f"word{number:02}"
+        path = "/v1/search" if turn % 2 else "/v1/context"
+        own = ask(tokens[mine], "POST", path, {"workspace": f"team{number}", "query": "colour of the door"})
+        stranger = tokens[f"word{(number + 1 + turn // 50 % 49) % 50:02}"]
+        stolen = ask(stranger, "POST", path, {"workspace": f"team{number}", "query": "colour of the door"})
+        assert stolen.status_code == 403
+        assert mine in own.text
+        return [word for word in tokens if word != mine and word in own.text + stolen.text]
+
+    with ThreadPoolExecutor(16) as pool:
+        assert [found for found in pool.map(read, range(reads)) if found] == []
