@@ -289,13 +289,16 @@ def test_a_store_that_fails_makes_the_companion_silent_but_keeping_says_so(
     assert "nothing was said" in caplog.text
 
 
-@pytest.mark.timeout(1_200)  # some ten seconds of work
-def test_five_hundred_prompts_repeat_nothing_and_capture_no_injection(engine, folder, event, answer_and_keep):
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("prompts", [120, pytest.param(500, marks=pytest.mark.soak)])
+def test_many_prompts_repeat_nothing_and_capture_no_injection(
+    engine, folder, event, answer_and_keep, prompts
+):
     topics = [f"service{n % 40} deploys through gate{n} owned by team{n % 7}" for n in range(200)]
     for topic in topics:
         engine.remember(topic, folder)
     told, before = [], ""
-    for turn in range(500):
+    for turn in range(prompts):
         prompt = f"question {turn}: what about {topics[turn * 7 % len(topics)]}?\n{before}"
         before = answer_and_keep(event("UserPromptSubmit", prompt=prompt))
         memories = before.partition("### Note")[0]

@@ -219,7 +219,7 @@ def crowded_engine(tmp_path_factory):
         )
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(total=BUDGETS, query=st.sampled_from(["deploy deadlock", "harbour 漢字 🚢", "parse_http_date retry"]))
 def test_the_exact_count_never_exceeds_the_budget(crowded_engine, total, query):
     coding, tokenizer = crowded_engine
