@@ -65,6 +65,7 @@ class EventJob:
         self.began = time.monotonic()
         self.answered: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.settled = asyncio.Event()
+        self.spooling = asyncio.Lock()
         self.spool_file = ""
         self.notice = ""
 
@@ -216,12 +217,14 @@ class Intake:
         job.answered.get_loop().call_soon_threadsafe(_set_if_open, job.answered, reply)
 
     async def _spool(self, job: EventJob) -> None:
-        """Put an event into the spool; the log says why, and the user is told once, when even that fails."""
+        """Put an event into the spool, once; the log says why, and the user is told, when even that fails."""
         loop = asyncio.get_running_loop()
         try:
-            job.spool_file, job.notice = await loop.run_in_executor(
-                self._spooling, write_to_spool, self._home, job.request.at, job.payload
-            )
+            async with job.spooling:  # it may be late, and fail at the same moment
+                if not job.spool_file:
+                    job.spool_file, job.notice = await loop.run_in_executor(
+                        self._spooling, write_to_spool, self._home, job.request.at, job.payload
+                    )
         except Exception as error:  # noqa: BLE001  (a full disk, a payload that is no JSON: lost, and said)
             job.notice = take_notice(self._home) if isinstance(error, OSError) else ""
             _log.warning("an event is lost", error=f"{type(error).__name__}: {error}")
