@@ -85,6 +85,8 @@ def test_a_header_in_json_is_read_with_its_name():
 def test_the_tables_can_be_read_and_a_wrong_row_is_named():
     assert len(read_formats(load_table("formats.txt"))) > 150
     assert len(read_contexts(load_table("contexts.txt"))) > 150
-    assert {"password", "is", "before", "own", "code", "state", "small"} == set(read_words(load_table("words.txt")))
+    assert {"password", "is", "before", "own", "code", "state", "small"} == set(
+        read_words(load_table("words.txt"))
+    )
     with pytest.raises(ValueError, match="line 1 of the secret contexts has 2 columns"):
         read_contexts("password  mysql\n")

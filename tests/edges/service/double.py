@@ -56,6 +56,12 @@ class Double:
     def note_undelivered(self, reply):
         self._note("undelivered", reply)
 
+    def refresh_copies(self):
+        """It has no team."""
+
+    def close(self):
+        """It has nothing open."""
+
     def _note(self, what, reply):
         with (self.engine.settings.home / what).open("a") as file:
             file.write(f"{reply.saying.text}\n")
