@@ -41,6 +41,11 @@ def tell(home, event, deadline_ms=30_000.0, agent="claude-code"):
         return hook_client.ask_service(HookEvent(options, time.monotonic()), json.dumps(event).encode())
 
 
+def is_noted(path):
+    """Whether something was written to a file; one that was only just made is empty."""
+    return path.exists() and path.stat().st_size > 0
+
+
 def connect(home):
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(60)
@@ -89,7 +94,7 @@ def test_what_is_not_ready_by_the_deadline_is_nothing_and_is_stored_all_the_same
 def test_an_answer_that_its_hook_has_shown_counts_as_delivered(serve, hook, home, until):
     serve()
     hook(prompt="heard", answered=True)
-    until((home / "delivered").exists, "the delivery was not noted")
+    until(lambda: is_noted(home / "delivered"), "the delivery was not noted")
     assert (home / "delivered").read_text() == "heard\n"
     assert not (home / "undelivered").exists()
 
@@ -99,7 +104,7 @@ def test_an_answer_that_comes_too_late_counts_as_not_delivered(serve, home, gate
     with send(home, {"prompt": "too late", "gate": str(gate)}, deadline_ms=200) as connection:
         assert receive(connection) == b""
     gate.touch()
-    until((home / "undelivered").exists, "nothing was noted")
+    until(lambda: is_noted(home / "undelivered"), "nothing was noted")
     assert (home / "undelivered").read_text() == "too late\n"
     assert not (home / "delivered").exists()
 
@@ -108,7 +113,7 @@ def test_an_answer_whose_hook_leaves_without_a_word_counts_as_not_delivered(serv
     serve()
     with send(home, {"prompt": "half way"}) as connection:
         assert receive(connection)
-    until((home / "undelivered").exists, "nothing was noted")
+    until(lambda: is_noted(home / "undelivered"), "nothing was noted")
     assert not (home / "delivered").exists()
 
 
