@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from foreword.edges.http import wire
 from foreword.edges.http.endpoints import Endpoint, EndpointCall, list_endpoints
-from foreword.edges.http.guard import AddressGuard, Guard
+from foreword.edges.http.guard import PARTS_PATH, SHELL_PATH, AddressGuard, Guard
 from foreword.errors import ForewordError, StorageError, TemplateNotFound, UnknownId, ValidationError
 from foreword.log import get_logger
 
@@ -51,15 +51,26 @@ def build_api(
     status: Callable[[], Mapping[str, Any]],
     metrics: Callable[[], str] | None = None,
     mcp: Starlette | None = None,
+    page: ASGIApp | None = None,
+    page_key: str = "",
 ) -> Starlette:
-    """The application, guarded. `mcp` is served at /mcp, and lives as long as the application."""
+    """The application, guarded. `mcp` is served at /mcp, and lives as long as the application.
+
+    `page` is the viewer's page; `page_key` opens its parts and nothing else.
+    """
     threads = anyio.CapacityLimiter(_THREADS)
     paths: dict[str, dict[str, Endpoint]] = {}
-    for endpoint in list_endpoints(engine, port, status, metrics):
+    for endpoint in list_endpoints(engine, port, status, metrics, page_key):
         paths.setdefault(endpoint.path, {})[endpoint.method] = endpoint
     routes = [Route(path, AddressGuard(_serve_path(one, threads), *one)) for path, one in paths.items()]
     if mcp is not None:
         routes.append(Route("/mcp", AddressGuard(mcp, "POST")))  # it keeps no session to listen to or to end
+
+    if page is not None:
+        routes += [
+            Route(path, AddressGuard(page, "GET")) for path in (SHELL_PATH, SHELL_PATH + "/{rest:path}")
+        ]
+        routes.append(Route(PARTS_PATH + "/{rest:path}", AddressGuard(page, "GET", "POST")))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -68,7 +79,7 @@ def build_api(
 
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Guard, token=token, port=port)],
+        middleware=[Middleware(Guard, token=token, port=port, page_key=page_key)],
         exception_handlers={
             ForewordError: _respond_to_foreword_error,
             HTTPException: _respond_to_http_error,
