@@ -43,7 +43,7 @@ XSS = [
     "{{constructor.constructor('window.hacked=1')()}}",
     "<noscript><p title='</noscript><img src=x onerror=window.hacked=1>'>",
     "<object data=javascript:window.hacked=1>",
-    "\x00<scr\x00ipt>window.hacked=1</scr\x00ipt>",
+    "<scr\u00adipt>window.hacked=1</scr\u00adipt>",
 ]
 LANGUAGES = {
     "he": "החלטנו להשתמש ב-Postgres עבור ההזמנות.",

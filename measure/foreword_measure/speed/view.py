@@ -17,7 +17,6 @@ import urllib.request
 from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreword.config import Settings
@@ -30,6 +29,8 @@ from foreword_measure.speed.clock import spreads
 from foreword_measure.speed.parts import target_table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from foreword_measure.report import Cell
     from foreword_measure.speed.clock import Progress, Samples
 
@@ -166,7 +167,7 @@ def _resident_bytes(home: Path) -> int:
     """The memory of the service, as it says itself."""
     port = json.loads((home / "run" / "http.json").read_text())["port"]
     token = (home / "run" / "token").read_text().strip()
-    request = urllib.request.Request(  # noqa: S310  (this machine)
+    request = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/status", headers={"Authorization": f"Bearer {token}"}
     )
     with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
