@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: demo example test lint check faults fuzz coverage agents agents-cache bench eval clean
+.PHONY: demo view example test lint check faults fuzz coverage browser chromium screenshots agents agents-cache bench eval clean
 
 # The real agents that `make agents` tests against, each of a known version.
 FOREWORD_AGENTS_CACHE ?= $(HOME)/.cache/foreword-agents
@@ -18,11 +18,24 @@ INSPECTOR := 2.12.0
 KERNEL := $(shell uname -s | tr A-Z a-z)
 MACHINE := $(patsubst x86_64,x64,$(patsubst aarch64,arm64,$(shell uname -m)))
 
-# Everything but the tests that need real agents.
-QUICK := --ignore tests/agents --ignore tests/edges/mcp/test_inspector.py
+# Everything but the tests that need real agents, or a browser.
+QUICK := --ignore tests/agents --ignore tests/edges/mcp/test_inspector.py --ignore tests/browser
+
+# Where `make view` keeps the sample project.
+SAMPLE := $(CURDIR)/.cache/lighthouse
+SERVED := $(VENV)/.served
 
 demo: $(INSTALLED)      ## a sample project, three questions, the injected text and why
 	@$(BIN)/foreword demo
+	@printf '\nSee it in your browser:\n  make view\n'
+
+view: $(SERVED) $(SAMPLE)/sample  ## the sample project in your browser: what holds, what was said, and why
+	@FOREWORD_HOME="$(SAMPLE)" $(BIN)/foreword view -w lighthouse
+
+$(SAMPLE)/sample: | $(SERVED)
+	@FOREWORD_HOME="$(SAMPLE)" $(BIN)/foreword demo --keep "$(SAMPLE)" > /dev/null
+	@FOREWORD_HOME="$(SAMPLE)" $(BIN)/foreword context -w lighthouse "How long does a basket hold its places?" > /dev/null
+	@touch $@
 
 test: lint check        ## everything
 
@@ -49,6 +62,18 @@ coverage: $(READY)      ## the same in one process, counted line by line
 example: $(READY)       ## three agents, one of which lacks a decision: without Foreword, and with it
 	@$(BIN)/python examples/three_agents.py
 
+browser: $(READY) chromium      ## the page in a real browser: Debian's Chromium, driven by Playwright
+	$(BIN)/pytest -rs tests/browser
+
+screenshots: $(READY) chromium  ## docs/images: every part of the page, light and dark
+	$(BIN)/python tools/take_screenshots.py docs/images
+
+chromium:               ## install it, unless there is one; as root, or with sudo
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || test -n "$$FOREWORD_CHROMIUM" || { \
+	    as_root=$$(test "$$(id -u)" = 0 || echo sudo); \
+	    $$as_root apt-get update -qq && \
+	    $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null; }
+
 agents: $(READY) agents-cache   ## real agents (Claude Code, Codex, opencode) against a fake model; needs node and npm
 	$(BIN)/pytest -rs tests/agents tests/edges/mcp/test_inspector.py
 
@@ -69,6 +94,11 @@ $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Foreword needs Python 3.11 or later; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+# And what the page needs.
+$(SERVED): $(INSTALLED)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[server]'
 	@touch $@
 
 # And what tests, linters and measurements need.

@@ -508,6 +508,7 @@ def receipt(draft: Draft, view: Mapping[str, Any] | None = None) -> Receipt:
         entries=tuple(entries),
         notes=draft.notes,
         view=view,
+        text=draft.text,
     )
 
 

@@ -175,6 +175,7 @@ class Filters:
     conversation: str | None = None
     session: str | None = None
     source: str | None = None
+    trust: Trust | None = None
 
     @property
     def empty(self) -> bool:
@@ -402,8 +403,8 @@ class StageTime:
 class Receipt:
     """Why a context is as it is. It names items by id and holds none of their text, so they can be forgotten.
 
-    A `view` is the receipt in a recipe's own schema, by path. It may repeat what items say, so it is deleted
-    as soon as anything in the workspace is forgotten.
+    A `view` is the receipt in a recipe's own schema, by path, and `text` is the context as it was given. Both
+    repeat what items say, so they are deleted as soon as anything in the workspace is forgotten.
     """
 
     id: str
@@ -418,6 +419,7 @@ class Receipt:
     entries: tuple[Entry, ...] = ()
     notes: tuple[Note, ...] = ()
     view: Mapping[str, Any] | None = None
+    text: str = ""
 
     @property
     def injected(self) -> tuple[Entry, ...]:

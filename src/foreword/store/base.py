@@ -208,11 +208,11 @@ class Delete(Write[tuple[str, ...]]):
     there when `filters.source` names that source and the rest of the filters let it pass; and with any item
     whose id is in its metadata's `turns`, because it repeats that item's words.
 
-    Receipts lose the views that repeat what items said, if anything was deleted, and receipts whose question
-    repeats a deleted item go, and so do those whose question has all of `words`. Deleting by session also
-    deletes the session's receipts and the record of what it and its subagents (`session/…`) were shown.
-    Copies that the engine has made of its files go, too. With `keep_copies` these and the receipts stay: for
-    what is only replaced by the like.
+    Receipts lose the views and texts that repeat what items said, if anything was deleted, and receipts whose
+    question repeats a deleted item go, and so do those whose question has all of `words`. Deleting by
+    session also deletes the session's receipts and the record of what it and its subagents (`session/…`) were
+    shown. Copies that the engine has made of its files go, too. With `keep_copies` these, the receipts and
+    their texts stay: for what is only replaced by the like.
     """
 
     ids: tuple[str, ...] = ()
@@ -347,7 +347,8 @@ class ListWithoutTokenCodes(Read[tuple[Item, ...]]):
 class PutReceipt(Write[None]):
     """Store a receipt; the oldest are deleted when there are too many or they are too old.
 
-    A view is not stored if an item the receipt names is gone. Creates the workspace.
+    A view and a text are not stored if an item the receipt names is gone; a text may be too long to store.
+    Creates the workspace.
     """
 
     receipt: Receipt

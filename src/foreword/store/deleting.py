@@ -71,6 +71,8 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
         tx.execute(
             """UPDATE receipts SET body = json_remove(body, '$.view') WHERE instr(body, '"view":{') > 0"""
         )
+    if gone and not op.keep_copies:
+        tx.execute("UPDATE receipts SET body = json_remove(body, '$.text')")
     receipts = 0 if op.keep_copies else _delete_receipts_that_repeat(tx, texts, op.words)
     if not op.keep_copies and (gone or receipts):
         tx.execute("INSERT OR REPLACE INTO facts VALUES('outdated copies', '')")  # removed after the commit
@@ -92,11 +94,29 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
 
 def _delete_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> int:
     """Delete receipts whose question repeats a text or has all the words; returns how many."""
-    joined = "\n".join(map(join_lines, texts))
-    rows = tx.execute("SELECT id, json_extract(body, '$.query') FROM receipts").fetchall()
-    repeating = [name for name, query in rows if query and _repeats(str(query), joined, words)]
+    repeating = find_receipts_that_repeat(tx, texts, words)
     tx.execute(f"DELETE FROM receipts WHERE id {IN_LIST}", json.dumps(repeating))
     return len(repeating)
+
+
+def find_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> list[str]:
+    """The ids of the receipts whose question repeats a text or has all the words."""
+    joined = "\n".join(map(join_lines, texts))
+    rows = tx.execute("SELECT id, json_extract(body, '$.query') FROM receipts").fetchall()
+    return [str(name) for name, query in rows if query and _repeats(str(query), joined, words)]
+
+
+def find_items_that_go(tx: Transaction, ids: Sequence[str]) -> list[Item]:
+    """The items that deleting these ids would remove: themselves, and what was made from them."""
+    found: dict[str, Item] = {}
+    clause, names = f"i.id {IN_LIST}", list(ids)
+    while names:
+        fresh = [
+            item for item in tx.select_items(f"WHERE {clause}", json.dumps(names)) if item.id not in found
+        ]
+        found |= {item.id: item for item in fresh}
+        clause, names = _FROM_ITEMS, [item.id for item in fresh]
+    return list(found.values())
 
 
 def _repeats(question: str, joined_texts: str, words: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
-from foreword.store import base, deleting, indexes, search, token_codes, vectors
+from foreword.store import base, browsing_queries, deleting, indexes, search, token_codes, vectors
 from foreword.store.rows import (
     DAY_MICROSECONDS,
     IN_LIST,
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
     from foreword.store.database import Transaction
     from foreword.types import Filters, Item, Receipt, Relation
+
+
+_MAX_TEXT_CHARACTERS = 20_000
+"""A context that is longer is not kept with its receipt: one whole prompt would push out a hundred others."""
 
 
 def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -> list[Any]:
@@ -177,8 +181,11 @@ def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
     receipt = op.receipt
-    if receipt.view and not _has_all_items(tx, {entry.item_id for entry in receipt.entries}):
-        receipt = replace(receipt, view=None)  # its words were deleted while it was on its way
+    if len(receipt.text) > _MAX_TEXT_CHARACTERS:
+        receipt = replace(receipt, text="")
+    names = {entry.item_id for entry in receipt.entries}
+    if (receipt.view or receipt.text) and not _has_all_items(tx, names):
+        receipt = replace(receipt, view=None, text="")  # their words were deleted while it was on its way
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     size = len(body.encode())
     tx.execute(
@@ -269,4 +276,5 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Count: _count_contents,
     base.Check: indexes.find_problems,
     base.Repair: indexes.rebuild_derived_data,
+    **browsing_queries.HANDLERS,
 }

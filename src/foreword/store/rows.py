@@ -186,7 +186,7 @@ def filters_to_sql(filters: Filters) -> tuple[str, list[object]]:
         add_condition("i.created_at <= ?", to_microseconds(filters.until))
     if filters.min_confidence > 0:
         add_condition("i.confidence >= ?", filters.min_confidence)
-    for column in ("conversation", "session", "source"):
+    for column in ("conversation", "session", "source", "trust"):
         if (value := getattr(filters, column)) is not None:
             add_condition(f"i.{column} = ?", value)
     return " AND ".join(clauses) or "TRUE", values

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import StorageError, StorePaused, ValidationError
 from foreword.log import get_logger
 from foreword.options import check_workspace
-from foreword.store import base
+from foreword.store import base, browsing
 from foreword.store.base import Operation, Store, Write
 from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
 from foreword.types import Findings, Item, Views
@@ -198,4 +198,4 @@ def _result_in_empty_workspace(operation: Operation[Any]) -> Any:  # noqa: ANN40
             return None
         case base.PutRelations():
             raise ValidationError(f"the workspace {operation.workspace!r} holds nothing to relate")
-    return ()  # everything else returns a tuple
+    return browsing.result_in_empty_workspace(operation)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import html
 import re
+from datetime import datetime
 
 import pytest
 
@@ -63,7 +65,7 @@ def test_nothing_to_inject_is_silence_and_exit_code_1(foreword):
 def test_a_budget_too_small_for_anything_injects_nothing(foreword, deploys):
     ran = foreword("context", "deploy", "--budget", "1")
     assert (ran.code, ran.out) == (1, "")
-    assert "over budget" in foreword("why").out
+    assert "there was no room" in foreword("why").out
 
 
 def test_a_dry_run_gives_the_same_text_and_records_nothing(foreword, deploys):
@@ -184,7 +186,7 @@ def test_notes_are_counted_in_the_summary_and_told_by_why(foreword, deploys, mon
 
     monkeypatch.setattr(SqliteStore, "search", late)
     assert ", 1 note," in foreword("context", "deploy").err
-    assert "note: lexical: late" in foreword("why").out
+    assert "note: words: late" in foreword("why").out
 
 
 # Why
@@ -194,9 +196,8 @@ def test_why_says_what_was_injected_and_how_it_was_found(foreword, deploys):
     foreword("context", "When do we deploy?")
     out = foreword("why").out
     assert "When do we deploy?" in out
-    assert "1 injected, 0 left out" in out
-    assert "lexical 1" in out
-    assert "retrieve" in out
+    assert "1 memory said" in out
+    assert "shares ‘deploy’" in out
     assert "Deploys happen on Tuesdays" in " ".join(out.split())
     assert all(len(line) <= 80 for line in out.splitlines())
 
@@ -233,10 +234,42 @@ def test_why_shows_ten_of_those_left_out_unless_asked_for_all(foreword):
     entries = foreword("why", "--json").json["entries"]
     dropped = sum(entry["decision"] != "injected" for entry in entries)
     assert f"{dropped - 10} more were left out; see them with --all" in some
-    assert everything.count("lexical") == some.count("lexical") + dropped - 10
+    assert everything.count("left out: ") == some.count("left out: ") + dropped - 10
     assert "more were left out" not in everything
 
 
 def test_why_of_an_empty_context_says_that_nothing_was_found(foreword, shop):
     foreword("context", "zebra")
     assert "Nothing was found" in foreword("why").out
+
+
+def test_why_has_a_bar_against_the_floor_and_what_nearly_was_said_before_the_rest(foreword, deploys):
+    newer = "Deploys happen on Wednesdays, after the stand-up."
+    foreword("remember", newer, "--supersedes", deploys)
+    foreword("context", "When do we deploy?", "--floor", "0")
+    out = " ".join(foreword("why").out.split())
+    assert "█" in out
+    assert out.index("Said") < out.index("Nearly said")
+    assert f"replaced on {datetime.now().astimezone().day} " in out
+
+
+@pytest.mark.parametrize("columns", [20, 40, 200])
+def test_why_fits_the_terminal(foreword, deploys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    foreword("context", "When do we deploy?")
+    out = foreword("why").out
+    assert max(map(len, out.splitlines())) <= columns
+    assert "Tuesdays" in "".join(out.split())
+
+
+def test_why_as_one_file_loads_nothing_and_runs_nothing(foreword, tmp_path):
+    foreword("remember", "Deploys happen on <script>alert(1)</script> Tuesdays.")
+    foreword("context", "When do <img src=x onerror=alert(1)> we deploy?")
+    file = tmp_path / "why.html"
+    assert foreword("why", "--html", str(file)).code == 0
+    page = file.read_text()
+    assert foreword("why", "--html", "-").out == page
+    assert "&lt;script&gt;alert(1)" in page
+    tags = re.findall(r"<[^>]*>", page.partition("<body>")[2])
+    assert not [tag for tag in tags if re.search(r"<(script|img|link|iframe)|\bon\w+=|src=|href=", tag)]
+    assert "default-src 'none'" in html.unescape(page)

@@ -1,9 +1,8 @@
-"""Context, premortem and why: the text an agent would get, and the receipt that explains it."""
+"""Context and premortem: the text an agent would get."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
@@ -13,7 +12,6 @@ import click
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, OptionValue, command, deadline_option, lane_option, open_engine
 from foreword.options import ContextOptions
-from foreword.text.provenance import attribution
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
     from foreword.recipes.assembled.assembler import ContextAssembler
     from foreword.recipes.chat import ContextResult
-    from foreword.types import Entry, Receipt
+    from foreword.types import Receipt
 
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "coding": ("budget", "session", "deadline"),
@@ -32,7 +30,6 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
 """The options that a recipe takes; a recipe that is not listed takes all of them."""
 
 _LIMIT, _LIMIT_A_SOURCE = 10, 20
-_MAX_DROPPED_SHOWN = 10
 
 # Context -------------------------------------------------------------------------------------------------
 
@@ -244,118 +241,3 @@ def _describe_cost_and_receipt(call: CliCall, receipt: Receipt, excess: int, *, 
         spent += f", {show.plural(len(receipt.notes), 'note')}"
     ask = f"receipt {receipt.id}; ask why: foreword why {receipt.id}{call.workspace_flag}"
     return f"{spent}, {ask if recorded else 'no receipt kept (dry run)'}"
-
-
-# Why -----------------------------------------------------------------------------------------------------
-
-
-@command("why", "foreword why\nforeword why 4be1 --all\nforeword why --pathmap --json")
-@click.argument("receipt_id", metavar="[RECEIPT]", default="")
-@click.option("--all", "everything", is_flag=True, help="Show everything that was left out.")
-@click.option("--pathmap", is_flag=True, help="Show a conversation's prompt as a map from paths to values.")
-def why(call: CliCall, receipt_id: str, everything: bool, pathmap: bool) -> int:
-    """Say what was injected, what was not, and why.
-
-    RECEIPT is the id that `context` told, or the beginning of it; without one, the newest is explained.
-    """
-    workspace = call.workspace
-    with open_engine(embedding=False) as engine:
-        receipt = engine.explain(workspace, receipt_id)
-        ids = () if receipt is None else tuple(entry.item_id for entry in receipt.entries)
-        items = {item.id: item for item in engine.store.get(workspace, *ids) if item is not None}
-    if receipt is None:
-        return _report_missing_receipt(call, receipt_id)
-    if pathmap:
-        return _show_path_map(call, receipt)
-    if call.as_json:
-        entries = [
-            {
-                **asdict(entry),
-                "text": item.text if item else None,
-                "said_by": attribution(item) if item else "",
-            }
-            for entry in receipt.entries
-            for item in [items.get(entry.item_id)]
-        ]
-        facts = asdict(receipt) | {"entries": entries, "milliseconds": _total_milliseconds(receipt)}
-        show.json({name: value for name, value in facts.items() if name != "view"})
-    else:
-        told = {name: ": ".join(filter(None, (attribution(item), item.text))) for name, item in items.items()}
-        _show_receipt(receipt, told, everything=everything)
-    return 0
-
-
-def _report_missing_receipt(call: CliCall, receipt_id: str) -> int:
-    """Say that there is no such receipt; gives the exit code."""
-    note = f"no receipt begins with {receipt_id!r} in this workspace; old ones are let go"
-    if not receipt_id:
-        first = f"ask for a context first: foreword context QUERY{call.workspace_flag}"
-        note = f"no receipt yet in this workspace; {first}"
-    call.answer(None, note=note)
-    return 1
-
-
-def _show_path_map(call: CliCall, receipt: Receipt) -> int:
-    """Print the map from paths to values of a conversation's prompt, if the receipt has one."""
-    if receipt.view is None:
-        show.note(
-            f"the receipt {receipt.id} has no path map: only prompts of a conversation have one, "
-            "and it goes when something of the workspace is forgotten"
-        )
-        return 1
-    lines = (f"{path} → {json.dumps(value, ensure_ascii=False)}" for path, value in receipt.view.items())
-    call.answer(receipt.view, "\n".join(lines))
-    return 0
-
-
-def _total_milliseconds(receipt: Receipt) -> float:
-    return sum(stage.milliseconds for stage in receipt.stages)
-
-
-def _show_receipt(receipt: Receipt, texts: dict[str, str], *, everything: bool) -> None:
-    dropped = [entry for entry in receipt.entries if entry.decision != "injected"]
-    shown = dropped if everything else dropped[:_MAX_DROPPED_SHOWN]
-    _show_receipt_header(receipt, len(dropped))
-    if receipt.entries:
-        _show_receipt_entries([*receipt.injected, *shown], texts)
-    else:
-        show.text("\nNothing was found that could have been injected.")
-    if len(shown) < len(dropped):
-        show.text(f"{len(dropped) - len(shown)} more were left out; see them with --all")
-    for note in receipt.notes:
-        show.text(f"note: {note.part}: {note.message}")
-
-
-def _show_receipt_header(receipt: Receipt, dropped_count: int) -> None:
-    stages = " · ".join(f"{stage.stage} {stage.milliseconds:.1f}" for stage in receipt.stages)
-    time = receipt.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    session = f", session {receipt.session}" if receipt.session else ""
-    facts = {
-        "receipt": f"{receipt.id}, {time}{session}",
-        "query": show.shorten(receipt.query, 500),
-        "recipe": receipt.recipe,
-        "tokens": f"{receipt.tokens:,} of {receipt.budget:,}",
-        "items": f"{len(receipt.injected)} injected, {dropped_count} left out",
-        "time": f"{_total_milliseconds(receipt):.1f} ms: {stages}",
-    }
-    show.grid((name, show.rich_text(value)) for name, value in facts.items())
-
-
-def _show_receipt_entries(entries: list[Entry], texts: dict[str, str]) -> None:
-    """Print a table of what was decided about each item, with the texts by item id."""
-    screen, table = show.make_console(), show.make_table(expand=True)
-    table.add_column("decision", min_width=11, max_width=20)
-    for name in ("score", "rank", "agree", "tokens"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("item", ratio=1)
-    width = max(60, 2 * (screen.width - 58))
-    for entry in entries:
-        injected = entry.decision == "injected"
-        decision = show.rich_text(entry.decision, "bold green" if injected else "yellow")
-        if entry.detail:
-            decision.append(f"\n{show.shorten(entry.detail, 60)}", style="dim")
-        text = show.rich_text(show.shorten(texts.get(entry.item_id, "(forgotten)"), width))
-        text.append_text(show.rich_text(f"\n{entry.item_id}: {show.format_ranks(entry.ranks)}", "dim"))
-        numbers = [f"{number:.2f}" for number in (entry.score, entry.rank, entry.agreement)]
-        table.add_row(decision, *numbers, str(entry.tokens) if injected else "", text)
-    screen.print(table)

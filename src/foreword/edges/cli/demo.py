@@ -135,13 +135,15 @@ def _describe_next_steps(keep: Path | None, workspace: str) -> str:
     """The commands to try next, on the sample that was kept or on the user's own memory."""
     if keep is None:
         return (
-            "\nKeep the sample and ask it yourself:\n  foreword demo --keep ./lighthouse\n\n"
-            'Or start with your own memory:\n  foreword remember "Deploys happen on Tuesdays."\n'
-            '  foreword context "When do we deploy?"\n  foreword why'
+            '\nStart with your own memory:\n  foreword remember "Deploys happen on Tuesdays."\n'
+            '  foreword context "When do we deploy?"\n  foreword why\n\n'
+            "Or keep the sample, ask it yourself, and see it in your browser:\n"
+            "  foreword demo --keep ./lighthouse"
         )
     program = f"FOREWORD_HOME={shlex.quote(str(keep.absolute()))} foreword"
     name = shlex.quote(workspace)
     return (
         f'\nAsk it yourself:\n  {program} context -w {name} "Who reviews calendar changes?"\n'
-        f'  {program} search -w {name} "deadlock" --related 1\n  {program} why -w {name}'
+        f'  {program} search -w {name} "deadlock" --related 1\n  {program} why -w {name}\n\n'
+        f"See it in your browser:\n  {program} view -w {name}"
     )

@@ -29,6 +29,8 @@ from foreword.edges.cli import (
     privacy,
     service,
     team,
+    view,
+    why,
 )
 from foreword.edges.cli.common import OrderedGroup
 from foreword.errors import ContextError, ForewordError, MissingExtra, StorageError, ValidationError
@@ -87,7 +89,7 @@ def main() -> None:
 for _command in (
     *(memory.remember, memory.search, memory.forget),
     *(ledger.open_ends, ledger.decisions, ledger.facts),
-    *(context.context, context.premortem, context.why),
+    *(context.context, context.premortem, why.why, view.view),
     *(memory.export, memory.import_),
     *(privacy.pause, privacy.resume, privacy.purge, backups.backup, backups.restore),
     *(index.index, index.watch, experience.experience, experience.values),

@@ -99,6 +99,18 @@ def serve(
         if code == 1:
             show.note("another process serves this data folder already; see: foreword status")
         return code
+    start, status = ensure_service(settings, "--port", str(port), "--idle-minutes", f"{idle_minutes:g}")
+    verb = "serving" if start else "serving already"
+    text = f"{verb} {settings.home} as process {status['pid']}; stop it with: foreword stop"
+    call.answer({"started": start, **status}, text)
+    return 0
+
+
+def ensure_service(settings: Settings, *options: str) -> tuple[bool, dict[str, Any]]:
+    """Start a service unless one runs; gives whether it was started, and how it is.
+
+    ForewordError, which says why, if none can run.
+    """
     if trouble := find_trouble(str(settings.home.absolute())):
         raise ForewordError(trouble)
     start = RunFolder(settings.home).running_pid() is None
@@ -106,13 +118,8 @@ def serve(
     if start:
         starting = settings.home / "run" / hook_fallback.STARTING_NAME
         starting.unlink(missing_ok=True)  # the user's wish is no retry
-        options = ("--port", str(port), "--idle-minutes", f"{idle_minutes:g}")
         hook_fallback.start_service(str(settings.home.absolute()), sys.executable, *options)
-    status = _wait_for_service_status(settings, began)
-    verb = "serving" if start else "serving already"
-    text = f"{verb} {settings.home} as process {status['pid']}; stop it with: foreword stop"
-    call.answer({"started": start, **status}, text)
-    return 0
+    return start, _wait_for_service_status(settings, began)
 
 
 def _serve_team(settings: Settings, port: int, team: dict[str, OptionValue]) -> int:

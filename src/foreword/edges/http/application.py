@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from foreword.edges.http import wire
 from foreword.edges.http.endpoints import Endpoint, EndpointCall, list_endpoints
-from foreword.edges.http.guard import AddressGuard, Guard
+from foreword.edges.http.guard import PARTS_PATH, SHELL_PATH, AddressGuard, Guard
 from foreword.errors import ForewordError, StorageError, TemplateNotFound, UnknownId, ValidationError
 from foreword.log import get_logger
 
@@ -54,10 +54,16 @@ def build_api(
     status: Callable[[], Mapping[str, Any]],
     metrics: Callable[[], str] | None = None,
     mcp: Starlette | None = None,
+    page: ASGIApp | None = None,
+    page_key: str = "",
 ) -> Starlette:
-    """The application for one user on loopback, guarded; `mcp` is served at /mcp, and lives as long."""
-    guard = Middleware(Guard, token=token, port=port)
-    return build_guarded_api(list_endpoints(engine, port, status, metrics), guard, mcp=mcp)
+    """The application for one user on loopback, guarded; `mcp` is served at /mcp, and lives as long.
+
+    `page` is the viewer's page; `page_key` opens its parts and nothing else.
+    """
+    endpoints = list_endpoints(engine, port, status, metrics, page_key)
+    guard = Middleware(Guard, token=token, port=port, page_key=page_key)
+    return build_guarded_api(endpoints, guard, mcp=mcp, page=page)
 
 
 def build_guarded_api(
@@ -66,6 +72,7 @@ def build_guarded_api(
     *,
     permit: Permit | None = None,
     mcp: Starlette | None = None,
+    page: ASGIApp | None = None,
 ) -> Starlette:
     """The endpoints behind a guard. `permit` is asked before each call, and raises if it may not be made."""
     threads = anyio.CapacityLimiter(_THREADS)
@@ -77,6 +84,12 @@ def build_guarded_api(
     ]
     if mcp is not None:
         routes.append(Route("/mcp", AddressGuard(mcp, "POST")))  # it keeps no session to listen to or to end
+
+    if page is not None:
+        routes += [
+            Route(path, AddressGuard(page, "GET")) for path in (SHELL_PATH, SHELL_PATH + "/{rest:path}")
+        ]
+        routes.append(Route(PARTS_PATH + "/{rest:path}", AddressGuard(page, "GET", "POST")))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

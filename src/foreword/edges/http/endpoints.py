@@ -15,7 +15,7 @@ from pydantic.json_schema import models_json_schema
 
 import foreword
 from foreword.edges.http import wire
-from foreword.edges.http.guard import OPEN_PATHS
+from foreword.edges.http.guard import OPEN_PATHS, SHELL_PATH
 from foreword.edges.shared import calls
 from foreword.engine.ledger import Ledger
 from foreword.options import ContextOptions, SearchOptions
@@ -94,8 +94,9 @@ def list_endpoints(
     port: int,
     status: Callable[[], Mapping[str, Any]],
     metrics: Callable[[], str] | None = None,
+    page_key: str = "",
 ) -> tuple[Endpoint, ...]:
-    """Everything that is served, apart from MCP."""
+    """Everything that is served, apart from MCP and the page."""
     table = [
         *_list_engine_endpoints(engine),
         Endpoint(
@@ -110,6 +111,14 @@ def list_endpoints(
     if metrics is not None:
         text = Endpoint("metrics", "GET", "/metrics", "Numbers for Prometheus.", lambda _: metrics(), None)
         table.append(text)
+    if page_key:
+        address = f"http://127.0.0.1:{port}{SHELL_PATH}#key={page_key}"
+        table.append(
+            Endpoint(
+                "view", "GET", "/v1/view", "Give the address of the viewer's page, with its key.",
+                lambda _: {"address": address}, wire.ViewAnswer,
+            )
+        )  # fmt: skip
     document = functools.cache(lambda: openapi_document(table, port))
     table.append(
         Endpoint("openapi", "GET", "/openapi.json", "This document.", lambda _: document(), wire.ObjectAnswer)

@@ -3,9 +3,11 @@
 A web page can send requests to 127.0.0.1, and can have its own name resolve to it. So the `Host` must be
 ours (else 421), an `Origin` must be ours or absent (else 403), the token comes in a header that no page can
 add without asking (else 401), and nobody who asks is told yes: no CORS header is ever sent. WebSockets are
-refused. That is the `Guard`, around everything. Each address has an `AddressGuard` besides: only its methods
-pass (else 405), bodies are JSON by their content type (else 415), because a form can be posted without
-asking, and they are read whole, up to a limit (else 413), before anything sees them.
+refused. That is the `Guard`, around everything. The empty shell of the viewer's page needs no token, since
+it holds nothing and may be linked to from anywhere; its parts take a key of their own, or the token. Each
+address has an `AddressGuard` besides: only its methods pass (else 405), bodies are JSON by their content type
+(else 415), because a form can be posted without asking, and they are read whole, up to a limit (else 413),
+before anything sees them.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ MAX_BODY_BYTES = 2_000_000
 
 OPEN_PATHS = frozenset({"/health"})
 """Paths that need no token."""
+
+SHELL_PATH, PARTS_PATH = "/view", "/page"
+"""Where the viewer's empty page is, which needs no token, and where its parts are, which take its key."""
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _CHARSETS = (b"", b"charset=utf-8")
@@ -84,11 +89,12 @@ def origins(port: int) -> tuple[str, ...]:
 class Guard:
     """ASGI middleware around everything: hosts, origins, WebSockets and the token."""
 
-    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, *, token: str, port: int, page_key: str = "") -> None:
         if not token:
             raise ValueError("a guard needs a token")
         self._app = app
         self._token = token.encode()
+        self._page_key = page_key.encode()
         self._hosts = frozenset(host.encode() for host in hosts(port))
         self._origins = frozenset(origin.encode() for origin in origins(port))
 
@@ -105,11 +111,12 @@ class Guard:
         """Why a request is not let in, or None when it is."""
         if _single_value(scope, b"host").lower() not in self._hosts:
             return _WRONG_HOST
-        if not self._is_own_page(scope):
+        is_shell = bool(self._page_key) and _is_under(scope["path"], SHELL_PATH)
+        if not self._is_own_page(scope) and not (is_shell and _is_navigation(scope)):
             return _WRONG_ORIGIN
         if b"websocket" in _joined_values(scope, b"upgrade"):
             return _WEBSOCKET
-        return None if scope["path"] in OPEN_PATHS or self._has_token(scope) else _NO_TOKEN
+        return None if scope["path"] in OPEN_PATHS or is_shell or self._has_token(scope) else _NO_TOKEN
 
     def _is_own_page(self, scope: Scope) -> bool:
         """Whether no page of another site can have sent this; browsers say so in one of two headers."""
@@ -119,7 +126,11 @@ class Guard:
         return not has_origin or _single_value(scope, b"origin").lower() in self._origins
 
     def _has_token(self, scope: Scope) -> bool:
-        return hmac.compare_digest(read_bearer_token(scope).encode("latin-1"), self._token)
+        given = read_bearer_token(scope).encode("latin-1")
+        is_part = bool(self._page_key) and _is_under(scope["path"], PARTS_PATH)
+        if is_part and hmac.compare_digest(given, self._page_key):
+            return True
+        return hmac.compare_digest(given, self._token)
 
 
 class AddressGuard:
@@ -151,6 +162,16 @@ def read_bearer_token(scope: Scope) -> str:
     """The token in the header `Authorization`; empty if it is missing, comes twice or is of another kind."""
     scheme, _, sent = _single_value(scope, b"authorization").partition(b" ")
     return sent.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
+
+
+def _is_under(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
+
+
+def _is_navigation(scope: Scope) -> bool:
+    """Whether a browser goes to a page, as by a link; not that a page embeds or fetches something."""
+    mode, target = _joined_values(scope, b"sec-fetch-mode"), _joined_values(scope, b"sec-fetch-dest")
+    return scope["method"] == "GET" and (mode, target) == (b"navigate", b"document")
 
 
 def _header_values(scope: Scope, name: bytes) -> list[bytes]:

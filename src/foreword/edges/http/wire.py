@@ -401,6 +401,12 @@ class WorkspacesAnswer(Answer):
     workspaces: list[str]
 
 
+class ViewAnswer(Answer):
+    """Where the viewer's page is; its key lasts as long as the service."""
+
+    address: str
+
+
 class HealthAnswer(Answer):
     """That the service answers, and which version it is."""
 

@@ -5,6 +5,7 @@ The command line serves in the foreground, and MCP over HTTP, with the same two 
 
 from __future__ import annotations
 
+import secrets
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from foreword.config import Settings
+    from foreword.edges.install.examine import Finding
     from foreword.edges.service.responder import Responder
     from foreword.engine.context_engine import ContextEngine
 
@@ -35,13 +37,29 @@ def build_application(
     metrics: Callable[[], str] | None = None,
     workspace: str | None = None,
 ) -> Starlette:
-    """The HTTP application with MCP at /mcp; `workspace` is what MCP calls mean that name none."""
+    """The HTTP application with MCP at /mcp and the page; `workspace` is what MCP calls mean that name none.
+
+    The page's key is a new one each time: what a browser keeps of it is worth nothing afterwards.
+    """
     from foreword.edges.http.application import build_api
     from foreword.edges.http.guard import MAX_BODY_BYTES, hosts, origins
     from foreword.edges.mcp.protocol import build_http_app, server
+    from foreword.edges.view.application import PageApplication
+    from foreword.edges.view.visit import House
 
     mcp = build_http_app(server(engine, workspace), hosts(port), origins(port), MAX_BODY_BYTES)
-    return build_api(engine, token=token, port=port, status=status, metrics=metrics, mcp=mcp)
+    page = PageApplication(House(engine, status, lambda name: _examine(engine, name)))
+    key = secrets.token_urlsafe(24)
+    return build_api(
+        engine, token=token, port=port, status=status, metrics=metrics, mcp=mcp, page=page, page_key=key
+    )
+
+
+def _examine(engine: ContextEngine, workspace: str) -> list[Finding]:
+    """What the doctor finds; what it needs is loaded when somebody asks, and not before."""
+    from foreword.edges.cli.doctor import list_findings
+
+    return list_findings(engine, workspace)
 
 
 def _build_responder(engine: ContextEngine) -> Responder:

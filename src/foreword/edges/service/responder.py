@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.capture.agent import parse_hook_event
 from foreword.capture.privacy import EventGate
 from foreword.edges.hook_client import MAX_ANSWER_CHARACTERS
+from foreword.edges.service.run_folder import find_receipt_page
 from foreword.edges.service.team_companion import TeamCompanion
 from foreword.edges.service.team_link import connect_team
 from foreword.edges.shared.spool_files import write_to_spool
@@ -69,11 +70,19 @@ class Responder:
         if not saying:
             return Reply(_hook_answer(payload, notice=self._describe_store_failure(event)))
         announced = self._announces_recalls and event.name == "UserPromptSubmit"
-        body = _hook_answer(payload, saying.text, _describe_recalls(saying.text) if announced else "")
+        body = _hook_answer(payload, saying.text, self._describe_recalls(saying) if announced else "")
         if not body:
             self._companion.note_undelivered(saying)
             return Reply()
         return Reply(body, saying)
+
+    def _describe_recalls(self, saying: Saying) -> str:
+        """The line that tells an agent's user how much was recalled, and where that is explained."""
+        count = sum(line.startswith("- ") for line in saying.text.splitlines())
+        if not count:
+            return ""
+        page = find_receipt_page(self._home, saying.receipt.id) if saying.receipt else ""
+        return f"Foreword: {count} recalled" + (f" · {page}" if page else "")
 
     def _describe_store_failure(self, event: AgentEvent) -> str:
         """For a session that begins without a word: that its database cannot be used; empty if it can."""
@@ -123,12 +132,6 @@ class Responder:
             file, _ = write_to_spool(self._home, f"{at.timestamp():.6f}", payload)
             _log.warning("an event waits in the spool", problem=str(error), file=file)
         self.note_delivered(reply)
-
-
-def _describe_recalls(context: str) -> str:
-    """The line that tells an agent's user how much was recalled; empty for nothing."""
-    count = sum(line.startswith("- ") for line in context.splitlines())
-    return f"Foreword: {count} recalled" if count else ""
 
 
 def _hook_answer(payload: bytes, context: str = "", notice: str = "") -> bytes:

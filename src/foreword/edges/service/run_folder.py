@@ -14,7 +14,7 @@ import os
 import secrets
 import socket
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from foreword.edges.hook_client import SOCKET_NAME
 from foreword.edges.shared.hook_fallback import LOCK_NAME, is_running
@@ -22,9 +22,7 @@ from foreword.edges.shared.private_files import make_private_folder
 from foreword.edges.shared.trouble import describe_lock_failure
 from foreword.errors import ForewordError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+HTTP_NAME = "http.json"
 _BACKLOG = 128
 _TOKEN_BYTES = 32
 _MIN_TOKEN_CHARACTERS = 32
@@ -38,7 +36,7 @@ class RunFolder:
         self.folder = self.home / "run"
         self.socket = self.folder / SOCKET_NAME
         self.log = self.folder / "service.log"
-        self.http_file = self.folder / "http.json"
+        self.http_file = self.folder / HTTP_NAME
         self.token_file = self.folder / "token"
         self._lock: int | None = None
         self._inode: int | None = None
@@ -136,6 +134,15 @@ class RunFolder:
         """Raise an error if a file belongs to another user."""
         if path.lstat().st_uid != os.geteuid():
             raise ForewordError(f"{path} belongs to another user; remove it, or choose another FOREWORD_HOME")
+
+
+def find_receipt_page(home: str, receipt_id: str) -> str:
+    """The address of a receipt's page while HTTP is served, without the page's key; empty when it is not."""
+    try:
+        port = json.loads((Path(home) / "run" / HTTP_NAME).read_text())["port"]
+    except (OSError, ValueError, KeyError):
+        return ""
+    return f"http://127.0.0.1:{port}/view/r/{receipt_id}"
 
 
 def _write_private_file(path: Path, text: str) -> None:

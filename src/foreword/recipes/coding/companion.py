@@ -137,7 +137,8 @@ class Companion:
     def note_delivered(self, saying: Saying) -> None:
         """The agent has it: its context holds these items from now on."""
         if saying.receipt is not None:
-            record(self._engine.store, saying.receipt, saying.item_ids, saying.context)
+            receipt = replace(saying.receipt, text=saying.text)
+            record(self._engine.store, receipt, saying.item_ids, saying.context)
             self._failing.note(saying.receipt.workspace, saying.context, saying.failures)
 
     def note_undelivered(self, saying: Saying) -> None:

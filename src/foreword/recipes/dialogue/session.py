@@ -184,7 +184,8 @@ class Session:
         """Keep the receipt of a prompt, without secrets: a prompt may show what a user typed, a disk not."""
         notes = tuple(replace(note, message=redact(note.message)) for note in receipt.notes)
         view = None if receipt.view is None else self._without_secrets(receipt.view)
-        clean = replace(receipt, query=redact(receipt.query), notes=notes, view=view)
+        text = redact(receipt.text)
+        clean = replace(receipt, query=redact(receipt.query), notes=notes, view=view, text=text)
         self._engine.store.post(PutReceipt(self.workspace, clean))
 
     def _without_secrets(self, view: Mapping[str, Any]) -> Mapping[str, Any]:

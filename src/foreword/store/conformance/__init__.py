@@ -20,6 +20,7 @@ There is a module for each subject, and `StoreConformance` has the tests of all;
 Nothing here needs pytest: a method is a rule, its name says which, and `teardown_method` closes the store.
 """  # noqa: D400  (it ends in the example's colon)
 
+from foreword.store.conformance.browsing import BrowsingTests
 from foreword.store.conformance.files import FileTests
 from foreword.store.conformance.items import ItemTests
 from foreword.store.conformance.receipts import ReceiptTests
@@ -28,7 +29,7 @@ from foreword.store.conformance.suite import views
 from foreword.store.conformance.workspaces import WorkspaceTests
 
 
-class StoreConformance(ItemTests, SearchingTests, ReceiptTests, FileTests, WorkspaceTests):
+class StoreConformance(ItemTests, SearchingTests, ReceiptTests, FileTests, WorkspaceTests, BrowsingTests):
     """Every rule of the contract in `store.base`; subclass it and say how a store is opened."""
 
 

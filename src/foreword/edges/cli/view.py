@@ -1,0 +1,98 @@
+"""View: the page that shows what is remembered, what was said and why, opened in a browser."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+import urllib.request
+import webbrowser
+from html import escape
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+import click
+
+from foreword.edges.cli import show
+from foreword.edges.cli.common import CliCall, command, load_settings
+from foreword.edges.cli.service import ensure_service
+from foreword.edges.service.run_folder import RunFolder
+from foreword.errors import ForewordError, MissingExtra
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from foreword.config import Settings
+
+_PARTS = ("now", "prompts", "try", "memory", "health")
+_HTTP_SECONDS = 30.0
+_POLL_SECONDS = 0.05
+_REDIRECT_NAME = "view.html"
+
+
+@command("view", "foreword view\nforeword view prompts\nforeword view 4be1f02c99aa --no-browser")
+@click.argument("place", metavar="[PART|RECEIPT]", default="now")
+@click.option("--no-browser", is_flag=True, help="Say where the page is, and open nothing.")
+def view(call: CliCall, place: str, no_browser: bool) -> int:
+    """Open the page that shows what is remembered, and why it was said.
+
+    PART is now, prompts, try, memory or health; anything else is the id of a receipt. The page is served on
+    this machine alone, by the service, which is started if need be. Its address holds a key that lasts until
+    the service stops: whoever has it can read and change what is remembered.
+    """
+    settings = load_settings()
+    try:
+        import starlette
+        import uvicorn
+    except ImportError:
+        raise MissingExtra("view", "server") from None
+    del starlette, uvicorn
+    ensure_service(settings)
+    address = _find_address(settings, call.workspace, place)
+    is_open = not no_browser and not call.as_json and _open_browser(settings, address)
+    call.answer({"address": address, "opened": is_open}, address)
+    if not is_open and not no_browser and not call.as_json:
+        show.note("no browser was found; open the address above in one on this machine")
+    return 0
+
+
+def _find_address(settings: Settings, workspace: str, place: str) -> str:
+    """The address of a part of the page or of a receipt, with the page's key."""
+    plain, _, key = _ask_for_page(settings).partition("#")
+    part = place if place in _PARTS else f"prompts/{quote(place, safe='')}"
+    return f"{plain}/{part}?{urlencode({'w': workspace})}#{key}"
+
+
+def _ask_for_page(settings: Settings) -> str:
+    """What the service says of its page; it loads HTTP last, so that may take a moment."""
+    run = RunFolder(settings.home)
+    until = time.monotonic() + _HTTP_SECONDS
+    while not run.http_file.exists():
+        if time.monotonic() > until or run.running_pid() is None:
+            raise ForewordError(f"the service serves no page; its log is {run.log}")
+        time.sleep(_POLL_SECONDS)
+    port = int(json.loads(run.http_file.read_text())["port"])
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/view", headers={"Authorization": f"Bearer {run.token()}"}
+    )
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=_HTTP_SECONDS) as answer:
+        facts: dict[str, Any] = json.load(answer)
+    return str(facts["address"])
+
+
+def _open_browser(settings: Settings, address: str) -> bool:
+    """Open a browser on the page; the key stands in a file of ours, not on a command line others can read."""
+    file = settings.home.absolute() / "run" / _REDIRECT_NAME
+    _write_redirect(file, address)
+    with contextlib.suppress(webbrowser.Error):
+        return webbrowser.open(file.as_uri())
+    return False
+
+
+def _write_redirect(file: Path, address: str) -> None:
+    file.unlink(missing_ok=True)
+    refresh = f'<meta http-equiv="refresh" content="0; url={escape(address)}">'
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        out.write(f"<!doctype html>{refresh}<title>Foreword</title>")

@@ -1,0 +1,364 @@
+"""A receipt in plain sentences: what was said, what nearly was, and why, for the page and the command line.
+
+The one place that knows what the words of a receipt mean to a person. It gives sentences and numbers between
+0 and 1; how they look is left to whoever shows them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from foreword.pipeline import FLOOR, least_beside
+from foreword.text.clean import join_lines, remove_invisible
+from foreword.text.provenance import attribution
+from foreword.text.words import content_words, split_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from foreword.types import Entry, Item, Receipt
+
+SPACES = {
+    "semantic": "meaning",
+    "lexical": "words",
+    "entities": "names",
+    "identifiers": "code names",
+    "trigram": "spelling",
+    "graph": "neighbours",
+    "echo": "likeness to the best",
+    "recency": "recency",
+    "hour": "time of day",
+    "day": "day",
+}
+"""What each space compares, in the order in which it is told; the last four order what the others found."""
+
+_MAIN_SPACES = ("semantic", "lexical", "entities", "identifiers", "trigram", "graph")
+_MAX_SHARED_WORDS = 3
+_MAX_QUOTED = 60
+_NEAR_PLACES = 10
+_MIN_WORD_CHARACTERS = 3
+_MIN_COMMON_BEGINNING, _MAX_ENDING = 4, 2
+_MAX_NEAR_MISSES = 5
+_FLOOR_DETAIL = re.compile(r"< ([\d.]+)$")
+_ID_AT_START = re.compile(r"^(?:told after |as )?(\S+?)(?:,.*)?$")
+
+_PART_NAMES = {
+    "retrieve": "search", "retrieve_more": "search deeper", "fuse": "weigh the lists",
+    "compare_tokens": "compare word by word", "rerank": "read in pairs", "read": "read the best",
+    "refresh": "look for newer ones", "tell_successors": "look for newer ones", "fit": "fit the budget",
+    "add_related": "follow relations", "drop_repeats": "drop repeats", "load_shown": "look up what was shown",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateStory:
+    """One candidate of a receipt: whether it was said, how it was found, why it was left out.
+
+    `parts` says how much each space contributed to its being found; they add up to 1. `text` is None when the
+    item was forgotten since.
+    """
+
+    entry: Entry
+    item: Item | None
+    found_by: str
+    left_out: str
+    parts: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def is_said(self) -> bool:
+        """Whether the agent was given it."""
+        return self.entry.decision == "injected"
+
+    @property
+    def score(self) -> float:
+        """How probably it helps, 0 to 1."""
+        return min(1.0, max(0.0, self.entry.score))
+
+    @property
+    def text(self) -> str | None:
+        """What it says, after whose words they are."""
+        if self.item is None:
+            return None
+        return ": ".join(filter(None, (attribution(self.item), self.item.text)))
+
+    @property
+    def sentence(self) -> str:
+        """How it was found, and why it was left out if it was."""
+        found = self.found_by or "found"
+        return f"{found}; left out: {self.left_out}" if self.left_out else found
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptStory:
+    """A receipt as a person reads it: what was said, what nearly was, and what else was considered.
+
+    `floor` and `cut` are the probabilities below which nothing is said, and nothing beside the best; None
+    where the receipt has none. `stages` are the stages that took time, in plain words, in milliseconds.
+    """
+
+    receipt: Receipt
+    said: tuple[CandidateStory, ...]
+    near_misses: tuple[CandidateStory, ...]
+    others: tuple[CandidateStory, ...]
+    floor: float | None
+    cut: float | None
+    stages: tuple[tuple[str, float], ...]
+    summary: str
+
+    @property
+    def milliseconds(self) -> float:
+        """How long it all took."""
+        return sum(stage.milliseconds for stage in self.receipt.stages)
+
+    @property
+    def left_out(self) -> tuple[CandidateStory, ...]:
+        """Everything that was not said, near misses first."""
+        return (*self.near_misses, *self.others)
+
+
+def tell_receipt(receipt: Receipt, find_items: Callable[..., Sequence[Item | None]]) -> ReceiptStory:
+    """A receipt in sentences; `find_items` gives the item of each id, or None if it was forgotten."""
+    items = _fetch(find_items, _name_items(receipt))
+    items |= _fetch(find_items, [one.superseded_by for one in items.values() if one.superseded_by])
+    stories = [_tell_candidate(entry, receipt, items) for entry in receipt.entries]
+    said = tuple(story for story in stories if story.is_said)
+    left = sorted((story for story in stories if not story.is_said), key=_nearness)
+    floor = _find_floor(receipt)
+    near = tuple(story for story in left if _is_near_miss(story, floor))[:_MAX_NEAR_MISSES]
+    others = tuple(story for story in left if story not in near)
+    was_read = any("read" in entry.scores for entry in receipt.injected)
+    cut = least_beside(max(entry.score for entry in receipt.injected)) if was_read else None
+    return ReceiptStory(
+        receipt, said, near, others, floor, cut, _tell_stages(receipt), _sum_up(receipt, len(left))
+    )
+
+
+def _fetch(find_items: Callable[..., Sequence[Item | None]], names: Sequence[str]) -> dict[str, Item]:
+    return {item.id: item for item in find_items(*names) if item is not None} if names else {}
+
+
+def _name_items(receipt: Receipt) -> list[str]:
+    """The ids of all items that a receipt speaks of: its candidates, and those they gave way to."""
+    others = (_find_other(entry) for entry in receipt.entries)
+    return list(dict.fromkeys([*(entry.item_id for entry in receipt.entries), *filter(None, others)]))
+
+
+def format_share(share: float) -> str:
+    """A probability in percent, with a digit after the point only where it is small: `57 %`, `3.7 %`."""
+    percent = 100 * share
+    return f"{percent:.0f} %" if percent >= 9.95 else f"{f'{percent:.1f}'.removesuffix('.0')} %"
+
+
+def format_day(moment: datetime, today: datetime | None = None) -> str:
+    """A day as one says it: `3 May`; with its year where that is not this one's."""
+    local = moment.astimezone()
+    year = "" if today is not None and local.year == today.astimezone().year else f" {local:%Y}"
+    return f"{local.day} {local:%B}{year}"
+
+
+def describe_note(part: str, message: str) -> str:
+    """A note of a receipt as a sentence: `meaning: late`."""
+    return f"{SPACES.get(part, _PART_NAMES.get(part, part.replace('_', ' ')))}: {message}"
+
+
+# One candidate -------------------------------------------------------------------------------------------
+
+
+def _tell_candidate(entry: Entry, receipt: Receipt, items: Mapping[str, Item]) -> CandidateStory:
+    item = items.get(entry.item_id)
+    left_out = "" if entry.decision == "injected" else _say_why_left_out(entry, receipt, items)
+    newer = items.get(item.superseded_by or "") if item is not None else None
+    if newer is not None and entry.decision not in ("injected", "superseded"):
+        left_out = f"replaced on {format_day(newer.created_at, receipt.created_at)}; besides, {left_out}"
+    return CandidateStory(entry, item, _say_how_found(entry, receipt.query, item), left_out, _parts(entry))
+
+
+def _say_how_found(entry: Entry, query: str, item: Item | None) -> str:
+    """How a candidate was found: the words it shares, and how near it is in the other spaces."""
+    said: list[str] = []
+    shared = _shared_words(query, item) if item is not None else []
+    if shared and entry.ranks.get("lexical"):
+        said.append(f"shares {_join([f'‘{word}’' for word in shared])}")
+    elif entry.ranks.get("lexical"):
+        said.append("shares words with the question")
+    if rank := entry.ranks.get("semantic"):
+        said.append(_say_nearness(rank))
+    if "entities" in entry.ranks:
+        said.append("mentions the same names")
+    if "identifiers" in entry.ranks and not shared:
+        said.append("has the same names of code")
+    if "trigram" in entry.ranks and not shared:
+        said.append("has a word that is spelt nearly so")
+    if not said and "graph" in entry.ranks:
+        said.append("stands next to something that was found")
+    if not said and entry.section:
+        said.append(_SECTION_REASONS.get(entry.section, ""))
+    return ", ".join(filter(None, said))
+
+
+_SECTION_REASONS = {
+    "open": "is still open", "decisions": "was decided", "changes": "was committed since",
+    "last_session": "sums up the last session", "topics": "names what the work is about",
+}  # fmt: skip
+
+
+def _say_nearness(rank: int) -> str:
+    if rank == 1:
+        return "closest in meaning"
+    return f"{'near' if rank <= _NEAR_PLACES else 'less near'} in meaning ({_ordinal(rank)})"
+
+
+def _shared_words(query: str, item: Item) -> list[str]:
+    """The words of the question that an item has, or a form of them, longest first."""
+    there = dict.fromkeys(word for word in split_words(item.searchable) if len(word) >= _MIN_WORD_CHARACTERS)
+    asked = [word for word in content_words(query) if len(word) >= _MIN_WORD_CHARACTERS]
+    shared = {word: None for word in asked if any(_is_form(word, other) for other in there)}
+    return sorted(shared, key=len, reverse=True)[:_MAX_SHARED_WORDS]
+
+
+def _is_form(word: str, other: str) -> bool:
+    """Whether two words are one, or differ in their endings alone."""
+    pairs = enumerate(zip(word, other, strict=False))
+    common = next((at for at, (one, two) in pairs if one != two), min(len(word), len(other)))
+    shorter, longer = sorted((len(word), len(other)))
+    return longer - common <= _MAX_ENDING and (common == shorter or common >= _MIN_COMMON_BEGINNING)
+
+
+def _parts(entry: Entry) -> tuple[tuple[str, float], ...]:
+    """How much each space contributed, by its place in that space's list; together 1, or nothing."""
+    weights = {name: 1 / entry.ranks[name] for name in _MAIN_SPACES if entry.ranks.get(name)}
+    total = sum(weights.values())
+    return tuple((name, weight / total) for name, weight in weights.items())
+
+
+# Why it was left out --------------------------------------------------------------------------------------
+
+
+def _say_why_left_out(entry: Entry, receipt: Receipt, items: Mapping[str, Item]) -> str:
+    other = items.get(_find_other(entry) or "")
+    match entry.decision:
+        case "below floor":
+            return _say_below_floor(entry)
+        case "duplicate":
+            repeated = "the question" if entry.detail == "of the question" else None
+            return f"it repeats {repeated}" if repeated else f"it says the same as {_quote(other)}"
+        case "superseded":
+            return _say_replaced(entry, other, receipt.created_at)
+        case "no answer":
+            return _NO_ANSWERS.get(entry.detail, entry.detail or "it answers nothing")
+        case "over budget":
+            return f"there was no room ({entry.detail})" if entry.detail else "there was no room"
+        case "over limit":
+            return _say_over_limit(entry.detail)
+    return _PLAIN_REASONS.get(entry.decision, entry.decision)
+
+
+_PLAIN_REASONS = {
+    "already in context": "the agent has it before it already",
+    "foreign workspace": "it belongs to another project",
+    "quarantined": "it is quarantined",
+}
+_NO_ANSWERS = {
+    "states nothing of its own": "it asks or sums up, and states nothing of its own",
+    "it asks the same": "it asks the same and answers nothing",
+}
+
+
+def _say_below_floor(entry: Entry) -> str:
+    floor = _FLOOR_DETAIL.search(entry.detail)
+    least = f", and the floor is {format_share(float(floor[1]))}" if floor else ""
+    return f"it is {format_share(entry.score)} likely to help{least}"
+
+
+def _say_replaced(entry: Entry, newer: Item | None, today: datetime) -> str:
+    if entry.detail == "told as history":
+        return "it is told as what held before"
+    return f"replaced on {format_day(newer.created_at, today)} by {_quote(newer)}" if newer else "replaced"
+
+
+def _say_over_limit(detail: str) -> str:
+    if detail.startswith("not among the"):
+        return f"others looked better at first sight: it was {detail}"
+    if match := re.match(r"limit (\d+)", detail):
+        return f"{match[1]} surer ones were enough"
+    return detail.replace("better ones were told", "surer ones were enough") or "surer ones were enough"
+
+
+def _find_other(entry: Entry) -> str | None:
+    """The id of the item that a candidate gave way to, if its detail names one."""
+    if entry.decision not in ("duplicate", "superseded", "already in context") or " " in entry.detail.strip(
+        ","
+    ):
+        found = _ID_AT_START.match(entry.detail) if entry.decision in ("duplicate", "superseded") else None
+        return found[1] if found else None
+    return entry.detail or None
+
+
+def _quote(item: Item | None) -> str:
+    if item is None:
+        return "something that was forgotten since"
+    line = join_lines(remove_invisible(item.text))
+    return f"“{line if len(line) <= _MAX_QUOTED else line[: _MAX_QUOTED - 1].rstrip() + '…'}”"
+
+
+# The whole ------------------------------------------------------------------------------------------------
+
+
+_NEAR_REASONS = ("below floor", "superseded", "over limit", "over budget", "duplicate")
+
+
+def _is_near_miss(story: CandidateStory, floor: float | None) -> bool:
+    """Whether little was missing: it has half of the least probability, or only gave way to another."""
+    entry = story.entry
+    if entry.decision not in _NEAR_REASONS or entry.detail.startswith("not among the"):
+        return False
+    return entry.decision == "superseded" or entry.score >= (floor or 0) / 2
+
+
+def _nearness(story: CandidateStory) -> tuple[bool, float]:
+    """The order of what was left out: what was read before what was not, the most probable first."""
+    return story.entry.detail.startswith("not among the"), -story.entry.score
+
+
+def _find_floor(receipt: Receipt) -> float | None:
+    """The floor that a receipt names, or the usual one where scores are probabilities."""
+    for entry in receipt.entries:
+        if entry.decision == "below floor" and (found := _FLOOR_DETAIL.search(entry.detail)):
+            return float(found[1])
+    has_floor = any(stage.stage == "drop_below_floor" for stage in receipt.stages)
+    return FLOOR if has_floor else None
+
+
+def _tell_stages(receipt: Receipt) -> tuple[tuple[str, float], ...]:
+    """The stages in plain words with their milliseconds, in order."""
+    return tuple(
+        (_PART_NAMES.get(stage.stage, stage.stage.replace("_", " ")), stage.milliseconds)
+        for stage in receipt.stages
+    )
+
+
+def _sum_up(receipt: Receipt, left_out: int) -> str:
+    """The receipt in one sentence."""
+    said = len(receipt.injected)
+    if not receipt.entries:
+        return "Nothing was found that could have been said."
+    if not said:
+        return f"Nothing was said: of {_count(left_out, 'candidate')} none was good enough."
+    spent = f"{receipt.tokens:,} of {receipt.budget:,} tokens"
+    return f"{_count(said, 'memory', 'memories')} said in {spent}; {left_out} left out."
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _join(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

@@ -1,0 +1,187 @@
+"""Health: how much there is, how fast it answers, how often it is silent, what is wrong, and the switches."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import defaultdict
+from datetime import timedelta
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from foreword.capture.pauses import running_pauses
+from foreword.capture.privacy import reason_to_keep_nothing
+from foreword.edges.view.markup import Markup, el, join, words_of
+from foreword.edges.view.pieces import act_form, date, facts_list, heading, nothing, section
+from foreword.edges.view.plots import day_columns, day_line, fill_days
+from foreword.store.backups import list_backups
+from foreword.store.browsing import CountBy, ListReceiptFacts
+from foreword.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.edges.view.visit import Finding, Visit
+    from foreword.store.browsing import ReceiptFacts
+
+_LENGTHS = {"": "until I resume", "3600": "for an hour", "14400": "for four hours", "86400": "for a day"}
+_MAX_BACKUPS_SHOWN = 8
+
+
+def show_health(visit: Visit) -> Markup:
+    """How memory and the service are."""
+    facts = visit.engine.store.run(ListReceiptFacts(visit.workspace))
+    later = visit.link("findings").replace("/view/", "/page/", 1)
+    return join(
+        heading("Health", "How much there is, how fast it answers, and whether anything is wrong."),
+        _tiles(visit, facts),
+        _switches(visit),
+        _plots(visit, facts),
+        section("Doctor", el("div", nothing("Looking …"), data_load=later, aria_live="polite")),
+        _backups(visit),
+        _service(visit),
+    )
+
+
+def _tiles(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
+    counts = visit.engine.count(visit.workspace)
+    silent = sum(1 for one in facts if not one.injected)
+    median = statistics.median(one.milliseconds for one in facts) if facts else None
+    share = f"{silent / len(facts):.0%}" if facts else "–"
+    tiles = [
+        (f"{counts.items:,}", "items"),
+        (f"{counts.relations:,}", "relations"),
+        (_size(counts.bytes), "on disk"),
+        (f"{len(facts):,}", "prompts"),
+        ("–" if median is None else f"{median:,.0f} ms", "for half of them"),
+        (share, "in silence"),
+    ]
+    return el(
+        "ul", *(el("li", el("strong", value), el("span", what)) for value, what in tiles), class_="tiles"
+    )
+
+
+def _plots(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
+    added = fill_days(visit.engine.store.run(CountBy(visit.workspace, "day", limit=400)))
+    grown = list(zip((day for day, _ in added), accumulate(value for _, value in added), strict=True))
+    by_day: dict[str, list[ReceiptFacts]] = defaultdict(list)
+    for one in facts:
+        by_day[f"{one.created_at:%Y-%m-%d}"].append(one)
+    speed = {day: statistics.median(one.milliseconds for one in ones) for day, ones in by_day.items()}
+    silence = {day: 100 * sum(not one.injected for one in ones) / len(ones) for day, ones in by_day.items()}
+    asked = {day: float(len(ones)) for day, ones in by_day.items()}
+    used = {day: float(sum(one.tokens for one in ones)) for day, ones in by_day.items()}
+    total, slowest = (grown[-1][1] if grown else 0), max(speed.values(), default=0.0)
+    plots = [
+        ("Growth", day_line(grown, f"{total:,.0f} items", "How many items there are, by day")),
+        ("Added", day_columns(added, "items")),
+        ("Prompts", day_columns(fill_days(asked), "prompts")),
+        ("Speed", day_line(fill_days(speed), f"{slowest:,.0f} ms", "The median time of a prompt, by day")),
+        ("Silence", day_columns(fill_days(silence), "% in silence")),
+        ("Use", day_columns(fill_days(used), "tokens said")),
+    ]
+    shown = [el("figure", el("figcaption", title), plot) for title, plot in plots if plot is not None]
+    return section(
+        "Over time", el("div", *shown, class_="plots") if shown else nothing("Nothing happened yet.")
+    )
+
+
+# Switches --------------------------------------------------------------------------------------------------
+
+
+def _switches(visit: Visit) -> Markup:
+    """Pause everywhere, or keep nothing of this project."""
+    paused = {one.workspace: one for one in running_pauses(visit.house.home, time.time())}
+    rows = [
+        _switch(
+            visit, "everywhere", "Pause", "Nothing is recalled or remembered, in any project.", "" in paused
+        ),
+        _switch(
+            visit,
+            "project",
+            "Private",
+            "Nothing is recalled or remembered in this project.",
+            visit.workspace in paused,
+        ),
+    ]
+    reason = reason_to_keep_nothing(visit.house.home, visit.workspace)
+    return section("Switches", el("p", reason, class_="notice") if reason else None, *rows)
+
+
+def _switch(visit: Visit, where: str, name: str, what: str, is_on: bool) -> Markup:  # noqa: FBT001
+    lengths = [el("option", label, value=value) for value, label in _LENGTHS.items()]
+    if is_on:
+        controls = [el("button", "Resume", type="submit")]
+    else:
+        label = f"for-{where}"
+        controls = [
+            el("label", "For how long", for_=label, class_="hidden"),
+            el("select", *lengths, id=label, name="seconds"),
+            el("button", name, type="submit"),
+        ]
+    state = el("span", "on" if is_on else "off", class_="flag on" if is_on else "flag")
+    form = act_form(visit, "resume" if is_on else "pause", *controls, where=where)
+    return el(
+        "div", el("div", el("strong", name), " ", state, el("p", what, class_="soft")), form, class_="switch"
+    )
+
+
+# What is wrong ---------------------------------------------------------------------------------------------
+
+
+def list_findings(visit: Visit) -> Markup:
+    """What the doctor says of this machine and this workspace."""
+    return el(
+        "table",
+        el("thead", el("tr", *(el("th", name, scope="col") for name in ("", "What", "How it is")))),
+        el("tbody", *map(_finding_row, visit.house.examine(visit.workspace))),
+        class_="findings",
+    )
+
+
+def _finding_row(finding: Finding) -> Markup:
+    mark = el("span", "fine" if finding.ok else "wrong", class_="flag" if finding.ok else "flag bad")
+    advice = finding.advice and el("p", finding.advice, class_="soft")
+    return el(
+        "tr", el("td", mark), el("th", finding.name, scope="row"), el("td", words_of(finding.value), advice)
+    )
+
+
+def _backups(visit: Visit) -> Markup:
+    store = visit.engine.store
+    found = list_backups(store.path_of(visit.workspace)) if isinstance(store, SqliteStore) else []
+    rows = [
+        el("li", words_of(one.label), " · ", date(one.made_at, visit.now), " · ", _size(one.bytes))
+        for one in reversed(found[-_MAX_BACKUPS_SHOWN:])
+    ]
+    body = el("ul", *rows, class_="notes") if rows else nothing("None yet; the service makes one a day.")
+    return section("Backups", body, count=len(found))
+
+
+def _service(visit: Visit) -> Markup:
+    status = visit.house.status()
+    rows = [
+        (name, f"{one['count']:,} answered, half of them within {one['p50_ms']:,.0f} ms")
+        for name, one in status.get("events", {}).items()
+    ]
+    up = status.get("uptime_seconds")
+    memory = status.get("resident_bytes")
+    return section(
+        "Service",
+        facts_list(
+            ("Version", str(status.get("version", ""))),
+            ("Running since", None if up is None else date(visit.now - timedelta(seconds=up), visit.now)),
+            ("Memory", None if memory is None else _size(memory)),
+            ("Data", el("code", str(visit.house.home))),
+            ("Waiting", f"{status['spool']['files']:,} events" if "spool" in status else None),
+            *rows,
+        ),
+    )
+
+
+def _size(number: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"

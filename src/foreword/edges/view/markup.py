@@ -1,0 +1,83 @@
+"""HTML from values: everything is escaped unless it was made here.
+
+`el("p", text, class_="note")` gives an element. Children are texts, numbers, elements, or lists of them; None
+and False stand for nothing. There is no way to pass markup in as text.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import TypeAlias
+
+# Those that could reorder or hide what a reader sees; joiners stay, since Persian and emoji need them.
+_MISLEADING = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+    "\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
+)
+_VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+
+
+class Markup(str):
+    """Text that is HTML already; only `el` and `join` make it."""
+
+    __slots__ = ()
+
+
+Child: TypeAlias = "Markup | str | int | float | bool | Iterable[Child] | None"
+Attribute: TypeAlias = "str | int | float | bool | None"
+
+
+def clean_text(text: str) -> str:
+    """The text without characters that could reorder or hide what stands around it."""
+    return _MISLEADING.sub("", text)
+
+
+def join(*children: Child) -> Markup:
+    """The children one after the other."""
+    return Markup("".join(map(_render, children)))
+
+
+def _render(child: Child) -> str:
+    if child is None or isinstance(child, bool):
+        return ""
+    if isinstance(child, Markup):
+        return str(child)
+    if isinstance(child, str | int | float):
+        return escape(clean_text(str(child)))
+    return "".join(map(_render, child))
+
+
+def el(element: str, /, *children: Child, **attributes: Attribute) -> Markup:
+    """An element. `class_` and `for_` lose their underscore; others inside a name become hyphens.
+
+    An attribute that is True stands alone, and one that is None or False is left out.
+    """
+    opened = "".join(_format_attribute(name, value) for name, value in attributes.items())
+    if element in _VOID:
+        return Markup(f"<{element}{opened}>")
+    return Markup(f"<{element}{opened}>{join(*children)}</{element}>")
+
+
+def _format_attribute(name: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    spelt = name.rstrip("_").replace("_", "-")
+    return f" {spelt}" if value is True else f' {spelt}="{escape(clean_text(str(value)))}"'
+
+
+def words_of(text: str, element: str = "span", **attributes: Attribute) -> Markup:
+    """What somebody wrote, in the direction of its own script, whatever stands around it."""
+    return el(element, text, dir="auto", **attributes)
+
+
+def address(part: str, *names: str, **query: str | int | None) -> str:
+    """The address of a part of the page: `/view/memory/ID?w=…`; what is None or empty is left out."""
+    path = "/".join(["/view", part, *(quote(name, safe="") for name in names)])
+    asked = {name: value for name, value in query.items() if value not in (None, "")}
+    return f"{path}?{urlencode(asked)}" if asked else path

@@ -1,0 +1,303 @@
+"""Memory: every item, by time, kind, source, trust and session, or found by words; and all about each."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, get_args
+
+from foreword.edges.view.markup import Markup, el, join, words_of
+from foreword.edges.view.pieces import date as moment
+from foreword.edges.view.pieces import (
+    facts_list,
+    heading,
+    item_actions,
+    item_row,
+    kind_badge,
+    nothing,
+    pager,
+    section,
+    shorten,
+)
+from foreword.edges.view.plots import WIDE, day_columns, fill_days, relation_graph
+from foreword.edges.view.receipts import load_stories
+from foreword.engine.browsing import CONFIRMED
+from foreword.store.browsing import CountBy
+from foreword.text.provenance import attribution
+from foreword.types import KINDS, TRUSTS, Filters, Kind, Trust
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from foreword.edges.shared.receipt_story import ReceiptStory
+    from foreword.edges.view.visit import Visit
+    from foreword.engine.browsing import ItemStory
+    from foreword.types import Item
+
+_STEP = 40
+_FIELDS = ("q", "kind", "source", "trust", "session", "since", "until", "state")
+_STATES = {"": "all", "holds": "what holds", "replaced": "what was replaced"}
+_HOLDS = {"holds": True, "replaced": False}
+_MAX_CHOICES = 60
+
+
+def list_memory(visit: Visit) -> Markup:
+    """Items that pass the filters, and when they were said."""
+    asked = {name: visit.query.get(name, "").strip() for name in _FIELDS}
+    filters, skip = _read_filters(asked), visit.number("skip")
+    holds, browser = _HOLDS.get(asked["state"]), visit.browser
+    if asked["q"]:
+        page = browser.search_items(asked["q"], filters, holds=holds)
+    else:
+        page = browser.list_items(filters, skip, _STEP, holds=holds)
+    shown = page.items[:100]
+    rows = el("ul", *(item_row(visit, item) for item in shown), class_="rows")
+    found = "best first" if asked["q"] else "newest first"
+    query = {name: value or None for name, value in asked.items()}
+    return join(
+        heading("Memory", f"{page.total:,} items, {found}."),
+        _filter_form(visit, asked),
+        None if asked["q"] else _timeline(visit, filters, asked),
+        rows if shown else nothing("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
+        None if asked["q"] else pager(visit, "memory", page.total, skip, _STEP, **query),
+    )
+
+
+def _read_filters(asked: dict[str, str]) -> Filters:
+    kinds = (asked["kind"],) if asked["kind"] in get_args(Kind) else ()
+    types = (asked["kind"],) if asked["kind"] and not kinds else ()
+    trust: Trust | None = asked["trust"] if asked["trust"] in get_args(Trust) else None  # type: ignore[assignment]
+    since, until = _read_day(asked["since"]), _read_day(asked["until"])
+    return Filters(
+        kinds=kinds,
+        types=types,
+        since=since,
+        until=until + timedelta(days=1) - timedelta(microseconds=1) if until else None,
+        session=asked["session"] or None,
+        source=asked["source"] or None,
+        trust=trust,
+    )
+
+
+def _read_day(text: str) -> datetime | None:
+    try:
+        return datetime.combine(date.fromisoformat(text), time.min, UTC)
+    except ValueError:
+        return None
+
+
+def _filter_form(visit: Visit, asked: dict[str, str]) -> Markup:
+    count = visit.engine.store.batch(
+        [CountBy(visit.workspace, by, limit=_MAX_CHOICES) for by in ("kind", "type", "source", "session")]
+    )
+    kinds = [name for name in KINDS if name in count[0]]
+    types = [name for name in count[1] if name not in KINDS]
+    return el(
+        "form",
+        el(
+            "div",
+            el("label", "Search", for_="q", class_="hidden"),
+            el(
+                "input",
+                id="q",
+                type="search",
+                name="q",
+                value=asked["q"],
+                placeholder="Search in what was said …",
+                dir="auto",
+            ),
+            el("button", "Show", type="submit"),
+            any(asked.values()) and el("a", "Clear", href=visit.link("memory"), class_="clear"),
+            class_="find",
+        ),
+        _choice("Kind", "kind", asked["kind"], [*kinds, *types]),
+        _choice("Source", "source", asked["source"], count[2]),
+        _choice("Trust", "trust", asked["trust"], TRUSTS),
+        _choice("Session", "session", asked["session"], count[3]),
+        el(
+            "div",
+            el("label", "State", for_="state"),
+            el(
+                "select",
+                *(
+                    el("option", label, value=value, selected=value == asked["state"])
+                    for value, label in _STATES.items()
+                ),
+                id="state",
+                name="state",
+            ),
+            class_="knob",
+        ),
+        _day_field("Since", "since", asked["since"]),
+        _day_field("Until", "until", asked["until"]),
+        role="search",
+        class_="filters many",
+        data_get=visit.link("memory"),
+    )
+
+
+def _choice(label: str, name: str, chosen: str, values: Iterable[str]) -> Markup:
+    known = dict.fromkeys([*values, *([chosen] if chosen else [])])
+    options = [el("option", shorten(value, 48), value=value, selected=value == chosen) for value in known]
+    control = el("select", el("option", "all", value=""), *options, id=f"f-{name}", name=name)
+    return el("div", el("label", label, for_=f"f-{name}"), control, class_="knob")
+
+
+def _day_field(label: str, name: str, value: str) -> Markup:
+    control = el("input", type="date", id=f"f-{name}", name=name, value=value)
+    return el("div", el("label", label, for_=f"f-{name}"), control, class_="knob")
+
+
+def _timeline(visit: Visit, filters: Filters, asked: dict[str, str]) -> Markup | None:
+    """How many items were said on each day; a column leads to its day."""
+    days = fill_days(visit.engine.store.run(CountBy(visit.workspace, "day", filters, limit=400)))
+    if len(days) < 2:
+        return None
+    others = {name: value or None for name, value in asked.items() if name not in ("since", "until")}
+    links = {
+        day: visit.link("memory", **others, since=day.isoformat(), until=day.isoformat()) for day, _ in days
+    }
+    return el("div", day_columns(days, "items", links, WIDE), class_="timeline", aria_label="Timeline")
+
+
+# One item --------------------------------------------------------------------------------------------------
+
+
+def show_item(visit: Visit, name: str) -> Markup:
+    """One item: its words, where they come from, its history, its relations, and when it was shown."""
+    item = visit.browser.find_item(name)
+    story = visit.browser.tell_story(item)
+    return join(
+        el("nav", el("a", "← Memory", href=visit.link("memory")), class_="back", aria_label="Back"),
+        heading(item.label.replace("_", " ").capitalize()),
+        _replaced_notice(visit, story),
+        words_of(item.text, "pre" if item.kind == "code" else "blockquote", class_="whole"),
+        item_actions(visit, item, edit=("edit", "Edit")),
+        _item_facts(visit, story),
+        _history(visit, story),
+        _relations(visit, story),
+        _receipts(visit, story),
+    )
+
+
+def _replaced_notice(visit: Visit, story: ItemStory) -> Markup | None:
+    if not story.after:
+        return None
+    now = story.after[-1]
+    return el(
+        "p",
+        "This holds no longer. What holds now: ",
+        words_of(shorten(now.text, 200), "a", href=visit.link("memory", now.id)),
+        class_="notice",
+    )
+
+
+def _item_facts(visit: Visit, story: ItemStory) -> Markup:
+    item = story.item
+    session = item.session and el(
+        "a", item.session, href=visit.link("memory", session=item.session), dir="auto"
+    )
+    shown = moment(story.last_shown, visit.now) if story.last_shown else "never, as far as is known"
+    confirmed = item.metadata.get(CONFIRMED)
+    ours = (CONFIRMED, "derived_from", "turns")
+    other = {key: value for key, value in item.metadata.items() if key not in ours}
+    return section(
+        "Where it comes from",
+        facts_list(
+            ("Kind", kind_badge(item)),
+            ("Said", moment(item.created_at, visit.now)),
+            ("By", words_of(attribution(item) or item.source.name)),
+            ("Source", words_of(f"{item.source.name} (trusted as {item.source.trust})")),
+            ("About", item.about and words_of(item.about)),
+            ("Session", session),
+            ("Last shown", shown),
+            ("Sure", f"{item.confidence:.0%}"),
+            ("Matters", f"{item.importance:.0%}"),
+            ("Confirmed", confirmed and str(confirmed)),
+            ("Length", f"{item.tokens:,} tokens"),
+            ("Id", el("code", item.id)),
+            *((key, words_of(shorten(str(value), 200))) for key, value in other.items()),
+        ),
+    )
+
+
+def _history(visit: Visit, story: ItemStory) -> Markup | None:
+    """The versions of an item, newest first, with the one that is shown marked."""
+    versions = [*reversed(story.after), story.item, *story.before]
+    if len(versions) == 1:
+        return None
+    rows = [
+        el(
+            "li",
+            el("div", moment(one.created_at, visit.now), class_="meta"),
+            words_of(
+                shorten(one.text),
+                "a",
+                href=visit.link("memory", one.id),
+                class_="said",
+                aria_current="true" if one.id == story.item.id else None,
+            ),
+            class_="version now" if at == 0 else "version",
+        )
+        for at, one in enumerate(versions)
+    ]
+    return section("History", el("ol", *rows, class_="versions"), count=len(versions))
+
+
+def _relations(visit: Visit, story: ItemStory) -> Markup | None:
+    if not story.related:
+        return None
+    spokes = [
+        (
+            one.relationship.type,
+            one.memory.text,
+            visit.link("memory", one.memory.id),
+            one.relationship.from_id == story.item.id,
+        )
+        for one in story.related
+    ]
+    listed = [
+        el(
+            "li",
+            f"{relation.replace('_', ' ')} {'→' if goes_out else '←'} ",
+            words_of(shorten(text, 160), "a", href=href),
+        )
+        for relation, text, href, goes_out in spokes
+    ]
+    return section(
+        "Relations",
+        relation_graph(story.item.text, spokes[:10]),
+        el("details", el("summary", "As a list"), el("ul", *listed), class_="more"),
+        count=len(spokes),
+    )
+
+
+def _receipts(visit: Visit, story: ItemStory) -> Markup | None:
+    if not story.receipts:
+        return None
+    rows = [
+        el(
+            "li",
+            el(
+                "div",
+                moment(receipt.receipt.created_at, visit.now),
+                el("span", _decision_on(story.item, receipt), class_="soft"),
+                class_="meta",
+            ),
+            words_of(
+                shorten(receipt.receipt.query or f"({receipt.receipt.recipe})", 160),
+                "a",
+                href=visit.link("prompts", receipt.receipt.id),
+                class_="said",
+            ),
+            class_="row",
+        )
+        for receipt in load_stories(visit.engine, visit.workspace, story.receipts)
+        if any(entry.item_id == story.item.id for entry in receipt.receipt.entries)
+    ]
+    return section("Last considered for", el("ul", *rows, class_="rows"))
+
+
+def _decision_on(item: Item, receipt: ReceiptStory) -> str:
+    """What a receipt says of an item."""
+    found = next(one for one in (*receipt.said, *receipt.left_out) if one.entry.item_id == item.id)
+    return f"said: {found.sentence}" if found.is_said else found.sentence

@@ -1,0 +1,174 @@
+"""Pieces that several parts of the page show: dates, kinds, cards, pagers, what can be done to an item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from foreword.edges.view.markup import Child, Markup, el, words_of
+from foreword.text.provenance import attribution
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from foreword.edges.view.visit import Visit
+    from foreword.types import Item
+
+_MAX_SHOWN_CHARACTERS = 320
+_DAY_SECONDS = 86_400
+
+
+def heading(title: str, lead: Child = None, *actions: Child) -> Markup:
+    """The head of a part: its title, a sentence, and what can be done there."""
+    return el(
+        "header",
+        el("div", el("h1", title, tabindex="-1"), lead and el("p", lead, class_="lead")),
+        actions and el("div", *actions, class_="actions"),
+        class_="head",
+    )
+
+
+def section(title: str, *children: Child, count: int | None = None, name: str = "") -> Markup:
+    """A titled section, with how many there are."""
+    badge = None if count is None else el("span", f"{count:,}", class_="count")
+    label = f"s-{name or title.lower().replace(' ', '-')}"
+    return el("section", el("h2", title, " ", badge, id=label), *children, aria_labelledby=label)
+
+
+def nothing(*children: Child) -> Markup:
+    """What stands where nothing is to be shown: why, and what to do."""
+    return el("p", *children, class_="nothing")
+
+
+def date(moment: datetime, now: datetime) -> Markup:
+    """A moment as short as it is clear; the whole of it where the pointer rests."""
+    local = moment.astimezone()
+    age = (now - local).total_seconds()
+    if 0 <= age < 60:
+        short = "just now"
+    elif 0 <= age < 3_600:
+        short = f"{age // 60:.0f} min ago"
+    elif local.date() == now.date():
+        short = f"{local:%H:%M}"
+    elif 0 <= age < 6 * _DAY_SECONDS:
+        short = f"{local:%a %H:%M}"
+    else:
+        short = f"{local.day} {local:%b}" if local.year == now.year else f"{local.day} {local:%b %Y}"
+    return el(
+        "time", short, datetime=local.isoformat(timespec="seconds"), title=f"{local:%A, %d %B %Y, %H:%M}"
+    )
+
+
+def kind_badge(item: Item) -> Markup:
+    """The kind of an item, or its own finer label."""
+    return el("span", item.label, class_=f"kind k-{item.kind}")
+
+
+def shorten(text: str, most: int = _MAX_SHOWN_CHARACTERS) -> str:
+    """The text, cut between words if it is long."""
+    if len(text) <= most:
+        return text
+    return text[:most].rsplit(" ", 1)[0].rstrip(" ,.;:") + " …"
+
+
+def item_text(visit: Visit, item: Item, text: str = "", *, most: int = _MAX_SHOWN_CHARACTERS) -> Markup:
+    """What an item says, as a link to all that is known of it."""
+    said = shorten(text or item.text, most)
+    return words_of(said, "a", href=visit.link("memory", item.id), class_="said")
+
+
+def origin(visit: Visit, item: Item) -> Markup:
+    """Whose words an item holds, when and where they were said."""
+    where = item.session and el(
+        "a", shorten(item.session, 40), href=visit.link("memory", session=item.session), dir="auto"
+    )
+    said_by = attribution(item) or item.source.name
+    parts: list[Child] = [date(item.created_at, visit.now), words_of(said_by), where]
+    if item.about and item.kind in ("document", "code"):
+        parts.append(words_of(shorten(item.about, 60)))
+    dotted = [child for part in parts if part for child in (" · ", part)][1:]
+    return el("span", *dotted, class_="origin")
+
+
+def item_row(visit: Visit, item: Item) -> Markup:
+    """An item in a list."""
+    replaced = item.superseded_by and el("span", "replaced", class_="flag old")
+    return el(
+        "li",
+        el("div", kind_badge(item), replaced, origin(visit, item), class_="meta"),
+        item_text(visit, item),
+        class_="row gone" if item.superseded_by else "row",
+        data_row=True,
+    )
+
+
+def pager(visit: Visit, part: str, total: int, skip: int, step: int, **query: str | None) -> Markup | None:
+    """Links to the pages before and after."""
+    if total <= step:
+        return None
+    first, last = skip + 1, min(total, skip + step)
+    before = visit.link(part, skip=max(0, skip - step) or None, **query) if skip else None
+    after = visit.link(part, skip=skip + step, **query) if last < total else None
+    return el(
+        "nav",
+        el("a", "← Newer", href=before, rel="prev", data_key="p") if before else el("span", "← Newer"),
+        el("span", f"{first:,}–{last:,} of {total:,}", class_="place"),
+        el("a", "Older →", href=after, rel="next", data_key="n") if after else el("span", "Older →"),
+        aria_label="Pages",
+        class_="pager",
+    )
+
+
+# What can be done ------------------------------------------------------------------------------------------
+
+
+def act_form(visit: Visit, act: str, *children: Child, **fields: str) -> Markup:
+    """A form that asks the service to do something in this workspace."""
+    hidden = [el("input", type="hidden", name=name, value=value) for name, value in fields.items()]
+    return el("form", *hidden, *children, data_post=f"/page/do/{act}", data_w=visit.workspace, class_="act")
+
+
+def act_button(visit: Visit, act: str, label: str, *, hint: str = "", **fields: str) -> Markup:
+    """A button that does it at once."""
+    return act_form(
+        visit, act, el("button", label, type="submit", class_="quiet", title=hint or None), **fields
+    )
+
+
+def edit_button(visit: Visit, item: Item, act: str, label: str) -> Markup:
+    """A button that opens a place to say what holds instead."""
+    where = visit.link("edit", id=item.id, act=act).replace("/view/", "/page/", 1)
+    return el("button", label, type="button", class_="quiet", data_dialog=where)
+
+
+def forget_button(visit: Visit, *ids: str) -> Markup:
+    """A button that first shows what would go."""
+    return el(
+        "button",
+        "Forget…",
+        type="button",
+        class_="quiet danger",
+        data_dialog=visit.link("forget", ids=",".join(ids)).replace("/view/", "/page/", 1),
+    )
+
+
+def item_actions(
+    visit: Visit, item: Item, *, close: str = "", edit: tuple[str, str] = ("correct", "Correct")
+) -> Markup:
+    """Everything that can be done to an item where it stands; `edit` is the act and its label."""
+    hint = "Takes it off this list; it stays remembered"
+    return el(
+        "div",
+        edit_button(visit, item, *edit) if item.superseded_by is None else None,
+        close and act_button(visit, "close", close, hint=hint, id=item.id),
+        act_button(visit, "confirm", "Confirm", hint="Say that it is right", id=item.id),
+        forget_button(visit, item.id),
+        class_="does",
+    )
+
+
+def facts_list(*pairs: tuple[str, Child], across: bool = False) -> Markup:
+    """Names and values in two columns, or across the page; a pair without a value is left out."""
+    shown = [
+        el("div", el("dt", name), el("dd", value)) for name, value in pairs if value not in (None, "", ())
+    ]
+    return el("dl", *shown, class_="facts across" if across else "facts")

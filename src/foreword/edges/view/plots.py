@@ -1,0 +1,277 @@
+"""Small pictures in SVG: bars of candidates, a waterfall of stages, plots over days, a graph of relations.
+
+Sizes and places are attributes, never styles, so that a strict content policy lets them pass; colours come
+from the style sheet by class.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from foreword.edges.shared.receipt_story import SPACES, format_share
+from foreword.edges.view.markup import Child, Markup, clean_text, el
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from foreword.edges.shared.receipt_story import CandidateStory, ReceiptStory
+
+_WIDTH = 1000.0
+_PLOT_WIDTH, _PLOT_HEIGHT = 330.0, 118.0
+WIDE = 1000.0
+"""The width of a plot that has the whole page."""
+
+_MAX_DAYS = 120
+_MIN_STAGE_SHARE = 0.004
+_MAX_LABEL_CHARACTERS = 26
+
+
+def on_scale(share: float) -> float:
+    """Where a probability stands on a bar, 0 to 1: by its square root, since most of them are small."""
+    return math.sqrt(min(1.0, max(0.0, share)))
+
+
+def candidate_bar(story: CandidateStory, floor: float | None, cut: float | None) -> Markup:
+    """How probably a candidate helps, coloured by the spaces that found it, against the floor and the cut."""
+    length, at = on_scale(story.score) * _WIDTH, 0.0
+    pieces: list[Markup] = []
+    for space, share in story.parts or (("other", 1.0),):
+        width = length * share
+        pieces.append(_rect(at, 3, width, 10, f"space-{space}"))
+        at += width
+    marks = [
+        el(
+            "line",
+            x1=_n(on_scale(mark) * _WIDTH),
+            x2=_n(on_scale(mark) * _WIDTH),
+            y1="0",
+            y2="16",
+            class_=name,
+        )
+        for name, mark in (("floor", floor), ("cut", cut))
+        if mark is not None
+    ]
+    found = ", ".join(f"{SPACES[space]} {share:.0%}" for space, share in story.parts)
+    label = f"{format_share(story.score)} likely to help" + (f"; found by {found}" if found else "")
+    return el(
+        "svg",
+        el("title", label),
+        _rect(0, 3, _WIDTH, 10, "track"),
+        *pieces,
+        *marks,
+        viewBox=f"0 0 {_WIDTH:.0f} 16",
+        preserveAspectRatio="none",
+        role="img",
+        class_="bar" if story.is_said else "bar left",
+    )
+
+
+def receipt_strip(story: ReceiptStory) -> Markup:
+    """A whole receipt as one small picture: a column a candidate, the best first, and the floor."""
+    shown = [*story.said, *story.left_out][:40]
+    top = on_scale(max([2 * (story.floor or 0), *(one.score for one in shown)], default=1.0)) or 1.0
+    columns = []
+    for at, one in enumerate(shown):
+        height = max(1.5, on_scale(one.score) / top * 28)
+        columns.append(_rect(at * 6, 28 - height, 4, height, "in" if one.is_said else "out"))
+    if story.floor is not None:
+        y = _n(28 - on_scale(story.floor) / top * 28)
+        columns.append(el("line", x1="0", x2="240", y1=y, y2=y, class_="floor"))
+    label = f"{len(story.said)} of {len(story.receipt.entries)} candidates were said"
+    return el("svg", el("title", label), *columns, viewBox="0 0 240 28", role="img", class_="strip")
+
+
+def waterfall(stages: Sequence[tuple[str, float]]) -> Markup | None:
+    """Each stage as a bar that begins where the one before it ended; those of no length are left out."""
+    total = sum(milliseconds for _, milliseconds in stages)
+    rows: list[Markup] = []
+    begun = 0.0
+    for name, milliseconds in stages:
+        if total and milliseconds / total >= _MIN_STAGE_SHARE:
+            y = 22 * len(rows)
+            start, width = 230 + begun / total * 530, max(1.5, milliseconds / total * 530)
+            rows.append(
+                el(
+                    "g",
+                    el("text", name, x="220", y=_n(y + 15), text_anchor="end", class_="label"),
+                    _rect(start, y + 5, width, 12, "stage"),
+                    el(
+                        "text",
+                        f"{milliseconds:,.1f} ms",
+                        x=_n(start + width + 6),
+                        y=_n(y + 15),
+                        class_="value",
+                    ),
+                )
+            )
+        begun += milliseconds
+    if not rows:
+        return None
+    label = f"{total:,.0f} ms in all: " + ", ".join(f"{name} {ms:,.1f}" for name, ms in stages if ms >= 0.1)
+    size = f"0 0 840 {22 * len(rows) + 4}"
+    return el("svg", el("title", label), *rows, viewBox=size, role="img", class_="waterfall")
+
+
+# Over time -------------------------------------------------------------------------------------------------
+
+
+def fill_days(days: Mapping[str, int] | Mapping[str, float]) -> list[tuple[date, float]]:
+    """The values by day in order, with 0 for days in between; the last four months at most."""
+    if not days:
+        return []
+    known = {date.fromisoformat(day): value for day, value in days.items()}
+    last = max(known)
+    first = max(min(known), last - timedelta(days=_MAX_DAYS - 1))
+    span = (last - first).days + 1
+    return [(day, known.get(day, 0.0)) for day in (first + timedelta(days=at) for at in range(span))]
+
+
+def day_columns(
+    days: Sequence[tuple[date, float]],
+    unit: str,
+    links: Mapping[date, str] | None = None,
+    width: float = _PLOT_WIDTH,
+) -> Markup | None:
+    """A column for each day; with `links`, a column leads to its day."""
+    if not days:
+        return None
+    top = max(value for _, value in days)
+    step = width / max(len(days), 14)
+    columns: list[Child] = []
+    for at, (day, value) in enumerate(days):
+        height = value / (top or 1.0) * (_PLOT_HEIGHT - 36)
+        title = f"{day.day} {day:%B %Y}: {value:,.0f} {unit}"
+        column = el(
+            "g",
+            el("title", title),
+            _rect(at * step, 4, step, _PLOT_HEIGHT - 22, "hit"),
+            _rect(at * step + step * 0.12, _PLOT_HEIGHT - 18 - height, step * 0.76, height, "column"),
+        )
+        href = (links or {}).get(day)
+        columns.append(el("a", column, href=href, aria_label=title) if href and value else column)
+    return _plot(columns, days, f"{top:,.0f} {unit}", width=width)
+
+
+def day_line(days: Sequence[tuple[date, float]], top_label: str, label: str) -> Markup | None:
+    """A line over days, from 0 to the greatest value."""
+    if not days:
+        return None
+    top = max(value for _, value in days) or 1.0
+    step = _PLOT_WIDTH / max(len(days) - 1, 1)
+    points = [
+        (at * step, _PLOT_HEIGHT - 18 - value / top * (_PLOT_HEIGHT - 38))
+        for at, (_, value) in enumerate(days)
+    ]
+    if len(points) == 1:
+        points.append((_PLOT_WIDTH, points[0][1]))
+    path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+    base = _PLOT_HEIGHT - 18
+    shapes = [
+        el("polygon", points=f"0,{_n(base)} {path} {_n(points[-1][0])},{_n(base)}", class_="area"),
+        el("polyline", points=path, class_="curve"),
+    ]
+    return _plot(shapes, days, top_label, label)
+
+
+def _plot(
+    shapes: Sequence[Child],
+    days: Sequence[tuple[date, float]],
+    top: str,
+    label: str = "",
+    width: float = _PLOT_WIDTH,
+) -> Markup:
+    base = _PLOT_HEIGHT - 18
+    first, last = days[0][0], days[-1][0]
+    return el(
+        "svg",
+        el("title", label or f"By day, from {first} to {last}; at most {top}"),
+        el("line", x1="0", x2=_n(width), y1=_n(base), y2=_n(base), class_="axis"),
+        *shapes,
+        el("text", f"{first.day} {first:%b}", x="0", y=_n(_PLOT_HEIGHT - 3), class_="label"),
+        last != first
+        and el(
+            "text",
+            f"{last.day} {last:%b}",
+            x=_n(width),
+            y=_n(_PLOT_HEIGHT - 3),
+            text_anchor="end",
+            class_="label",
+        ),
+        el("text", top, x=_n(width), y="11", text_anchor="end", class_="label"),
+        viewBox=f"0 0 {width:.0f} {_PLOT_HEIGHT:.0f}",
+        role="img" if label else "group",
+        class_="plot",
+    )
+
+
+# Relations -------------------------------------------------------------------------------------------------
+
+
+def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) -> Markup:
+    """An item and what it is related to: for each the relation, its text, its address, its direction.
+
+    A relation goes out from the item (True) or comes in (False).
+    """
+    left = [spoke for spoke in spokes if not spoke[3]]
+    right = [spoke for spoke in spokes if spoke[3]]
+    rows = max(len(left), len(right), 1)
+    height = max(84, rows * 46 + 12)
+    middle = height / 2
+    shapes: list[Markup] = []
+    for side, x, anchor in ((left, 214.0, "end"), (right, 506.0, "start")):
+        for at, (relation, text, href, goes_out) in enumerate(side):
+            y = middle + (at - (len(side) - 1) / 2) * 46
+            inner = 268.0 if x < 300 else 452.0
+            shapes += [
+                el(
+                    "path",
+                    d=f"M{_n(inner)} {_n(middle)} Q{_n((inner + x) / 2)} {_n(y)} {_n(x)} {_n(y)}",
+                    class_="edge",
+                ),
+                el("circle", cx=_n(x), cy=_n(y), r="4", class_="node"),
+                el(
+                    "a",
+                    el(
+                        "text",
+                        _cut(text),
+                        x=_n(x + (-10 if anchor == "end" else 10)),
+                        y=_n(y - 2),
+                        text_anchor=anchor,
+                        class_="name",
+                    ),
+                    el(
+                        "text",
+                        relation.replace("_", " ") if goes_out else f"{relation.replace('_', ' ')} this",
+                        x=_n(x + (-10 if anchor == "end" else 10)),
+                        y=_n(y + 13),
+                        text_anchor=anchor,
+                        class_="label",
+                    ),
+                    href=href,
+                ),
+            ]
+    shapes += [
+        _rect(268, middle - 20, 184, 40, "centre", rx="8"),
+        el("text", _cut(centre, 24), x="360", y=_n(middle + 5), text_anchor="middle", class_="name"),
+    ]
+    label = f"Related to {len(spokes)} items"
+    return el(
+        "svg", el("title", label), *shapes, viewBox=f"0 0 720 {height:.0f}", role="group", class_="graph"
+    )
+
+
+def _cut(text: str, most: int = _MAX_LABEL_CHARACTERS) -> str:
+    line = " ".join(clean_text(text).split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+def _rect(x: float, y: float, width: float, height: float, name: str, rx: str | None = None) -> Markup:
+    return el(
+        "rect", x=_n(x), y=_n(y), width=_n(max(0.0, width)), height=_n(max(0.0, height)), class_=name, rx=rx
+    )
+
+
+def _n(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")

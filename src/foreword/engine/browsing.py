@@ -1,0 +1,248 @@
+"""Looking through a workspace and changing single items: list, find, edit, confirm, forget with a preview.
+
+For the page and the command line. An item's text never changes: an edit keeps a new item that supersedes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from foreword.errors import UnknownId, ValidationError
+from foreword.options import SearchOptions, check_workspace
+from foreword.store.base import EVERYTHING, Amend, GetRelated, PutRelations
+from foreword.store.browsing import (
+    CountPage,
+    GetLastShown,
+    ListPage,
+    ListReceipts,
+    ListReplaced,
+    PreviewDelete,
+)
+from foreword.types import REPLACES, Relation
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from foreword.engine.context_engine import ContextEngine, Forgotten
+    from foreword.store.browsing import DeletePreview
+    from foreword.types import Filters, Item, Receipt, RelatedMemory
+
+CONFIRMED = "confirmed_at"
+"""In an item's metadata: when somebody last said that it is right."""
+
+_MIN_REPLACED = 0.5
+_MAX_VERSIONS = 50
+_MAX_RELATED = 24
+_MAX_NAMED_RECEIPTS = 5
+_MAX_SEARCHED = 100
+_MAX_AMBIGUOUS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some items of a list, how many there are in all, and how many come before them."""
+
+    items: tuple[Item, ...]
+    total: int
+    skip: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ItemStory:
+    """All that is known around an item.
+
+    `before` is what it replaced, newest first, and `after` what replaced it, the present one last. `receipts`
+    are the newest that name it.
+    """
+
+    item: Item
+    before: tuple[Item, ...] = ()
+    after: tuple[Item, ...] = ()
+    related: tuple[RelatedMemory, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
+    last_shown: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetProof:
+    """What was removed, and what of it a check of the workspace still found: nothing, if all is well."""
+
+    removed: tuple[str, ...]
+    left: tuple[str, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is left."""
+        return not self.left
+
+
+class Browser:
+    """Looks through one workspace, and changes single items of it."""
+
+    def __init__(self, engine: ContextEngine, workspace: str) -> None:
+        self._engine = engine
+        self._store = engine.store
+        self.workspace = check_workspace(workspace)
+
+    # Looking
+
+    def list_items(
+        self,
+        filters: Filters = EVERYTHING,
+        skip: int = 0,
+        limit: int = 50,
+        *,
+        holds: bool | None = None,
+    ) -> Page:
+        """A page of the items that pass the filters, newest first.
+
+        `holds` asks for those that nothing has replaced, or for those that something has.
+        """
+        page = ListPage(self.workspace, filters, skip, limit, holds=holds)
+        items, total = self._store.batch([page, CountPage(self.workspace, filters, holds)])
+        return Page(items, total, skip)
+
+    def search_items(
+        self,
+        words: str,
+        filters: Filters = EVERYTHING,
+        *,
+        holds: bool | None = None,
+    ) -> Page:
+        """The items that answer, best first, a hundred at most; filtered as `list_items` does."""
+        options = SearchOptions(
+            limit=_MAX_SEARCHED,
+            kinds=list(filters.kinds),
+            memory_types=list(filters.types),
+            date_from=filters.since,
+            date_to=filters.until,
+            session=filters.session,
+            lane="fast",
+        )
+        found = [result.memory for result in self._engine.search(words, self.workspace, options)]
+        fitting = tuple(
+            item
+            for item in found
+            if filters.source in (None, item.source.name) and filters.trust in (None, item.source.trust)
+            if holds is None or holds == (item.superseded_by is None)
+        )
+        return Page(fitting, len(fitting))
+
+    def find_item(self, name: str) -> Item:
+        """The item with that id, or the one whose id begins so; UnknownId or ValidationError otherwise."""
+        item = self._store.get(self.workspace, name)[0]
+        if item is not None:
+            return item
+        found = self._store.run(ListPage(self.workspace, prefix=name, limit=_MAX_AMBIGUOUS)) if name else ()
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(sorted(one.id for one in found))
+            raise ValidationError(f"several ids begin with {name!r}: {ids}")
+        raise UnknownId(f"no item of {self.workspace!r} has an id that is or begins with {name!r}")
+
+    def tell_story(self, item: Item) -> ItemStory:
+        """What an item replaced and was replaced by, what it is related to, and when it was last shown."""
+        related = self._store.run(GetRelated(self.workspace, (item.id,)))[item.id][:_MAX_RELATED]
+        shown = self._store.run(GetLastShown(self.workspace, (item.id,)))
+        receipts = self._store.run(ListReceipts(self.workspace, 0, _MAX_NAMED_RECEIPTS, item.id))
+        return ItemStory(
+            item,
+            self._list_before(item, related),
+            self._list_after(item, related),
+            related,
+            receipts,
+            shown.get(item.id),
+        )
+
+    def _list_before(self, item: Item, related: tuple[RelatedMemory, ...]) -> tuple[Item, ...]:
+        """What an item replaced, and what that had replaced, newest first."""
+        found = {
+            one.memory.id: one.memory
+            for one in related
+            if _replaces(one.relationship) and one.relationship.from_id == item.id
+        }
+        names = [item.id, *found]
+        while names and len(found) < _MAX_VERSIONS:
+            older = self._store.run(ListReplaced(self.workspace, tuple(names)))
+            fresh = [one for one in older if one.id not in found and one.id != item.id]
+            found |= {one.id: one for one in fresh}
+            names = [one.id for one in fresh]
+        return tuple(sorted(found.values(), key=lambda one: one.created_at, reverse=True))
+
+    def _list_after(self, item: Item, related: tuple[RelatedMemory, ...]) -> tuple[Item, ...]:
+        """What replaced an item, and what replaced that, the present one last."""
+        after: list[Item] = []
+        name = item.superseded_by or next(
+            (
+                one.memory.id
+                for one in related
+                if _replaces(one.relationship) and one.relationship.to_id == item.id
+            ),
+            None,
+        )
+        seen = {item.id}
+        while name and name not in seen and len(after) < _MAX_VERSIONS:
+            seen.add(name)
+            successor = self._store.get(self.workspace, name)[0]
+            if successor is None:
+                break
+            after.append(successor)
+            name = successor.superseded_by
+        return tuple(after)
+
+    # Changing
+
+    def edit(self, item: Item, text: str) -> Item:
+        """Keep the text as a new version of an item, which it supersedes; gives the new one.
+
+        The new version is the user's word, about the same thing, of the same kind and type.
+        """
+        if item.superseded_by is not None:
+            raise ValidationError(f"{item.id!r} was replaced by {item.superseded_by!r}; edit that one")
+        new = self._engine.remember(
+            text,
+            self.workspace,
+            kind=item.kind
+            if item.kind not in ("turn", "summary", "commit", "code", "document")
+            else "memory",
+            type=item.type,
+            about=item.about,
+            session=item.session,
+            conversation=item.conversation,
+            importance=item.importance,
+            metadata=_carry_over(item),
+            supersedes=item.id,
+        )
+        relation = Relation(new.id, item.id, REPLACES, 1.0, new.created_at)
+        self._store.run(PutRelations(self.workspace, (relation,)))
+        return new
+
+    def confirm(self, item: Item) -> Item:
+        """Say that an item is right: it is as sure as can be, and remembers when that was said."""
+        at = self._engine.clock().isoformat(timespec="seconds")
+        change = Amend(self.workspace, item.id, 1.0, metadata={**item.metadata, CONFIRMED: at})
+        return self._store.run(change) or replace(item, confidence=1.0)
+
+    def preview_forget(self, *ids: str) -> DeletePreview:
+        """What would go with these items: themselves, what was made from them, and how many receipts."""
+        return self._store.run(PreviewDelete(self.workspace, ids))
+
+    def forget(self, *ids: str) -> ForgetProof:
+        """Remove items for good, and look whether anything of them is left."""
+        gone: Forgotten = self._engine.forget(self.workspace, *ids)
+        there = tuple(one.id for one in self._store.get(self.workspace, *gone.ids) if one is not None)
+        problems = tuple(f"{problem.part}: {problem.message}" for problem in gone.problems)
+        return ForgetProof(gone.ids, (*there, *problems))
+
+
+def _replaces(relation: Relation) -> bool:
+    """Whether a relation says so without much doubt."""
+    return relation.type == REPLACES and relation.confidence >= _MIN_REPLACED
+
+
+def _carry_over(item: Item) -> dict[str, object]:
+    """The metadata that still holds for a new version: not what names other items, files or confirmations."""
+    dropped = {"derived_from", "turns", "path", "lines", "sha", "subject", "attribute", "value", CONFIRMED}
+    return {name: value for name, value in item.metadata.items() if name not in dropped}

@@ -1,0 +1,126 @@
+"""Operations for whoever looks through a workspace page by page: a viewer, or a person at a command line.
+
+They belong to the contract in `store.base` and keep its promises; nothing of them is needed to answer a
+prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from foreword.store.base import EVERYTHING, Operation, Read
+from foreword.types import Filters, Item, Receipt
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Grouping = Literal["day", "kind", "type", "source", "trust", "session"]
+"""By what items can be counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptFacts:
+    """What a receipt comes to: when, for which recipe, how many tokens and items, in how many ms."""
+
+    id: str
+    created_at: datetime
+    recipe: str
+    tokens: int
+    injected: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePreview:
+    """What a `Delete` by ids would remove: the items, with those made from them, and how many receipts."""
+
+    items: tuple[Item, ...] = ()
+    receipts: int = 0
+    relations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage(Read[tuple[Item, ...]]):
+    """List items that pass the filters, newest first as `ListRecent` does, without the first `skip` of them.
+
+    `prefix` is the beginning of their ids. `holds` asks for those that nothing replaced (True) or for those
+    that something did (False).
+    """
+
+    filters: Filters = EVERYTHING
+    skip: int = 0
+    limit: int = 50
+    prefix: str = ""
+    holds: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountPage(Read[int]):
+    """Count the items that `ListPage` lists with the same filters on all its pages."""
+
+    filters: Filters = EVERYTHING
+    holds: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountBy(Read[Mapping[str, int]]):
+    """Count items that pass the filters by day (`2026-01-31`, UTC), kind, type, source, trust or session.
+
+    Returns at most `limit` groups, the largest first; days in their order, the last `limit` of them. Items
+    without a type or a session are not counted by it.
+    """
+
+    by: Grouping
+    filters: Filters = EVERYTHING
+    limit: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ListReplaced(Read[tuple[Item, ...]]):
+    """List the items whose `superseded_by` is one of these ids, newest first."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GetLastShown(Read[Mapping[str, "datetime"]]):
+    """Return when each of these items was last shown to a session, for those that were."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListReceipts(Read[tuple[Receipt, ...]]):
+    """List receipts, newest first, without the first `skip`; with `item_id`, those that name this item."""
+
+    skip: int = 0
+    limit: int = 20
+    item_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListReceiptFacts(Read[tuple[ReceiptFacts, ...]]):
+    """List what the newest receipts come to, newest first."""
+
+    limit: int = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewDelete(Read[DeletePreview]):
+    """Return what `Delete` with these ids would remove; removes nothing."""
+
+    ids: tuple[str, ...]
+
+
+def result_in_empty_workspace(operation: Operation[Any]) -> object:
+    """What such an operation returns in a workspace that holds nothing."""
+    match operation:
+        case CountPage():
+            return 0
+        case CountBy() | GetLastShown():
+            return {}
+        case PreviewDelete():
+            return DeletePreview()
+    return ()

@@ -1,0 +1,112 @@
+"""The operations of `store.browsing` in SQL."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from foreword.store import browsing, deleting
+from foreword.store.rows import IN_LIST, filters_to_sql, from_microseconds, receipt_from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from foreword.store.base import Operation
+    from foreword.store.database import Transaction
+    from foreword.types import Filters, Item, Receipt
+
+_DAY = "date(i.created_at / 1000000, 'unixepoch')"
+_FACTS_OF_RECEIPT = """
+SELECT id, created_at, json_extract(body, '$.recipe'), json_extract(body, '$.tokens'),
+    (SELECT count(*) FROM json_each(body, '$.entries') WHERE value ->> 'decision' = 'injected'),
+    (SELECT total(value ->> 'milliseconds') FROM json_each(body, '$.stages'))
+FROM receipts ORDER BY created_at DESC, id DESC LIMIT ?
+"""
+
+
+def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[object]]:  # noqa: FBT001
+    clause, values = filters_to_sql(filters)
+    state = {None: "", True: " AND i.superseded_by IS NULL", False: " AND i.superseded_by IS NOT NULL"}
+    return clause + state[holds], values
+
+
+def _list_page(tx: Transaction, op: browsing.ListPage) -> tuple[Item, ...]:
+    clause, values = _page_condition(op.filters, op.holds)
+    if op.prefix:
+        clause, values = f"{clause} AND substr(i.id, 1, ?) = ?", [*values, len(op.prefix), op.prefix]
+    return tx.select_items(
+        f"WHERE {clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ? OFFSET ?", *values, op.limit, op.skip
+    )
+
+
+def _count_page(tx: Transaction, op: browsing.CountPage) -> int:
+    clause, values = _page_condition(op.filters, op.holds)
+    count: int = tx.select_value(f"SELECT count(*) FROM items i WHERE {clause}", *values)
+    return count
+
+
+def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
+    clause, values = filters_to_sql(op.filters)
+    column, order = (_DAY, "1 DESC") if op.by == "day" else (f"i.{op.by}", "2 DESC, 1")
+    rows = tx.execute(
+        f"SELECT {column}, count(*) FROM items i WHERE {clause} AND {column} IS NOT NULL AND {column} != '' "
+        f"GROUP BY 1 ORDER BY {order} LIMIT ?",
+        *(*values, op.limit),
+    ).fetchall()
+    return {str(name): count for name, count in (reversed(rows) if op.by == "day" else rows)}
+
+
+def _list_replaced(tx: Transaction, op: browsing.ListReplaced) -> tuple[Item, ...]:
+    return tx.select_items(
+        f"WHERE i.superseded_by {IN_LIST} ORDER BY i.created_at DESC, i.no DESC", json.dumps(op.ids)
+    )
+
+
+def _get_last_shown(tx: Transaction, op: browsing.GetLastShown) -> Mapping[str, datetime]:
+    rows = tx.execute(
+        f"SELECT i.id, max(t.told_at) FROM told t JOIN items i USING(no) WHERE i.id {IN_LIST} GROUP BY i.id",
+        json.dumps(op.ids),
+    )
+    return {str(name): from_microseconds(at) for name, at in rows}
+
+
+def _list_receipts(tx: Transaction, op: browsing.ListReceipts) -> tuple[Receipt, ...]:
+    clause, values = ("instr(body, ?) > 0", [json.dumps(op.item_id)]) if op.item_id else ("TRUE", [])
+    rows = tx.execute(
+        f"SELECT body FROM receipts WHERE {clause} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?",
+        *(*values, op.limit, op.skip),
+    )
+    return tuple(receipt_from_json(str(body)) for (body,) in rows)
+
+
+def _list_receipt_facts(tx: Transaction, op: browsing.ListReceiptFacts) -> tuple[browsing.ReceiptFacts, ...]:
+    rows: list[tuple[Any, ...]] = tx.execute(_FACTS_OF_RECEIPT, op.limit).fetchall()
+    return tuple(
+        browsing.ReceiptFacts(row[0], from_microseconds(row[1]), row[2], row[3], row[4], row[5])
+        for row in rows
+    )
+
+
+def _preview_delete(tx: Transaction, op: browsing.PreviewDelete) -> browsing.DeletePreview:
+    items = deleting.find_items_that_go(tx, op.ids)
+    numbers = "SELECT no FROM items WHERE id " + IN_LIST
+    relations = tx.select_value(
+        f"SELECT count(*) FROM relations WHERE from_no IN ({numbers}) OR to_no IN ({numbers})",
+        *[json.dumps([item.id for item in items])] * 2,
+    )
+    receipts = deleting.find_receipts_that_repeat(tx, [item.text for item in items], ())
+    return browsing.DeletePreview(tuple(items), len(receipts), int(relations))
+
+
+HANDLERS: dict[type[Operation[Any]], Callable[[Transaction, Any], Any]] = {
+    browsing.ListPage: _list_page,
+    browsing.CountPage: _count_page,
+    browsing.CountBy: _count_by,
+    browsing.ListReplaced: _list_replaced,
+    browsing.GetLastShown: _get_last_shown,
+    browsing.ListReceipts: _list_receipts,
+    browsing.ListReceiptFacts: _list_receipt_facts,
+    browsing.PreviewDelete: _preview_delete,
+}
+"""The function that carries out each operation."""

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from foreword.engine.browsing import CONFIRMED, Browser
+from foreword.errors import UnknownId, ValidationError
+from foreword.types import Filters, Source
+
+
+@pytest.fixture
+def browser(engine):
+    return Browser(engine, "shop")
+
+
+def test_an_edit_is_a_new_version_and_the_old_one_its_history(engine, browser):
+    old = engine.remember("Deploys are on Tuesdays.", "shop", type="decision", about="deploys", session="s1")
+    new = browser.edit(old, "Deploys are on Thursdays.")
+    assert (new.text, new.type, new.about, new.session) == (
+        "Deploys are on Thursdays.",
+        "decision",
+        "deploys",
+        "s1",
+    )
+    assert browser.find_item(old.id).superseded_by == new.id
+    newest = browser.edit(new, "Deploys are on Fridays.")
+    story = browser.tell_story(browser.find_item(new.id))
+    assert [one.id for one in story.before] == [old.id]
+    assert [one.id for one in story.after] == [newest.id]
+    assert [one.text for one in browser.list_items(holds=True).items] == ["Deploys are on Fridays."]
+
+
+def test_a_version_that_was_replaced_cannot_be_edited(engine, browser):
+    old = engine.remember("Deploys are on Tuesdays.", "shop")
+    new = browser.edit(old, "Deploys are on Thursdays.")
+    with pytest.raises(ValidationError, match=new.id):
+        browser.edit(browser.find_item(old.id), "Deploys are on Mondays.")
+
+
+def test_what_an_agent_or_a_file_said_becomes_the_users_word_when_the_user_edits_it(engine, browser):
+    turn = engine.remember("It uses MySQL.", "shop", kind="turn", source=Source("claude", "agent"))
+    new = browser.edit(turn, "It uses Postgres.")
+    assert (new.kind, new.source) == ("memory", Source())
+
+
+def test_an_item_is_found_by_the_beginning_of_its_id(engine, browser):
+    engine.import_lines(['{"id": "dec-1", "text": "one"}', '{"id": "dec-2", "text": "two"}'], "shop")
+    assert browser.find_item("dec-2").text == browser.find_item("dec-2").text == "two"
+    with pytest.raises(ValidationError, match="dec-1, dec-2"):
+        browser.find_item("dec")
+    for name in ("fac", "", "dec-3"):
+        with pytest.raises(UnknownId):
+            browser.find_item(name)
+
+
+def test_a_preview_says_what_forgetting_then_removes_and_the_proof_that_it_did(engine, browser):
+    item = engine.remember("Project falcon starts in May.", "shop")
+    other = engine.remember("Deploys are on Tuesdays.", "shop")
+    engine.relate(item.id, other.id, "shop")
+    preview = browser.preview_forget(item.id)
+    assert [one.id for one in preview.items] == [item.id]
+    assert preview.relations == 1
+    assert browser.find_item(item.id)
+    proof = browser.forget(item.id)
+    assert proof.removed == (item.id,)
+    assert proof.is_clean
+    assert [one.id for one in browser.list_items().items] == [other.id]
+
+
+def test_what_is_confirmed_is_sure_and_says_when(engine, browser):
+    item = engine.remember("Deploys are on Tuesdays.", "shop", confidence=0.4)
+    confirmed = browser.confirm(item)
+    assert confirmed.confidence == 1.0
+    assert CONFIRMED in confirmed.metadata
+
+
+def test_a_search_keeps_to_the_filters(engine, browser):
+    engine.remember("The deploy failed.", "shop", source=Source("ci", "tool"))
+    engine.remember("The deploy is on Tuesday.", "shop")
+    found = browser.search_items("deploy", Filters(trust="tool"))
+    assert [one.source.name for one in found.items] == ["ci"]
+    assert browser.search_items("deploy").total == 2
+
+
+def test_a_page_knows_how_many_there_are(engine, browser):
+    engine.import_lines([f'{{"text": "line number {n}"}}' for n in range(7)], "shop")
+    page = browser.list_items(skip=5, limit=5)
+    assert (len(page.items), page.total, page.skip) == (2, 7, 5)
