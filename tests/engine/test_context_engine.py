@@ -421,6 +421,18 @@ def test_on_request_an_error_becomes_an_empty_context(engine, project):
     assert "no template named 'nope'" in result.receipt.notes[0].message
 
 
+def test_a_ranker_that_fails_is_an_error_of_ours_and_can_become_an_empty_context(engine, project):
+    engine.register_ranker("broken", lambda results: 1 / 0)
+    with pytest.raises(SearchError, match="ZeroDivisionError"):
+        engine.build_context("postgres", "shop", ranker="broken")
+    assert engine.build_context("postgres", "shop", ranker="broken", on_error="empty").context == ""
+
+
+def test_a_misspelt_way_of_handling_errors_is_refused(engine, project):
+    with pytest.raises(ValidationError, match="'emtpy'"):
+        engine.build_context("postgres", "shop", on_error="emtpy")
+
+
 # Receipts
 
 

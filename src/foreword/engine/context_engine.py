@@ -283,6 +283,8 @@ class ContextEngine:
 
         With `on_error="empty"` any failure of ours becomes an empty context, with a note and a warning.
         """
+        if on_error not in ("raise", "empty"):
+            raise ValidationError(f"on_error is 'raise' or 'empty', not {on_error!r}")
         try:
             chosen = _merge_options(ContextOptions, options, changes)
             return self._build_context(self._text_query(query, workspace, chosen), chosen)

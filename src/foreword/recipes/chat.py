@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.compose.fit import fit_memories
+from foreword.errors import SearchError
 from foreword.pipeline import (
     MAX_NEAR_MISSES,
     drop_below,
@@ -134,10 +135,18 @@ def _with_earlier_findings(draft: SearchDraft, related: Sequence[SearchResult]) 
 
 
 def rank_by(ranker: RankingFunction) -> Stage[SearchDraft]:
-    """A stage that orders the results; what the ranker leaves out is dropped."""
+    """A stage that orders the results; what the ranker leaves out is dropped.
+
+    It raises SearchError for a ranker that fails, since that may be a user's own.
+    """
 
     def rank(draft: SearchDraft) -> SearchDraft:
-        ranked = [r if r.rank is not None else replace(r, rank=r.score) for r in ranker(draft.results)]
+        try:
+            ranked = [r if r.rank is not None else replace(r, rank=r.score) for r in ranker(draft.results)]
+        except Exception as error:
+            raise SearchError(
+                f"the ranker failed: {type(error).__name__}: {error}; mend or replace it"
+            ) from error
         kept = {result.memory.id for result in ranked}
         gone = [result for result in draft.results if result.memory.id not in kept]
         return draft.keep(ranked, [DroppedResult(r, "over limit", "left out by the ranker") for r in gone])

@@ -138,6 +138,11 @@ limit_option = click.option(
 port_type = click.IntRange(0, 65535)
 
 
+def read_text_argument(text: str) -> str:
+    """The text that an argument gives: itself, or stdin for `-`, without the line break at its end."""
+    return sys.stdin.buffer.read().decode().rstrip("\r\n") if text == "-" else text
+
+
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from foreword.edges.cli import show
-from foreword.edges.cli.common import CliCall, OptionValue, command, deadline_option, lane_option, open_engine
+from foreword.edges.cli.common import (
+    CliCall,
+    OptionValue,
+    command,
+    deadline_option,
+    lane_option,
+    open_engine,
+    read_text_argument,
+)
 from foreword.options import ContextOptions
 
 if TYPE_CHECKING:
@@ -65,8 +73,10 @@ def context(
     """Print the text an agent would get.
 
     Exactly that goes to stdout, and nothing when nothing is relevant to QUERY; a summary goes to stderr.
+    `-` reads QUERY from stdin.
     """
     _refuse_unused_options(recipe, option_values)
+    query = read_text_argument(query)
     default_limit = _LIMIT_A_SOURCE if recipe == "assembled" else _LIMIT
     related = option_values["related"]
     options = ContextOptions(

@@ -1,4 +1,4 @@
-"""Install and uninstall: Foreword in the settings of an agent.
+"""Install, uninstall and completion: Foreword in the settings of an agent, and of a shell.
 
 Says what changed, where the backup is, and what the user still has to do. What each agent needs is known to
 `foreword.edges.install`.
@@ -10,7 +10,7 @@ import contextlib
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -22,6 +22,8 @@ from foreword.edges.shared.spool_files import make_reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from click.shell_completion import ShellComplete
 
     from foreword.edges.install.changes import Change, TargetFile
 
@@ -151,3 +153,25 @@ def _change_as_json(change: Change, *, dry_run: bool) -> dict[str, Any]:
         "backup": None if change.backup is None else str(change.backup),
         **({"diff": change.diff} if dry_run else {}),
     }
+
+
+# Completion ----------------------------------------------------------------------------------------------
+
+
+@command(
+    "completion",
+    'eval "$(foreword completion bash)"\nforeword completion fish > ~/.config/fish/completions/foreword.fish',
+)
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+def completion(call: CliCall, shell: str) -> int:
+    """Print what makes a shell complete commands and options.
+
+    For bash and zsh, put the first line of the example into ~/.bashrc or ~/.zshrc.
+    """
+    from click.shell_completion import get_completion_class
+
+    root = click.get_current_context().find_root().command
+    completer = cast("type[ShellComplete]", get_completion_class(shell))
+    script = completer(root, {}, "foreword", "_FOREWORD_COMPLETE").source()
+    call.answer({"shell": shell, "script": script}, script)
+    return 0

@@ -23,6 +23,7 @@ from foreword.edges.cli import (
     experience,
     index,
     install,
+    items,
     ledger,
     measure,
     memory,
@@ -50,6 +51,8 @@ class ForewordGroup(OrderedGroup):
 
     def main(self, args: Sequence[str] | None = None, *_: object, **__: object) -> NoReturn:
         """Run one command and exit with its code; click's own `main` has other codes and words."""
+        if args is None and "_FOREWORD_COMPLETE" in os.environ:  # a shell asks what could come next
+            super().main(prog_name="foreword")
         if args is None:  # the process is the command's own
             os.umask(0o077)  # memories, backups and exports are for their owner alone
         code = run(sys.argv[1:] if args is None else list(args))
@@ -87,13 +90,14 @@ def main() -> None:
 
 
 for _command in (
-    *(memory.remember, memory.search, memory.forget),
+    *(memory.remember, memory.search, items.list_items, items.show_item),
+    *(items.edit, items.relate, memory.forget),
     *(ledger.open_ends, ledger.decisions, ledger.facts),
     *(context.context, context.premortem, why.why, view.view),
     *(memory.export, memory.import_),
     *(privacy.pause, privacy.resume, privacy.purge, backups.backup, backups.restore),
     *(index.index, index.watch, experience.experience, experience.values),
-    *(install.install, install.uninstall, doctor.doctor, doctor.stats),
+    *(install.install, install.uninstall, install.completion, doctor.doctor, doctor.stats),
     *(service.serve, service.stop, service.status, service.hook, service.mcp, team.team),
     *(demo.demo, measure.evaluate, measure.bench),
 ):

@@ -22,11 +22,14 @@ from foreword.edges.cli.common import (
     no_embed_option,
     open_engine,
     read_date,
+    read_text_argument,
     without_encoder,
 )
 from foreword.edges.shared.calls import find_ids_to_forget
-from foreword.errors import ValidationError
+from foreword.engine.browsing import Browser
+from foreword.errors import UnknownId, ValidationError
 from foreword.options import SearchOptions
+from foreword.pipeline import FLOOR
 from foreword.text.clean import remove_invisible
 from foreword.types import KINDS, TRUSTS, Source
 
@@ -37,12 +40,18 @@ if TYPE_CHECKING:
     from foreword.types import Item, SearchResult, Trust
 
 _MAX_LISTED_IDS = 20
+_MAX_FILE_NAME = 1_000
+_MAX_PIECE_CHARACTERS = 4_000
+"""A longer text is kept in pieces, since its meaning would not fit into one vector."""
 
 # Remember ------------------------------------------------------------------------------------------------
 
 
 @command("remember", 'foreword remember "Deploys happen on Tuesdays." --type decision --meta ticket=LH-7')
-@click.argument("text")
+@click.argument("text", metavar="TEXT|-", default="")
+@click.option(
+    "--file", "file", type=click.Path(path_type=Path), metavar="F", help="Keep what this file says."
+)
 @click.option("--kind", type=click.Choice(KINDS), default="memory", show_default=True, help="What it is.")
 @click.option("--type", default="", metavar="T", help="A label of your own: decision, fact…")
 @click.option("--about", default="", metavar="A", help="What surrounds it: speaker, heading, file.")
@@ -60,6 +69,7 @@ _MAX_LISTED_IDS = 20
 def remember(
     call: CliCall,
     text: str,
+    file: Path | None,
     source: str,
     trust: Trust,
     meta: tuple[str, ...],
@@ -68,18 +78,50 @@ def remember(
 ) -> None:
     """Keep TEXT and print its id.
 
-    `-` reads the text from stdin. Once the id is printed, the text survives a power cut and words find it;
-    the vector by which its meaning is found is made next.
+    `-` reads the text from stdin, --file from a file. A text that is too long for one item is cut at its
+    paragraphs, and an id is printed for each. Once the id is printed, the text survives a power cut and words
+    find it; the vector by which its meaning is found is made next.
     """
-    if text == "-":  # the line break that `echo` and editors put at the end is not part of the text
-        text = sys.stdin.buffer.read().decode().rstrip("\r\n")
+    texts = split_into_pieces(_read_text_to_remember(text, file))
     metadata, workspace = dict(map(_split_key_and_value, meta)), call.workspace
     with open_engine(embedding=not no_embed) as engine:
-        item = without_encoder(engine).remember(
-            text, workspace, source=Source(source, trust), metadata=metadata, **fields
-        )
-        call.answer(asdict(item), item.id)
+        quiet = without_encoder(engine)
+        items = [
+            quiet.remember(one, workspace, source=Source(source, trust), metadata=metadata, **fields)
+            for one in texts
+        ]
+        ids = "\n".join(item.id for item in items)
+        call.answer(asdict(items[0]) if len(items) == 1 else list(map(asdict, items)), ids)
         make_vectors(engine, workspace, later="its vector will be made by a later command")
+
+
+def _read_text_to_remember(text: str, file: Path | None) -> str:
+    """The text of the argument, of stdin or of a file; a usage error if it is not clear which is meant."""
+    if file is not None:
+        if text:
+            raise click.UsageError("give TEXT or --file, not both")
+        return file.read_text(encoding="utf-8-sig").strip()
+    if not text:
+        raise click.UsageError("say what to remember: TEXT, - for stdin, or --file")
+    if "\n" not in text and len(text) < _MAX_FILE_NAME and Path(text).is_file():
+        if not sys.stdin.isatty():
+            raise click.UsageError(f"{text} is a file: to keep what it says, use --file {text}")
+        if click.confirm(f"{text} is a file. Keep what it says, not its name?", default=True, err=True):
+            return Path(text).read_text(encoding="utf-8-sig").strip()
+    return read_text_argument(text)
+
+
+def split_into_pieces(text: str) -> list[str]:
+    """The text whole if it is short enough; else cut at paragraphs, lines or words, in order."""
+    pieces = []
+    while len(text) > _MAX_PIECE_CHARACTERS:
+        ends = (
+            text.rfind(end, _MAX_PIECE_CHARACTERS // 2, _MAX_PIECE_CHARACTERS) for end in ("\n\n", "\n", " ")
+        )
+        cut = next((end for end in ends if end > 0), _MAX_PIECE_CHARACTERS)
+        pieces.append(text[:cut].strip())
+        text = text[cut:].strip()
+    return [*pieces, text]
 
 
 def _split_key_and_value(text: str) -> tuple[str, str]:
@@ -120,12 +162,22 @@ def _split_key_and_value(text: str) -> tuple[str, str]:
 @click.option("--related", type=int, metavar="DEPTH", help="Also show what is related, so many steps away.")
 @deadline_option
 @lane_option
-def search(call: CliCall, query: str, related: int | None, **filters: OptionValue) -> int:
-    """List what answers QUERY, best first."""
+@click.option("--all", "everything", is_flag=True, help="Also list what hardly fits.")
+def search(call: CliCall, query: str, related: int | None, everything: bool, **filters: OptionValue) -> int:
+    """List what answers QUERY, best first, as far as it fits.
+
+    `-` reads QUERY from stdin.
+    """
     if related is not None:
         filters |= {"include_relationships": True, "relationship_depth": related}
     with open_engine() as engine:
-        results = engine.search(query, call.workspace, SearchOptions(**filters))
+        found = engine.search(read_text_argument(query), call.workspace, SearchOptions(**filters))
+        has_meaning = engine.settings.embedding != "none"
+    # Without an encoder a score is not a probability: then all that shares a word is listed.
+    floor = 0.0 if everything or not has_meaning else FLOOR
+    results = [result for result in found if result.score >= floor]
+    if left := len(found) - len(results):
+        show.note(f"{left} more hardly fit; see them with --all")
     return call.answer_list(
         list(map(_search_result_as_json, results)), lambda: _show_search_results(results), "nothing found"
     )
@@ -148,6 +200,14 @@ def _search_result_as_json(result: SearchResult) -> dict[str, Any]:
 
 def _show_search_results(results: list[SearchResult]) -> None:
     screen, table = show.make_console(), show.make_table(expand=True)
+    if screen.width < show.NARROW_COLUMNS:
+        for result in results:
+            item = result.memory
+            show.text(
+                f"{result.score:.2f}  {item.id[:12]}  {show.format_date(item.created_at)}  {item.label}"
+            )
+            show.text(f"  {show.shorten(item.text, 3 * screen.width)}")
+        return
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("kind", max_width=14, overflow="fold")
     table.add_column("date", no_wrap=True)
@@ -195,32 +255,47 @@ def forget(
 ) -> int:
     """Remove items for good, and prove it.
 
-    Everything made from them goes too, and a check then looks for anything left.
-    --session and --source together mean what fits both. On a terminal you are asked first.
-    What --query would remove is listed; in a script nothing is removed without --yes.
+    ID is an item's id, or the beginning of it. Everything made from them goes too, and a check then looks for
+    anything left. --session and --source together mean what fits both. What would go is listed, and on a
+    terminal you are asked first; in a script, what --query finds is not removed without --yes.
     """
     if not ids and session is None and source is None and not words.strip():
         raise click.UsageError("say what to forget: ids, --query, --session or --source")
     workspace = call.workspace
     with open_engine(embedding=False) as engine:
+        ids = _find_whole_ids(Browser(engine, workspace), ids)
         found = engine.find_by_words(workspace, words) if words.strip() else []
         matching = {*find_ids_to_forget(engine, workspace, ids, session, source), *(one.id for one in found)}
         if not matching and session is None:
             nothing = {"forgotten": [], "checked": False, "problems": []}
             call.answer(nothing, note="nothing matched; nothing was forgotten")
             return 1
-        if not (yes or _confirm_forgetting(call, found, len(matching), session)):
+        gone = [item for item in engine.store.get(workspace, *sorted(matching)) if item is not None]
+        if not (yes or _confirm_forgetting(call, gone, session, by_query=bool(found))):
             return 1
-        gone = engine.forget(
+        forgotten = engine.forget(
             workspace, *ids, session=session, source=source, words=words.strip(), verify=not no_verify
         )
-        left = () if no_verify else tuple(one.id for one in engine.store.get(workspace, *gone.ids) if one)
-    return _report_forgotten(call, gone, left, checked=not no_verify)
+        left = (
+            () if no_verify else tuple(one.id for one in engine.store.get(workspace, *forgotten.ids) if one)
+        )
+    return _report_forgotten(call, forgotten, left, checked=not no_verify)
 
 
-def _confirm_forgetting(call: CliCall, found: list[Item], item_count: int, session: str | None) -> bool:
-    """Show what a query found, and ask the user if there is one; a query's finds never go unasked."""
-    if found and not call.as_json:
+def _find_whole_ids(browser: Browser, names: Iterable[str]) -> tuple[str, ...]:
+    """The ids that begin with these names; a name that nothing has is noted and left out."""
+    ids = []
+    for name in names:
+        try:
+            ids.append(browser.find_item(name).id)
+        except UnknownId as error:
+            show.note(str(error))
+    return tuple(ids)
+
+
+def _confirm_forgetting(call: CliCall, found: list[Item], session: str | None, *, by_query: bool) -> bool:
+    """Show what would go, and ask the user if there is one; a query's finds never go unasked."""
+    if not call.as_json and (by_query or sys.stdin.isatty()):
         for item in found[:_MAX_LISTED_IDS]:
             show.text(
                 f"{item.id}  {show.format_date(item.created_at)}  {item.kind}  {show.shorten(item.text, 90)}"
@@ -229,10 +304,10 @@ def _confirm_forgetting(call: CliCall, found: list[Item], item_count: int, sessi
             show.text(f"and {len(found) - _MAX_LISTED_IDS:,} more")
     if sys.stdin.isatty() and not call.as_json:
         receipts = "" if session is None else f" and the receipts of session {session!r}"
-        if click.confirm(f"Forget {show.plural(item_count, 'item')}{receipts} for good?", err=True):
+        if click.confirm(f"Forget {show.plural(len(found), 'item')}{receipts} for good?", err=True):
             return True
         show.note("nothing was forgotten")
-    elif not found:
+    elif not by_query:
         return True  # a script named the items itself
     else:
         preview = {
@@ -241,7 +316,7 @@ def _confirm_forgetting(call: CliCall, found: list[Item], item_count: int, sessi
             "checked": False,
             "problems": [],
         }
-        note = f"{show.plural(item_count, 'item')} would be forgotten; nothing was: add --yes to do it"
+        note = f"{show.plural(len(found), 'item')} would be forgotten; nothing was: add --yes to do it"
         call.answer(preview, note=note)
     return False
 

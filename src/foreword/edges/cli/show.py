@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int | None], None]
 
 
+NARROW_COLUMNS = 60
+"""Below this width of a terminal things are printed in lines instead of a table."""
+
+
 def json(value: object) -> None:
     """Print a value as JSON on stdout; dates in ISO 8601."""
     click.echo(dumps(value, indent=2, default=lambda x: x.isoformat() if isinstance(x, datetime) else str(x)))
