@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -312,3 +315,19 @@ def test_a_receipt_in_one_file_needs_nothing_else(page, run, tmp_path):
     assert tab.evaluate("getComputedStyle(document.body).margin") == "0px"
     assert (asked, wrong) == ([file.as_uri()], [])
     tab.close()
+
+
+def test_the_time_of_a_click_is_measured_beside_its_target(chromium, tmp_path):
+    """In a process of its own: Playwright runs once in each."""
+    script = (
+        "import json, pathlib, sys; from foreword_measure.speed import view; "
+        "tables, facts = view.measure(pathlib.Path(sys.argv[1]), (200,), lambda *_: None, runs=2); "
+        "print(json.dumps([[row[0] for row in table.rows] for table in tables] + [facts]))"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
+    times, sizes, facts = json.loads(ran.stdout)
+    assert times == ["an empty page", *PARTS]
+    assert len(sizes) == len(PARTS) + 1
+    assert facts["times"]["memory"]["count"] == 2
+    assert max(facts["bytes"].values()) <= 150_000

@@ -8,14 +8,14 @@ from unittest import SkipTest
 import pytest
 
 from foreword.store.base import Search
-from foreword.store.conformance import StoreConformance, views
+from foreword.store.conformance import BrowsingTests, StoreConformance, views
 from foreword.store.conformance.suite import Suite
 from foreword.store.database import Limits
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Note, TypoProbe
 
 
-class TestSqliteStore(StoreConformance):
+class TestSqliteStore(StoreConformance, BrowsingTests):
     receipt_bytes = 50_000
 
     @pytest.fixture(autouse=True)

@@ -71,7 +71,16 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
     workspace with what was said.
     """
     settings, settings_finding = _load_settings_or_defaults()
-    findings = _check_installation(settings, settings_finding, call.workspace)
+    findings = [
+        *_check_versions(),
+        settings_finding,
+        *_check_models(settings),
+        _check_home_folder(settings),
+        _check_free_disk_space(settings),
+        *_check_installed_agents(settings),
+        *_check_whether_anything_is_kept(settings, call.workspace),
+        _check_backups(settings),
+    ]
     with open_engine(settings, embedding=False) as engine:
         if everywhere:
             databases = _find_databases(settings)
@@ -88,35 +97,6 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
         for diagnosis in diagnoses:
             _show_diagnosis(diagnosis, call)
     return 0 if ok else 1
-
-
-def list_findings(engine: ContextEngine, workspace: str) -> list[Finding]:
-    """What is to be said of the installation, and of one workspace's database; repairs nothing.
-
-    For a process that uses the models itself, and need not load them a second time to know that it can.
-    """
-    settings, settings_finding = _load_settings_or_defaults()
-    path = cast("SqliteStore", engine.store).path_of(workspace)
-    diagnosis = _diagnose_database(engine, Database(path, workspace), repair=False)
-    sound = Finding("workspace", f"{show.plural(diagnosis.items, 'item')}: rows, indexes and vectors agree")
-    problems = list(diagnosis.problems) or [sound]
-    return [*problems, *_check_installation(settings, settings_finding, workspace, models=False)]
-
-
-def _check_installation(
-    settings: Settings, settings_finding: Finding, workspace: str, *, models: bool = True
-) -> list[Finding]:
-    """Everything but the databases; with `models`, these are loaded to see whether they can be."""
-    return [
-        *_check_versions(),
-        settings_finding,
-        *(_check_models(settings) if models else ()),
-        _check_home_folder(settings),
-        _check_free_disk_space(settings),
-        *_check_installed_agents(settings),
-        *_check_whether_anything_is_kept(settings, workspace),
-        _check_backups(settings),
-    ]
 
 
 def _check_versions() -> list[Finding]:

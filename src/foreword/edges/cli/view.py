@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import time
@@ -43,11 +44,10 @@ def view(call: CliCall, place: str, no_browser: bool) -> int:
     """
     settings = load_settings()
     try:
-        import starlette
-        import uvicorn
+        for module in ("starlette", "uvicorn", "mcp.server"):
+            importlib.import_module(module)
     except ImportError:
         raise MissingExtra("view", "server") from None
-    del starlette, uvicorn
     ensure_service(settings)
     address = _find_address(settings, call.workspace, place)
     is_open = not no_browser and not call.as_json and _open_browser(settings, address)

@@ -5,7 +5,10 @@ The command line serves in the foreground, and MCP over HTTP, with the same two 
 
 from __future__ import annotations
 
+import json
+import os
 import secrets
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
     from foreword.edges.install.examine import Finding
     from foreword.edges.service.responder import Responder
     from foreword.engine.context_engine import ContextEngine
+
+
+_DOCTOR_SECONDS = 60.0
 
 
 def main(options: ServiceOptions, settings: Settings | None = None) -> int:
@@ -56,10 +62,24 @@ def build_application(
 
 
 def _examine(engine: ContextEngine, workspace: str) -> list[Finding]:
-    """What the doctor finds; what it needs is loaded when somebody asks, and not before."""
-    from foreword.edges.cli.doctor import list_findings
+    """What the doctor finds, in a process of its own: it loads models to see whether they can be loaded."""
+    from foreword.edges.install.examine import Finding
 
-    return list_findings(engine, workspace)
+    command = [sys.executable, "-P", "-m", "foreword", "doctor", "--json", "--workspace", workspace]
+    environment = {**os.environ, "FOREWORD_HOME": str(engine.settings.home.absolute())}
+    folder = workspace if os.path.isabs(workspace) and os.path.isdir(workspace) else None  # noqa: PTH112, PTH117
+    ran = subprocess.run(  # noqa: S603  (our own command)
+        command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
+        timeout=_DOCTOR_SECONDS, check=False,
+    )  # fmt: skip
+    try:
+        said = json.loads(ran.stdout)
+    except ValueError:
+        return [Finding("doctor", "could not be asked", ok=False, advice="run: foreword doctor")]
+    (diagnosis,) = said["workspaces"]
+    sound = Finding("workspace", f"{diagnosis['items']:,} items: rows, indexes and vectors agree")
+    problems = [Finding(**one) for one in diagnosis["problems"]]
+    return [*(problems or [sound]), *(Finding(**one) for one in said["environment"])]
 
 
 def _build_responder(engine: ContextEngine) -> Responder:

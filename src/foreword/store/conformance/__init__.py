@@ -16,8 +16,10 @@ engine that takes limits for receipts and for what sessions were shown sets `rec
 and `shown_days` to what `open_store` gives it: the smaller, the faster. An engine that cannot answer some
 kinds of probes lists them: `unsupported = frozenset({TypoProbe})`; tests that need them are skipped.
 
-There is a module for each subject, and `StoreConformance` has the tests of all; `suite` has what they share.
-Nothing here needs pytest: a method is a rule, its name says which, and `teardown_method` closes the store.
+An engine behind which the viewer's page works, too, also subclasses `BrowsingTests`: the operations of
+`store.browsing`. There is a module for each subject, `StoreConformance` has the tests of all others, and
+`suite` has what they share. Nothing here needs pytest: a method is a rule, its name says which, and
+`teardown_method` closes the store.
 """  # noqa: D400  (it ends in the example's colon)
 
 from foreword.store.conformance.browsing import BrowsingTests
@@ -33,4 +35,4 @@ class StoreConformance(ItemTests, SearchingTests, ReceiptTests, FileTests, Works
     """Every rule of the contract in `store.base`; subclass it and say how a store is opened."""
 
 
-__all__ = ["StoreConformance", "views"]
+__all__ = ["BrowsingTests", "StoreConformance", "views"]
