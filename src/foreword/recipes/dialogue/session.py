@@ -29,6 +29,7 @@ from foreword.compose.system_prompt import AgentPersonality, Helpful, SystemProm
 from foreword.errors import ValidationError
 from foreword.knowledge.resolution import EntityResolver
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions, check_workspace
+from foreword.recipes.dialogue.asking import with_text_of_parts
 from foreword.recipes.dialogue.prompt import RECALL, RecalledTurns, RetrievedChunks, Wording
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 from foreword.recipes.dialogue.turns import ConversationTurns, check_turn, item_turn, turn_item
@@ -123,7 +124,7 @@ class Session:
 
     def add_all(self, turns: Sequence[Turn]) -> list[Turn]:
         """Keep several turns at once, in order."""
-        checked = [self._with_speaker(check_turn(turn)) for turn in turns]
+        checked = [self._with_speaker(with_text_of_parts(check_turn(turn))) for turn in turns]
         complete = self._turns.complete(checked, self.now)
         items = [turn_item(turn, self.workspace, self.session_id) for turn in complete]
         kept = self._engine.remember_all(items, self.workspace)
@@ -144,17 +145,21 @@ class Session:
         """How many chunks of documents there are."""
         return self._rag.available_chunks()
 
-    def resolve(self, query: str) -> Sequence[ResolvedEntity]:
-        """Who and what the query means."""
+    def resolve(self, query: str, asker: str = "") -> Sequence[ResolvedEntity]:
+        """Who and what the query means, when this user asks; else the session's."""
         state = self.state
         resolver = EntityResolver(cast("EntityRegistry", state.entity_registry))
-        return resolver.resolve(query, state, self._user_id)
+        return resolver.resolve(query, state, asker or self._user_id)
 
-    def recall_user(self, query: str, max_tokens: int) -> UserMemories:
-        """What the session's user said of themselves, and how to answer them; nothing without a user."""
-        if not self.user:
+    def recall_user(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
+        """What the one who asks said of themselves, and how to answer them; nothing where nobody is named.
+
+        That is the session's user, unless somebody else of a conversation of several is named.
+        """
+        user = asker or self._user_id
+        if not user:
             return UserMemories()
-        memory = user_memory(self._engine, self.workspace, self._user_id)
+        memory = user_memory(self._engine, self.workspace, user)
         return memory.recall(query, self.session_id, max_tokens)
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
@@ -174,11 +179,20 @@ class Session:
         ]
         return RecalledTurns(tuple(found), draft.notes)
 
-    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
-        """The chunks that bear on the query after what was said last, as many as so many tokens hold."""
+    def retrieve(
+        self,
+        query: str,
+        entities: Sequence[ResolvedEntity],
+        max_tokens: int,
+        turns: Sequence[Turn] | None = None,
+    ) -> RetrievedChunks:
+        """The chunks that bear on the query after what was said last, as many as so many tokens hold.
+
+        What was said last are the turns of the session, unless others are given.
+        """
         if not query.strip():
             return RetrievedChunks()
-        return self._rag.retrieve(query, entities, max_tokens, self.state.turns)
+        return self._rag.retrieve(query, entities, max_tokens, self.state.turns if turns is None else turns)
 
     def keep_receipt(self, receipt: Receipt) -> None:
         """Keep the receipt of a prompt, without secrets: a prompt may show what a user typed, a disk not."""
