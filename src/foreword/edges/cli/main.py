@@ -27,6 +27,7 @@ from foreword.edges.cli import (
     measure,
     memory,
     privacy,
+    proxy,
     service,
 )
 from foreword.edges.cli.common import OrderedGroup
@@ -91,7 +92,7 @@ for _command in (
     *(privacy.pause, privacy.resume, privacy.purge, backups.backup, backups.restore),
     *(index.index, index.watch, experience.experience, experience.values),
     *(install.install, install.uninstall, doctor.doctor, doctor.stats),
-    *(service.serve, service.stop, service.status, service.hook, service.mcp),
+    *(service.serve, service.stop, service.status, service.hook, service.mcp, proxy.proxy),
     *(demo.demo, measure.evaluate, measure.bench),
 ):
     main.add_command(_command)

@@ -81,14 +81,11 @@ def origins(port: int) -> tuple[str, ...]:
     return tuple(f"http://{host}" for host in hosts(port))
 
 
-class Guard:
-    """ASGI middleware around everything: hosts, origins, WebSockets and the token."""
+class PageGuard:
+    """ASGI middleware against web pages: hosts, origins and WebSockets. Whoever is no page comes in."""
 
-    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
-        if not token:
-            raise ValueError("a guard needs a token")
+    def __init__(self, app: ASGIApp, *, port: int) -> None:
         self._app = app
-        self._token = token.encode()
         self._hosts = frozenset(host.encode() for host in hosts(port))
         self._origins = frozenset(origin.encode() for origin in origins(port))
 
@@ -99,7 +96,11 @@ class Guard:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await (self._find_refusal(scope) or self._app)(scope, receive, _add_headers_to_answers(send))
+            await (self._find_refusal(scope) or self._app)(scope, receive, self._prepare_send(send))
+
+    def _prepare_send(self, send: Send) -> Send:
+        """How answers are sent: as they are."""
+        return send
 
     def _find_refusal(self, scope: Scope) -> Refusal | None:
         """Why a request is not let in, or None when it is."""
@@ -107,9 +108,7 @@ class Guard:
             return _WRONG_HOST
         if not self._is_own_page(scope):
             return _WRONG_ORIGIN
-        if b"websocket" in _joined_values(scope, b"upgrade"):
-            return _WEBSOCKET
-        return None if scope["path"] in OPEN_PATHS or self._has_token(scope) else _NO_TOKEN
+        return _WEBSOCKET if b"websocket" in _joined_values(scope, b"upgrade") else None
 
     def _is_own_page(self, scope: Scope) -> bool:
         """Whether no page of another site can have sent this; browsers say so in one of two headers."""
@@ -117,6 +116,27 @@ class Guard:
             return False
         has_origin = bool(_header_values(scope, b"origin"))
         return not has_origin or _single_value(scope, b"origin").lower() in self._origins
+
+
+class Guard(PageGuard):
+    """ASGI middleware around everything: hosts, origins, WebSockets and the token."""
+
+    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
+        if not token:
+            raise ValueError("a guard needs a token")
+        super().__init__(app, port=port)
+        self._token = token.encode()
+
+    def _find_refusal(self, scope: Scope) -> Refusal | None:
+        """Why a request is not let in, or None when it is."""
+        refusal = super()._find_refusal(scope)
+        if refusal is None and scope["path"] not in OPEN_PATHS and not self._has_token(scope):
+            return _NO_TOKEN
+        return refusal
+
+    def _prepare_send(self, send: Send) -> Send:
+        """How answers are sent: with the headers that all of ours have."""
+        return _add_headers_to_answers(send)
 
     def _has_token(self, scope: Scope) -> bool:
         scheme, _, sent = _single_value(scope, b"authorization").partition(b" ")

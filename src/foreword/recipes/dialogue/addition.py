@@ -78,7 +78,10 @@ def find_addition(
     *,
     keep: bool = True,
 ) -> AddedContext:
-    """What to put before a query that an application sends after the turns `sent`; keeps its receipt."""
+    """What to put before a query that an application sends with the turns `sent`; keeps its receipt.
+
+    The query may be the last of a user among them, as it is in the middle of a loop of tools.
+    """
     check_whole_number("max_tokens", max_tokens, 1, 10_000_000)
     draft = pipeline.run(_begin(query, session, sent, max_tokens), ADDITION)
     receipt = pipeline.receipt(draft)
@@ -123,12 +126,15 @@ def new_turns(kept: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
     """
     before, now = [_words_of(turn) for turn in kept], [_words_of(turn) for turn in sent]
     matcher = difflib.SequenceMatcher(None, before, now, autojunk=False)
-    end = max((block.b + block.size for block in matcher.get_matching_blocks()), default=0)
+    ends = (block.b + block.size for block in matcher.get_matching_blocks() if block.size)
+    end = max(ends, default=0)
     return list(sent[end:])
 
 
-def _words_of(turn: Turn) -> tuple[str, str, str]:
-    return turn.role, " ".join(turn.text.split()), turn.call_id
+def _words_of(turn: Turn) -> tuple[str, ...]:
+    """What makes a turn the same, whoever sends it again: role, words, and the calls it makes or answers."""
+    calls = (str(call.get("id") or "") for call in turn.tool_calls)
+    return turn.role, " ".join(turn.text.split()), turn.call_id, *calls
 
 
 # Stages --------------------------------------------------------------------------------------------------
@@ -138,7 +144,10 @@ def retrieve(draft: AdditionDraft) -> AdditionDraft:
     """Find what documents say about the query, understood after the turns that are sent."""
     if not draft.available_chunks:
         return draft
-    retrieved = draft.conversation.retrieve(draft.query.text, draft.entities, draft.budget, draft.sent)
+    users = [at for at, turn in enumerate(draft.sent) if turn.role == "user"]
+    asked_last = users and draft.sent[users[-1]].text == draft.query.text
+    before = draft.sent[: users[-1]] if asked_last else draft.sent
+    retrieved = draft.conversation.retrieve(draft.query.text, draft.entities, draft.budget, before)
     return replace(draft, retrieved=retrieved).with_notes(*retrieved.notes)
 
 
