@@ -14,7 +14,7 @@ import pytest
 from foreword import Document, KnowledgeBase, Session
 from foreword.capture.pauses import begin_pause
 from foreword.edges.proxy.asker import Asker
-from foreword.types import Filters
+from foreword.types import Filters, Source
 
 WORDS = ("The ", "answer ", "is ", "plum.")
 ANSWER = "".join(WORDS)
@@ -100,6 +100,24 @@ def test_documents_are_for_everybody_in_the_workspace(proxy, model, engine):
     assert hours in sent_text(model)
     receipt = engine.explain("shop", answer.headers["x-foreword-receipt"])
     assert [entry.section for entry in receipt.entries if entry.decision == "injected"] == ["knowledge"]
+
+
+def test_what_was_remembered_for_everybody_is_told_and_what_was_remembered_for_one_is_theirs(
+    proxy, model, engine
+):
+    engine.remember("The bakery is closed on Mondays in winter.", "shop")
+    engine.remember("Mara's bakery card number is 4711 on Mondays.", "shop", source=Source("mara"))
+    engine.remember("The bakery web page says closed on Mondays.", "shop", source=Source("page", "web"))
+    engine.embed_pending("shop")
+    question = "Is the bakery closed on Mondays, and what is Mara's card number?"
+    answer = proxy.ask(question)
+    assert "closed on Mondays in winter" in sent_text(model)
+    assert "4711" not in sent_text(model)
+    assert "web page" not in sent_text(model)
+    receipt = engine.explain("shop", answer.headers["x-foreword-receipt"])
+    assert [entry.section for entry in receipt.entries if entry.decision == "injected"] == ["memory"]
+    proxy.ask(question, user="mara")
+    assert "4711" in sent_text(model)
 
 
 def test_each_turn_is_kept_once_however_often_it_is_sent(proxy, engine):

@@ -1,11 +1,11 @@
 """What to add to a conversation that an application sends itself: what is known, and not in it already.
 
-    resolve → recall → recall_user → retrieve → word
+    resolve → recall → recall_user → recall_memories → retrieve → word
 
 The application has its own instructions and sends its own turns; they stay as they are. Added is what the
-user said of themselves elsewhere, earlier exchanges of the conversation that are no longer sent, what holds
-of those who are meant, and what documents say: one framed text within a number of tokens, or nothing. The
-receipt tells what was found and why it was told or not.
+user said of themselves elsewhere, what was remembered in the workspace, earlier exchanges of the conversation
+that are no longer sent, what holds of those who are meant, and what documents say: one framed text within a
+number of tokens, or nothing. The receipt tells what was found and why it was told or not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from foreword.compose.fit import FittedText
 from foreword.compose.history import HistoryTemplate, make_history
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_parts
-from foreword.compose.quoting import heading_and_text
+from foreword.compose.quoting import escape_heading_line, heading_and_text
 from foreword.compose.turns import TurnStyle, TurnWording, question_and_answer, sort_by_time
 from foreword.compose.user_context import word_user_lines
 from foreword.options import check_whole_number
@@ -30,16 +30,16 @@ from foreword.recipes.dialogue.asking import read_query
 from foreword.recipes.dialogue.prompt import DialogueDraft
 from foreword.recipes.dialogue.prompt_lines import dropped_results, lines_told
 from foreword.text.frame import wrap_in_frame
-from foreword.types import Query
+from foreword.types import ContextLine, DroppedResult, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from foreword.compose.history import FormattedHistory
     from foreword.compose.turns import FormattedTurn
     from foreword.pipeline import Stage
     from foreword.recipes.dialogue.session import Session
-    from foreword.types import ContextLine, DroppedResult, Receipt, Turn
+    from foreword.types import Receipt, SearchResult, Turn
 
 RECIPE = "addition"
 DEFAULT_MAX_TOKENS = 1000
@@ -66,8 +66,10 @@ class AddedContext:
 class AdditionDraft(DialogueDraft):
     """An addition in the making: `sent` are the turns that the application sends itself."""
 
+    session_of: Session
     sent: tuple[Turn, ...] = ()
     in_view: frozenset[str] = frozenset()
+    memories: tuple[SearchResult, ...] = ()
 
 
 def find_addition(
@@ -99,6 +101,7 @@ def _begin(query: str | Turn, session: Session, sent: Sequence[Turn], max_tokens
         budget=max_tokens,
         session=session.session_id,
         conversation=session,
+        session_of=session,
         state=state,
         available_chunks=session.available_chunks(),
         allocation=TokenBudget(0, 0, 0, 0, max_tokens),
@@ -140,6 +143,14 @@ def _words_of(turn: Turn) -> tuple[str, ...]:
 # Stages --------------------------------------------------------------------------------------------------
 
 
+def recall_memories(draft: AdditionDraft) -> AdditionDraft:
+    """Find what was remembered in the workspace for everybody, or for the one who asks."""
+    found = draft.session_of.recall_memories(draft.query.text, draft.budget, draft.asked.user)
+    if found is None:
+        return draft
+    return replace(draft, memories=found.results, dropped=found.dropped).with_notes(*found.notes)
+
+
 def retrieve(draft: AdditionDraft) -> AdditionDraft:
     """Find what documents say about the query, understood after the turns that are sent."""
     if not draft.available_chunks:
@@ -152,35 +163,43 @@ def retrieve(draft: AdditionDraft) -> AdditionDraft:
 
 
 def word(draft: AdditionDraft) -> AdditionDraft:
-    """Put what was found into words: the user's own, then documents, then exchanges, then who is meant."""
-    tokenizer, left = draft.conversation.tokenizer, draft.budget - _FRAME_TOKENS
-    if left <= 0:
-        return draft.with_text(FittedText("", 0, (), tuple(_dropped(draft, ()))))
-    lines = [line for line in draft.user.lines if line.turn_id not in draft.in_view]
-    user = word_user_lines(lines, left, tokenizer)
+    """Put what was found into words; what is still over, since joins and headings cost, too, goes again."""
+    count = draft.conversation.tokenizer.count
+    content, memories = _word_parts(draft, draft.budget - _FRAME_TOKENS)
+    text = _framed(content, memories)
+    while text and count(text) > draft.budget:
+        content, memories = _without_least(content, memories)
+        text = _framed(content, memories)
+    remembered = (_memory_line(result, count) for result in memories)
+    lines = (*remembered, *lines_told(draft, content))
+    fitted = FittedText(text, count(text), lines, tuple(_dropped(draft, lines)))
+    return replace(draft, content=content).with_text(fitted)
+
+
+def _word_parts(draft: AdditionDraft, room: int) -> tuple[ContextContent, tuple[SearchResult, ...]]:
+    """The user's own words, what was remembered, documents, exchanges and what holds, while they fit."""
+    tokenizer, left = draft.conversation.tokenizer, max(0, room)
+    own = [line for line in draft.user.lines if line.turn_id not in draft.in_view]
+    user = word_user_lines(own, left, tokenizer)
     left -= user.token_count
+    memories = _memories_within(draft, left)
+    left -= tokenizer.count(_memories_text(memories))
     chunks = prompt.chunks_within(draft.retrieved.chunks, left, tokenizer.count)
     left -= tokenizer.count(knowledge_text(chunks))
     history = _word_exchanges(draft, left)
-    left -= history.token_count
+    left = max(0, left - history.token_count)
     places = {at for at, turn in enumerate(draft.state.turns) if turn.turn_id in draft.in_view}
-    entities = draft.conversation.wording.entities.format_what_holds(
-        draft.state, draft.entities, max(0, left), places
-    )
+    formatter = draft.conversation.wording.entities
+    entities = formatter.format_what_holds(draft.state, draft.entities, left, places)
     content = replace(draft.content, user=user, rag_chunks=chunks, history=history, entities=entities)
-    text = _framed(content)
-    while text and tokenizer.count(text) > draft.budget:  # joins and headings cost, too
-        content = _without_least(content)
-        text = _framed(content)
-    shown = tuple(lines_told(draft, content))
-    fitted = FittedText(text, tokenizer.count(text), shown, tuple(_dropped(draft, shown)))
-    return replace(draft, content=content).with_text(fitted)
+    return content, memories
 
 
 ADDITION: tuple[Stage[Any], ...] = (
     optional(prompt.resolve),
     optional(prompt.recall),
     optional(prompt.recall_user),
+    optional(recall_memories),
     optional(retrieve),
     word,
 )
@@ -206,29 +225,61 @@ def _word_exchanges(draft: AdditionDraft, room: int) -> FormattedHistory:
     return made
 
 
-def _framed(content: ContextContent) -> str:
+def _memories_within(draft: AdditionDraft, room: int) -> tuple[SearchResult, ...]:
+    """What was remembered and fits, best first; one that does not fit is skipped, and the next one tried."""
+    chosen: tuple[SearchResult, ...] = ()
+    for result in draft.memories:
+        if draft.conversation.tokenizer.count(_memories_text((*chosen, result))) <= room:
+            chosen = (*chosen, result)
+    return chosen
+
+
+def _memories_text(memories: Sequence[SearchResult]) -> str:
+    """What was remembered, a line each with its day; empty for nothing."""
+    return "\n".join(("Remembered:", *map(_memory_text, memories))) if memories else ""
+
+
+def _memory_text(result: SearchResult) -> str:
+    when = result.memory.created_at
+    day = f" ({when.day} {when:%B %Y})" if when else ""
+    return f"- {escape_heading_line(result.memory.text)}{day}"
+
+
+def _memory_line(result: SearchResult, count: Callable[[str], int]) -> ContextLine:
+    text = _memory_text(result)
+    return ContextLine(result, "memory", text, count(text))
+
+
+def _framed(content: ContextContent, memories: Sequence[SearchResult]) -> str:
     """The content as one framed text; empty when it says nothing."""
     parts = prompt_parts(content)
     del parts["USER"]
+    if memories:
+        context = "\n\n".join(filter(None, (_memories_text(memories), parts.pop("CONTEXT", ""))))
+        parts = {"CONTEXT": context, **parts}
     if not parts:
         return ""
     told = [heading_and_text(name, text) for name, text in parts.items()]
     return wrap_in_frame("\n\n".join((_INTRODUCTION, *told)))
 
 
-def _without_least(content: ContextContent) -> ContextContent:
-    """The content without what is missed least."""
+def _without_least(
+    content: ContextContent, memories: tuple[SearchResult, ...]
+) -> tuple[ContextContent, tuple[SearchResult, ...]]:
+    """The content and the memories without what is missed least."""
     if content.entities:
-        return replace(content, entities=content.entities[:-1])
+        return replace(content, entities=content.entities[:-1]), memories
     if content.history.text:
-        return replace(content, history=NO_HISTORY)
+        return replace(content, history=NO_HISTORY), memories
     if content.rag_chunks:
-        return replace(content, rag_chunks=content.rag_chunks[:-1])
-    return ContextContent(content.query)
+        return replace(content, rag_chunks=content.rag_chunks[:-1]), memories
+    return (content, memories[:-1]) if memories else (ContextContent(content.query), ())
 
 
 def _dropped(draft: AdditionDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
     """What was found and is not told: it is sent anyway, it bears too little on the query, or has no room."""
+    there = {line.id for line in lines}
+    yield from (DroppedResult(one, "over budget") for one in draft.memories if one.memory.id not in there)
     scores = {turn.turn_id: score for turn, score in draft.recalled.turns}
     for one in dropped_results(draft, lines):
         name = one.result.memory.id

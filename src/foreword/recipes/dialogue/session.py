@@ -36,6 +36,7 @@ from foreword.recipes.dialogue.turns import ConversationTurns, check_turn, item_
 from foreword.recipes.dialogue.users import UserMemories, storable_user, user_memory
 from foreword.store.base import PutReceipt
 from foreword.text.question import question_first
+from foreword.types import Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from foreword.engine.base import Engine
     from foreword.knowledge.registry import EntityRegistry
+    from foreword.pipeline import Stage
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueState, DialogueSummarizer, Receipt, ResolvedEntity, Turn
 
@@ -52,6 +54,15 @@ turns, and no more are searched for."""
 
 _MIN_RECALLED = 10
 """At least how many turns are searched for."""
+
+_MAX_MEMORIES = 5
+
+MEMORIES: tuple[Stage[Any], ...] = (
+    *pipeline.search_above(pipeline.FLOOR),
+    pipeline.drop_superseded,
+    pipeline.drop_repeats,
+)
+"""How what was remembered in the workspace is found."""
 
 _FROM_ELSEWHERE = (
     "/rag/query_used",
@@ -162,6 +173,20 @@ class Session:
         memory = user_memory(self._engine, self.workspace, user)
         return memory.recall(query, self.session_id, max_tokens)
 
+    def recall_memories(self, query: str, max_tokens: int, asker: str = "") -> pipeline.SearchDraft | None:
+        """What was remembered in the workspace itself and bears on the query; None where nothing was.
+
+        Only what its user remembered for everybody, or under the name of the one who asks.
+        """
+        if not query.strip() or not self._engine.store.count(self.workspace).kinds.get("memory", 0):
+            return None
+        asked = SearchOptions(limit=_MAX_MEMORIES, kinds=("memory",), lane=self._lane)
+        draft = self._engine.draft(question_first(query), self.workspace, asked, "dialogue", max_tokens)
+        draft = pipeline.run(draft, MEMORIES)
+        names = {Source().name, asker or self._user_id}
+        own = [result for result in draft.results if _is_said_by(result.memory.source, names)]
+        return draft.keep(own, ())
+
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
         """The turns that bear on the query, as many as so many tokens may hold; no mere nods."""
         if not query.strip() or not self._turns.has_turns():
@@ -209,6 +234,10 @@ class Session:
         if redact(whole) == whole:
             return view
         return {**view, **{path: redact(text) for path, text in texts.items()}}
+
+
+def _is_said_by(source: Source, names: set[str]) -> bool:
+    return source.trust == "user" and source.name in names
 
 
 def _check_lane(lane: object) -> Lane:
