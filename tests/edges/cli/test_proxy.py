@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 
@@ -30,6 +31,13 @@ def test_it_says_where_it_is_and_answers_there_until_it_is_stopped(tmp_path):
     assert facts["workspace"] == "shop"
     assert (answer.status_code, answer.json()["error"]["type"]) == (502, "upstream_unreachable")
     assert process.returncode in (0, -signal.SIGTERM)
+
+
+def test_a_port_that_is_taken_is_named(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert run(["proxy", "--upstream", "http://127.0.0.1:9/v1", "--port", port]) == 1
+    assert f"port {port} cannot be used" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

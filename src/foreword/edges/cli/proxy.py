@@ -7,7 +7,7 @@ import importlib
 import click
 
 from foreword.edges.cli.common import CliCall, command, load_settings, open_engine, port_type
-from foreword.errors import MissingExtra
+from foreword.errors import ForewordError, MissingExtra
 from foreword.options import MAX_NAME_CHARACTERS
 
 
@@ -68,7 +68,7 @@ def proxy(
     An application uses http://127.0.0.1:PORT/v1 in place of its API's base URL, with its own key. Chat
     completions, Anthropic's messages and responses get context; everything else passes as it is. The headers
     x-foreword-workspace, x-foreword-session and x-foreword-user say whose request it is; without a session
-    and a user, it gets documents alone and nothing is remembered.
+    and a user, it gets what is for everybody, such as documents, and nothing of it is remembered.
     """
     try:
         from foreword.edges.proxy.__main__ import build_proxy
@@ -84,13 +84,17 @@ def proxy(
         raise click.UsageError(f"--user has more than {MAX_NAME_CHARACTERS} characters")
     options = ProxyOptions(Asker(call.workspace, user=user), budget, deadline_ms, window)
     server = Upstream(upstream, timeout)
-    with listen(port) as listening, open_engine(load_settings()) as engine:
+    try:
+        socket = listen(port)
+    except OSError as error:
+        advice = "choose another with --port, 0 for any"
+        raise ForewordError(f"port {port} cannot be used ({error.strerror}); {advice}") from error
+    with socket as listening, open_engine(load_settings()) as engine:
         bound = listening.getsockname()[1]
         facts = {"url": f"http://127.0.0.1:{bound}/v1", "upstream": server.url, "workspace": call.workspace}
-        whose = (
-            f"requests that name nobody are {user}'s" if user else "requests that name nobody get documents"
-        )
-        call.answer(facts, note=f"{facts['url']} stands before {server.url}; {whose}; Ctrl-C ends this")
+        whose = f"are {user}'s" if user else "get documents, and are not remembered (see --user)"
+        note = f"{facts['url']} stands before {server.url}; requests that name nobody {whose}"
+        call.answer(facts, note=f"{note}; Ctrl-C ends this")
         application = build_proxy(engine, server, options, bound, capture=not no_capture)
         make_server(application).run(sockets=[listening])
     return 0

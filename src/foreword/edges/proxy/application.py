@@ -255,6 +255,7 @@ class ProxyApplication:
     async def _live(self, receive: Receive, send: Send) -> None:
         """Follow the server's life: at its end, what is to be remembered is, and connections are closed."""
         await receive()
+        await self._in_thread(self._memory.warm_up)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         if self._remembering:

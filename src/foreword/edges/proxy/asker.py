@@ -1,8 +1,9 @@
 """Who asks, where and in which conversation: from the headers of a request, its `user`, or the defaults.
 
-What is missing is never somebody else's. A request that names neither a session nor a user gets documents
-alone and leaves nothing behind. A user without a session has a conversation for each first message. A header
-that is sent empty means nobody, not the default; one that comes twice is refused.
+What is missing is never somebody else's. A request that names neither a session nor a user gets what is for
+everybody, documents above all, and leaves nothing behind. A user without a session has a conversation for
+each first message. A header that is sent empty means nobody, not the default; one that comes twice is
+refused.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.capture.redact import redact
+from foreword.edges.shared.warm_up import warm_up_engine
 from foreword.errors import StorePaused
 from foreword.recipes.dialogue.addition import find_addition, new_turns
 from foreword.recipes.dialogue.session import Session
@@ -56,6 +57,10 @@ class ProxyMemory:
         self._lock = threading.Lock()
         self._sessions: OrderedDict[tuple[str, str, str], Session] = OrderedDict()
         self._found: OrderedDict[tuple[str, str, str, str], FoundContext] = OrderedDict()
+
+    def warm_up(self) -> None:
+        """Load the models, so that the first request need not wait for them."""
+        warm_up_engine(self._engine)
 
     def find(self, asker: Asker, turns: Sequence[Turn], room: int) -> FoundContext:
         """The context for the last words of the user, in so many tokens; raises what goes wrong."""
