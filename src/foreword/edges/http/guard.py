@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,11 +82,14 @@ def origins(port: int) -> tuple[str, ...]:
     return tuple(f"http://{host}" for host in hosts(port))
 
 
-class PageGuard:
-    """ASGI middleware against web pages: hosts, origins and WebSockets. Whoever is no page comes in."""
+class Guard:
+    """ASGI middleware around everything: hosts, origins, WebSockets and the token."""
 
-    def __init__(self, app: ASGIApp, *, port: int) -> None:
+    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
+        if not token:
+            raise ValueError("a guard needs a token")
         self._app = app
+        self._token = token.encode()
         self._hosts = frozenset(host.encode() for host in hosts(port))
         self._origins = frozenset(origin.encode() for origin in origins(port))
 
@@ -96,11 +100,7 @@ class PageGuard:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await (self._find_refusal(scope) or self._app)(scope, receive, self._prepare_send(send))
-
-    def _prepare_send(self, send: Send) -> Send:
-        """How answers are sent: as they are."""
-        return send
+            await (self._find_refusal(scope) or self._app)(scope, receive, _add_headers_to_answers(send))
 
     def _find_refusal(self, scope: Scope) -> Refusal | None:
         """Why a request is not let in, or None when it is."""
@@ -108,7 +108,9 @@ class PageGuard:
             return _WRONG_HOST
         if not self._is_own_page(scope):
             return _WRONG_ORIGIN
-        return _WEBSOCKET if b"websocket" in _joined_values(scope, b"upgrade") else None
+        if b"websocket" in _joined_values(scope, b"upgrade"):
+            return _WEBSOCKET
+        return None if scope["path"] in OPEN_PATHS or self._has_token(scope) else _NO_TOKEN
 
     def _is_own_page(self, scope: Scope) -> bool:
         """Whether no page of another site can have sent this; browsers say so in one of two headers."""
@@ -116,27 +118,6 @@ class PageGuard:
             return False
         has_origin = bool(_header_values(scope, b"origin"))
         return not has_origin or _single_value(scope, b"origin").lower() in self._origins
-
-
-class Guard(PageGuard):
-    """ASGI middleware around everything: hosts, origins, WebSockets and the token."""
-
-    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
-        if not token:
-            raise ValueError("a guard needs a token")
-        super().__init__(app, port=port)
-        self._token = token.encode()
-
-    def _find_refusal(self, scope: Scope) -> Refusal | None:
-        """Why a request is not let in, or None when it is."""
-        refusal = super()._find_refusal(scope)
-        if refusal is None and scope["path"] not in OPEN_PATHS and not self._has_token(scope):
-            return _NO_TOKEN
-        return refusal
-
-    def _prepare_send(self, send: Send) -> Send:
-        """How answers are sent: with the headers that all of ours have."""
-        return _add_headers_to_answers(send)
 
     def _has_token(self, scope: Scope) -> bool:
         scheme, _, sent = _single_value(scope, b"authorization").partition(b" ")
@@ -226,3 +207,23 @@ def _add_headers_to_answers(send: Send) -> Send:
         await send(message)
 
     return send_with_headers
+
+
+class PageGuard(Guard):
+    """The guard of a proxy: no web page comes in, any program does; what it answers is sent as it is.
+
+    The token's place in a request is taken by the key of the API behind it.
+    """
+
+    def __init__(self, app: ASGIApp, *, port: int) -> None:
+        super().__init__(app, token=secrets.token_hex(), port=port)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer with a refusal."""
+        if scope["type"] == "http" and self._find_refusal(scope) is None:
+            await self._app(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+    def _has_token(self, scope: Scope) -> bool:  # noqa: ARG002
+        return True
