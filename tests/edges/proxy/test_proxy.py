@@ -344,6 +344,18 @@ def test_a_failure_of_ours_lets_the_request_pass(proxy, model, engine, monkeypat
     assert "nuts" not in sent_text(model)
 
 
+def test_an_answer_that_we_cannot_read_reaches_the_application(proxy, engine, monkeypatch):
+    class Broken:
+        def feed(self, piece):
+            raise RecursionError
+
+    monkeypatch.setattr("foreword.edges.proxy.application.make_reader", lambda *_: Broken())
+    answer = proxy.ask("Which cake?", session="one", stream=True)
+    assert answer.text.endswith("data: [DONE]\n\n")
+    wait_until_kept(proxy, "one")
+    assert kept(engine) == []
+
+
 def test_a_context_that_is_late_is_left_out(start_proxy, model, engine):
     proxy = start_proxy(deadline_ms=0.001)
     answer = proxy.ask("What is for dessert?", user="mara", session="one")

@@ -121,7 +121,7 @@ class ProxyApplication:
     async def _answer(self, client: _Client, api: Api, body: bytes) -> None:
         exchange, note = await self._read_exchange(client, api, body)
         found = await self._find_context(exchange) if exchange else FoundContext(note=note)
-        sent = _body_with_context(exchange, found.text) if exchange else None
+        sent = _body_with_context(exchange, found.text) if exchange and found.text else None
         answered = await self._ask_with_retry(client, sent or body, body)
         if answered is None:
             return
@@ -187,7 +187,7 @@ class ProxyApplication:
         except httpx2.TimeoutException as error:
             _log.warning("the upstream is silent", problem=type(error).__name__)
             await client.refuse(504, "upstream_timeout", f"{self._upstream.url} gave no answer in time")
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             _log.warning("the upstream cannot be reached", problem=type(error).__name__)
             await client.refuse(502, "upstream_unreachable", f"{self._upstream.url} cannot be reached")
         return None
@@ -203,8 +203,11 @@ class ProxyApplication:
         reader = make_reader(exchange.api, response.headers)
 
         def note(piece: bytes) -> None:
-            if reader.feed(piece):  # the next request of the same conversation waits until it is kept
-                self._remember_soon(exchange, reader.turns())
+            try:
+                if reader.feed(piece):  # the next request of the same conversation waits until it is kept
+                    self._remember_soon(exchange, reader.turns())
+            except Exception as error:  # noqa: BLE001  (the answer must reach the application)
+                _note_failure("an answer was not understood", error)
 
         await self._relay(client, response, note)
 
@@ -274,9 +277,13 @@ def _read_exchange(headers: dict[str, list[str]], api: Api, body: bytes, default
 
 
 def _body_with_context(exchange: _Exchange, text: str) -> bytes | None:
-    """The body with this context; None if there is none to add."""
-    changed = exchange.api.with_context(exchange.body, text) if text else None
-    return None if changed is None else json.dumps(changed, ensure_ascii=False).encode(errors="replace")
+    """The body with this context; None if it has no place for one."""
+    try:
+        changed = exchange.api.with_context(exchange.body, text)
+        return None if changed is None else json.dumps(changed, ensure_ascii=False).encode(errors="replace")
+    except Exception as error:  # noqa: BLE001  (the request goes on as it came)
+        _note_failure("a context was not added", error)
+        return None
 
 
 def _note_failure(what: str, error: Exception) -> str:
