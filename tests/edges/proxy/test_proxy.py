@@ -30,7 +30,7 @@ def kept(engine, workspace="shop"):
 
 
 def wait_until_kept(proxy, session, **more):
-    """A further request of a conversation waits until the one before is kept; its own is not waited for."""
+    """A further request of a conversation or user waits until the one before is kept."""
     return proxy.ask("And now?", session=session, model="refuses", **more)
 
 
@@ -44,6 +44,13 @@ def test_what_a_user_said_in_one_conversation_is_known_in_the_next(proxy, model)
     assert "allergic to nuts" in sent_text(model)
     assert answer.json()["choices"][0]["message"]["content"] == ANSWER
     assert answer.headers["x-foreword-receipt"]
+
+
+def test_a_user_who_begins_another_conversation_at_once_is_known_in_it(proxy, model):
+    for thing in ("nuts", "celery", "sesame"):
+        proxy.ask(f"I'm allergic to {thing}.", user=thing, session=f"{thing}-1")
+        proxy.ask("What can I eat?", user=thing, session=f"{thing}-2")
+        assert f"allergic to {thing}" in sent_text(model)
 
 
 def test_nobody_is_told_what_another_user_said(proxy, model):
@@ -265,9 +272,9 @@ def test_a_stream_arrives_piece_by_piece_and_is_remembered_whole(proxy, model, e
 
 def test_the_openai_package_talks_through_it(proxy, model, engine):
     headers = {"x-foreword-user": "mara", "x-foreword-session": "one"}
-    with httpx2.Client():
-        client = openai.OpenAI(api_key="sk-none", base_url=proxy.url, default_headers=headers, max_retries=0)
-    with client:
+    with openai.OpenAI(
+        api_key="sk-none", base_url=proxy.url, default_headers=headers, max_retries=0
+    ) as client:
         asked = [{"role": "user", "content": ALLERGY}]
         assert (
             client.chat.completions.create(model="gpt-4o", messages=asked).choices[0].message.content

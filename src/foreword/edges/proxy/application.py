@@ -85,7 +85,7 @@ class ProxyApplication:
         self._options = options
         self._threads = ThreadPoolExecutor(_THREADS, "foreword-proxy")
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-        self._remembering: set[asyncio.Task[None]] = set()
+        self._remembering: dict[asyncio.Task[None], Asker] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or follow the life of the server."""
@@ -145,7 +145,8 @@ class ProxyApplication:
     async def _find_context(self, exchange: _Exchange) -> FoundContext:
         """The context, if it is found in time; else in words why there is none."""
         try:
-            async with asyncio.timeout(self._options.deadline_ms / 1000), self._lock(exchange.asker):
+            async with asyncio.timeout(self._options.deadline_ms / 1000):
+                await self._wait_until_kept(exchange.asker)
                 return await self._in_thread(self._find_in_thread, exchange)
         except TimeoutError:
             _log.warning("no context for a request", problem="it was not found in time")
@@ -204,7 +205,7 @@ class ProxyApplication:
 
         def note(piece: bytes) -> None:
             try:
-                if reader.feed(piece):  # the next request of the same conversation waits until it is kept
+                if reader.feed(piece):  # before its end is sent: the next request waits until it is kept
                     self._remember_soon(exchange, reader.turns())
             except Exception as error:  # noqa: BLE001  (the answer must reach the application)
                 _note_failure("an answer was not understood", error)
@@ -232,8 +233,14 @@ class ProxyApplication:
         if not exchange.asker.is_known or not answer:
             return
         task = asyncio.create_task(self._remember(exchange, answer))
-        self._remembering.add(task)
-        task.add_done_callback(self._remembering.discard)
+        self._remembering[task] = exchange.asker
+        task.add_done_callback(self._remembering.pop)
+
+    async def _wait_until_kept(self, asker: Asker) -> None:
+        """Wait until what the same user or conversation has said before is kept."""
+        before = [task for task, other in self._remembering.items() if asker.follows(other)]
+        if before:
+            await asyncio.wait(before)
 
     async def _remember(self, exchange: _Exchange, answer: Sequence[Turn]) -> None:
         try:
@@ -245,8 +252,8 @@ class ProxyApplication:
     # Inside
 
     def _lock(self, asker: Asker) -> asyncio.Lock:
-        """One at a time for each conversation, in the order they came."""
-        key = (asker.workspace, asker.session_id if asker.is_known else str(id(asker)))
+        """For each conversation, one that keeps something at a time, in the order they came."""
+        key = (asker.workspace, asker.session_id)
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()

@@ -41,6 +41,12 @@ class Asker:
         """Whether anything may be remembered of this request, or recalled for it."""
         return bool(self.session)
 
+    def follows(self, other: Asker) -> bool:
+        """Whether what the other said may be known to this one: the same user, or the same conversation."""
+        same_user = bool(self.user) and self.user == other.user
+        same_session = bool(self.session) and self.session == other.session
+        return self.workspace == other.workspace and (same_user or same_session)
+
     @property
     def session_id(self) -> str:
         """The conversation; for one that is not known, a name under which nothing is ever kept."""
