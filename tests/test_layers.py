@@ -70,6 +70,7 @@ LEAVES = {
     "pydantic_core": {"edges.http", "edges.mcp"},
     "starlette": {"edges.http", "edges.mcp", "edges.service"},
     "uvicorn": {"edges.service"},
+    "httpx2": {"edges.proxy"},
     "anyio": {"edges.http", "edges.mcp", "edges.service"},
     "mcp": {"edges.mcp", "edges.cli"},
     "langgraph": {"edges.langgraph"},

@@ -460,6 +460,8 @@ class Turn:
     `name` is the speaker's own name, where roles do not tell speakers apart. `call_id` ties what a tool
     answered to the turn that asked it, whose `tool_calls` are kept as they came. `user` says which user
     speaks, in this session and others; it is the session's where a turn has neither this nor a name.
+    `parts` is what a turn consists of where that is more than text: texts, images and files in their order,
+    as OpenAI's or Anthropic's API has them; the text then marks the place of each ("[image, 800 × 600]").
     """
 
     raw_text: str
@@ -472,6 +474,7 @@ class Turn:
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     call_id: str = ""
     user: str = ""
+    parts: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def text(self) -> str:

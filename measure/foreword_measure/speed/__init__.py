@@ -29,6 +29,7 @@ _MODULES = {
     "gap": "gap",
     "ledger": "ledger",
     "hooks": "hooks",
+    "proxy": "proxy",
 }
 """The module that measures a part. It is imported when it is needed: a child's memory is its part's alone."""
 

@@ -27,6 +27,7 @@ from foreword.edges.cli import (
     measure,
     memory,
     privacy,
+    proxy,
     service,
     team,
 )
@@ -93,6 +94,7 @@ for _command in (
     *(index.index, index.watch, experience.experience, experience.values),
     *(install.install, install.uninstall, doctor.doctor, doctor.stats),
     *(service.serve, service.stop, service.status, service.hook, service.mcp, team.team),
+    *(service.serve, service.stop, service.status, service.hook, service.mcp, proxy.proxy),
     *(demo.demo, measure.evaluate, measure.bench),
 ):
     main.add_command(_command)
