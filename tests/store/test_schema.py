@@ -27,7 +27,7 @@ from foreword.types import Filters, Item, Source, content_hash
 def tx(store):
     """A snapshot of a workspace that holds something."""
     store.put("shop", [Item(f"{at}", "shop", type=f"t{at % 3}", created_at=NOW) for at in range(9)])
-    with store._database("shop", create=False)._snapshot() as tx:
+    with store._open.take("shop", lambda: None)._snapshot() as tx:
         yield tx
 
 

@@ -35,7 +35,7 @@ from foreword.recipes.gap.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from foreword.edges.langgraph.scope import Workspace
     from foreword.engine.context_engine import ContextEngine
@@ -224,7 +224,7 @@ class _CheckedNode(RunnableLambda[Any, dict[str, Any]]):
 def make_node(
     name: str,
     memories: Memories,
-    work: Callable[[Any, EngineMemory], Awaitable[dict[str, Any]]],
+    work: Callable[[Any, EngineMemory], Coroutine[Any, Any, dict[str, Any]]],
     keys: tuple[str, ...],
 ) -> Runnable[Any, dict[str, Any]]:
     """A node that does something with a state and the memory of its run, awaited or not."""

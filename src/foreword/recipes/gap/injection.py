@@ -26,6 +26,7 @@ from foreword.pipeline import drop_below, drop_repeats, run_async
 from foreword.recipes.gap.detect import detect_context_gap, receiving_agent
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.payload import (
+    MAX_MESSAGES,
     clear_closed_gaps,
     continue_payload,
     count_messages,
@@ -51,9 +52,6 @@ _log = get_logger("foreword.gap")
 _audit = logging.getLogger("foreword.gap")
 
 _RETURN_IT = "return the result's `update` from your node"
-
-MAX_MESSAGES = 500
-"""At most how many messages back a state is read for what may fill a gap."""
 
 DEFAULT_TOKENIZER = "o200k"
 """How tokens are counted where no engine says."""

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 GAPS, GIVEN_AT = "gaps", "given_at"
 """What the metadata of an injected context says of its gaps, and of when it was given."""
 
+MAX_MESSAGES = 500
+"""At most how many messages back a state is read."""
+
 MAX_CLOSED = 50
 """At most how many closed gaps a payload remembers."""
 
@@ -144,13 +147,16 @@ def clear_closed_gaps(
     agent had its turn since, or when no message showed it. What was handed over stays until the work is
     handed on to somebody else.
     """
-    spoken = conversation if conversation is not None else read_messages(state)
+    held = {target: _mapping(get_value(state, target)) for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT)}
+    open_gaps = {target: _mapping(payload.get("open")) for target, payload in held.items()}
+    if not any(open_gaps.values()):
+        return {}  # as nearly always: then no message has to be read
+    spoken = conversation if conversation is not None else read_messages(state, MAX_MESSAGES)
     update: dict[str, dict[str, Any]] = {}
-    for target in (INJECTED_CONTEXT, HANDOFF_CONTEXT):
-        held = get_value(state, target)
-        records = _mapping(held.get("open")) if isinstance(held, Mapping) else {}
+    for target, records in open_gaps.items():
         if closed := [key for key, record in records.items() if _is_closed(record, spoken, gap)]:
-            update[target] = merge_payloads(held, {**held, "contexts": [], "open": {}, "closed": closed})
+            closing = {**held[target], "contexts": [], "open": {}, "closed": closed}
+            update[target] = merge_payloads(held[target], closing)
     return update
 
 
