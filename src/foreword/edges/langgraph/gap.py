@@ -206,7 +206,7 @@ class _CheckedNode(RunnableLambda[Any, dict[str, Any]]):
     warned = False
 
     @property
-    def deps(self) -> list[Runnable[Any, Any]]:  # type: ignore[override]
+    def deps(self) -> list[Runnable[Any, Any]]:
         """Nothing. LangGraph asks for this while it compiles: the one moment at which a node can see it."""
         channels = _channels_of_graph_being_compiled()
         missing = [key for key in self.keys if channels is not None and key not in channels]
