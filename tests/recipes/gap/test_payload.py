@@ -114,7 +114,9 @@ def test_the_limits_hold_for_all_that_was_given(fill):
     state = {"messages": [agent("dev", DATABASE)], "current_agent": "dev"}
     fill(state)
     state["messages"].append(agent("dev", TIMEOUT))
-    fill(state, max_context_size_bytes=60)
+    held = dict(state["injected_context"])
+    update = fill(state, max_context_size_bytes=60).update["injected_context"]
+    assert merge_payloads(held, update)["total_size_bytes"] <= 60  # also where a reducer merges it
     assert state["injected_context"]["total_size_bytes"] <= 60
     assert "thirty minutes" in str(contents(state["injected_context"]))
 

@@ -180,14 +180,17 @@ def find_given_before(gap: ContextGap, state: object, contents: Sequence[str]) -
 def trim_payload(
     payload: dict[str, Any], key: str, config: InjectionConfig, counter: Tokenizer
 ) -> dict[str, Any]:
-    """The payload within the limits on bytes and tokens: what was given first, for other gaps, goes first."""
-    contexts = held_contexts(payload)
-    while len(contexts) > 1 and _is_too_large(contexts, config, counter):
-        oldest = next((one for one in contexts if key not in _gaps(one)), None)
+    """The payload within the limits on bytes and tokens: the gap that was filled first is given up first.
+
+    It counts as closed, so that merging with an older copy does not bring back what it was given.
+    """
+    while _is_too_large(held_contexts(payload), config, counter):
+        oldest = next((other for other in payload["open"] if other != key), None)
         if oldest is None:
             break
-        contexts.remove(oldest)
-    return payload | _with_sums(contexts)
+        closing = {"contexts": [], "open": {}, "closed": [*payload["closed"], oldest]}
+        payload = merge_payloads(payload, {**payload, **closing})
+    return payload
 
 
 def _is_closed(record: object, conversation: Conversation, gap: ContextGap | None) -> bool:
