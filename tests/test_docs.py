@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import io
 import re
 from dataclasses import fields
@@ -209,6 +210,13 @@ def _documented_stages():
             listed = stages["assembled"]
         stages[re.findall(r"`(\w+)`", name)[0]] = listed
     return {name: listed.split(", ") for name, listed in stages.items()}
+
+
+@pytest.mark.parametrize("module", ["foreword.gap", "foreword.edges.langgraph"])
+def test_every_name_for_graphs_is_on_their_page(module):
+    page = (DOCS / "graphs.md").read_text()
+    names = importlib.import_module(module).__all__
+    assert [name for name in names if not re.search(rf"\b{name}\b", page)] == []
 
 
 def test_the_glossary_has_twelve_terms():

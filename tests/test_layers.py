@@ -76,6 +76,7 @@ LEAVES = {
     "langgraph": {"edges.langgraph"},
     "langchain": {"edges.langgraph"},
     "langchain_core": {"edges.langgraph"},
+    "typing_extensions": {"edges.langgraph"},
     "agents": {"edges.openai_agents"},
     "pydantic_ai": {"edges.pydantic_ai"},
     "hyperon": {"edges.metta"},

@@ -165,7 +165,10 @@ class RelationLink:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which items may answer. Every store applies these inside its search, never to its results."""
+    """Which items may answer. Every store applies these inside its search, never to its results.
+
+    `conversation_prefix` lets pass what belongs to a conversation whose name begins with it.
+    """
 
     kinds: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
@@ -175,6 +178,7 @@ class Filters:
     conversation: str | None = None
     session: str | None = None
     source: str | None = None
+    conversation_prefix: str | None = None
 
     @property
     def empty(self) -> bool:

@@ -27,6 +27,7 @@ _MODULES = {
     "assemble": "assemble",
     "dialogue": "dialogue",
     "gap": "gap",
+    "store": "graph_store",
     "ledger": "ledger",
     "hooks": "hooks",
     "proxy": "proxy",

@@ -52,12 +52,17 @@ _ERRORS_BY_NUMBER = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long to wait for a lock, and how much to keep of receipts and of what sessions were shown."""
+    """How long to wait for a lock, and how much to keep of receipts and of what sessions were shown.
+
+    `open_databases` is how many databases stay open when nobody uses them; None leaves it to the system's
+    limit on files.
+    """
 
     busy_seconds: float = 15.0
     receipt_days: int = 30
     receipt_bytes: int = 8_000_000
     shown_days: int = 30
+    open_databases: int | None = None
 
 
 @contextmanager

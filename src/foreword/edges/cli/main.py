@@ -93,8 +93,8 @@ for _command in (
     *(privacy.pause, privacy.resume, privacy.purge, backups.backup, backups.restore),
     *(index.index, index.watch, experience.experience, experience.values),
     *(install.install, install.uninstall, doctor.doctor, doctor.stats),
-    *(service.serve, service.stop, service.status, service.hook, service.mcp, team.team),
-    *(service.serve, service.stop, service.status, service.hook, service.mcp, proxy.proxy),
+    *(service.serve, service.stop, service.status, service.hook, service.mcp),
+    *(proxy.proxy, team.team),
     *(demo.demo, measure.evaluate, measure.bench),
 ):
     main.add_command(_command)

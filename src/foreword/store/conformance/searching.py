@@ -12,6 +12,7 @@ from foreword.store.base import (
     Delete,
     GetTokenCodes,
     GetVectors,
+    ListConversations,
     ListUnembedded,
     ListWithoutTokenCodes,
     PutRelations,
@@ -38,6 +39,7 @@ from foreword.store.conformance.suite import (
 )
 from foreword.types import (
     EntitiesProbe,
+    Filters,
     IdentifiersProbe,
     NeighboursProbe,
     RecentProbe,
@@ -49,8 +51,6 @@ from foreword.types import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from foreword.types import Filters
 
 
 class SearchingTests(Suite):
@@ -178,6 +178,18 @@ class SearchingTests(Suite):
             for page in (1, 1000):
                 ids = [one.id for one in self.store.scan(workspace, filters, page)]
                 assert ids == ["in"], (filters, page)
+
+    def test_conversations_are_listed_once_sorted_and_in_pages(self) -> None:
+        named = {"b": 2, "a": 3, "ä": 1, "B": 1}
+        for name, count in named.items():
+            self.put(*(item(f"{name} {at}", conversation=name, type="note") for at in range(count)))
+        self.put(item("elsewhere", conversation="c", type="other"), "in none")
+        notes = Filters(types=("note",))
+        assert self.store.run(ListConversations(HERE, notes)) == ("B", "a", "b", "ä")
+        assert self.store.run(ListConversations(HERE, notes, "a", 1)) == ("b",)
+        assert self.store.run(ListConversations(HERE, Filters(conversation_prefix="a"))) == ("a",)
+        assert self.store.run(ListConversations(HERE, notes, "ä")) == ()
+        assert self.store.run(ListConversations(HERE, notes, limit=0)) == ()
 
     def test_every_filter_narrows_a_tally(self) -> None:
         for workspace, filters in self._cases():
