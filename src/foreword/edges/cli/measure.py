@@ -147,8 +147,8 @@ def _parse_sizes_option(_ctx: click.Context, _param: click.Parameter, value: str
 def bench(call: CliCall, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
     """Measure speed.
 
-    PART is import, write, search, index, assemble, dialogue, gap, store, ledger, hooks or proxy; without one, all
-    are measured.
+    PART is import, write, search, index, assemble, dialogue, gap, store, ledger, hooks or proxy; without one,
+    all are measured.
     """
     _require_measure_package("bench")
     from foreword_measure.speed import bench as measure
