@@ -34,7 +34,7 @@ from foreword.knowledge.experiences import Experiences
 from foreword.options import SearchOptions
 from foreword.recall.dedupe import find_holders
 from foreword.recipes.assembled.assembler import TYPES, ContextAssembler, arrange_by_source
-from foreword.recipes.assembled.searcher import Searcher
+from foreword.recipes.assembled.searcher import EngineSearcher
 from foreword.recipes.assembled.stages import AssembledDraft, fit
 from foreword.spaces.dense import DenseSpace
 from foreword.store.base import Amend, PutVectors, Vector
@@ -158,7 +158,7 @@ async def _measure_memory(engine: ContextEngine, size: int) -> list[float]:
 
 def _assembler(engine: ContextEngine) -> ContextAssembler:
     # Made-up questions are beside the point: without a floor all that is found is compared and worded.
-    return ContextAssembler(Searcher(engine, WORKSPACE, Experiences(engine)), floor=0.0)
+    return ContextAssembler(EngineSearcher(engine, WORKSPACE, Experiences(engine)), floor=0.0)
 
 
 async def _time(

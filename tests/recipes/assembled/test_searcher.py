@@ -11,7 +11,7 @@ from foreword.compose.assembled import ContextItem
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.knowledge.experience import Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
-from foreword.recipes.assembled.searcher import Searcher
+from foreword.recipes.assembled.searcher import EngineSearcher
 from foreword.store.base import MarkShown
 from foreword.types import Receipt, Source
 
@@ -20,7 +20,7 @@ QUESTION = "deadlock in Postgres"
 
 @pytest.fixture
 def searcher(engine):
-    return Searcher(engine, "shop", deadline_ms=None)
+    return EngineSearcher(engine, "shop", deadline_ms=None)
 
 
 def run_search(search):
@@ -99,7 +99,7 @@ def test_an_impossible_limit_is_refused(searcher, limit):
 
 def test_a_workspace_must_be_named(engine):
     with pytest.raises(ValidationError, match="workspace"):
-        Searcher(engine, " ")
+        EngineSearcher(engine, " ")
 
 
 def test_a_space_that_fails_is_a_note(engine, searcher, monkeypatch):
@@ -220,14 +220,14 @@ def past_experiences(engine):
 
 
 def test_experiences_are_found_as_they_stand_and_not_as_they_stood(engine, past_experiences):
-    searcher = Searcher(engine, "shop", past_experiences, deadline_ms=None)
+    searcher = EngineSearcher(engine, "shop", past_experiences, deadline_ms=None)
     items = run_search(searcher.search_experiences("the deadlock"))
     assert sorted(item.metadata["outcome_status"] for item in items) == ["confirmed", "falsified"]
     assert "- **Outcome**: falsified - it came back" in "\n".join(item.content for item in items)
 
 
 def test_an_axis_asks_who_knows_axes(engine, past_experiences):
-    searcher = Searcher(engine, "shop", past_experiences, deadline_ms=None)
+    searcher = EngineSearcher(engine, "shop", past_experiences, deadline_ms=None)
     items = run_search(searcher.search_experiences("one worker", axis="root_cause", outcome="falsified"))
     assert [item.metadata["outcome_status"] for item in items] == ["falsified"]
     assert items[0].result.ranks == {"root_cause": 1}
@@ -238,11 +238,11 @@ def test_an_axis_asks_who_knows_axes(engine, past_experiences):
 
 def test_a_receipt_is_kept_and_its_session_told(engine, searcher):
     item = engine.remember("A deadlock.", "shop")
-    draft = searcher.draft(QUESTION, "assembled", 100)
-    assert (draft.query.text, draft.recipe, draft.budget) == (QUESTION, "assembled", 100)
-    engine.store.batch([MarkShown("shop", "s1", (item.id,), draft.query.now)])
+    query = searcher.begin(QUESTION)
+    assert (query.text, query.workspace) == (QUESTION, "shop")
+    engine.store.batch([MarkShown("shop", "s1", (item.id,), query.now)])
     assert searcher.shown("s1") == {item.id}
-    searcher.record(Receipt("r1", "shop", draft.query.now, QUESTION, "assembled", 100, 0))
+    searcher.record(Receipt("r1", "shop", query.now, QUESTION, "assembled", 100, 0))
     engine.store.batch([])
     assert engine.explain("shop", "r1").query == QUESTION
 
