@@ -8,11 +8,13 @@ searches find nothing. To use a real client, hand it to `ClientSearcher` in plac
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword import ContextAssembler
 from foreword.assembled import ContextItem, Searcher
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Client(Protocol):
@@ -84,8 +86,7 @@ NOTES = (
 
 def main() -> None:
     """Ask the notes; the two that say the same are told once, and what does not fit the question is not."""
-    searcher = ClientSearcher(NotesClient(NOTES), "ana")
-    assert isinstance(searcher, Searcher)
+    searcher: Searcher = ClientSearcher(NotesClient(NOTES), "ana")
     assembler = ContextAssembler(searcher)
     context = asyncio.run(
         assembler.assemble_context("how long are seats held", ["memories", "experiences", "code"])
