@@ -72,7 +72,7 @@ ROWS = (
 """What is measured: its name, its key, and the most milliseconds it may take at the median."""
 
 _ROUNDS, _QUESTIONS, _COMPARED, _REPEATED = 3, 5, 200, 20
-_FIRST_CALLS = 5
+_FIRST_CALLS = 3
 _FIRST_CALL = """
 import sys, time
 started = time.perf_counter()

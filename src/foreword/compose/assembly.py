@@ -88,6 +88,7 @@ def fit_document(
 ) -> FittedDocument:
     """The document of the pieces that fit. Within each source they come in the order in which they matter."""
     guessed = [replace(piece, tokens=_estimate_tokens(piece)) for piece in pieces]
+    tokenizer = _RememberedCounts(tokenizer)
     page = _Page(guessed, layout, budget, tokenizer)
     if not page.holds_all():
         room = budget - _frame_tokens(guessed, layout, tokenizer)
@@ -156,12 +157,12 @@ class _Page:
         """Fill the page with all pieces, whole, if they fit; else leave it empty."""
         if sum(piece.tokens for piece in self._every.values()) // _MAX_DENSITY > self._budget:
             return False  # no need to count
-        counted = (replace(one, tokens=_count_tokens(one, self._tokenizer)) for one in self._every.values())
-        self.put(list(counted))
-        fits = self._free >= 0
-        if not fits:
+        self.put(list(self._every.values()))
+        if self._free < 0:
             self.put([])
-        return fits
+            return False
+        self.pieces = [replace(one, tokens=_count_tokens(one, self._tokenizer)) for one in self.pieces]
+        return True
 
     def drop_over_budget(self) -> None:
         """While the page is over its budget, take the least of its pieces away."""
@@ -215,6 +216,21 @@ class _Page:
         there = {piece.id for piece in self.pieces}
         left_out = tuple(piece for name, piece in self._every.items() if name not in there)
         return FittedDocument(self._text, self._tokens, tuple(self.pieces), left_out)
+
+
+class _RememberedCounts:
+    """A tokenizer that counts no text twice; for one document, whose pieces are counted again and again."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.encode, self.decode = tokenizer.encode, tokenizer.decode
+        self._tokenizer = tokenizer
+        self._known: dict[str, int] = {}
+
+    def count(self, text: str) -> int:
+        """How many tokens the text is."""
+        if (known := self._known.get(text)) is None:
+            known = self._known[text] = self._tokenizer.count(text)
+        return known
 
 
 def _estimate_tokens(piece: Piece) -> int:

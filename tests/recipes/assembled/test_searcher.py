@@ -349,7 +349,7 @@ def test_a_reader_that_fails_is_a_note_in_every_lane_that_reads(read_engine, mon
 # One scale
 
 
-def test_a_commit_and_a_memory_that_say_the_same_are_as_relevant(engine, searcher):
+def test_a_commit_is_nearly_as_relevant_as_a_memory_that_says_the_same(engine, searcher):
     text = "Lock the rows by id, so that no deadlock comes in Postgres."
     engine.remember(text, "shop")
     engine.remember(text, "shop", kind="commit")
@@ -358,8 +358,7 @@ def test_a_commit_and_a_memory_that_say_the_same_are_as_relevant(engine, searche
         run_search(search(QUESTION))[0].relevance
         for search in (searcher.search_memories, searcher.search_commits)
     )
-    assert commit == pytest.approx(memory, abs=0.25)
-    assert commit > 0.04
+    assert memory / 2 < commit <= memory
 
 
 def test_documents_are_a_source_like_the_others(engine, searcher):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from foreword.knowledge.axes import Axis
     from foreword.knowledge.experiences import Experiences
     from foreword.options import Lane
-    from foreword.pipeline import SearchDraft
+    from foreword.pipeline import SearchDraft, Stage
     from foreword.recall.fuse import Blend
     from foreword.text.tokens import Tokenizer
     from foreword.types import Item, Query, Receipt
@@ -176,7 +176,7 @@ class EngineSearcher:
         kit = replace(draft.kit, blends=_blends_on_one_scale(draft.kit.blends))
         if self._how.lane == "fast":
             return pipeline.run(replace(draft, kit=kit), (*SEARCH, drop_superseded, weigh_code))
-        stages = (*SEARCH, drop_superseded, compare_code, weigh_code, read_leading)
+        stages: tuple[Stage[Any], ...] = (*SEARCH, drop_superseded, compare_code, weigh_code, read_leading)
         return pipeline.run(replace(draft, kit=kit.with_reader(self._engine.reader)), stages)
 
 
@@ -189,8 +189,8 @@ def _blends_on_one_scale(blends: Mapping[str, Blend]) -> Mapping[str, Blend]:
     commit = blends.get("commit", DEFAULT_BLEND)
     if commit != BLENDS["commit"]:  # somebody has weighed them otherwise
         return blends
-    curve = replace(commit, middle=DEFAULT_BLEND.middle, slope=DEFAULT_BLEND.slope)
-    return {**blends, "commit": curve}
+    curve = {name: getattr(DEFAULT_BLEND, name) for name in ("middle", "slope", "known", "named", "nameless")}
+    return {**blends, "commit": replace(commit, **curve)}
 
 
 def compare_code(draft: SearchDraft) -> SearchDraft:
