@@ -20,7 +20,7 @@ from foreword import (
     inject_context,
     manage_context_injection,
 )
-from foreword.assembled import Searcher
+from foreword.assembled import EngineSearcher
 from foreword.config import Settings
 from foreword.edges.cli.main import main
 
@@ -177,7 +177,7 @@ def test_the_architecture_lists_the_stages_of_every_recipe(project, engine):
         changes=lambda *_: (),
         topics=lambda *_: (),
     )
-    assembler = ContextAssembler(Searcher(engine, "shop", Experiences(engine)))
+    assembler = ContextAssembler(EngineSearcher(engine, "shop", Experiences(engine)))
     asks = {"role": "assistant", "content": "I need more information: which database did we choose?"}
     state = {"current_agent": "developer", "messages": [asks]}
     question = "Which database did we choose?"

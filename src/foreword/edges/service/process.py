@@ -31,6 +31,7 @@ from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.service.socket_server import SocketServer
 from foreword.edges.shared.spool_files import make_reserve
 from foreword.edges.shared.trouble import clear_start_failure, record_start_failure
+from foreword.edges.shared.vector_requests import take_requests
 from foreword.edges.shared.warm_up import warm_up_engine
 from foreword.errors import ForewordError
 from foreword.store.sqlite import SqliteStore
@@ -217,10 +218,11 @@ class Service:
             await asyncio.sleep(_QUIET_SECONDS / 10)
 
     async def _run_housekeeping(self, engine: ContextEngine, responder: Responder, intake: Intake) -> None:
-        """Every few seconds: store what waits, see to reserve and backups, stop if there is a reason to."""
+        """Every few seconds: see to what waits, the reserve and backups, and to reasons to stop."""
         while not self._stopping.is_set():
             await asyncio.to_thread(self._drain_spool, responder, intake)
             await asyncio.to_thread(responder.refresh_copies)
+            await asyncio.to_thread(self._make_requested_vectors, engine)
             await self._back_up_if_due(engine)
             if why := self._find_reason_to_stop():
                 self._begin_stopping(why)
@@ -244,6 +246,14 @@ class Service:
                 _log.warning("the disk is nearly full: the reserve for events cannot be made")
         except OSError as error:
             _log.warning("the spool cannot be used: %s", error)
+
+    def _make_requested_vectors(self, engine: ContextEngine) -> None:
+        """Have the vectors made, in the background, that another process left to the service."""
+        try:
+            for workspace in take_requests(self._settings.home):
+                engine.embed_pending(workspace, wait=False)
+        except OSError as error:
+            _log.warning("requests for vectors cannot be read: %s", error)
 
     def _find_reason_to_stop(self) -> str:
         """Why the service should stop now; empty when it should not."""
