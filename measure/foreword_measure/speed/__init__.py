@@ -29,10 +29,13 @@ _MODULES = {
     "gap": "gap",
     "ledger": "ledger",
     "hooks": "hooks",
+    "scale": "scale",
 }
 """The module that measures a part. It is imported when it is needed: a child's memory is its part's alone."""
 
 PARTS = tuple(_MODULES)
+ONLY_IF_NAMED = frozenset({"scale"})
+"""What is not measured unless it is asked for: it needs servers, and hours at the largest size."""
 
 
 def bench(
@@ -40,7 +43,7 @@ def bench(
     sizes: tuple[int, ...] = SIZES,
     progress: Progress = lambda _label, _done, _total: None,
 ) -> Report:
-    """Measure some parts, or all of them; search at each size, the others at the largest at most."""
+    """Some parts, or all but `scale`: search and scale at each size, the others at the largest at most."""
     _check_arguments(parts, sizes)
     tables: list[Table] = []
     data: dict[str, Any] = {}
@@ -48,7 +51,7 @@ def bench(
         folder = Path(name)
         data["machine"] = machine() | {"filesystem": filesystem(folder)}
         tables.append(_machine_table(data["machine"]))
-        for part in (part for part in PARTS if part in parts or not parts):
+        for part in parts or (part for part in PARTS if part not in ONLY_IF_NAMED):
             module = import_module(f"{__name__}.{_MODULES[part]}")
             more, data[part] = module.measure(folder, sizes, progress)
             tables += more

@@ -138,6 +138,14 @@ _TABLE_OF_CODES = (
     "CREATE TABLE token_codes(no INTEGER PRIMARY KEY, digest TEXT NOT NULL, codes BLOB NOT NULL)"
 )
 
+# Who encodes what, so that two processes do not encode the same; and what a vector server has yet to learn.
+_TABLES_OF_SHARED_WORK = """
+CREATE TABLE claims(
+    no INTEGER NOT NULL, task TEXT NOT NULL, until INTEGER NOT NULL, PRIMARY KEY(task, no)
+) WITHOUT ROWID;
+CREATE TABLE outbox(no INTEGER PRIMARY KEY, change INTEGER NOT NULL);
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("0001-items-relations-receipts-vectors", _TRUTH_TABLES + DERIVED_TABLES),
     ("0002-told", _TABLE_OF_SHOWN_ITEMS),
@@ -148,6 +156,7 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("0007-names-of-code", _REQUEST_TO_REINDEX_CODE),
     ("0008-trust-of-files", _OWN_TRUST_OF_FILES_AND_SUMMARIES),
     ("0009-token-codes", _TABLE_OF_CODES),
+    ("0011-shared-work", _TABLES_OF_SHARED_WORK),
 ]
 
 

@@ -26,6 +26,7 @@ from foreword.edges.cli import (
     ledger,
     measure,
     memory,
+    move,
     privacy,
     service,
 )
@@ -87,7 +88,7 @@ for _command in (
     *(memory.remember, memory.search, memory.forget),
     *(ledger.open_ends, ledger.decisions, ledger.facts),
     *(context.context, context.premortem, context.why),
-    *(memory.export, memory.import_),
+    *(memory.export, memory.import_, move.move),
     *(privacy.pause, privacy.resume, privacy.purge, backups.backup, backups.restore),
     *(index.index, index.watch, experience.experience, experience.values),
     *(install.install, install.uninstall, doctor.doctor, doctor.stats),
