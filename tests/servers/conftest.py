@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import os
+from pathlib import Path
 
 import pytest
 
 from foreword_measure.servers import PostgresServer, QdrantServer
+
+# Tests have a home of their own; Qdrant lies under the user's.
+os.environ.setdefault("FOREWORD_SERVERS_CACHE", str(Path("~/.cache/foreword-servers").expanduser()))
 
 _names = itertools.count(1)
 

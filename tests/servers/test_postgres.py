@@ -170,7 +170,7 @@ def test_services_that_share_a_store_encode_nothing_twice(postgres, home):
             return super().embed_batch(texts)
 
     engines = [ContextEngine(embedding_provider=Counting(), settings=settings) for _ in range(3)]
-    texts = [f"statement number {n} of the shared queue" for n in range(150)]
+    texts = [f"statement number {n} of the shared queue" for n in range(60)]
     try:
         for engine in engines:
             engine._embedder.embed_soon("shared")

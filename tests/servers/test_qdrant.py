@@ -123,8 +123,8 @@ def test_while_the_server_is_away_words_answer_and_the_receipt_says_why(home, se
         engine.embed_pending("shop")
         found = engine.search("lighthouse keeper", "shop")
         assert found[0].memory.text == "The lighthouse keeper is Grace."
-        engine.build_context("Who keeps the lighthouse?", "shop")
-        notes = [note.message for note in engine.why("shop").notes]
+        receipt = engine.build_context("Who keeps the lighthouse?", "shop").receipt
+        notes = [note.message for note in receipt.notes]
         assert any("qdrant://127.0.0.1" in message for message in notes), notes
         problems = engine.store.check("shop")
         assert [problem.part for problem in problems] == ["vectors"]

@@ -76,6 +76,7 @@ class Embedder:
         self._queue: queue.SimpleQueue[tuple[str, Sequence[Item]] | None] = queue.SimpleQueue()
         self._opened: set[str] = set()
         self._looked_through: set[str] = set()
+        self._queued: set[str] = set()
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -91,11 +92,22 @@ class Embedder:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="foreword-embedder", daemon=True)
                 self._thread.start()
-                self._store.watch(lambda named: self._queue.put((named, ())))
+                self._store.watch(self._look_again)
+        if self._store.is_shared:
+            self._look_again(workspace)
+            return
         if first:
             self._queue.put((workspace, ()))
         if items:
             self._queue.put((workspace, items))
+
+    def _look_again(self, workspace: str) -> None:
+        """Look soon for what a workspace lacks, unless that is about to be done."""
+        with self._lock:
+            if workspace in self._queued or self._stopping.is_set():
+                return
+            self._queued.add(workspace)
+        self._queue.put((workspace, ()))
 
     def embed_missing(self, workspace: str, progress: Callable[[int], None] = lambda _: None) -> int:
         """Make every vector and every code that a workspace lacks, here and now; gives how many."""
@@ -218,6 +230,8 @@ class Embedder:
     def _run(self) -> None:
         while (task := self._queue.get()) is not None and not self._stopping.is_set():
             workspace, items = task
+            with self._lock:
+                self._queued.discard(workspace)
             try:
                 self._work_until_closed(workspace, items)
             except Exception as error:  # noqa: BLE001  (a user's encoder may raise anything; the thread lives on)

@@ -350,8 +350,10 @@ class PostgresStore(Store):
                 with self._pool.connect() as connection:
                     connection.execute(f'LISTEN "{self._channel}"')
                     while not self._closed.is_set():
-                        for notice in connection.notifies(timeout=0.5):
-                            if name := self._workspace_name(connection, int(notice.payload)):
+                        # All of them first: the connection is not ours while we are being told.
+                        notices = list(connection.notifies(timeout=0.5, stop_after=1))
+                        for ws in {int(notice.payload) for notice in notices}:
+                            if name := self._workspace_name(connection, ws):
                                 on_new_items(name)
             except CONNECTION_LOST as error:
                 _log.warning("not listening for new items", error=type(error).__name__)
