@@ -10,7 +10,7 @@ import pytest
 
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
-from foreword.store import base
+from foreword.store import base, exchange
 from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, axis, item, views
 from foreword.store.qdrant import QdrantVectors
 from foreword.store.sqlite import SqliteStore
@@ -77,9 +77,9 @@ def _points(server):
 def _wait_until_sent(store, workspace=HERE):
     assert store.vector_server.flush(workspace, 30)
     until = time.monotonic() + 30
-    while store.run(base.ReadOutbox(workspace)).changes and time.monotonic() < until:
+    while store.run(exchange.ReadOutbox(workspace)).changes and time.monotonic() < until:
         store.vector_server.flush(workspace, 30)
-    assert store.run(base.ReadOutbox(workspace)).changes == ()
+    assert store.run(exchange.ReadOutbox(workspace)).changes == ()
 
 
 def test_the_server_gets_vectors_and_no_words(store, server):

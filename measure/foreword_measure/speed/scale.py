@@ -20,7 +20,8 @@ from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ValidationError
 from foreword.spaces.dense import DenseSpace
-from foreword.store.base import GetAttached, PutRelations, Scan, Search
+from foreword.store.base import PutRelations, Scan, Search
+from foreword.store.exchange import GetAttached
 from foreword.store.vector_part import cosines_to_codes
 from foreword.testing import FixedClock
 from foreword.types import Filters, VectorProbe

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 from foreword.errors import EmbeddingError, ForewordError
 from foreword.log import get_logger
 from foreword.store.base import (
-    ClaimUnembedded,
     GetVectors,
     ListUnembedded,
     ListWithoutTokenCodes,
@@ -34,6 +33,7 @@ from foreword.store.base import (
     PutVectors,
     Vector,
 )
+from foreword.store.exchange import ClaimUnembedded
 from foreword.types import Item
 
 if TYPE_CHECKING:

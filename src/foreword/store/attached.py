@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from foreword.store.base import Attached
+from foreword.store.exchange import Attached
 from foreword.store.rows import IN_LIST, receipt_from_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.store.base import GetAttached, ListReceipts, PutAttached
     from foreword.store.database import Transaction
+    from foreword.store.exchange import GetAttached, ListReceipts, PutAttached
     from foreword.types import Receipt
 
 

@@ -10,18 +10,8 @@ import hashlib
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from foreword.store.base import (
-    Attached,
-    Get,
-    GetAttached,
-    ListReceipts,
-    ListRelations,
-    Put,
-    PutAttached,
-    PutReceipt,
-    PutRelations,
-    Scan,
-)
+from foreword.store.base import Get, ListRelations, Put, PutReceipt, PutRelations, Scan
+from foreword.store.exchange import Attached, GetAttached, ListReceipts, PutAttached
 from foreword.store.rows import item_to_row, receipt_to_json, to_microseconds
 
 if TYPE_CHECKING:

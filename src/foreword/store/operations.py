@@ -10,7 +10,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
-from foreword.store import attached, base, deleting, indexes, outbox, sqlite_search, token_codes, vectors
+from foreword.store import (
+    attached,
+    base,
+    deleting,
+    exchange,
+    indexes,
+    outbox,
+    sqlite_search,
+    token_codes,
+    vectors,
+)
 from foreword.store.rows import (
     DAY_MICROSECONDS,
     IN_LIST,
@@ -257,10 +267,10 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Search: sqlite_search.run_search,
     base.PutVectors: vectors.put_vectors,
     base.ListUnembedded: vectors.list_unembedded,
-    base.ClaimUnembedded: vectors.claim_unembedded,
+    exchange.ClaimUnembedded: vectors.claim_unembedded,
     base.GetVectors: vectors.get_vectors,
-    base.ReadOutbox: outbox.read_outbox,
-    base.ClearOutbox: outbox.clear_outbox,
+    exchange.ReadOutbox: outbox.read_outbox,
+    exchange.ClearOutbox: outbox.clear_outbox,
     base.PutTokenCodes: token_codes.put_token_codes,
     base.GetTokenCodes: token_codes.get_token_codes,
     base.ListWithoutTokenCodes: token_codes.list_without_token_codes,
@@ -272,9 +282,9 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.ListFiles: deleting.list_files,
     base.PutFile: deleting.put_file,
     base.DropFiles: deleting.drop_files,
-    base.GetAttached: attached.get_attached,
-    base.PutAttached: attached.put_attached,
-    base.ListReceipts: attached.list_receipts,
+    exchange.GetAttached: attached.get_attached,
+    exchange.PutAttached: attached.put_attached,
+    exchange.ListReceipts: attached.list_receipts,
     base.Count: _count_contents,
     base.Check: indexes.find_problems,
     base.Repair: indexes.rebuild_derived_data,

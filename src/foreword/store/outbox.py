@@ -7,14 +7,14 @@ import json
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from foreword.store.base import Outbox, Point
+from foreword.store.exchange import Outbox, Point
 from foreword.store.rows import IN_LIST, filters_to_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from foreword.store.base import ClearOutbox, ReadOutbox
     from foreword.store.database import Transaction
+    from foreword.store.exchange import ClearOutbox, ReadOutbox
     from foreword.types import Filters
 
 _POINT = (

@@ -22,7 +22,8 @@ import numpy as np
 
 from foreword.errors import ForewordError, MissingExtra, StoreAway
 from foreword.log import get_logger
-from foreword.store.base import EVERYTHING, ClearOutbox, Problem, ReadOutbox
+from foreword.store.base import EVERYTHING, Problem
+from foreword.store.exchange import ClearOutbox, ReadOutbox
 from foreword.store.rows import to_microseconds
 from foreword.store.vector_part import NearestCosines, VectorPart
 
@@ -35,7 +36,8 @@ except ImportError as error:  # pragma: no cover  (the tests have it)
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from foreword.store.base import Operation, Outbox, Point
+    from foreword.store.base import Operation
+    from foreword.store.exchange import Outbox, Point
     from foreword.store.vector_part import Comparison
     from foreword.types import Filters, VectorProbe
 

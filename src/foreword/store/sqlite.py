@@ -18,9 +18,9 @@ from foreword.errors import StorageError, StorePaused
 from foreword.log import get_logger
 from foreword.options import check_workspace
 from foreword.store import base
-from foreword.store.base import Operation, Store, Write, creates_workspace, keeps_words
+from foreword.store.base import Operation, Store, Write
+from foreword.store.batches import creates_workspace, keeps_words, result_in_empty_workspace
 from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
-from foreword.store.empty import result_in_empty_workspace
 from foreword.types import Item, Views
 
 if TYPE_CHECKING:

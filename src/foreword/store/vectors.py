@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from foreword.store.base import ClaimUnembedded, GetVectors, ListUnembedded, PutVectors
+    from foreword.store.base import GetVectors, ListUnembedded, PutVectors
     from foreword.store.database import Transaction
+    from foreword.store.exchange import ClaimUnembedded
     from foreword.types import Item
 
     VectorRow = tuple[int, int, bytes]

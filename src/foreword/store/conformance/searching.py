@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
 from foreword.store.base import (
-    ClaimUnembedded,
     Delete,
     GetTokenCodes,
     GetVectors,
@@ -37,6 +36,7 @@ from foreword.store.conformance.suite import (
     listed_ids,
     refused,
 )
+from foreword.store.exchange import ClaimUnembedded
 from foreword.types import (
     EntitiesProbe,
     IdentifiersProbe,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from foreword.store.base import Attached
+from foreword.store.exchange import Attached
 from foreword.store.postgres.vectors import put_codes
 from foreword.store.rows import receipt_from_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.store.base import GetAttached, ListReceipts, PutAttached
+    from foreword.store.exchange import GetAttached, ListReceipts, PutAttached
     from foreword.store.postgres.transaction import Transaction
     from foreword.types import Receipt
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
-from foreword.store import base
+from foreword.store import base, exchange
 from foreword.store.postgres import attached, deleting, indexing, outbox, search, vectors
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
 from foreword.store.rows import (
@@ -295,10 +295,10 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Search: search.run_search,
     base.PutVectors: vectors.put_vectors,
     base.ListUnembedded: vectors.list_unembedded,
-    base.ClaimUnembedded: vectors.claim_unembedded,
+    exchange.ClaimUnembedded: vectors.claim_unembedded,
     base.GetVectors: vectors.get_vectors,
-    base.ReadOutbox: outbox.read_outbox,
-    base.ClearOutbox: outbox.clear_outbox,
+    exchange.ReadOutbox: outbox.read_outbox,
+    exchange.ClearOutbox: outbox.clear_outbox,
     base.PutTokenCodes: vectors.put_token_codes,
     base.GetTokenCodes: vectors.get_token_codes,
     base.ListWithoutTokenCodes: vectors.list_without_token_codes,
@@ -310,9 +310,9 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.ListFiles: deleting.list_files,
     base.PutFile: deleting.put_file,
     base.DropFiles: deleting.drop_files,
-    base.GetAttached: attached.get_attached,
-    base.PutAttached: attached.put_attached,
-    base.ListReceipts: attached.list_receipts,
+    exchange.GetAttached: attached.get_attached,
+    exchange.PutAttached: attached.put_attached,
+    exchange.ListReceipts: attached.list_receipts,
     base.Count: _count_contents,
     base.Check: indexing.find_problems,
     base.Repair: indexing.rebuild_derived_data,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from foreword.store.base import Outbox, Point
+from foreword.store.exchange import Outbox, Point
 from foreword.store.postgres.transaction import filters_to_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from foreword.store.base import ClearOutbox, ReadOutbox
+    from foreword.store.exchange import ClearOutbox, ReadOutbox
     from foreword.store.postgres.transaction import Transaction
     from foreword.types import Filters
 

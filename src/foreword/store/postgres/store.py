@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import ForewordError, StorageError, StorePaused
 from foreword.log import get_logger
 from foreword.options import check_workspace
-from foreword.store import base
-from foreword.store.base import Operation, Store, Write, creates_workspace, keeps_words
+from foreword.store import base, exchange
+from foreword.store.base import Operation, Store, Write
+from foreword.store.batches import creates_workspace, keeps_words, result_in_empty_workspace
 from foreword.store.database import Limits
-from foreword.store.empty import result_in_empty_workspace
 from foreword.store.postgres import nearest, schema
 from foreword.store.postgres.beside_qdrant import TransactionBesideQdrant
 from foreword.store.postgres.connections import (
@@ -233,7 +233,7 @@ class PostgresStore(Store):
             tx.execute("SELECT pg_notify(?, ?)", self._channel, str(ws))
         attempt.results = results
         connection.execute("COMMIT")
-        if not all(isinstance(operation, base.ClearOutbox) for operation in attempt.operations):
+        if not all(isinstance(operation, exchange.ClearOutbox) for operation in attempt.operations):
             self._vectors.after_commit(attempt.workspace)
         if any(isinstance(operation, base.PutVectors) for operation in attempt.operations):
             self._index_vectors_if_many(connection, ws, attempt.workspace)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from foreword.store.base import (
-        ClaimUnembedded,
         GetTokenCodes,
         GetVectors,
         ListUnembedded,
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
         PutTokenCodes,
         PutVectors,
     )
+    from foreword.store.exchange import ClaimUnembedded
     from foreword.store.postgres.transaction import Transaction
     from foreword.types import Item
 
