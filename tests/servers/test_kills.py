@@ -58,6 +58,7 @@ class Client:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self._reader.join()
+        self._process.stdout.close()
 
     def replace(self):
         self.kill()
@@ -72,9 +73,10 @@ def _kill_at_random(kills, seed, report_numbers):
         clients = [Client(f"c{number}", postgres, qdrant) for number in range(2)]
         killed = {"postgres": 0, "qdrant": 0, "client": 0}
         try:
-            for _ in range(kills):
+            victims = (list(killed) * kills)[:kills]
+            choice.shuffle(victims)
+            for victim in victims:
                 _wait_for_one_more(clients, choice.uniform(0.0, 0.5))
-                victim = choice.choice(["postgres", "qdrant", "client"])
                 killed[victim] += 1
                 if victim == "client":
                     choice.choice(clients).replace()

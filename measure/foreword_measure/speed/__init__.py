@@ -51,7 +51,8 @@ def bench(
         folder = Path(name)
         data["machine"] = machine() | {"filesystem": filesystem(folder)}
         tables.append(_machine_table(data["machine"]))
-        for part in parts or (part for part in PARTS if part not in ONLY_IF_NAMED):
+        wanted = frozenset(parts) or frozenset(PARTS) - ONLY_IF_NAMED
+        for part in (part for part in PARTS if part in wanted):
             module = import_module(f"{__name__}.{_MODULES[part]}")
             more, data[part] = module.measure(folder, sizes, progress)
             tables += more
