@@ -57,6 +57,8 @@ LEAVES = {
     "sentence_transformers": {"spaces"},
     "fastembed": {"spaces"},
     "tiktoken": {"text"},
+    "psycopg": {"store.postgres"},
+    "qdrant_client": {"store.qdrant"},
     "rapidfuzz": {"recall", "store", "knowledge"},
     "platformdirs": {"config"},
     "structlog": {"log"},

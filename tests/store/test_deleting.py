@@ -13,7 +13,7 @@ from foreword.store import schema
 from foreword.store.base import Delete, PutRelations, Search
 from foreword.store.conformance.suite import DIGEST, HERE, item, views
 from foreword.store.sqlite import SqliteStore
-from foreword.store.vectors import vector_to_code
+from foreword.store.vector_part import vector_to_code
 from foreword.types import Relation, VectorProbe
 
 

@@ -36,7 +36,7 @@ from foreword.store.base import (
 from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, item, receipt, views
 from foreword.store.database import Limits, translate_errors
 from foreword.store.sqlite import SqliteStore
-from foreword.store.vectors import vector_to_code
+from foreword.store.vector_part import vector_to_code
 from foreword.types import Filters, Relation
 
 TIMEOUT_SECONDS = 120

@@ -9,6 +9,9 @@ the next write; nothing waits for this thread.
 Beside the whole item, the encoder may be shown views of it: another text, made from the item alone, whose
 vector is kept in a space of its own. An item of which a view shows nothing has no vector there.
 
+Services that share a store share this work: each claims what it is about to encode, so that none encodes what
+another does, and is told when one of the others has stored something.
+
 Before its vector is kept, what a new item replaces is judged and kept. After it, talk gets the codes of its
 tokens; if these cannot be made, the log says so, and items are found without them.
 """
@@ -32,6 +35,7 @@ from foreword.store.base import (
     PutVectors,
     Vector,
 )
+from foreword.store.exchange import ClaimUnembedded
 from foreword.types import Item
 
 if TYPE_CHECKING:
@@ -83,6 +87,8 @@ class Embedder:
         self._views = tuple(views)
         self._queue: queue.SimpleQueue[tuple[str, Sequence[Item]] | None] = queue.SimpleQueue()
         self._opened: set[str] = set()
+        self._looked_through: set[str] = set()
+        self._queued: set[str] = set()
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -98,10 +104,22 @@ class Embedder:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="foreword-embedder", daemon=True)
                 self._thread.start()
+                self._store.watch(self._look_again)
+        if self._store.is_shared:
+            self._look_again(workspace)
+            return
         if first:
             self._queue.put((workspace, ()))
         if items:
             self._queue.put((workspace, items))
+
+    def _look_again(self, workspace: str) -> None:
+        """Look soon for what a workspace lacks, unless that is about to be done."""
+        with self._lock:
+            if workspace in self._queued or self._stopping.is_set():
+                return
+            self._queued.add(workspace)
+        self._queue.put((workspace, ()))
 
     def embed_missing(self, workspace: str, progress: Progress = no_progress, *, wait: bool = True) -> int:
         """Make every vector and every code that a workspace lacks, here and now; gives how many.
@@ -142,6 +160,19 @@ class Embedder:
         for view in self._views:
             yield from self._embed_missing_of_view(workspace, view)
         yield from self._encode_missing_tokens(workspace)
+
+    def _embed_claimed_batches(self, workspace: str) -> Iterator[int]:
+        """Embed batch after batch of what nobody else is embedding; then, once, what else is lacking."""
+        claim = ClaimUnembedded(workspace, self._space.name, self._space.digest, BATCH)
+        while items := self._store.run(claim):
+            yield self.embed(workspace, items)
+        with self._lock:
+            first = workspace not in self._looked_through
+            self._looked_through.add(workspace)
+        if first:
+            for view in self._views:
+                yield from self._embed_missing_of_view(workspace, view)
+            yield from self._encode_missing_tokens(workspace)
 
     def _embed_missing_of_view(self, workspace: str, view: View) -> Iterator[int]:
         """The same for a view. Items of which it shows nothing stay on the list, so a longer one is read."""
@@ -220,6 +251,8 @@ class Embedder:
     def _run(self) -> None:
         while (task := self._queue.get()) is not None and not self._stopping.is_set():
             workspace, items = task
+            with self._lock:
+                self._queued.discard(workspace)
             try:
                 self._work_until_closed(workspace, items)
             except Exception as error:  # noqa: BLE001  (a user's encoder may raise anything; the thread lives on)
@@ -228,8 +261,12 @@ class Embedder:
                     self._opened.discard(workspace)
 
     def _work_until_closed(self, workspace: str, items: Sequence[Item]) -> None:
-        given = (self.embed(workspace, batch) for batch in _split_into_batches(items))
-        steps = given if items else self._embed_missing_batches(workspace)
+        if self._store.is_shared:
+            steps = self._embed_claimed_batches(workspace)
+        elif items:
+            steps = (self.embed(workspace, batch) for batch in _split_into_batches(items))
+        else:
+            steps = self._embed_missing_batches(workspace)
         while not self._stopping.is_set() and next(steps, None) is not None:
             pass
 

@@ -94,12 +94,12 @@ def _delete_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: S
     """Delete receipts whose question repeats a text or has all the words; returns how many."""
     joined = "\n".join(map(join_lines, texts))
     rows = tx.execute("SELECT id, json_extract(body, '$.query') FROM receipts").fetchall()
-    repeating = [name for name, query in rows if query and _repeats(str(query), joined, words)]
+    repeating = [name for name, query in rows if query and question_repeats(str(query), joined, words)]
     tx.execute(f"DELETE FROM receipts WHERE id {IN_LIST}", json.dumps(repeating))
     return len(repeating)
 
 
-def _repeats(question: str, joined_texts: str, words: Sequence[str]) -> bool:
+def question_repeats(question: str, joined_texts: str, words: Sequence[str]) -> bool:
     """Whether a question, or a longer line of it, stands in the texts, or has all the words."""
     lines = (join_lines(line) for line in re.split(r"\n| … ", question))
     telling = [line for line in lines if len(line) >= _MIN_LINE_CHARACTERS] or [join_lines(question)]
@@ -120,12 +120,15 @@ def _remove_matching_items(
 ) -> tuple[list[Item], set[str]]:
     """Take items out of every table; return them and the paths of the files they were made from."""
     items = tx.select_numbered_items(f"WHERE {clause}", *values)
+    if tx.vectors is not None:
+        tx.vectors.drop(tx, [number for number, _ in items])
     paths: set[str] = set()
     for number, item in items:
         indexes.remove_from_indexes(tx, number, item)
         tx.execute("DELETE FROM relations WHERE from_no = ?1 OR to_no = ?1", number)
         tx.execute("DELETE FROM vectors WHERE no = ?", number)
         tx.execute("DELETE FROM token_codes WHERE no = ?", number)
+        tx.execute("DELETE FROM claims WHERE no = ?", number)
         tx.execute("DELETE FROM told WHERE no = ?", number)
         links = tx.execute("DELETE FROM file_items WHERE no = ? RETURNING path", number)
         paths.update(path for (path,) in links)

@@ -10,7 +10,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
-from foreword.store import base, deleting, indexes, search, token_codes, vectors
+from foreword.store import (
+    attached,
+    base,
+    deleting,
+    exchange,
+    indexes,
+    outbox,
+    sqlite_search,
+    token_codes,
+    vectors,
+)
 from foreword.store.rows import (
     DAY_MICROSECONDS,
     IN_LIST,
@@ -102,6 +112,9 @@ def _amend(tx: Transaction, op: base.Amend) -> Item | None:
     for column, value in changes.items():
         if value is not None:
             tx.execute(f"UPDATE items SET {column} = ? WHERE id = ?", value, op.id)
+    if tx.vectors is not None and op.confidence is not None:
+        rows = tx.execute("SELECT no FROM items WHERE id = ?", op.id)
+        tx.vectors.note_changed(tx, [int(number) for (number,) in rows])
     return _get_items(tx, base.Get(op.workspace, (op.id,)))[0]
 
 
@@ -270,10 +283,13 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
         start: _find_related_items(tx, start, op.depth, op.filters) for start in op.ids
     },
     base.ListRelations: lambda tx, _: _select_relations(tx, "ORDER BY r.from_no, r.to_no, r.type"),
-    base.Search: search.run_search,
+    base.Search: sqlite_search.run_search,
     base.PutVectors: vectors.put_vectors,
     base.ListUnembedded: vectors.list_unembedded,
+    exchange.ClaimUnembedded: vectors.claim_unembedded,
     base.GetVectors: vectors.get_vectors,
+    exchange.ReadOutbox: outbox.read_outbox,
+    exchange.ClearOutbox: outbox.clear_outbox,
     base.PutTokenCodes: token_codes.put_token_codes,
     base.GetTokenCodes: token_codes.get_token_codes,
     base.ListWithoutTokenCodes: token_codes.list_without_token_codes,
@@ -285,6 +301,9 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.ListFiles: deleting.list_files,
     base.PutFile: deleting.put_file,
     base.DropFiles: deleting.drop_files,
+    exchange.GetAttached: attached.get_attached,
+    exchange.PutAttached: attached.put_attached,
+    exchange.ListReceipts: attached.list_receipts,
     base.Count: _count_contents,
     base.Check: indexes.find_problems,
     base.Repair: indexes.rebuild_derived_data,

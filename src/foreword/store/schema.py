@@ -150,6 +150,14 @@ WHERE type = 'graph lease' AND EXISTS(
     SELECT 1 FROM items AS of WHERE of.id = substr(items.id, 1, length(items.id) - 6));
 """
 
+# Who encodes what, so that two processes do not encode the same; and what a vector server has yet to learn.
+_TABLES_OF_SHARED_WORK = """
+CREATE TABLE claims(
+    no INTEGER NOT NULL, task TEXT NOT NULL, until INTEGER NOT NULL, PRIMARY KEY(task, no)
+) WITHOUT ROWID;
+CREATE TABLE outbox(no INTEGER PRIMARY KEY, change INTEGER NOT NULL);
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("0001-items-relations-receipts-vectors", _TRUTH_TABLES + DERIVED_TABLES),
     ("0002-told", _TABLE_OF_SHOWN_ITEMS),
@@ -161,6 +169,7 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("0008-trust-of-files", _OWN_TRUST_OF_FILES_AND_SUMMARIES),
     ("0009-token-codes", _TABLE_OF_CODES),
     ("0010-whole-namespaces", _WHOLE_NAMESPACES_OF_VALUES),
+    ("0011-shared-work", _TABLES_OF_SHARED_WORK),
 ]
 
 

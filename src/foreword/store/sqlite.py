@@ -13,19 +13,22 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from foreword.errors import StorageError, StorePaused, ValidationError
+from foreword.errors import StorageError, StorePaused
 from foreword.log import get_logger
 from foreword.options import check_workspace
 from foreword.store import base
 from foreword.store.base import Operation, Store, Write
+from foreword.store.batches import creates_workspace, keeps_words, result_in_empty_workspace
 from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
 from foreword.store.open_databases import OpenDatabases
-from foreword.types import Findings, Item, Views
+from foreword.types import Item, Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from foreword.store.qdrant import QdrantVectors
 
 _log = get_logger("foreword.store")
 
@@ -36,7 +39,8 @@ class SqliteStore(Store):
     """Items on this machine, one database a workspace, under one folder.
 
     `views` says what the word-like spaces see of an item; see `Views`. `reason_to_keep_nothing` says of a
-    workspace why nothing new may be kept in it now, if so.
+    workspace why nothing new may be kept in it now, if so. `vectors` is a server that compares vectors;
+    without one, they are compared from files beside the databases.
     """
 
     def __init__(
@@ -45,12 +49,17 @@ class SqliteStore(Store):
         views: Callable[[Item], Views] = lambda _: Views(),
         limits: Limits = Limits(),  # noqa: B008  (frozen)
         reason_to_keep_nothing: Callable[[str], str] = lambda _: "",
+        *,
+        vectors: QdrantVectors | None = None,
     ) -> None:
         self.folder = folder
         self._views = views
         self._limits = limits
         self._reason_to_keep_nothing = reason_to_keep_nothing
         self._open = OpenDatabases(limits.open_databases)
+        self.vector_server = self._vectors = vectors
+        if vectors is not None:
+            vectors.bind(self.run)
 
     def batch(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         """Carry out operations; those on one workspace are one transaction, or one snapshot."""
@@ -66,21 +75,23 @@ class SqliteStore(Store):
 
     def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
         """Carry out operations that are all on one workspace; StorePaused if they keep what must not be."""
-        if any(map(_keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
+        if any(map(keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
             raise StorePaused(f"{reason}; nothing was kept")
-        creates = any(map(_creates_workspace, operations))
+        creates = any(map(creates_workspace, operations))
         with self._borrow(workspace, create=creates) as database:
             if database is None:
-                return [_result_in_empty_workspace(operation) for operation in operations]
+                return [result_in_empty_workspace(operation) for operation in operations]
+            if self._vectors is not None and any(isinstance(one, base.Check) for one in operations):
+                self._vectors.flush(workspace, base.FLUSH_SECONDS)
             with translate_errors(database.path):
                 return database.batch(operations)
 
     def post(self, operation: Write[Any]) -> None:
         """Queue a write; `close` waits for it. While nothing may be kept, what has words is not."""
-        if _keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace):
+        if keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace):
             return
         workspace = check_workspace(operation.workspace)
-        with self._borrow(workspace, create=_creates_workspace(operation)) as database:
+        with self._borrow(workspace, create=creates_workspace(operation)) as database:
             if database is not None:
                 database.post(operation)
 
@@ -96,6 +107,8 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         """Finish what is queued and close every database."""
+        if self._vectors is not None:
+            self._vectors.close()
         self._open.close()
 
     def back_up(self, workspace: str, label: str) -> Path | None:
@@ -146,18 +159,7 @@ class SqliteStore(Store):
                 if not create:
                     return None
                 _make_durable_folder(path.parent)
-            return WorkspaceDatabase(path, workspace, self._views, self._limits)
-
-
-def _keeps_words(operation: Operation[Any]) -> bool:
-    """Whether an operation stores words that somebody said or wrote."""
-    kinds = base.Put | base.PutReceipt | base.PutFile | base.PutRelations | base.Amend
-    return isinstance(operation, kinds)
-
-
-def _creates_workspace(operation: Operation[Any]) -> bool:
-    """Whether an operation creates its workspace if there is none."""
-    return isinstance(operation, base.Put | base.PutReceipt | base.PutFile)
+            return WorkspaceDatabase(path, workspace, self._views, self._limits, self._vectors)
 
 
 def _make_durable_folder(folder: Path) -> None:
@@ -169,29 +171,3 @@ def _make_durable_folder(folder: Path) -> None:
         os.fsync(above)
     finally:
         os.close(above)
-
-
-def _result_in_empty_workspace(operation: Operation[Any]) -> Any:  # noqa: ANN401, C901  (each has its own)
-    """What an operation returns in a workspace that holds nothing."""
-    match operation:
-        case base.Get():
-            return (None,) * len(operation.ids)
-        case base.Search():
-            return Findings({}, {probe.space: () for probe in operation.probes})
-        case base.GetRelated():
-            return dict.fromkeys(operation.ids, ())
-        case base.GetVectors() | base.GetTokenCodes() | base.ListFiles():
-            return {}
-        case base.Count():
-            return base.Counts()
-        case base.GetCountAndLast():
-            return 0, None
-        case base.PutVectors() | base.PutTokenCodes() | base.MarkShown() | base.ClearShown():
-            return 0
-        case base.GetShown():
-            return frozenset()
-        case base.GetReceipt() | base.Amend():
-            return None
-        case base.PutRelations():
-            raise ValidationError(f"the workspace {operation.workspace!r} holds nothing to relate")
-    return ()  # everything else returns a tuple

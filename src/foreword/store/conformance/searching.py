@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
 from foreword.store.base import (
@@ -37,6 +37,7 @@ from foreword.store.conformance.suite import (
     listed_ids,
     refused,
 )
+from foreword.store.exchange import ClaimUnembedded
 from foreword.types import (
     EntitiesProbe,
     Filters,
@@ -247,6 +248,27 @@ class SearchingTests(Suite):
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("value", "experience"))) == "de"
         assert self._list_unembedded(ListUnembedded(HERE, "t", DIGEST, limit=1, kinds=("experience",))) == "b"
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("summary",))) == ""
+
+    def _claim(self, **fields: Any) -> str:  # noqa: ANN401  (whatever a claim takes)
+        return "".join(one.id for one in self.store.run(ClaimUnembedded(HERE, "s", DIGEST, **fields)))
+
+    def test_what_one_has_claimed_nobody_else_is_given(self) -> None:
+        self.put(*"abcd")
+        self._put_vector("b", "t", axis(0))
+        assert (self._claim(limit=2), self._claim(limit=2), self._claim()) == ("ac", "d", "")
+        assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST)) == "acd"
+        other = self.store.run(ClaimUnembedded(HERE, "s", OTHER_DIGEST))
+        assert "".join(one.id for one in other) == "abcd"
+
+    def test_a_claim_ends_with_the_vector_or_with_its_time(self) -> None:
+        self.put(*"ab")
+        assert self._claim(seconds=0) == "ab"
+        assert self._claim(kinds=("memory",)) == "ab"
+        self._put_vector("a", "t", axis(0))
+        self.store.delete(Delete(HERE, ("a", "b")))
+        self.put(*"ab")
+        assert self._claim() == "ab"
+        self.assert_sound()
 
     def test_known_vectors_are_given_by_the_hash_of_their_text(self) -> None:
         self.put("a")
