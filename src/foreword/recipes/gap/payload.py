@@ -188,7 +188,7 @@ def trim_payload(
         oldest = next((other for other in payload["open"] if other != key), None)
         if oldest is None:
             break
-        closing = {"contexts": [], "open": {}, "closed": [*payload["closed"], oldest]}
+        closing: dict[str, Any] = {"contexts": [], "open": {}, "closed": [*payload["closed"], oldest]}
         payload = merge_payloads(payload, {**payload, **closing})
     return payload
 
