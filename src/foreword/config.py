@@ -25,6 +25,8 @@ class Settings:
     """Everything a user may set. Each field is also FOREWORD_<FIELD> and a key of config.toml."""
 
     home: Path = Path()
+    store: str = ""
+    vectors: str = ""
     template: str = "chat"
     token_budget: int = 2000
     tokenizer: str = "o200k"
@@ -55,7 +57,8 @@ class Settings:
 
 
 _OTHER_VARIABLES = {
-    *("FOREWORD_HOME", "FOREWORD_WORKSPACE", "FOREWORD_DATA", "FOREWORD_SOAK", "FOREWORD_AGENTS_CACHE"),
+    *("FOREWORD_HOME", "FOREWORD_WORKSPACE", "FOREWORD_DATA", "FOREWORD_SOAK"),
+    *("FOREWORD_AGENTS_CACHE", "FOREWORD_SERVERS_CACHE"),
 }
 """Variables that begin with FOREWORD_ and are no settings: read elsewhere, or by the tests."""
 
@@ -63,6 +66,9 @@ EMBEDDINGS = ("bundled", "openai", "sentence-transformers", "fastembed", "none")
 READERS = ("bundled", "none")
 LATE_INTERACTIONS = ("bundled", "none")
 _CHOICES = {"embedding": EMBEDDINGS, "reader": READERS, "late_interaction": LATE_INTERACTIONS}
+_SCHEMES = {"store": ("postgres://", "postgresql://"), "vectors": ("qdrant://", "qdrants://")}
+"""How the address of a server begins. An address may hold a password, so errors do not repeat it."""
+
 _SWITCH = {
     "true": True,
     "on": True,
@@ -127,6 +133,8 @@ def _settings_with_values(
         choices = _CHOICES.get(name)
         if choices and changes[name] not in choices:
             raise ValidationError(f"{name} in {place} must be one of {', '.join(choices)}")
+        if name in _SCHEMES and changes[name] and not changes[name].startswith(_SCHEMES[name]):
+            raise ValidationError(f"{name} in {place} must begin with {' or '.join(_SCHEMES[name])}")
     return replace(settings, **changes)
 
 

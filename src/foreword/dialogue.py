@@ -18,6 +18,8 @@ The prompt: `inject_context(query, session, max_tokens)` gives an `InjectedConte
 (`ContextContent`), `formatted`, `token_count`, `budget`, `level` (`CompressionLevel`), `receipt`,
 `openai_messages()` and `anthropic_messages()`. A `Session` keeps `Turn`s in a workspace; its `state` is a
 `DialogueState`: turns, and what they speak of as `Entity`s; a query's words become `ResolvedEntity`s.
+`openai_turns`, `anthropic_turns` and `responses_turns` make turns of an API's messages; `find_addition` gives
+an `AddedContext`: what is worth adding to a conversation that an application sends itself.
 
 The window: `TokenBudgetManager` divides it by `Fixed`, `Dynamic` or `Prioritized`; a `TokenBudget` is the
 result. `DynamicCompressor` makes a prompt fit.
@@ -48,12 +50,15 @@ from foreword.indexing.knowledge_base import Document, KnowledgeBase
 from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
 from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.resolution import EntityResolver
+from foreword.recipes.dialogue.addition import AddedContext, find_addition
+from foreword.recipes.dialogue.messages import anthropic_turns, openai_turns, responses_turns
 from foreword.recipes.dialogue.prompt import InjectedContext, inject_context
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 from foreword.recipes.dialogue.session import Session
 from foreword.types import DialogueState, Entity, ResolvedEntity, Turn
 
 __all__ = [
+    "AddedContext",
     "CompressionLevel",
     "ContextContent",
     "Conversational",
@@ -90,5 +95,9 @@ __all__ = [
     "TokenBudgetManager",
     "Turn",
     "UserPreferences",
+    "anthropic_turns",
+    "find_addition",
     "inject_context",
+    "openai_turns",
+    "responses_turns",
 ]

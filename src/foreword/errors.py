@@ -22,6 +22,7 @@
     │       ├── StoreReadOnly        the folder or file cannot be written
     │       ├── StoreFull            no space left on the disk
     │       ├── StoreBusy            another process kept the lock too long
+    │       ├── StoreAway            the server of the store cannot be reached, or does not answer
     │       └── StorePaused          nothing may be kept now: paused, or switched off for the project
     └── MissingExtra             an optional package is not installed; the message is its pip line
 
@@ -207,6 +208,10 @@ class StoreFull(StorageError):
 
 class StoreBusy(StorageError):
     """Another process held the write lock for longer than we wait."""
+
+
+class StoreAway(StorageError):
+    """The server of the store cannot be reached, or does not answer; what was acknowledged is safe there."""
 
 
 class StorePaused(StorageError):

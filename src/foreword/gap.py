@@ -15,15 +15,17 @@
     'We chose Postgres for the order service.'
     >>> engine.close()
 
-`manage_context_injection` is the whole of it; its steps are `detect_context_gap`,
+`manage_context_injection` is the whole of it, and `prepare_handoff` the same for the receiver of a hand-off,
+without a gap that somebody had to notice (it gives a `HandoffResult`). The steps are `detect_context_gap`,
 `retrieve_relevant_context` and `inject_context` (`inject_context_gap` at the top of `foreword`, where
 another function has that name). They pass a `ContextGap` (with a `GapReason`), `RetrievedContext`s (each
-with a `ContextSource`) and an `InjectionResult`; `InjectionConfig` sets the limits. `EngineMemory` is a
-workspace as a memory; any `MemoryStore` that gives `MemoryResult`s will do.
+with a `ContextSource`) and an `InjectionResult` (with a `GapOutcome`); `InjectionConfig` sets the limits.
+`EngineMemory` is a workspace as a memory; any `MemoryStore` that gives `MemoryResult`s will do.
 """
 
 from foreword.recipes.gap.detect import detect_context_gap
 from foreword.recipes.gap.engine_memory import EngineMemory
+from foreword.recipes.gap.handoff import HandoffResult, prepare_handoff
 from foreword.recipes.gap.injection import (
     inject_context,
     manage_context_injection,
@@ -36,6 +38,7 @@ from foreword.recipes.gap.types import (
     VALID_GAP_REASONS,
     ContextGap,
     ContextSource,
+    GapOutcome,
     GapReason,
     InjectionConfig,
     InjectionResult,
@@ -54,7 +57,9 @@ __all__ = [
     "ContextGap",
     "ContextSource",
     "EngineMemory",
+    "GapOutcome",
     "GapReason",
+    "HandoffResult",
     "InjectionConfig",
     "InjectionResult",
     "MemoryResult",
@@ -64,5 +69,6 @@ __all__ = [
     "inject_context",
     "inject_context_gap",
     "manage_context_injection",
+    "prepare_handoff",
     "retrieve_relevant_context",
 ]

@@ -165,7 +165,10 @@ class RelationLink:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which items may answer. Every store applies these inside its search, never to its results."""
+    """Which items may answer. Every store applies these inside its search, never to its results.
+
+    `conversation_prefix` lets pass what belongs to a conversation whose name begins with it.
+    """
 
     kinds: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
@@ -175,6 +178,7 @@ class Filters:
     conversation: str | None = None
     session: str | None = None
     source: str | None = None
+    conversation_prefix: str | None = None
     trust: Trust | None = None
 
     @property
@@ -462,6 +466,8 @@ class Turn:
     `name` is the speaker's own name, where roles do not tell speakers apart. `call_id` ties what a tool
     answered to the turn that asked it, whose `tool_calls` are kept as they came. `user` says which user
     speaks, in this session and others; it is the session's where a turn has neither this nor a name.
+    `parts` is what a turn consists of where that is more than text: texts, images and files in their order,
+    as OpenAI's or Anthropic's API has them; the text then marks the place of each ("[image, 800 × 600]").
     """
 
     raw_text: str
@@ -474,6 +480,7 @@ class Turn:
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     call_id: str = ""
     user: str = ""
+    parts: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def text(self) -> str:

@@ -157,3 +157,48 @@ def test_vectors_of_a_view_are_bound_to_their_encoder(store, embedder):
     embedder.embed_missing(HERE)
     other = Embedder(store, DenseSpace(HashEmbeddings(32)), [VIEW])
     assert other.embed_missing(HERE) == 2
+
+
+# Many at once
+
+
+def test_many_items_are_encoded_by_length_and_identical_texts_once(store, embedder, encoder):
+    texts = [f"{'lamp ' * (n % 7 + 1)}{n}" for n in range(BATCH * 2)]
+    put(store, *texts, kind="memory")
+    store.put(HERE, [Item("the same words", HERE, kind="code", id=f"copy-{n}") for n in range(5)])
+    embedder.embed_missing(HERE)
+    lengths = [len(text) for text in encoder.seen]
+    assert lengths == sorted(lengths)
+    assert encoder.seen.count("the same words") == 1
+    assert store.count(HERE).vectors["semantic"] == store.count(HERE).items
+
+
+def test_a_kill_costs_no_more_than_the_batch_in_hand(store, encoder):
+    class Killed(Exception):
+        """Stands for the end of the process."""
+
+    def stop_after_two_batches(made):
+        if made >= 2 * BATCH:
+            raise Killed
+
+    put(store, *(f"lamp {n}" for n in range(5 * BATCH)), kind="memory")
+    with pytest.raises(Killed):
+        Embedder(store, DenseSpace(encoder)).embed_missing(HERE, stop_after_two_batches)
+    assert store.count(HERE).vectors == {"semantic": 2 * BATCH}
+    seen = len(encoder.seen)
+    assert Embedder(store, DenseSpace(encoder)).embed_missing(HERE) == 3 * BATCH
+    assert len(encoder.seen) == seen + 3 * BATCH
+
+
+def test_what_another_process_stored_is_embedded_in_the_background_when_asked_again(store, encoder):
+    embedder = Embedder(store, DenseSpace(encoder))
+    embedder.embed_missing(HERE)
+    embedder.embed_soon(HERE)
+    put(store, "stored by another process", kind="memory")
+    done = threading.Event()
+    plain = encoder.embed_batch
+    encoder.embed_batch = lambda texts: (plain(texts), done.set())[0]
+    assert embedder.embed_missing(HERE, wait=False) == 0
+    assert done.wait(120)
+    embedder.close()
+    assert store.count(HERE).vectors == {"semantic": 1}

@@ -3,12 +3,13 @@ from __future__ import annotations
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from foreword.errors import EmbeddingError, ValidationError
-from foreword.spaces.dense import DenseSpace, EmbeddingCache
+from foreword.spaces.dense import MAX_CODE_CHARACTERS, DenseSpace, EmbeddingCache, text_to_embed
 from foreword.testing import HashEmbeddings
 from foreword.types import Item, Query, text_hash
 
@@ -271,3 +272,12 @@ def test_many_threads_never_see_a_foreign_vector_nor_outgrow_the_limit():
         assert not thread.is_alive(), "a thread did not end"
     assert wrong == []
     assert len(cache) == 8
+
+
+def test_of_code_the_beginning_is_embedded_and_of_the_rest_everything():
+    long = "def renew(hold):\n" + "    hold.ends += 600\n" * 100
+    code, memory = (Item(long, "shop", kind=kind, about="holds.py") for kind in ("code", "memory"))
+    assert text_to_embed(code) == f"holds.py: {long}"[:MAX_CODE_CHARACTERS]
+    assert text_to_embed(memory) == f"holds.py: {long}"
+    space = DenseSpace(HashEmbeddings())
+    assert space.view_hash(code) == space.view_hash(replace(code, text=long + "    return hold\n"))

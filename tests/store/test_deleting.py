@@ -13,7 +13,7 @@ from foreword.store import schema
 from foreword.store.base import Delete, PutRelations, Search
 from foreword.store.conformance.suite import DIGEST, HERE, item, views
 from foreword.store.sqlite import SqliteStore
-from foreword.store.vectors import vector_to_code
+from foreword.store.vector_part import vector_to_code
 from foreword.types import Relation, VectorProbe
 
 
@@ -121,7 +121,9 @@ def test_forgetting_that_was_cut_short_is_finished_at_the_next_start(store, fold
     store.put(HERE, [_secret("secret")])
     sample.embed(store, _secret("secret"))
     store.search(sample.question)
-    store._databases[HERE]._writer._after_commit = lambda _: None  # as if the process had been killed there
+    store._open.take(HERE, lambda: None)._writer._after_commit = lambda _: (
+        None
+    )  # as if the process had been killed there
     store.delete(Delete(HERE, ("secret",)))
     store.close()
     assert [part for _, part in _traces(sample, folder)] == ["code"]

@@ -196,7 +196,9 @@ def test_what_a_change_of_a_file_looks_for_is_found_by_an_index(store, query):
 def test_a_killed_process_leaves_a_file_whole_and_its_codes_are_erased_at_the_next_start(store, folder):
     kept = _put(store, "a.py", "one harbour", "two").stored
     _embed(store, *kept)
-    store._databases[HERE]._writer._after_commit = lambda _: None  # as if the process had been killed there
+    store._open.take(HERE, lambda: None)._writer._after_commit = lambda _: (
+        None
+    )  # as if the process had been killed there
     _put(store, "a.py", "two", version=2)
     store.close()
     with SqliteStore(folder, views) as again:

@@ -27,7 +27,7 @@ from foreword.types import Filters, Item, Source, content_hash
 def tx(store):
     """A snapshot of a workspace that holds something."""
     store.put("shop", [Item(f"{at}", "shop", type=f"t{at % 3}", created_at=NOW) for at in range(9)])
-    with store._database("shop", create=False)._snapshot() as tx:
+    with store._open.take("shop", lambda: None)._snapshot() as tx:
         yield tx
 
 
@@ -58,6 +58,7 @@ class TestHeirs:
     [
         (Filters(kinds=("memory",), types=("t1", "t2")), "", "items_type"),
         (Filters(kinds=("memory",)), "ORDER BY i.created_at DESC, i.no DESC LIMIT 5", "items_kind"),
+        (Filters(conversation_prefix='["a"'), "ORDER BY i.conversation LIMIT 5", "items_conversation"),
     ],
 )
 def test_an_index_answers_what_is_asked_often(tx, filters, order, index):
@@ -160,6 +161,22 @@ def test_a_database_from_before_sessions_were_shown_anything_learns_it_and_keeps
         assert migrated.shown(HERE, "s") == {"a"}
         assert migrated.check(HERE) == ()
         assert len(backups.list_backups(migrated.path_of(HERE))) == len(schema.MIGRATIONS) - 1
+
+
+def test_values_of_an_old_graph_store_get_their_whole_namespace(store, folder, monkeypatch):
+    namespace = ["users", 'ma"ra', "é"]
+    root, whole = '["users", "ma\\"ra"]', '["users","ma\\"ra","é"'
+    value = item("v", id="graph-1", type="graph value", conversation=root, metadata={"namespace": namespace})
+    lease = item("l", id="graph-1-lease", type="graph lease", conversation=root)
+    own = item("o", id="o", conversation=root)
+    with monkeypatch.context() as before:
+        before.setattr(schema, "MIGRATIONS", [one for one in schema.MIGRATIONS if one[0] < "0010"])
+        store.put(HERE, [value, lease, own])
+        store.close()
+    with SqliteStore(folder, views) as migrated:
+        found = migrated.get(HERE, "graph-1", "graph-1-lease", "o")
+        assert [one.conversation for one in found] == [whole, whole, root]
+        assert migrated.check(HERE) == ()
 
 
 def test_files_and_commits_of_an_old_database_are_no_longer_the_users_word(store, folder, monkeypatch):

@@ -10,8 +10,8 @@ import pytest
 from foreword.store import search
 from foreword.store.base import Search
 from foreword.store.conformance.suite import HERE, item
-from foreword.store.search import _allowed_numbers
 from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite_search import allowed_numbers
 from foreword.types import Filters, Item, Views, WordsProbe
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,7 +29,7 @@ def tx(tmp_path):
                 for at in range(300)
             ],
         )
-        with store._database("shop", create=False)._snapshot() as tx:
+        with store._open.take("shop", lambda: None)._snapshot() as tx:
             yield tx
 
 
@@ -43,7 +43,7 @@ def tx(tmp_path):
     ids=["many", "few", "none"],
 )
 def test_the_numbers_of_what_passes_are_all_there(tx, filters, expected):
-    found = _allowed_numbers(tx, filters)
+    found = allowed_numbers(tx, filters)
     assert found.dtype == "int64"
     assert sorted(found.tolist()) == expected
 

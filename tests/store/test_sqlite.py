@@ -36,7 +36,7 @@ from foreword.store.base import (
 from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, item, receipt, views
 from foreword.store.database import Limits, translate_errors
 from foreword.store.sqlite import SqliteStore
-from foreword.store.vectors import vector_to_code
+from foreword.store.vector_part import vector_to_code
 from foreword.types import Filters, Relation
 
 TIMEOUT_SECONDS = 120
@@ -57,7 +57,7 @@ def _join(thread):
 def test_every_connection_logs_ahead_and_flushes_each_commit(store):
     store.put(HERE, [item("a")])
     store.get(HERE, "a")
-    shard = store._databases[HERE]
+    shard = store._open.take(HERE, lambda: None)
     for db in (shard._writer._db, *shard._readers):
         assert db.execute("PRAGMA journal_mode").get == "wal"
         assert db.execute("PRAGMA synchronous").get == 2
@@ -152,7 +152,7 @@ def test_an_error_while_erasing_neither_stops_the_writer_nor_loses_the_erasing(s
 @pytest.mark.parametrize("damage", ["PRAGMA user_version = 1", "ROLLBACK"])
 def test_a_job_that_meddles_with_the_transaction_fails_alone(store, damage):
     store.put(HERE, [item("a", id="a")])
-    writer = store._databases[HERE]._writer
+    writer = store._open.take(HERE, lambda: None)._writer
     failure = writer.submit(lambda db: db.execute(damage).get).exception(timeout=TIMEOUT_SECONDS)
     assert failure is None or isinstance(failure, apsw.Error)
     _assert_nothing_open(store)

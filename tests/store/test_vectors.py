@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from foreword.store import vectors
-from foreword.store.vectors import CodeFile, vector_from_code, vector_to_code
+from foreword.store.vector_part import vector_from_code, vector_to_code
+from foreword.store.vectors import CodeFile
 
 SIZE = 16
 
@@ -232,7 +233,7 @@ def test_what_was_compared_stays_though_another_process_erases_it_meanwhile(tmp_
     other.erase_items(range(1, 11))
     assert set(compared.of_items(table.codes)) == set(table.codes)
     assert {no for no, _ in compared.best(20)} == set(table.codes)
-    echoed = compared.echo(_vector(1), dict.fromkeys(table.codes, 0.1), 0.5, 3)
+    echoed = compared.echo(dict.fromkeys(table.codes, 0.1), 0.5, 3)
     assert {no for no, _ in echoed.best(20)} == set(table.codes)
 
 
@@ -306,7 +307,8 @@ def test_the_files_of_a_folder_are_found_with_their_size_and_the_damaged_ones_to
 _CATCHER = """
 import sys
 from pathlib import Path
-from foreword.store.vectors import CodeFile, vector_to_code
+from foreword.store.vector_part import vector_to_code
+from foreword.store.vectors import CodeFile
 path, total = Path(sys.argv[1]), int(sys.argv[2])
 rows = [(n, n, bytes([n % 127]) * 16) for n in range(1, total + 1)]
 file = CodeFile(path, 16)

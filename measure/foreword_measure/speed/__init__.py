@@ -27,13 +27,18 @@ _MODULES = {
     "assemble": "assemble",
     "dialogue": "dialogue",
     "gap": "gap",
+    "store": "graph_store",
     "ledger": "ledger",
     "hooks": "hooks",
+    "proxy": "proxy",
     "view": "view",
+    "scale": "scale",
 }
 """The module that measures a part. It is imported when it is needed: a child's memory is its part's alone."""
 
 PARTS = tuple(_MODULES)
+ONLY_IF_NAMED = frozenset({"scale"})
+"""What is not measured unless it is asked for: it needs servers, and hours at the largest size."""
 
 
 def bench(
@@ -41,7 +46,7 @@ def bench(
     sizes: tuple[int, ...] = SIZES,
     progress: Progress = lambda _label, _done, _total: None,
 ) -> Report:
-    """Measure some parts, or all of them; search at each size, the others at the largest at most."""
+    """Some parts, or all but `scale`: search and scale at each size, the others at the largest at most."""
     _check_arguments(parts, sizes)
     tables: list[Table] = []
     data: dict[str, Any] = {}
@@ -49,7 +54,8 @@ def bench(
         folder = Path(name)
         data["machine"] = machine() | {"filesystem": filesystem(folder)}
         tables.append(_machine_table(data["machine"]))
-        for part in (part for part in PARTS if part in parts or not parts):
+        wanted = frozenset(parts) or frozenset(PARTS) - ONLY_IF_NAMED
+        for part in (part for part in PARTS if part in wanted):
             module = import_module(f"{__name__}.{_MODULES[part]}")
             more, data[part] = module.measure(folder, sizes, progress)
             tables += more

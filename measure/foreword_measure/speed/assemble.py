@@ -1,12 +1,15 @@
 """How long it takes to assemble a context from five sources, and a premortem, and what that costs.
 
 The workspace is filled and asked in processes of their own. The words and vectors are made up and the encoder
-is free: times are those of a question whose embedding costs nothing.
+is free: times are those of a question whose embedding costs nothing. The first call is another matter: it is
+made by the bundled encoders, in a process that has imported nothing yet, and everything counts.
 """
 
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections import defaultdict
@@ -34,9 +37,11 @@ from foreword.knowledge.experiences import Experiences
 from foreword.options import SearchOptions
 from foreword.recall.dedupe import find_holders
 from foreword.recipes.assembled.assembler import TYPES, ContextAssembler, arrange_by_source
-from foreword.recipes.assembled.searcher import Searcher
+from foreword.recipes.assembled.searcher import EngineSearcher
 from foreword.recipes.assembled.stages import AssembledDraft, fit
+from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
+from foreword.spaces.tokens import TokenEncoder
 from foreword.store.base import Amend, PutVectors, Vector
 from foreword.testing import FixedClock
 from foreword.types import SearchResult
@@ -60,12 +65,27 @@ TARGET_MB = 50.0
 ROWS = (
     ("assemble_context", "assemble_context", 100.0),
     ("get_premortem_context", "get_premortem_context", 150.0),
+    ("first assemble_context in a fresh process", "first", 400.0),
     ("near duplicates among 200 items", "dedupe", 50.0),
     ("wording and fitting 100 items", "formatting", 10.0),
 )
 """What is measured: its name, its key, and the most milliseconds it may take at the median."""
 
 _ROUNDS, _QUESTIONS, _COMPARED, _REPEATED = 3, 5, 200, 20
+_FIRST_CALLS = 3
+_FIRST_CALL = """
+import sys, time
+started = time.perf_counter()
+import asyncio
+from foreword.assembled import ContextAssembler, EngineSearcher, Experiences
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
+from pathlib import Path
+with ContextEngine(settings=Settings(home=Path(sys.argv[1]))) as engine:
+    assembler = ContextAssembler(EngineSearcher(engine, sys.argv[2], Experiences(engine)), floor=0.0)
+    asyncio.run(assembler.assemble_context(sys.argv[3], sys.argv[4:], record=False))
+    print((time.perf_counter() - started) * 1000)
+"""
 _SOURCES: tuple[Kind, ...] = ("memory", "code", "experience", "value", "commit")
 
 
@@ -96,12 +116,19 @@ def _memory_table(size: int, asked: dict[str, Any]) -> Table:
     )
 
 
+class _FreeEncoder(corpus.FreeEncoder):
+    """Costs nothing, and passes for the bundled encoder, whose first call finds every vector made."""
+
+    model = BundledEmbeddingProvider.model
+    fingerprint = BundledEmbeddingProvider.fingerprint
+
+
 # In processes of their own -------------------------------------------------------------------------------
 
 
 def fill(folder: Path, size: int) -> dict[str, Any]:
     """Store `size` items, a fifth of each source, with their vectors on every axis."""
-    space = DenseSpace(corpus.FreeEncoder())
+    space = DenseSpace(_FreeEncoder())
     with ContextEngine(
         settings=Settings(home=folder, embedding="none"), clock=FixedClock(corpus.after(size))
     ) as engine:
@@ -109,6 +136,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
             stop = min(size, start + corpus.BATCH)
             kept = engine.remember_all([_item(at) for at in range(start, stop)], WORKSPACE)
             engine.store.batch([_vectors(space, axis, kept, start) for axis in axes.AXES])
+            engine.store.batch([replace(corpus.token_codes_of(kept), digest=TokenEncoder().digest)])
             send(progress=[stop, size])
     return {"size": size}
 
@@ -116,8 +144,9 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
 def ask(folder: Path, size: int) -> dict[str, Any]:
     """Assemble contexts and premortems several times over; returns how long each took, and its memory."""
     settings, clock = Settings(home=folder, embedding="none"), FixedClock(corpus.after(size))
-    with ContextEngine(embedding_provider=corpus.FreeEncoder(), settings=settings, clock=clock) as engine:
+    with ContextEngine(embedding_provider=_FreeEncoder(), settings=settings, clock=clock) as engine:
         times = asyncio.run(_measure_assemblies(engine, size)) | _measure_steps(engine)
+        times["first"] = _measure_first_calls(folder, size)
         resident = resident_bytes()
         held = asyncio.run(_measure_memory(engine, size))
     return {"times": spreads(times), "held_bytes": spread(held).as_dict(), "resident_bytes": resident}
@@ -156,9 +185,19 @@ async def _measure_memory(engine: ContextEngine, size: int) -> list[float]:
     return held
 
 
+def _measure_first_calls(folder: Path, size: int) -> list[float]:
+    """How many milliseconds a first context takes, in processes of their own, their imports included."""
+    command = [sys.executable, "-P", "-c", _FIRST_CALL, str(folder), WORKSPACE]
+    texts = [question.text for question in corpus.questions(size, 1)][:_FIRST_CALLS]
+    return [
+        float(subprocess.run([*command, text, *TYPES], capture_output=True, check=True, timeout=120).stdout)  # noqa: S603  (ourselves)
+        for text in texts
+    ]
+
+
 def _assembler(engine: ContextEngine) -> ContextAssembler:
     # Made-up questions are beside the point: without a floor all that is found is compared and worded.
-    return ContextAssembler(Searcher(engine, WORKSPACE, Experiences(engine)), floor=0.0)
+    return ContextAssembler(EngineSearcher(engine, WORKSPACE, Experiences(engine)), floor=0.0)
 
 
 async def _time(

@@ -11,13 +11,12 @@ import asyncio
 import json
 import time
 from collections import defaultdict
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from foreword.config import Settings
 from foreword.edges.cli.demo import sample_lines
 from foreword.engine.context_engine import ContextEngine
-from foreword.recipes.gap.detect import find_context_gap
 from foreword.recipes.gap.engine_memory import EngineMemory
 from foreword.recipes.gap.injection import manage_context_injection
 from foreword.recipes.gap.types import InjectionConfig
@@ -27,7 +26,7 @@ from foreword.spaces.dense import DenseSpace
 from foreword.store.base import Amend
 from foreword.testing import FixedClock
 from foreword_measure.speed import corpus
-from foreword_measure.speed.clock import both_clocks, spreads
+from foreword_measure.speed.clock import spreads
 from foreword_measure.speed.corpus import WORKSPACE
 from foreword_measure.speed.parts import fill_and_ask, send, spread_table, target_table
 
@@ -94,9 +93,7 @@ async def _measure_states(engine: ContextEngine, size: int) -> Samples:
         asker = _Asker(engine, counted)
         history = [_message(size + turn * _MESSAGES + at) for at in range(_MESSAGES)]
         calm = {"messages": history, "current_agent": "dev"}
-        taken, computing = both_clocks(partial(find_context_gap, calm))
-        counted["no gap"].append(taken)
-        counted["no gap (cpu)"].append(computing)
+        await asker.look("no gap", calm)
         for name in ("new messages", "known messages"):
             await asker.fill(name, history, _sentences()[len(times[name]) * 13 + len(name)])
         send(progress=[turn + 1, _RUNS + _WARM_UP_RUNS])
@@ -110,6 +107,13 @@ class _Asker:
         self._engine = engine
         self._memory = EngineMemory(engine, WORKSPACE)
         self._times = times
+
+    async def look(self, name: str, state: dict[str, Any]) -> None:
+        """Look for a gap where there is none."""
+        started, computing = time.perf_counter(), time.process_time()
+        await manage_context_injection(state, self._memory, _CONFIG)
+        self._times[name].append((time.perf_counter() - started) * 1000)
+        self._times[f"{name} (cpu)"].append((time.process_time() - computing) * 1000)
 
     async def fill(self, name: str, history: list[dict[str, str]], question: str) -> None:
         """Fill the gap of an agent that asks a question after so much talk."""

@@ -1,6 +1,8 @@
-"""How quickly a folder is read: Python's own library the first time and again, and a history of commits.
+"""How quickly a folder is read, and how quickly its code gets vectors.
 
-No vectors are made: how many of those a second, `writing` says. The history is made up and always the same.
+Reading is Python's own library, the first time and again, and a history of commits, made up and always the
+same. Vectors are made of a part of that library by the bundled encoder, in two ways beside each other: as it
+is done, and as it would be done without any care: whole texts, in the order in which they are stored.
 """
 
 from __future__ import annotations
@@ -9,20 +11,26 @@ import resource
 import shutil
 import subprocess
 import sysconfig
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
+from foreword.engine.embedder import BATCH
 from foreword.errors import ValidationError
 from foreword.indexing.indexer import Indexer
+from foreword.spaces.bundled import BundledEmbeddingProvider
+from foreword.spaces.dense import text_to_embed
+from foreword.types import text_hash
 from foreword_measure.report import Table
 from foreword_measure.speed import corpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from foreword.types import Item
     from foreword_measure.report import Cell
     from foreword_measure.speed.clock import Progress
 
@@ -32,6 +40,8 @@ MIN_FILES_A_SECOND = 150.0
 MAX_UNCHANGED_SECONDS = 2.0
 MAX_COMMITS_SECONDS = 10.0
 
+MAX_EMBEDDED = 400
+MIN_TIMES_FASTER = 2.0
 _FIRST_COMMIT = 1_600_000_000
 _HOUR = 3600
 
@@ -61,8 +71,11 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
         progress("index", 3, 4)
         history = _read(engine, repository, commits=True)
         progress("index", 4, 4)
+        code = [item for item in engine.store.scan(str(library)) if item.kind == "code"]
+    ways = _embed_both_ways(_spread(code, min(most, MAX_EMBEDDED)), progress)
     runs = {"first": first, "again": again, "history": history}
-    return [_table(files, commits, first, again, history)], {
+    return [_table(files, commits, first, again, history), _embedding_table(ways)], {
+        "embedding": {name: asdict(way) for name, way in ways.items()},
         "files": files,
         "commits": commits,
         "files_per_second": first.count / first.seconds,
@@ -77,6 +90,57 @@ def _read(engine: ContextEngine, root: Path, *, commits: bool = False) -> _Run:
     if commits:
         return _Run(indexed.commits, indexed.commits, indexed.seconds, computing)
     return _Run(indexed.files, indexed.units, indexed.seconds, computing)
+
+
+def _spread(items: list[Item], most: int) -> list[Item]:
+    """So many of the items, from all over the list, in its order."""
+    return items[:: max(1, -(-len(items) // most))]
+
+
+def _embed_both_ways(items: list[Item], progress: Progress) -> dict[str, _Run]:
+    """How long the encoder takes for these items, without any care and with it; loading is not counted."""
+    encoder = BundledEmbeddingProvider()
+    encoder.embed_batch(["Before the clock runs."])
+    plain = [item.searchable for item in items]
+    views = {text_hash(text): text for text in sorted(map(text_to_embed, items), key=len)}
+    ways: dict[str, _Run] = {}
+    for done, (name, texts) in enumerate(
+        (("whole texts, as they are stored", plain), ("views by length, each once", list(views.values()))), 1
+    ):
+        started, computing = time.perf_counter(), _cpu_seconds()
+        for at in range(0, len(texts), BATCH):
+            encoder.embed_batch(texts[at : at + BATCH])
+        ways[name] = _Run(len(items), len(texts), time.perf_counter() - started, _cpu_seconds() - computing)
+        progress("index: vectors", done, 2)
+    return ways
+
+
+def _embedding_table(ways: dict[str, _Run]) -> Table:
+    slow = next(iter(ways.values()))
+    rows = []
+    for name, run in ways.items():
+        times = round(slow.seconds / run.seconds, 2)
+        met = "yes" if times >= MIN_TIMES_FASTER else "no"
+        judged = (None, None) if run is slow else (MIN_TIMES_FASTER, met)
+        rate = round(run.count / run.seconds, 1)
+        numbers = (round(run.seconds, 1), round(run.computing, 1), rate, times)
+        rows.append((name, run.count, run.items, *numbers, *judged))
+    return Table(
+        "Vectors of code, by the bundled encoder",
+        (
+            "how",
+            "units",
+            "texts",
+            "seconds",
+            "cpu",
+            "units a second",
+            "times as fast",
+            "target, at least",
+            "met",
+        ),
+        tuple(rows),
+        ("both in this run; the first row is how it would be done without any care, and was done before",),
+    )
 
 
 def _cpu_seconds() -> float:

@@ -42,6 +42,10 @@ _PRIVATE = re.compile(
     re.IGNORECASE,
 )
 _HEADER = re.compile(r"(?i)cookie\Z|authorization\Z")
+_IMAGE_DATA = re.compile(
+    # The first letters are those of a PNG, a JPEG, a GIF and a WebP.
+    r"(?:data:image/[\w.+-]{1,40};base64,)?(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR)[A-Za-z0-9+/]{48,}={0,2}"
+)
 _MIN_CHARACTERS = len("<private")  # what is shorter holds no secret
 
 
@@ -121,7 +125,12 @@ def _make_key_unique(key: str, members: dict[Any, Any]) -> str:
 
 
 def _redact_named_value(name: str, value: str | int) -> str | int:
-    """A value without secrets; a mark in its place if its name says that it is one and it looks like one."""
+    """A value without secrets; a mark in its place if its name says that it is one and it looks like one.
+
+    The bytes of an image are left as they are: a secret among their letters would be chance.
+    """
+    if isinstance(value, str) and _IMAGE_DATA.fullmatch(value):
+        return value
     clean = _redact_with_name(name, value) if isinstance(value, str) else value
     text = clean if isinstance(clean, str) else str(clean) if abs(clean) < 10**40 else ""
     head = Value(text[:MAX_VALUE_CHARACTERS], 0, len(text), quoted=True, literal=True)

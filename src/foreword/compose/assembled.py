@@ -1,4 +1,4 @@
-"""How memories, code, experiences, values and commits are worded, and the documents around them.
+"""How memories, code, experiences, values, commits and documents are worded, and the page around them.
 
 What an item does not know is left out of its wording: items may be stored by hand, with any metadata or none.
 What others wrote stays data (`quoting`), and says whose words it holds unless they are the user's; what
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from foreword.compose.code import MAX_LINES, choose_lines
 from foreword.compose.quoting import fence_code, quote_block, quote_inline_code, quote_line, quote_prose
 from foreword.text.provenance import attribution, is_foreign, quote_entry
 
@@ -26,8 +27,12 @@ TITLES: Mapping[str, str] = {
     "experience": "Experiences",
     "value": "Values",
     "commit": "Commits",
+    "document": "Documents",
 }
 """The sections of a context, in their order, by the source that fills each."""
+
+TYPE_NAMES: Mapping[str, str] = {source: title.lower() for source, title in TITLES.items()}
+"""What each source is called where it is asked for, and counted: "memories", "code", "experiences"…"""
 
 SPARE = ("Action", "Prediction", "Hypothesis", "Goal", "Lesson")
 """The lines that an experience can do without where room is short, what is missed least first. What came of
@@ -88,6 +93,15 @@ def facts(item: Item) -> dict[str, Any]:
                 "insertions": held.get("insertions"),
                 "deletions": held.get("deletions"),
             }
+        case "document":
+            return known | {
+                "file_path": _first_text(held, "path", "file_path"),
+                "start_line": held.get("start_line"),
+                "end_line": held.get("end_line"),
+                "page": held.get("page"),
+                "title": _first_text(held, "title"),
+                "headings": [str(heading) for heading in held.get("headings") or ()],
+            }
     return known
 
 
@@ -109,14 +123,34 @@ def _word_memory(item: Item) -> str:
 
 
 def _word_code(item: Item) -> str:
-    known = facts(item)
-    name, path, start = known["qualified_name"], known["file_path"], known["start_line"]
-    place = f" in {quote_inline_code(f'{path}:{start}' if start is not None else path)}" if path else ""
-    kind = quote_line(known["unit_type"] or "code", _NAME)
-    head = f"**{kind}** {quote_inline_code(name) if name else ''}".rstrip()
     signature, docstring = _first_text(item.metadata, "signature"), _first_text(item.metadata, "docstring")
     body = "\n".join(filter(None, (signature, docstring))) if signature else item.text
-    return f"{head}{place}{_author_note(item)}\n{fence_code(body, known['language'])}"
+    return f"{word_code_place(item)}\n{fence_code(body, _first_text(item.metadata, 'language'))}"
+
+
+def word_code_place(item: Item) -> str:
+    """What a piece of code is, what it is called and where it is: **function** `renew` in `holds.py:12`."""
+    known = facts(item)
+    name, kind = known["qualified_name"], quote_line(known["unit_type"] or "code", _NAME)
+    head = f"**{kind}** {quote_inline_code(name) if name else ''}".rstrip()
+    place = _place_in_file(known)
+    return f"{head}{f' in {place}' if place else ''}{_author_note(item)}"
+
+
+def word_code_lines(item: Item, question: str, *, is_best: bool) -> str:
+    """The place of a piece of code, and its lines; of a long one those that the question names.
+
+    The best piece has twice as many lines as another.
+    """
+    lines = choose_lines(item.text, question, MAX_LINES if is_best else MAX_LINES // 2)
+    return f"{word_code_place(item)}\n{fence_code(lines, _first_text(item.metadata, 'language'))}"
+
+
+def _place_in_file(known: Mapping[str, Any]) -> str:
+    """The path and the line, as far as they are known."""
+    path, start, page = known["file_path"], known["start_line"], known.get("page")
+    where = f"{path}:{start}" if start is not None else f"{path}, page {page}" if page else path
+    return quote_inline_code(where) if path else ""
 
 
 def _word_experience(item: Item) -> str:
@@ -158,12 +192,22 @@ def _word_commit(item: Item) -> str:
     return "\n".join(lines)
 
 
+def _word_document(item: Item) -> str:
+    known = facts(item)
+    headings = " › ".join(quote_line(heading, _NAME) for heading in known["headings"])
+    title = _place_in_file(known) or quote_line(known["title"] or item.about, _NAME)
+    head = " ".join(filter(None, ("**Document**", title)))
+    head += f" › {headings}" if headings else ""
+    return f"{head}{_author_note(item)}\n{_prose(item, item.text)}"
+
+
 _WORDINGS: Mapping[str, Callable[[Item], str]] = {
     "memory": _word_memory,
     "code": _word_code,
     "experience": _word_experience,
     "value": _word_value,
     "commit": _word_commit,
+    "document": _word_document,
 }
 
 
@@ -180,7 +224,7 @@ def word_warning(item: Item, *, failures_stand_out: bool = False) -> str:
 def truncation_note(source: str, known: Mapping[str, Any]) -> str:
     """Where the whole of an item is that had to be cut."""
     path, start, sha, name = (known.get(key) for key in ("file_path", "start_line", "sha", "id"))
-    if source == "code" and path:
+    if source in ("code", "document") and path:
         place = f"{path}:{start}" if start is not None else str(path)
         return f"*(truncated, see full at {quote_line(place, _NAME)})*"
     if source == "commit" and sha:
@@ -211,9 +255,9 @@ def _bullet_line(name: str, said: str, source: Source) -> str:
 def _author_note(item: Item) -> str:
     """Whose words these are, where that is not plain.
 
-    Experiences and values are the agent's by nature; code and commits of the repository say where they stand.
+    Experiences and values are the agent's by nature; what the repository holds says where it stands.
     """
-    plain = ("code", "commit") if item.source.trust == "repository" else ("experience", "value")
+    plain = ("code", "commit", "document") if item.source.trust == "repository" else ("experience", "value")
     if item.kind in plain and item.source.trust not in ("tool", "web"):
         return ""
     author = attribution(item)
@@ -249,13 +293,13 @@ def _changed_files(held: Mapping[str, Any]) -> list[str]:
 class ContextItem:
     """A single piece of context: where it comes from, its wording, how relevant it is (0 to 1), its facts.
 
-    `source` is memory, code, experience, value or commit. `result` is what a search knew of it.
+    `source` is memory, code, experience, value, commit or document. `result` is what a search knew of it.
     """
 
     source: str
     content: str
     relevance: float
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     result: SearchResult | None = field(default=None, repr=False, compare=False)
 
 
@@ -263,7 +307,8 @@ class ContextItem:
 class FormattedContext:
     """A context ready to be put before a prompt; empty when there is nothing to say.
 
-    `items` are those in it, as worded there, most relevant first; `sources_used` counts them by source.
+    `items` are those in it, as worded there, most relevant first; `sources_used` counts them by the name
+    under which a source is asked for ("memories", "code"…).
     `over_by` says how many tokens it has beyond the limit it was asked to keep, `notes` what went wrong.
     """
 

@@ -1,8 +1,10 @@
 """Fit pieces of context from several sources into one document of sections.
 
-`divide_tokens` says what each source may spend; a piece that is longer than its source allows is shortened
-and says where the rest is. The document is counted as it stands, by the exact tokenizer. A hard budget is
-never exceeded, if need be by saying nothing; a soft one is, where otherwise nothing could be said.
+If all fit, all are told whole. If not, `divide_tokens` says what each source may spend; a piece that is
+longer than its source allows is shortened and says where the rest is. Tokens that are free in the end go to
+the pieces that were cut, the best first, then to those that were left out: nothing is cut while there is room
+for more of it. The document is counted as it stands, by the exact tokenizer. A hard budget is never exceeded,
+if need be by saying nothing; a soft one is, where otherwise nothing could be said.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 _JOIN_TOKENS = 2
 """What stands between two pieces costs this at most."""
+
+_TRIES = 3
+"""How often a piece is shortened a little more to make it fit."""
 
 _MAX_DENSITY = 2
 """No text has fewer tokens than its guess divided by this, but for long runs of the same character."""
@@ -81,40 +86,151 @@ class FittedDocument:
 def fit_document(
     pieces: Sequence[Piece], layout: Layout, budget: int, tokenizer: Tokenizer, *, hard: bool
 ) -> FittedDocument:
-    """The document of the pieces that fit. Within each source they come in the order in which they matter.
+    """The document of the pieces that fit. Within each source they come in the order in which they matter."""
+    guessed = [replace(piece, tokens=_estimate_tokens(piece)) for piece in pieces]
+    tokenizer = _RememberedCounts(tokenizer)
+    page = _Page(guessed, layout, budget, tokenizer)
+    if not page.holds_all():
+        room = budget - _frame_tokens(guessed, layout, tokenizer)
+        page.put(_choose_pieces(guessed, room, tokenizer))
+        if page.pieces:
+            page.drop_over_budget()
+            page.lengthen_cut_pieces()
+            page.add_left_out()
+        if not page.pieces and guessed and (room >= MIN_ITEM_TOKENS or not hard):
+            best = max(guessed, key=lambda piece: piece.rank)
+            page.put([_shorten_piece(best, max(MIN_ITEM_TOKENS, room), tokenizer)])
+            if hard:
+                page.drop_over_budget()
+    return page.finish()
+
+
+def _choose_pieces(pieces: Sequence[Piece], room: int, tokenizer: Tokenizer) -> list[Piece]:
+    """The pieces that their sources have tokens for, each cut to what one piece may take.
 
     Tokens are divided by a guess at what pieces cost, and spent by exact counts.
     """
-    guessed = [replace(piece, tokens=_estimate_tokens(piece)) for piece in pieces]
-    room = budget - _frame_tokens(guessed, layout, tokenizer)
     shelves: dict[str, list[Piece]] = {}
-    for piece in guessed:
+    for piece in pieces:
         shelves.setdefault(piece.item.source, []).append(piece)
     weights = {source: WEIGHTS.get(source, 1) for source in shelves}
     costs = {source: [piece.tokens + _JOIN_TOKENS for piece in shelf] for source, shelf in shelves.items()}
     given = divide_tokens(weights, costs, room)
-    caps = {
-        source: max_item_tokens(given[source], MIN_TOKENS.get(source, MIN_ITEM_TOKENS)) for source in shelves
-    }
+    caps = {source: max_item_tokens(given[source], least_tokens(source)) for source in shelves}
 
     def cost(source: str, at: int, room: float) -> int | None:
         cap, piece = caps[source], shelves[source][at]
         if min(cap, _estimate_tokens(piece) // _MAX_DENSITY) > room:
             return None
-        counted = shelves[source][at] = _count_tokens(piece, tokenizer)
-        return min(counted.tokens + _JOIN_TOKENS, cap)
+        return min(_count_tokens(piece, tokenizer) + _JOIN_TOKENS, cap)
 
-    ranks = {source: [piece.rank for piece in shelf] for source, shelf in shelves.items()}
-    places = choose_items(ranks, cost, given, room)
-    kept = [
+    places = choose_items({source: len(shelf) for source, shelf in shelves.items()}, cost, given, room)
+    return [
         _shorten_piece(shelves[source][at], caps[source], tokenizer)
         for source in shelves
         for at in places[source]
     ]
-    if not kept and guessed and (room >= MIN_ITEM_TOKENS or not hard):
-        best = _count_tokens(max(guessed, key=lambda piece: piece.rank), tokenizer)
-        kept = [_shorten_piece(best, max(MIN_ITEM_TOKENS, room), tokenizer)]
-    return _drop_until_within_budget(kept, guessed, layout, budget, tokenizer, hard=hard)
+
+
+class _Page:
+    """A document while it is filled: the pieces in it, as they are told, and the tokens that are free."""
+
+    def __init__(self, every: Sequence[Piece], layout: Layout, budget: int, tokenizer: Tokenizer) -> None:
+        self._every = {piece.id: piece for piece in every}
+        self._layout = layout
+        self._budget = budget
+        self._tokenizer = tokenizer
+        self.put([])
+
+    def put(self, pieces: Sequence[Piece]) -> None:
+        """Fill the page with these pieces, in the order in which all were given."""
+        told = {piece.id: piece for piece in pieces}
+        self.pieces = [told[name] for name in self._every if name in told]
+        self._text = self._layout.document(self.pieces)
+        self._tokens = self._tokenizer.count(self._text)
+
+    @property
+    def _free(self) -> int:
+        return self._budget - self._tokens
+
+    def holds_all(self) -> bool:
+        """Fill the page with all pieces, whole, if they fit; else leave it empty."""
+        if sum(piece.tokens for piece in self._every.values()) // _MAX_DENSITY > self._budget:
+            return False  # no need to count
+        self.put(list(self._every.values()))
+        if self._free < 0:
+            self.put([])
+            return False
+        self.pieces = [replace(one, tokens=_count_tokens(one, self._tokenizer)) for one in self.pieces]
+        return True
+
+    def drop_over_budget(self) -> None:
+        """While the page is over its budget, take the least of its pieces away."""
+        while self.pieces and self._free < 0:
+            least = min(self.pieces, key=lambda piece: piece.rank)
+            self.put([piece for piece in self.pieces if piece is not least])
+
+    def lengthen_cut_pieces(self) -> None:
+        """Tell more of the pieces that were cut, the best first, while tokens are free."""
+        cut = [piece for piece in self.pieces if piece.item.content != self._every[piece.id].item.content]
+        for piece in sorted(cut, key=lambda piece: -piece.rank):
+            if self._free <= 0:
+                return
+            self._tell(self._every[piece.id], piece.tokens + self._free)
+
+    def add_left_out(self) -> None:
+        """Add what was left out, the best first, while tokens are free; whole, or cut to a fair length."""
+        there = {piece.id for piece in self.pieces}
+        left_out = [piece for name, piece in self._every.items() if name not in there]
+        for piece in sorted(left_out, key=lambda piece: -piece.rank):
+            if self._free < MIN_COST_TOKENS:
+                return
+            least = least_tokens(piece.item.source)
+            if self._free >= least or piece.tokens // _MAX_DENSITY <= self._free:
+                self._tell(piece, self._free, least)
+
+    def _tell(self, whole: Piece, tokens: int, least: int = 0) -> None:
+        """Tell a piece in so many tokens, if the page has room for that; a new one in no fewer than `least`.
+
+        Tokens do not add up exactly, and a new section has a heading: where the page would be over its
+        budget, a little less of the piece is tried.
+        """
+        before = self.pieces
+        known = next((piece.tokens for piece in before if piece.id == whole.id), 0)
+        others = [piece for piece in before if piece.id != whole.id]
+        for _ in range(_TRIES):
+            if tokens < least and _count_tokens(whole, self._tokenizer) > tokens:
+                break
+            told = _shorten_piece(whole, tokens + _JOIN_TOKENS, self._tokenizer)
+            if told.tokens <= known:
+                break
+            self.put([*others, told])
+            if self._free >= 0:
+                return
+            tokens = told.tokens + self._free
+        if self.pieces is not before:
+            self.put(before)
+
+    def finish(self) -> FittedDocument:
+        """The document as it stands."""
+        there = {piece.id for piece in self.pieces}
+        left_out = tuple(piece for name, piece in self._every.items() if name not in there)
+        return FittedDocument(self._text, self._tokens, tuple(self.pieces), left_out)
+
+
+class _RememberedCounts:
+    """A tokenizer that counts no text twice; for one document, whose pieces are counted again and again."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.encode, self.decode = tokenizer.encode, tokenizer.decode
+        self._tokenizer = tokenizer
+        self._known: dict[str, int] = {}
+
+    def count(self, text: str) -> int:
+        """How many tokens the text is."""
+        if (known := self._known.get(text)) is None:
+            known = self._known[text] = self._tokenizer.count(text)
+        return known
 
 
 def _estimate_tokens(piece: Piece) -> int:
@@ -122,35 +238,16 @@ def _estimate_tokens(piece: Piece) -> int:
     return len(piece.item.content.encode()) // 4
 
 
-def _count_tokens(piece: Piece, tokenizer: Tokenizer) -> Piece:
-    return replace(piece, tokens=tokenizer.count(piece.item.content))
-
-
-def _drop_until_within_budget(
-    kept: list[Piece],
-    every: Sequence[Piece],
-    layout: Layout,
-    budget: int,
-    tokenizer: Tokenizer,
-    *,
-    hard: bool,
-) -> FittedDocument:
-    """The document as it stands; while it is over a hard budget, the least of its pieces goes."""
-    text = layout.document(kept)
-    while hard and kept and tokenizer.count(text) > budget:
-        kept.remove(min(kept, key=lambda piece: piece.rank))
-        text = layout.document(kept)
-    there = {piece.id for piece in kept}
-    left_out = tuple(piece for piece in every if piece.id not in there)
-    return FittedDocument(text, tokenizer.count(text), tuple(kept), left_out)
+def _count_tokens(piece: Piece, tokenizer: Tokenizer) -> int:
+    return tokenizer.count(piece.item.content)
 
 
 def _shorten_piece(piece: Piece, cap: int, tokenizer: Tokenizer) -> Piece:
     """The piece within so many tokens, what stands between it and the next included."""
     most = cap - _JOIN_TOKENS
-    if piece.tokens <= most:
-        return piece
     item = piece.item
+    if (counted := _count_tokens(piece, tokenizer)) <= most:
+        return replace(piece, tokens=counted)
     spare = SPARE if item.source == "experience" else ()
     content = shorten_markdown(
         item.content, most, truncation_note(item.source, item.metadata), tokenizer, spare
@@ -168,7 +265,14 @@ def _frame_tokens(pieces: Sequence[Piece], layout: Layout, tokenizer: Tokenizer)
 # Dividing tokens ------------------------------------------------------------------------------------------
 
 
-WEIGHTS: Mapping[str, int] = {"experience": 3, "code": 2, "commit": 2, "value": 1, "memory": 1}
+WEIGHTS: Mapping[str, int] = {
+    "experience": 3,
+    "code": 2,
+    "commit": 2,
+    "document": 2,
+    "value": 1,
+    "memory": 1,
+}
 """How much of a context each source may fill, as against the others: rich items need more room."""
 
 MAX_ITEM_FRACTION = 0.25
@@ -183,6 +287,11 @@ short, there are fewer of them instead."""
 
 MIN_COST_TOKENS = 8
 """No item costs less: with fewer tokens left, there is no use in looking."""
+
+
+def least_tokens(source: str) -> int:
+    """The fewest tokens to which an item of a source is cut."""
+    return MIN_TOKENS.get(source, MIN_ITEM_TOKENS)
 
 
 def max_item_tokens(allowance: float, least: int = MIN_ITEM_TOKENS) -> int:
@@ -213,38 +322,27 @@ def divide_tokens(
 
 
 def choose_items(
-    ranks: Mapping[str, Sequence[float]],
+    counts: Mapping[str, int],
     cost: Callable[[str, int, float], int | None],
     given: Mapping[str, float],
     budget: int,
 ) -> dict[str, list[int]]:
-    """The places of the items that fit, by source: a source's own tokens first, then what is left of all.
+    """The places of the items that fit into their source's tokens, by source; `counts` says how many it has.
 
-    What is too long is passed over and the rest goes on. What is left goes to what was passed over, best
-    first whatever its source. `cost` is asked what the item at a place of a source costs, and may say None
-    as soon as it knows that this is more than the room there is.
+    What is too long is passed over and the rest goes on. `cost` is asked what the item at a place of a source
+    costs, and may say None as soon as it knows that this is more than the room there is.
     """
-    taken: dict[str, list[int]] = {source: [] for source in ranks}
-    passed: list[tuple[float, str, int]] = []
+    taken: dict[str, list[int]] = {source: [] for source in counts}
     left: float = budget
-    for source, each in ranks.items():
+    for source, count in counts.items():
         own = given[source]
-        for place, rank in enumerate(each):
+        for place in range(count):
             room = min(own, left)
             spent = cost(source, place, room) if room >= MIN_COST_TOKENS else None
             if spent is not None and spent <= room:
                 own, left = own - spent, left - spent
                 taken[source].append(place)
-            else:
-                passed.append((-rank, source, place))
-    for _, source, place in sorted(passed):
-        if left < MIN_COST_TOKENS:
-            break
-        spent = cost(source, place, left)
-        if spent is not None and spent <= left:
-            left -= spent
-            taken[source].append(place)
-    return {source: sorted(places) for source, places in taken.items()}
+    return taken
 
 
 def _tokens_needed(costs: Sequence[int]) -> float:

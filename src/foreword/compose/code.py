@@ -74,6 +74,14 @@ def word_code(item: Item, question: str, most: int = MAX_LINES) -> str:
     )
 
 
+def choose_lines(text: str, question: str, most: int = MAX_LINES) -> str:
+    """The lines of a piece of code as they stand; of a long one the head and what the question names."""
+    lines = text.rstrip().split("\n")
+    spans = _choose_spans(lines, question, most)
+    told = ["\n".join(lines[span.first : span.end]) for span in spans]
+    return "\n...\n".join(told) + ("" if spans[-1].end == len(lines) else "\n...")
+
+
 def word_commit(item: Item, message: str = "") -> str:
     """What a commit says, or the given part of it; then a few of its files."""
     said = message or str(item.metadata.get("message") or "") or item.text

@@ -23,6 +23,7 @@ from foreword.compose.turns import (
     question_and_answer,
     sort_by_time,
     turn_identity,
+    turns_images_tokens,
 )
 from foreword.errors import ValidationError
 from foreword.log import get_logger
@@ -83,8 +84,9 @@ class HistoryFormatterConfig:
 
 @dataclass(frozen=True, slots=True)
 class FormattedHistory:
-    """A worded conversation; recalled and recent turns are oldest first, `token_count` is that of `text`.
+    """A worded conversation; recalled and recent turns are oldest first.
 
+    `token_count` is that of `text`, and of the images of recent turns, which are sent with them.
     `problem` says why there is no summary, or not all of it, where the summarizer failed.
     """
 
@@ -107,9 +109,8 @@ def make_history(
 ) -> FormattedHistory:
     """The parts as one text, counted."""
     text = history_text(summary, recalled, recent, template)
-    return FormattedHistory(
-        summary or None, tuple(recalled), tuple(recent), text, tokenizer.count(text), template, problem
-    )
+    tokens = tokenizer.count(text) + turns_images_tokens(recent)
+    return FormattedHistory(summary or None, tuple(recalled), tuple(recent), text, tokens, template, problem)
 
 
 def history_text(
@@ -150,7 +151,9 @@ class HistoryFormatter:
         self._tokenizer = tokenizer
         self._wording = TurnWording(tokenizer)
         self._recent = TurnStyle(self.config.include_speakers, self.config.include_timestamps)
-        self._recalled = TurnStyle(self.config.include_speakers, self.config.include_timestamps, day=True)
+        self._recalled = TurnStyle(
+            self.config.include_speakers, self.config.include_timestamps, day=True, images=False
+        )
 
     def format(
         self, dialogue_state: DialogueState, max_tokens: int, recalled: Sequence[Turn] = ()

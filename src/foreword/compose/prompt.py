@@ -1,5 +1,6 @@
 """A whole prompt from its parts: [SYSTEM], [CONTEXT], [KNOWLEDGE], [USER]; what is empty is left out.
 
+In the middle of a loop of tools, [TOOLS] follows: what was asked of them since the query, and their answers.
 Whatever the parts say, the headings are ours alone: a line of them that looks like one is escaped. The query
 is never left out and never cut.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from foreword.compose.content_parts import anthropic_parts, images_tokens, openai_parts, sent_parts
 from foreword.compose.entity_context import entities_text
 from foreword.compose.history import FormattedHistory, history_text
 from foreword.compose.knowledge_chunk import knowledge_text
@@ -19,7 +21,7 @@ from foreword.compose.quoting import (
     heading_and_text,
     remove_half_characters,
 )
-from foreword.compose.turns import ToolCall, tool_calls
+from foreword.compose.turns import ToolCall, tool_calls, turns_images_tokens
 from foreword.compose.user_context import NO_USER, UserContext
 
 if TYPE_CHECKING:
@@ -30,13 +32,18 @@ if TYPE_CHECKING:
     from foreword.compose.quoting import PartName
     from foreword.compose.turns import FormattedTurn
     from foreword.text.tokens import Tokenizer
+    from foreword.types import Turn
 
 NO_HISTORY = FormattedHistory()
 
 
 @dataclass(frozen=True, slots=True)
 class ContextContent:
-    """What a prompt is made of, every part within its budget."""
+    """What a prompt is made of, every part within its budget.
+
+    `asked` is the query as a turn, where it is more than text or somebody by name asks it; `since` is what
+    was said and done for it already, in the middle of a loop of tools.
+    """
 
     query: str
     system: str = ""
@@ -44,6 +51,8 @@ class ContextContent:
     entities: tuple[EntityContext, ...] = ()
     rag_chunks: tuple[KnowledgeChunk, ...] = ()
     user: UserContext = NO_USER
+    asked: Turn | None = None
+    since: tuple[FormattedTurn, ...] = ()
 
 
 def prompt_parts(content: ContextContent) -> dict[PartName, str]:
@@ -56,8 +65,16 @@ def prompt_parts(content: ContextContent) -> dict[PartName, str]:
         "KNOWLEDGE": knowledge_text(content.rag_chunks),
     }
     parts: dict[PartName, str] = {name: escape_headings(text) for name, text in said.items() if text.strip()}
-    parts["USER"] = escape_headings_only(content.query)
+    parts["USER"] = escape_headings_only(_query_with_speaker(content))
+    if content.since:
+        parts["TOOLS"] = escape_headings("\n".join(turn.formatted for turn in content.since))
     return parts
+
+
+def _query_with_speaker(content: ContextContent) -> str:
+    """The query, after the name of the one who asks where there is one."""
+    name = escape_heading_line(content.asked.name) if content.asked else ""
+    return f"{name}: {content.query}" if name else content.query
 
 
 def prompt_text(content: ContextContent) -> str:
@@ -66,8 +83,10 @@ def prompt_text(content: ContextContent) -> str:
 
 
 def prompt_tokens(content: ContextContent, tokenizer: Tokenizer) -> int:
-    """What the prompt costs, headings and joins included."""
-    return tokenizer.count(prompt_text(content))
+    """What the prompt costs, headings, joins and the images that are sent with it included."""
+    images = turns_images_tokens((*content.history.recent_turns, *content.since))
+    images += images_tokens(content.asked.parts) if content.asked else 0
+    return tokenizer.count(prompt_text(content)) + images
 
 
 # Messages_of_chat_APIs ------------------------------------------------------------------------------------
@@ -86,45 +105,66 @@ class _Utterance:
     role: str
     text: str
     calls: tuple[tuple[ToolCall, str], ...] = ()
+    turn: Turn | None = None
+    """The turn itself, where it has more than text."""
 
 
 def openai_messages(content: ContextContent) -> list[Message]:
-    """The prompt for the chat completions API: the system, the recent turns, the query."""
+    """The prompt for the chat completions API: the system, the recent turns, the query, what came since."""
     messages: list[Message] = []
     if content.system.strip():
         messages.append({"role": "system", "content": prompt_parts(content)["SYSTEM"]})
-    for said in _utterances(content.history.recent_turns):
-        message: Message = {"role": said.role, "content": said.text or None}
+    messages += _openai_turns(content.history.recent_turns)
+    question = _final_user_message(content)
+    asked = openai_parts(content.asked, question) if content.asked and content.asked.parts else question
+    return [*messages, {"role": "user", "content": asked}, *_openai_turns(content.since)]
+
+
+def _openai_turns(turns: Sequence[FormattedTurn]) -> list[Message]:
+    """The turns with the calls of tools and their answers."""
+    messages: list[Message] = []
+    for said in _utterances(turns):
+        words = openai_parts(said.turn, said.text) if said.turn else said.text
+        message: Message = {"role": said.role, "content": words or None}
         if said.calls:
             message["tool_calls"] = [_openai_call(call) for call, _ in said.calls]
         messages.append(message)
         messages += [
             {"role": "tool", "tool_call_id": call.call_id, "content": answer} for call, answer in said.calls
         ]
-    return [*messages, {"role": "user", "content": _final_user_message(content)}]
+    return messages
 
 
 def anthropic_messages(content: ContextContent) -> tuple[str, list[Message]]:
     """The system prompt, and the messages of user and assistant in turn, the user first and last."""
     said: list[tuple[str, list[Message]]] = []
-    for each in _utterances(content.history.recent_turns):
+    _append_anthropic_turns(said, content.history.recent_turns)
+    if said and said[0][0] == "assistant":
+        said.insert(0, ("user", _text_as_content_blocks(_BEFORE)))
+    question = _final_user_message(content)
+    asked = anthropic_parts(content.asked, question) if content.asked and content.asked.parts else []
+    _append_text(said, "user", asked or [{"type": "text", "text": question}])
+    _append_anthropic_turns(said, content.since)
+    system = prompt_parts(content).get("SYSTEM", "")
+    return system, [{"role": role, "content": _collapse_text_blocks(blocks)} for role, blocks in said]
+
+
+def _append_anthropic_turns(said: list[tuple[str, list[Message]]], turns: Sequence[FormattedTurn]) -> None:
+    """Append the turns with the calls of tools and their answers."""
+    for each in _utterances(turns):
         role = "assistant" if each.role == "assistant" else "user"
         text = f"System: {each.text}" if each.role == "system" else each.text
+        words = anthropic_parts(each.turn, text) if each.turn else _text_as_content_blocks(text)
         uses = [
             {"type": "tool_use", "id": call.call_id, "name": call.name, "input": call.input}
             for call, _ in each.calls
         ]
-        _append_text(said, role, [*_text_as_content_blocks(text), *uses])
+        _append_text(said, role, [*words, *uses])
         answers = [
             {"type": "tool_result", "tool_use_id": call.call_id, "content": answer}
             for call, answer in each.calls
         ]
         _append_text(said, "user", answers)
-    if said and said[0][0] == "assistant":
-        said.insert(0, ("user", _text_as_content_blocks(_BEFORE)))
-    _append_text(said, "user", [{"type": "text", "text": _final_user_message(content)}])
-    system = prompt_parts(content).get("SYSTEM", "")
-    return system, [{"role": role, "content": _collapse_text_blocks(blocks)} for role, blocks in said]
 
 
 def _utterances(turns: Sequence[FormattedTurn]) -> list[_Utterance]:
@@ -136,7 +176,8 @@ def _utterances(turns: Sequence[FormattedTurn]) -> list[_Utterance]:
         calls = _pair_calls_with_answers(turns, at)
         text = _text_with_speaker(turn)
         if text or calls:
-            said.append(_Utterance(turn.turn.role, text, calls))
+            parts = turn.turn if sent_parts(turn.turn) else None
+            said.append(_Utterance(turn.turn.role, text, calls, parts))
     return said
 
 
@@ -171,8 +212,9 @@ def _final_user_message(content: ContextContent) -> str:
     told = history_text(history.summary, history.recalled, (), history.template)
     parts = prompt_parts(replace(content, history=replace(history, text=told)))
     parts.pop("SYSTEM", None)
+    parts.pop("TOOLS", None)
     if len(parts) == 1:
-        return remove_half_characters(content.query)
+        return remove_half_characters(_query_with_speaker(content))
     return "\n\n".join(heading_and_text(name, text) for name, text in parts.items())
 
 

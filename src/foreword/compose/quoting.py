@@ -87,7 +87,7 @@ def _escape_structure(line: str) -> str:
 # Parts of a prompt ----------------------------------------------------------------------------------------
 
 
-PartName = Literal["SYSTEM", "CONTEXT", "KNOWLEDGE", "USER"]
+PartName = Literal["SYSTEM", "CONTEXT", "KNOWLEDGE", "USER", "TOOLS"]
 HALF_A_CHARACTER = re.compile("[\ud800-\udfff]")
 
 _HEADING_NAMES = "|".join((*get_args(PartName), "ASSISTANT", "TOOL"))

@@ -9,11 +9,13 @@ from __future__ import annotations
 import functools
 import json
 import re
+import sys
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from foreword.compose.content_parts import images_tokens, sent_parts
 from foreword.compose.quoting import escape_heading_line, escape_headings, remove_half_characters
 from foreword.text.clean import indent_lines, remove_invisible
 from foreword.text.question import asks
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from foreword.types import Turn
 
 _INDENT = 2
+_JOIN = 12
+"""What a turn may cost beside its own words: the speaker, the calls, the line break."""
+
 _GAP = re.compile(r"(?<=\S)[^\S\n]{2,}")
 _REMEMBERED_TURNS, _LONGEST_REMEMBERED = 4096, 4000
 _ATTEMPTS, _GLANCE = 4, 200
@@ -61,11 +66,15 @@ class FormattedTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnStyle:
-    """What stands before the words of a turn, and whether it stands under the heading of its day."""
+    """What stands before the words of a turn, and whether it stands under the heading of its day.
+
+    With `images` those of the turn are sent with it, so they count; else it has only their marks.
+    """
 
     speaker: bool = True
     time: bool = False
     day: bool = False
+    images: bool = True
 
     def label(self, turn: Turn) -> str:
         """The time and the speaker, as far as they are wanted and known."""
@@ -99,25 +108,51 @@ class TurnWording:
         return self._word_within(turn, escape_headings(turn.text).strip(), style, room)
 
     def shorten(self, turn: Turn, style: TurnStyle, room: int) -> FormattedTurn | None:
-        """The turn, its middle left out where that makes it fit; nothing when there is no room even so."""
+        """The turn, its middle left out where that makes it fit; nothing when there is no room even so.
+
+        Where its images leave no room for words, they go, and the words keep their marks.
+        """
         made = self.word(turn, style, room)
-        inside = room - self.count(_turn_line(turn, "", style))
+        inside = room - self.count(_turn_line(turn, "", style)) - images_tokens(sent_parts(turn))
         for _ in range(_ATTEMPTS):  # moving lines right costs tokens, too
             if made is not None or inside < MIN_CUT_TOKENS:
                 break
             short = cut_middle_out(turn.text, inside, self._tokenizer)
             made = self._word_within(turn, escape_headings(short).strip(), style, room) if short else None
             inside = inside * 3 // 4
+        if made is None and turn.parts:
+            return self.shorten(replace(turn, parts=()), style, room)
         return made
 
     def _word_within(self, turn: Turn, content: str, style: TurnStyle, room: int) -> FormattedTurn | None:
         line = _turn_line(turn, content, style)
-        tokens = self.count(line)
+        tokens = self.count(line) + (images_tokens(sent_parts(turn)) if style.images else 0)
         if tokens > room:
             return None
         return FormattedTurn(
             turn, content, line, tokens, stamp=style.stamp(turn), day=style.day_heading(turn)
         )
+
+
+def word_within(turns: Sequence[Turn], room: int, tokenizer: Tokenizer) -> tuple[FormattedTurn, ...]:
+    """All of the turns, in so many tokens if they can be: the middle is left out of the longest."""
+    wording, style = TurnWording(tokenizer), TurnStyle()
+    lengths = [tokenizer.count(turn.text) + _JOIN for turn in turns]
+    most, left = max(lengths, default=0), room
+    for place, length in enumerate(sorted(lengths)):  # the short ones whole, and to the others equal shares
+        share = left // (len(lengths) - place)
+        if length > share:
+            most = share
+            break
+        left -= length
+    rooms = (max(most, MIN_CUT_TOKENS), sys.maxsize)  # what cannot be so short is told whole
+    tried = ((wording.shorten(turn, style, room) for room in rooms) for turn in turns)
+    return tuple(line for each in tried if (line := next(filter(None, each), None)))
+
+
+def turns_images_tokens(turns: Iterable[FormattedTurn]) -> int:
+    """What the images of some turns cost beside their lines."""
+    return sum(images_tokens(sent_parts(worded.turn)) for worded in turns if worded.turn.parts)
 
 
 def is_told_in_full(worded: FormattedTurn) -> bool:

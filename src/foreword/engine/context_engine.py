@@ -25,7 +25,7 @@ from foreword.engine.defaults import (
     default_token_space,
     make_dense_space,
 )
-from foreword.engine.embedder import Embedder
+from foreword.engine.embedder import Embedder, Progress, no_progress
 from foreword.errors import EmbeddingError, ForewordError, TemplateNotFound, ValidationError
 from foreword.knowledge import axes, supersession
 from foreword.knowledge.replacement import ReplacementJudge
@@ -366,9 +366,9 @@ class ContextEngine:
 
     # Keeping house
 
-    def embed_pending(self, workspace: str, progress: Callable[[int], None] = lambda _: None) -> int:
-        """Make the vectors that a workspace still lacks, now; gives how many were made."""
-        return self._embedder.embed_missing(workspace, progress) if self._embedder else 0
+    def embed_pending(self, workspace: str, progress: Progress = no_progress, *, wait: bool = True) -> int:
+        """Make the vectors that a workspace still lacks: now, giving how many, or else in the background."""
+        return self._embedder.embed_missing(workspace, progress, wait=wait) if self._embedder else 0
 
     def vectors(self, workspace: str, items: Sequence[Item]) -> dict[str, Sequence[float]]:
         """The vectors of these items by id, as far as they have been made."""

@@ -6,7 +6,7 @@ Most are imported where they are made, because what reads files in other process
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
 from foreword.knowledge import supersession
@@ -41,16 +41,36 @@ def views_of_item(item: Item) -> Views:
     )
 
 
+LOCAL = "local"
+"""In place of a server's address: the databases in the data folder."""
+
+
 def default_store(settings: Settings) -> Store:
-    """The SQLite store in the folder that the settings name."""
+    """The store that the settings name: a PostgreSQL server, or the SQLite store in the data folder."""
+    return open_store(settings, settings.store or LOCAL)
+
+
+def open_store(settings: Settings, address: str) -> Store:
+    """The store at an address, `LOCAL` or `postgres://…`, with the vectors and limits of the settings."""
     from foreword.capture.privacy import reason_to_keep_nothing
     from foreword.store.database import Limits
-    from foreword.store.sqlite import SqliteStore
 
     limits = Limits(receipt_days=settings.receipt_days, receipt_bytes=settings.receipt_megabytes * 1_000_000)
-    return SqliteStore(
-        settings.workspaces, views_of_item, limits, partial(reason_to_keep_nothing, settings.home)
-    )
+    reason = partial(reason_to_keep_nothing, settings.home)
+    vectors: Any = None
+    if settings.vectors:
+        from foreword.store.qdrant import QdrantVectors
+
+        vectors = QdrantVectors(settings.vectors)
+    if address == LOCAL:
+        from foreword.store.sqlite import SqliteStore
+
+        return SqliteStore(settings.workspaces, views_of_item, limits, reason, vectors=vectors)
+    if not address.startswith(("postgres://", "postgresql://")):
+        raise ValidationError(f"a store is {LOCAL!r} or an address that begins with postgres://")
+    from foreword.store.postgres.store import PostgresStore
+
+    return PostgresStore(address, views_of_item, limits, reason, vectors=vectors)
 
 
 def default_provider(settings: Settings) -> EmbeddingProvider | None:

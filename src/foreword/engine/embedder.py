@@ -1,11 +1,16 @@
 """Vectors are made behind the write: an item is found by words at once, by meaning when its vector is there.
 
 A thread takes what was stored, looks for vectors of the same text first, has the rest encoded in batches and
-hands them to the store. What a killed process left without vectors is found again the next time its
-workspace is opened. Failures are logged and tried again with the next write; nothing waits for this thread.
+hands them to the store. Many items at once are taken by length, since a batch costs what its longest text
+costs; of identical texts one is encoded. Each batch is kept as soon as it is made: what a killed process left
+without vectors is found again the next time its workspace is opened. Failures are logged and tried again with
+the next write; nothing waits for this thread.
 
 Beside the whole item, the encoder may be shown views of it: another text, made from the item alone, whose
 vector is kept in a space of its own. An item of which a view shows nothing has no vector there.
+
+Services that share a store share this work: each claims what it is about to encode, so that none encodes what
+another does, and is told when one of the others has stored something.
 
 Before its vector is kept, what a new item replaces is judged and kept. After it, talk gets the codes of its
 tokens; if these cannot be made, the log says so, and items are found without them.
@@ -30,6 +35,7 @@ from foreword.store.base import (
     PutVectors,
     Vector,
 )
+from foreword.store.exchange import ClaimUnembedded
 from foreword.types import Item
 
 if TYPE_CHECKING:
@@ -42,6 +48,9 @@ if TYPE_CHECKING:
 _log = get_logger("foreword.embedder")
 
 BATCH = 64
+LISTED = 16 * BATCH
+"""How many items without vectors are read from the store at once, to be put in the order of their lengths."""
+
 CLOSE_TIMEOUT_SECONDS = 10.0
 """How many seconds `close` waits for the batch in hand; an encoder that hangs must not hang its user."""
 
@@ -49,8 +58,15 @@ CLOSE_TIMEOUT_SECONDS = 10.0
 TALK = ("turn", "memory")
 """The kinds of item that are compared token by token."""
 
+Progress = Callable[[int], None]
+"""Is told how many vectors have been made so far."""
+
 View = tuple[str, tuple[str, ...], Callable[[Item], str]]
 """The name of a space, the kinds of item that may have a vector there, and what of an item is embedded."""
+
+
+def no_progress(_made: int) -> None:
+    """Tell nobody how many vectors have been made."""
 
 
 class Embedder:
@@ -71,28 +87,48 @@ class Embedder:
         self._views = tuple(views)
         self._queue: queue.SimpleQueue[tuple[str, Sequence[Item]] | None] = queue.SimpleQueue()
         self._opened: set[str] = set()
+        self._looked_through: set[str] = set()
+        self._queued: set[str] = set()
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._encoding = threading.Lock()
 
-    def embed_soon(self, workspace: str, items: Sequence[Item] = ()) -> None:
-        """Embed these soon; and, the first time a workspace is seen, whatever else it lacks."""
+    def embed_soon(self, workspace: str, items: Sequence[Item] = (), *, again: bool = False) -> None:
+        """Embed these soon; and, the first time a workspace is seen or `again`, whatever else it lacks."""
         with self._lock:
-            first = workspace not in self._opened
+            first = again or workspace not in self._opened
             self._opened.add(workspace)
             if not (first or items) or self._stopping.is_set():
                 return
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="foreword-embedder", daemon=True)
                 self._thread.start()
+                self._store.watch(self._look_again)
+        if self._store.is_shared:
+            self._look_again(workspace)
+            return
         if first:
             self._queue.put((workspace, ()))
         if items:
             self._queue.put((workspace, items))
 
-    def embed_missing(self, workspace: str, progress: Callable[[int], None] = lambda _: None) -> int:
-        """Make every vector and every code that a workspace lacks, here and now; gives how many."""
+    def _look_again(self, workspace: str) -> None:
+        """Look soon for what a workspace lacks, unless that is about to be done."""
+        with self._lock:
+            if workspace in self._queued or self._stopping.is_set():
+                return
+            self._queued.add(workspace)
+        self._queue.put((workspace, ()))
+
+    def embed_missing(self, workspace: str, progress: Progress = no_progress, *, wait: bool = True) -> int:
+        """Make every vector and every code that a workspace lacks, here and now; gives how many.
+
+        Without `wait`, the thread makes them behind the write, and the number is 0.
+        """
+        if not wait:
+            self.embed_soon(workspace, again=True)
+            return 0
         total = 0
         for kept in self._embed_missing_batches(workspace):
             total += kept
@@ -113,13 +149,30 @@ class Embedder:
 
     def _embed_missing_batches(self, workspace: str) -> Iterator[int]:
         """Embed batch after batch of what a workspace lacks; gives how many vectors each brought."""
-        while items := self._list_missing(workspace, self._space.name, BATCH):
-            if not (kept := self._embed(workspace, self._space.name, items)):
+        while items := self._list_missing(workspace, self._space.name, LISTED):
+            made = 0
+            for batch in _split_into_batches(_shortest_first(items)):
+                kept = self._embed(workspace, self._space.name, batch)
+                made += kept
+                yield kept
+            if not made:
                 break  # all of them were forgotten meanwhile
-            yield kept
         for view in self._views:
             yield from self._embed_missing_of_view(workspace, view)
         yield from self._encode_missing_tokens(workspace)
+
+    def _embed_claimed_batches(self, workspace: str) -> Iterator[int]:
+        """Embed batch after batch of what nobody else is embedding; then, once, what else is lacking."""
+        claim = ClaimUnembedded(workspace, self._space.name, self._space.digest, BATCH)
+        while items := self._store.run(claim):
+            yield self.embed(workspace, items)
+        with self._lock:
+            first = workspace not in self._looked_through
+            self._looked_through.add(workspace)
+        if first:
+            for view in self._views:
+                yield from self._embed_missing_of_view(workspace, view)
+            yield from self._encode_missing_tokens(workspace)
 
     def _embed_missing_of_view(self, workspace: str, view: View) -> Iterator[int]:
         """The same for a view. Items of which it shows nothing stay on the list, so a longer one is read."""
@@ -140,11 +193,10 @@ class Embedder:
         with self._encoding:  # so that two threads never encode the same text
             hashes = {item.id: space.view_hash(item) for item in items}
             known = self._store.run(GetVectors(workspace, space.digest, tuple(hashes.values())))
-            fresh = [item for item in items if hashes[item.id] not in known]
-            embedded = [item for item in items if hashes[item.id] in known]
-            vectors = [Vector(item.id, hashes[item.id], known[hashes[item.id]]) for item in embedded]
-            for item, values in zip(fresh, space.embed_items(fresh) if fresh else (), strict=True):
-                vectors.append(Vector(item.id, hashes[item.id], tuple(values)))
+            fresh = {hashes[item.id]: item for item in items if hashes[item.id] not in known}
+            encoded = space.embed_items(list(fresh.values())) if fresh else ()
+            by_hash = dict(known) | dict(zip(fresh, map(tuple, encoded), strict=True))
+            vectors = [Vector(item.id, hashes[item.id], by_hash[hashes[item.id]]) for item in items]
             if name == space.name:  # first: an item with a vector is not looked at again
                 self._keep_replacements(workspace, items, vectors)
             return self._store.run(PutVectors(workspace, name, space.digest, tuple(vectors)))
@@ -199,6 +251,8 @@ class Embedder:
     def _run(self) -> None:
         while (task := self._queue.get()) is not None and not self._stopping.is_set():
             workspace, items = task
+            with self._lock:
+                self._queued.discard(workspace)
             try:
                 self._work_until_closed(workspace, items)
             except Exception as error:  # noqa: BLE001  (a user's encoder may raise anything; the thread lives on)
@@ -207,14 +261,23 @@ class Embedder:
                     self._opened.discard(workspace)
 
     def _work_until_closed(self, workspace: str, items: Sequence[Item]) -> None:
-        given = (self.embed(workspace, batch) for batch in _split_into_batches(items))
-        steps = given if items else self._embed_missing_batches(workspace)
+        if self._store.is_shared:
+            steps = self._embed_claimed_batches(workspace)
+        elif items:
+            steps = (self.embed(workspace, batch) for batch in _split_into_batches(items))
+        else:
+            steps = self._embed_missing_batches(workspace)
         while not self._stopping.is_set() and next(steps, None) is not None:
             pass
 
 
 def _split_into_batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+
+
+def _shortest_first(items: Sequence[Item]) -> list[Item]:
+    """The items by the length of what they say, identical ones beside each other."""
+    return sorted(items, key=lambda item: (len(item.searchable), item.searchable))
 
 
 def _apply_view(view: Callable[[Item], str], items: Sequence[Item]) -> list[Item]:

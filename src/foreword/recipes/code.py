@@ -18,6 +18,7 @@ from foreword.types import DroppedResult
 
 if TYPE_CHECKING:
     from foreword.pipeline import SearchDraft, Stage
+    from foreword.recall.code_roles import CodeRole
     from foreword.types import SearchResult
 
 MAX_BODIES, MAX_PLACES = 2, 3
@@ -40,18 +41,21 @@ def set_code_aside(draft: SearchDraft) -> SearchDraft:
     if not code:
         return draft
     roles = find_bystanders(draft.query.text, [result.memory for result in code])
-    aside = [_with_prior(result) for result in code if result.memory.id not in roles]
+    aside = [with_window_prior(result) for result in code if result.memory.id not in roles]
     aside.sort(key=lambda result: -result.score)
     bystanders = [result for result in code if result.memory.id in roles][:MAX_NEAR_MISSES]
-    dropped = [
-        DroppedResult(r, "no answer", f"{_ROLE_NAMES[roles[r.memory.id]]}, which the question is not about")
-        for r in bystanders
-    ]
+    dropped = [DroppedResult(r, "no answer", describe_bystander(roles[r.memory.id])) for r in bystanders]
     rest = [result for result in draft.results if result.memory.kind != "code"]
     return replace(draft, aside=tuple(aside)).keep(rest, dropped)
 
 
-def _with_prior(result: SearchResult) -> SearchResult:
+def describe_bystander(role: CodeRole) -> str:
+    """Why a piece of code that does no work is not told."""
+    return f"{_ROLE_NAMES[role]}, which the question is not about"
+
+
+def with_window_prior(result: SearchResult) -> SearchResult:
+    """The result; with a lower probability, if it is of lines that define nothing."""
     is_window = result.memory.metadata.get("unit") == "window"
     return replace(result, score=result.score * WINDOW_PRIOR) if is_window else result
 

@@ -173,12 +173,12 @@ class DenseSpace:
     def embed_items(self, items: Sequence[Item]) -> list[list[float]]:
         """The vectors of items, in order."""
         with _raise_as_embedding_error(self.provider):
-            vectors = self.provider.embed_batch([item.searchable for item in items])
+            vectors = self.provider.embed_batch([text_to_embed(item) for item in items])
         return check_vectors(vectors, len(items), self.provider.dimensions)
 
     def view_hash(self, item: Item) -> str:
         """The name of the text that this space embeds of an item."""
-        return text_hash(item.searchable)
+        return text_hash(text_to_embed(item))
 
     def check_vector(self, vector: Sequence[float]) -> None:
         """Raise EmbeddingError unless the vector has the encoder's dimensions and holds finite numbers."""
@@ -192,6 +192,16 @@ def _cosine(one: list[float], other: list[float]) -> float:
     """The cosine of the angle between two vectors; 0 if one of them is zero."""
     product = sum(a * b for a, b in zip(one, other, strict=True))
     return product / (math.hypot(*one) * math.hypot(*other) or 1.0)
+
+
+MAX_CODE_CHARACTERS = 480
+"""How much of a piece of code is embedded: what it is called, what it takes and promises, and how it begins.
+The rest costs as much again and finds nothing more (docs/LOG.md has the numbers)."""
+
+
+def text_to_embed(item: Item) -> str:
+    """What of an item is shown to the encoder: its surroundings and its text; of code, the beginning."""
+    return item.searchable[:MAX_CODE_CHARACTERS] if item.kind == "code" else item.searchable
 
 
 _MAX_SHORT_CHARACTERS = 200

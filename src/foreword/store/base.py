@@ -26,11 +26,14 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 from foreword.types import Filters, Findings, Item, Probe, Receipt, RelatedMemory, Relation, Views
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
 MAX_DEPTH = 10
 """At most this many relations are followed in a row."""
+
+FLUSH_SECONDS = 5.0
+"""How long a check waits for a vector server to learn what has changed."""
 
 EVERYTHING = Filters()
 """The filters that every item passes."""
@@ -178,6 +181,19 @@ class GetCountAndLast(Read[tuple[int, Item | None]]):
     """
 
     filters: Filters = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class ListConversations(Read[tuple[str, ...]]):
+    """List the names of conversations with items that pass the filters, sorted by their UTF-8 bytes.
+
+    The list begins behind the name `after` and has at most `limit` names. A conversation of many items must
+    not cost more than one of few.
+    """
+
+    filters: Filters = EVERYTHING
+    after: str = ""
+    limit: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,6 +463,9 @@ class Repair(Write[tuple[Problem, ...]]):
 class Store(ABC):
     """Where items are kept. An engine writes `batch`, `workspaces` and `close`; the rest it may improve."""
 
+    is_shared = False
+    """Whether services on several machines use it at once, and share the work of encoding."""
+
     @abstractmethod
     def batch(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         """Carry out operations in order and return the result of each; see the module for the guarantees."""
@@ -458,6 +477,12 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Finish what was posted and release files and connections. Closing twice is harmless."""
+
+    def watch(self, on_new_items: Callable[[str], None]) -> None:  # noqa: B027  (most have nothing to do)
+        """Call this with the name of a workspace when another service has stored items in it.
+
+        An engine that one service has to itself never calls it.
+        """
 
     def post(self, operation: Write[Any]) -> None:
         """Carry out a write later, but before `close` returns; a failure is logged, not raised."""

@@ -21,9 +21,9 @@ import apsw
 
 from foreword.errors import StorageError, StoreBusy, StoreDamaged, StoreFull, StoreReadOnly, ValidationError
 from foreword.log import get_logger
-from foreword.store import base, schema
+from foreword.store import base, outbox, schema
 from foreword.store.backups import make_backup, make_daily_backup, remove_backups
-from foreword.store.indexes import IndexQueue, reindex_outdated_names
+from foreword.store.indexes import IndexQueue, add_items_to_indexes, reindex_outdated_names
 from foreword.store.operations import run_operations
 from foreword.store.rows import COLUMNS, as_stored_with_hash, item_from_row, item_to_row
 from foreword.store.vectors import CodeFile, update_code_file
@@ -31,11 +31,12 @@ from foreword.store.writer import Writer
 from foreword.types import VectorProbe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
     from pathlib import Path
 
-    from foreword.types import Item, Views
+    from foreword.store.vector_part import VectorPart
+    from foreword.types import Filters, Item, Views
 
 _log = get_logger("foreword.store")
 
@@ -52,12 +53,17 @@ _ERRORS_BY_NUMBER = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long to wait for a lock, and how much to keep of receipts and of what sessions were shown."""
+    """How long to wait for a lock, and how much to keep of receipts and of what sessions were shown.
+
+    `open_databases` is how many databases stay open when nobody uses them; None leaves it to the system's
+    limit on files.
+    """
 
     busy_seconds: float = 15.0
     receipt_days: int = 30
     receipt_bytes: int = 8_000_000
     shown_days: int = 30
+    open_databases: int | None = None
 
 
 @contextmanager
@@ -94,11 +100,19 @@ def translate_errors(path: Path) -> Iterator[None]:
 class WorkspaceDatabase:
     """The database of one workspace."""
 
-    def __init__(self, path: Path, workspace: str, views: Callable[[Item], Views], limits: Limits) -> None:
+    def __init__(
+        self,
+        path: Path,
+        workspace: str,
+        views: Callable[[Item], Views],
+        limits: Limits,
+        vectors: VectorPart[Any] | None = None,
+    ) -> None:
         self.path = path
         self.workspace = workspace
         self.views = views
         self.limits = limits
+        self.vectors = vectors
         self._readers: list[apsw.Connection] = []
         self._code_files: dict[tuple[str, str, int], CodeFile] = {}
         self._has_deleted = self._wants_vacuum = False
@@ -111,7 +125,7 @@ class WorkspaceDatabase:
             raise StorageError(f"{path} belongs to the workspace {owner!r}, not {workspace!r}")
         reindex_outdated_names(Transaction(self, db))
         self._erase_traces_of_deleted(db)
-        self._writer = Writer(db, self._erase_traces_of_deleted)
+        self._writer = Writer(db, self._finish_commit)
 
     @staticmethod
     def read_workspace_name(path: Path, limits: Limits) -> str | None:
@@ -205,7 +219,7 @@ class WorkspaceDatabase:
         """Bring code files up to date before the snapshot is taken: what was deleted must not come back."""
         if op.expires is not None and time.monotonic() > op.expires:
             return
-        for probe in op.probes:
+        for probe in op.probes if self.vectors is None else ():
             if isinstance(probe, VectorProbe):
                 try:
                     with self._borrow_connection() as db:
@@ -216,6 +230,12 @@ class WorkspaceDatabase:
     def _request_vacuum(self, _: apsw.Connection) -> None:
         """Have the database rewritten after this commit, if something was deleted from it."""
         self._wants_vacuum = True
+
+    def _finish_commit(self, db: apsw.Connection) -> None:
+        """What is done after each commit."""
+        self._erase_traces_of_deleted(db)
+        if self.vectors is not None and db.execute("SELECT 1 FROM outbox LIMIT 1").get:
+            self.vectors.after_commit(self.workspace)
 
     def _erase_traces_of_deleted(self, db: apsw.Connection) -> None:
         """Overwrite the traces of deleted items; what cannot be done now is done at the next write.
@@ -301,7 +321,9 @@ class Transaction:
     def __init__(self, database: WorkspaceDatabase, db: apsw.Connection) -> None:
         self.database, self.db = database, db
         self.workspace, self.views, self.limits = database.workspace, database.views, database.limits
-        self.unindexed = IndexQueue(self)
+        self.vectors = database.vectors
+        self.expires: float | None = None
+        self.unindexed = IndexQueue(self.views, lambda waiting: add_items_to_indexes(self, waiting))
 
     def execute(self, sql: str, *values: Any) -> apsw.Cursor:  # noqa: ANN401  (whatever SQLite can bind)
         """Run a statement."""
@@ -320,6 +342,26 @@ class Transaction:
         """The same, each with the number of its row."""
         rows: list[Any] = self.execute(f"SELECT i.no, {COLUMNS} FROM items i {sql_rest}", *values).fetchall()
         return [(row[0], item_from_row(self.workspace, row[1:])) for row in rows]
+
+    def tenant(self) -> str:
+        """The name of the workspace among those of all stores."""
+        return outbox.tenant(self)
+
+    def note_outbox(self, numbers: Iterable[int]) -> None:
+        """Note that a vector server has to learn what these items are now."""
+        outbox.note_outbox(self, numbers)
+
+    def unsent_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+        """The noted items, and at most `limit` of them that pass the filters."""
+        return outbox.unsent_numbers(self, filters, limit)
+
+    def codes_of(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
+        """The codes of those of these items that have one."""
+        return outbox.codes_of(self, space, digest, numbers)
+
+    def all_codes(self) -> list[tuple[int, str, str, bytes]]:
+        """Rows of an item's number, space, digest and code, for every vector."""
+        return self.execute("SELECT no, space, digest, code FROM vectors").fetchall()  # type: ignore[return-value]
 
     def put_items(self, items: tuple[Item, ...], views: tuple[Views, ...] = ()) -> tuple[base.Stored, ...]:
         """Store items that are not there yet; see `Put`. `views` are those of the items, if known."""

@@ -103,7 +103,7 @@ def find_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequ
     """The ids of the receipts whose question repeats a text or has all the words."""
     joined = "\n".join(map(join_lines, texts))
     rows = tx.execute("SELECT id, json_extract(body, '$.query') FROM receipts").fetchall()
-    return [str(name) for name, query in rows if query and _repeats(str(query), joined, words)]
+    return [str(name) for name, query in rows if query and question_repeats(str(query), joined, words)]
 
 
 def find_items_that_go(tx: Transaction, ids: Sequence[str]) -> list[Item]:
@@ -119,7 +119,7 @@ def find_items_that_go(tx: Transaction, ids: Sequence[str]) -> list[Item]:
     return list(found.values())
 
 
-def _repeats(question: str, joined_texts: str, words: Sequence[str]) -> bool:
+def question_repeats(question: str, joined_texts: str, words: Sequence[str]) -> bool:
     """Whether a question, or a longer line of it, stands in the texts, or has all the words."""
     lines = (join_lines(line) for line in re.split(r"\n| … ", question))
     telling = [line for line in lines if len(line) >= _MIN_LINE_CHARACTERS] or [join_lines(question)]
@@ -140,12 +140,15 @@ def _remove_matching_items(
 ) -> tuple[list[Item], set[str]]:
     """Take items out of every table; return them and the paths of the files they were made from."""
     items = tx.select_numbered_items(f"WHERE {clause}", *values)
+    if tx.vectors is not None:
+        tx.vectors.drop(tx, [number for number, _ in items])
     paths: set[str] = set()
     for number, item in items:
         indexes.remove_from_indexes(tx, number, item)
         tx.execute("DELETE FROM relations WHERE from_no = ?1 OR to_no = ?1", number)
         tx.execute("DELETE FROM vectors WHERE no = ?", number)
         tx.execute("DELETE FROM token_codes WHERE no = ?", number)
+        tx.execute("DELETE FROM claims WHERE no = ?", number)
         tx.execute("DELETE FROM told WHERE no = ?", number)
         links = tx.execute("DELETE FROM file_items WHERE no = ? RETURNING path", number)
         paths.update(path for (path,) in links)

@@ -20,7 +20,7 @@ from foreword.text.words import split_words
 from foreword.types import content_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from foreword.store.base import Check, Repair
     from foreword.store.database import Transaction
@@ -49,24 +49,29 @@ _KIND_BY_OUTDATED_FACT = {"unnamed": "memory", "unnamed code": "code"}
 class IndexQueue:
     """Items that are stored but not indexed yet. They are indexed together, as most of their words repeat."""
 
-    def __init__(self, tx: Transaction) -> None:
-        self._tx = tx
+    def __init__(
+        self,
+        views: Callable[[Item], Views],
+        index_items: Callable[[Sequence[tuple[int, Item, Views]]], None],
+    ) -> None:
+        self._views = views
+        self._index_items = index_items
         self._waiting: list[tuple[int, Item, Views]] = []
 
     def add(self, number: int, item: Item, views: Views | None = None) -> None:
         """Queue an item; its views are computed now unless they are given."""
-        self._waiting.append((number, item, self._tx.views(item) if views is None else views))
+        self._waiting.append((number, item, self._views(item) if views is None else views))
         if len(self._waiting) >= _MAX_QUEUED:
             self.flush()
 
     def flush(self) -> None:
         """Index what is queued. Must be called before anything is searched for or removed."""
         if self._waiting:
-            _add_items_to_indexes(self._tx, self._waiting)
+            self._index_items(self._waiting)
             self._waiting = []
 
 
-def _add_items_to_indexes(tx: Transaction, numbered_items: Sequence[tuple[int, Item, Views]]) -> None:
+def add_items_to_indexes(tx: Transaction, numbered_items: Sequence[tuple[int, Item, Views]]) -> None:
     """Let items be found by their words, code names and named things; each comes with its number."""
     # As JSON, in a few statements: a statement a row would take the interpreter's lock for each of them.
     tx.execute(
@@ -78,7 +83,7 @@ def _add_items_to_indexes(tx: Transaction, numbered_items: Sequence[tuple[int, I
     _add_names_to_index(tx, {number: views.entities for number, _, views in numbered_items if views.entities})
     spread: Counter[str] = Counter()
     for _, item, _ in numbered_items:
-        spread.update(_distinct_words_of_item(item))
+        spread.update(distinct_words_of_item(item))
     known = tx.select_value("SELECT max(id) FROM vocabulary") or 0
     tx.execute(
         "INSERT INTO vocabulary(word, items) SELECT key, value FROM json_each(?) WHERE TRUE ORDER BY 1 "
@@ -102,7 +107,7 @@ def _to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _distinct_words_of_item(item: Item) -> set[str]:
+def distinct_words_of_item(item: Item) -> set[str]:
     """The words of an item's text and surroundings."""
     # One by one: folding a text is ten times faster when all of it is ASCII, and surroundings rarely are.
     return {*split_words(item.text), *split_words(item.about)}
@@ -114,7 +119,7 @@ def remove_from_indexes(tx: Transaction, number: int, item: Item) -> None:
     tx.execute("INSERT INTO words(words, rowid, text, about) VALUES('delete', ?, ?, ?)", *row)
     tx.execute("DELETE FROM identifiers WHERE rowid = ?", number)
     tx.execute("DELETE FROM mentions WHERE no = ?", number)
-    for word in _distinct_words_of_item(item):
+    for word in distinct_words_of_item(item):
         tx.execute("UPDATE vocabulary SET items = items - 1 WHERE word = ?", word)
         unused = tx.select_value("SELECT id FROM vocabulary WHERE word = ? AND items <= 0", word)
         if unused is not None:
@@ -165,7 +170,7 @@ def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
         except apsw.Error as error:
             yield Problem(index, f"the index disagrees with the rows: {error}")
     yield from _find_problems_in_small_indexes(tx, items)
-    yield from _find_problems_in_code_files(tx)
+    yield from _find_problems_in_code_files(tx) if tx.vectors is None else tx.vectors.find_problems(tx)
     for table, column in _REFERENCES:
         if orphans := tx.select_value(
             f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT no FROM items)"
@@ -182,7 +187,7 @@ def _find_problems_in_small_indexes(tx: Transaction, items: Sequence[tuple[int, 
     mentions: set[tuple[str, int]] = set()
     for number, item in items:
         views = tx.views(item)
-        spread.update(_distinct_words_of_item(item))
+        spread.update(distinct_words_of_item(item))
         mentions.update((entity, number) for entity in views.entities)
         if views.identifiers:
             parts[number] = " ".join(views.identifiers)
@@ -252,7 +257,10 @@ def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
     for file in CodeFile.list_in_folder(tx.database.path.parent):
         file.remove()
     for space, digest, dimensions in _list_encoders_with_dimensions(tx):
-        tx.database.code_file(space, digest, dimensions).rebuild(vector_rows_reader(tx, space, digest))
+        if tx.vectors is None:
+            tx.database.code_file(space, digest, dimensions).rebuild(vector_rows_reader(tx, space, digest))
+    if tx.vectors is not None:
+        tx.vectors.rebuild(tx)
     return find_problems(tx, op)
 
 

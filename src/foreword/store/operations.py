@@ -10,7 +10,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
-from foreword.store import base, browsing_queries, deleting, indexes, search, token_codes, vectors
+from foreword.store import (
+    attached,
+    base,
+    browsing_queries,
+    deleting,
+    exchange,
+    indexes,
+    outbox,
+    sqlite_search,
+    token_codes,
+    vectors,
+)
 from foreword.store.rows import (
     DAY_MICROSECONDS,
     IN_LIST,
@@ -78,6 +89,24 @@ def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int
     return count, next(iter(tx.select_items("WHERE no = ?", last)), None)
 
 
+def _list_conversations(tx: Transaction, op: base.ListConversations) -> tuple[str, ...]:
+    """The names of conversations: each is looked up behind the last, however many items that one has."""
+    clause, values = filters_to_sql(op.filters)
+    names: list[str] = []
+    after = op.after
+    while len(names) < op.limit:
+        found = tx.select_value(
+            f"SELECT i.conversation FROM items i WHERE i.conversation > ? AND {clause} "
+            "ORDER BY i.conversation LIMIT 1",
+            *(after, *values),
+        )
+        if found is None:
+            break
+        names.append(found)
+        after = found
+    return tuple(names)
+
+
 def _amend(tx: Transaction, op: base.Amend) -> Item | None:
     changes: dict[str, Any] = {
         "confidence": op.confidence,
@@ -88,6 +117,9 @@ def _amend(tx: Transaction, op: base.Amend) -> Item | None:
     for column, value in changes.items():
         if value is not None:
             tx.execute(f"UPDATE items SET {column} = ? WHERE id = ?", value, op.id)
+    if tx.vectors is not None and op.confidence is not None:
+        rows = tx.execute("SELECT no FROM items WHERE id = ?", op.id)
+        tx.vectors.note_changed(tx, [int(number) for (number,) in rows])
     return _get_items(tx, base.Get(op.workspace, (op.id,)))[0]
 
 
@@ -207,7 +239,7 @@ def _has_all_items(tx: Transaction, item_ids: set[str]) -> bool:
 
 def _get_receipt(tx: Transaction, op: base.GetReceipt) -> Receipt | None:
     body = tx.select_value(
-        "SELECT body FROM receipts WHERE substr(id, 1, length(?1)) = ?1 "
+        "SELECT body FROM receipts WHERE id >= ?1 AND id < ?1 || char(1114111) "
         "ORDER BY id = ?1 DESC, created_at DESC, id DESC LIMIT 1",
         op.id,
     )
@@ -251,6 +283,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Scan: _list_items_page,
     base.ListRecent: _list_recent_items,
     base.GetCountAndLast: _count_and_find_last,
+    base.ListConversations: _list_conversations,
     base.Amend: lambda tx, op: _amend(tx, op),  # noqa: PLW0108  (looked up at each call: tests make it fail)
     base.Delete: deleting.delete_items,
     base.PutRelations: lambda tx, op: sum(_put_relation(tx, relation) for relation in op.relations),
@@ -258,10 +291,13 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
         start: _find_related_items(tx, start, op.depth, op.filters) for start in op.ids
     },
     base.ListRelations: lambda tx, _: _select_relations(tx, "ORDER BY r.from_no, r.to_no, r.type"),
-    base.Search: search.run_search,
+    base.Search: sqlite_search.run_search,
     base.PutVectors: vectors.put_vectors,
     base.ListUnembedded: vectors.list_unembedded,
+    exchange.ClaimUnembedded: vectors.claim_unembedded,
     base.GetVectors: vectors.get_vectors,
+    exchange.ReadOutbox: outbox.read_outbox,
+    exchange.ClearOutbox: outbox.clear_outbox,
     base.PutTokenCodes: token_codes.put_token_codes,
     base.GetTokenCodes: token_codes.get_token_codes,
     base.ListWithoutTokenCodes: token_codes.list_without_token_codes,
@@ -273,6 +309,9 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.ListFiles: deleting.list_files,
     base.PutFile: deleting.put_file,
     base.DropFiles: deleting.drop_files,
+    exchange.GetAttached: attached.get_attached,
+    exchange.PutAttached: attached.put_attached,
+    exchange.ListReceipts: attached.list_receipts,
     base.Count: _count_contents,
     base.Check: indexes.find_problems,
     base.Repair: indexes.rebuild_derived_data,

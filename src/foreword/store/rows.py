@@ -30,6 +30,9 @@ _COLUMN_TYPES: tuple[type | tuple[type, ...], ...] = (
 )  # fmt: skip
 _MALFORMED = (TypeError, ValueError, OverflowError, KeyError)
 
+LAST_CHARACTER = chr(0x10FFFF)
+"""What sorts behind everything: a text with a prefix is before the prefix with this at its end."""
+
 IN_LIST = "IN (SELECT value FROM json_each(?))"
 """The condition that a value is in a list, which is bound as one JSON text."""
 
@@ -189,4 +192,7 @@ def filters_to_sql(filters: Filters) -> tuple[str, list[object]]:
     for column in ("conversation", "session", "source", "trust"):
         if (value := getattr(filters, column)) is not None:
             add_condition(f"i.{column} = ?", value)
+    if filters.conversation_prefix is not None:
+        prefix = filters.conversation_prefix
+        add_condition("i.conversation >= ? AND i.conversation < ?", prefix, prefix + LAST_CHARACTER)
     return " AND ".join(clauses) or "TRUE", values

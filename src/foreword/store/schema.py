@@ -138,6 +138,26 @@ _TABLE_OF_CODES = (
     "CREATE TABLE token_codes(no INTEGER PRIMARY KEY, digest TEXT NOT NULL, codes BLOB NOT NULL)"
 )
 
+# A value of a graph's store belongs to its whole namespace, as JSON without the last bracket, no longer to
+# the first two labels of it.
+_WHOLE_NAMESPACES_OF_VALUES = """
+UPDATE items SET conversation =
+    substr(json_extract(metadata, '$.namespace'), 1, length(json_extract(metadata, '$.namespace')) - 1)
+WHERE type = 'graph value' AND json_type(metadata, '$.namespace') = 'array';
+UPDATE items SET conversation =
+    (SELECT of.conversation FROM items AS of WHERE of.id = substr(items.id, 1, length(items.id) - 6))
+WHERE type = 'graph lease' AND EXISTS(
+    SELECT 1 FROM items AS of WHERE of.id = substr(items.id, 1, length(items.id) - 6));
+"""
+
+# Who encodes what, so that two processes do not encode the same; and what a vector server has yet to learn.
+_TABLES_OF_SHARED_WORK = """
+CREATE TABLE claims(
+    no INTEGER NOT NULL, task TEXT NOT NULL, until INTEGER NOT NULL, PRIMARY KEY(task, no)
+) WITHOUT ROWID;
+CREATE TABLE outbox(no INTEGER PRIMARY KEY, change INTEGER NOT NULL);
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("0001-items-relations-receipts-vectors", _TRUTH_TABLES + DERIVED_TABLES),
     ("0002-told", _TABLE_OF_SHOWN_ITEMS),
@@ -148,6 +168,8 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("0007-names-of-code", _REQUEST_TO_REINDEX_CODE),
     ("0008-trust-of-files", _OWN_TRUST_OF_FILES_AND_SUMMARIES),
     ("0009-token-codes", _TABLE_OF_CODES),
+    ("0010-whole-namespaces", _WHOLE_NAMESPACES_OF_VALUES),
+    ("0011-shared-work", _TABLES_OF_SHARED_WORK),
 ]
 
 

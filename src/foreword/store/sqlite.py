@@ -11,20 +11,24 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import threading
 from typing import TYPE_CHECKING, Any
 
-from foreword.errors import StorageError, StorePaused, ValidationError
+from foreword.errors import StorageError, StorePaused
 from foreword.log import get_logger
 from foreword.options import check_workspace
-from foreword.store import base, browsing
+from foreword.store import base
 from foreword.store.base import Operation, Store, Write
+from foreword.store.batches import creates_workspace, keeps_words, result_in_empty_workspace
 from foreword.store.database import Limits, WorkspaceDatabase, translate_errors
-from foreword.types import Findings, Item, Views
+from foreword.store.open_databases import OpenDatabases
+from foreword.types import Item, Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from foreword.store.qdrant import QdrantVectors
 
 _log = get_logger("foreword.store")
 
@@ -35,7 +39,8 @@ class SqliteStore(Store):
     """Items on this machine, one database a workspace, under one folder.
 
     `views` says what the word-like spaces see of an item; see `Views`. `reason_to_keep_nothing` says of a
-    workspace why nothing new may be kept in it now, if so.
+    workspace why nothing new may be kept in it now, if so. `vectors` is a server that compares vectors;
+    without one, they are compared from files beside the databases.
     """
 
     def __init__(
@@ -44,14 +49,17 @@ class SqliteStore(Store):
         views: Callable[[Item], Views] = lambda _: Views(),
         limits: Limits = Limits(),  # noqa: B008  (frozen)
         reason_to_keep_nothing: Callable[[str], str] = lambda _: "",
+        *,
+        vectors: QdrantVectors | None = None,
     ) -> None:
         self.folder = folder
         self._views = views
         self._limits = limits
         self._reason_to_keep_nothing = reason_to_keep_nothing
-        self._databases: dict[str, WorkspaceDatabase] = {}
-        self._lock = threading.Lock()
-        self._closed = False
+        self._open = OpenDatabases(limits.open_databases)
+        self.vector_server = self._vectors = vectors
+        if vectors is not None:
+            vectors.bind(self.run)
 
     def batch(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         """Carry out operations; those on one workspace are one transaction, or one snapshot."""
@@ -67,21 +75,25 @@ class SqliteStore(Store):
 
     def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
         """Carry out operations that are all on one workspace; StorePaused if they keep what must not be."""
-        if any(map(_keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
+        if any(map(keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
             raise StorePaused(f"{reason}; nothing was kept")
-        database = self._database(workspace, create=any(map(_creates_workspace, operations)))
-        if database is None:
-            return [_result_in_empty_workspace(operation) for operation in operations]
-        with translate_errors(database.path):
-            return database.batch(operations)
+        creates = any(map(creates_workspace, operations))
+        with self._borrow(workspace, create=creates) as database:
+            if database is None:
+                return [result_in_empty_workspace(operation) for operation in operations]
+            if self._vectors is not None and any(isinstance(one, base.Check) for one in operations):
+                self._vectors.flush(workspace, base.FLUSH_SECONDS)
+            with translate_errors(database.path):
+                return database.batch(operations)
 
     def post(self, operation: Write[Any]) -> None:
         """Queue a write; `close` waits for it. While nothing may be kept, what has words is not."""
-        if _keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace):
+        if keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace):
             return
-        database = self._database(check_workspace(operation.workspace), create=_creates_workspace(operation))
-        if database is not None:
-            database.post(operation)
+        workspace = check_workspace(operation.workspace)
+        with self._borrow(workspace, create=creates_workspace(operation)) as database:
+            if database is not None:
+                database.post(operation)
 
     def workspaces(self) -> list[str]:
         """The names of the workspaces that hold something, sorted."""
@@ -95,38 +107,39 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         """Finish what is queued and close every database."""
-        with self._lock:
-            self._closed = True
-            databases, self._databases = list(self._databases.values()), {}
-        for database in databases:
-            with translate_errors(database.path):
-                database.close()
+        if self._vectors is not None:
+            self._vectors.close()
+        self._open.close()
 
     def back_up(self, workspace: str, label: str) -> Path | None:
         """Back a workspace up under a label; gives the file, None if there is nothing to back up."""
-        database = self._database(check_workspace(workspace), create=False)
-        if database is None:
-            return None
-        with translate_errors(database.path):
-            return database.back_up(label)
+        with self._borrow(check_workspace(workspace), create=False) as database:
+            if database is None:
+                return None
+            with translate_errors(database.path):
+                return database.back_up(label)
 
     def back_up_daily(self, day: str, keep: int) -> list[Path]:
-        """Back up every workspace that is in use and has no backup of this day; gives the new ones.
+        """Back up every workspace that is open and has no backup of this day; gives the new ones.
 
         Of each the newest `keep` daily ones stay. What cannot be backed up is logged, and the rest is.
         """
-        with self._lock:
-            databases = list(self._databases.values())
         made: list[Path] = []
-        for database in databases:
+        for workspace in self._open.names():
             try:
-                with translate_errors(database.path):
-                    backup = database.back_up_daily(day, keep)
+                backup = self._back_up_on_day(workspace, day, keep)
             except StorageError as error:
-                _log.warning("a backup failed", workspace=database.workspace, error=str(error))
+                _log.warning("a backup failed", workspace=workspace, error=str(error))
             else:
                 made += [] if backup is None else [backup]
         return made
+
+    def _back_up_on_day(self, workspace: str, day: str, keep: int) -> Path | None:
+        with self._borrow(workspace, create=False) as database:
+            if database is None:
+                return None
+            with translate_errors(database.path):
+                return database.back_up_daily(day, keep)
 
     def path_of(self, workspace: str) -> Path:
         """Where a workspace's database is, or would be: a readable beginning and a hash of the whole name."""
@@ -135,33 +148,18 @@ class SqliteStore(Store):
         digest = hashlib.blake2b(workspace.encode(), digest_size=6).hexdigest()
         return self.folder / f"{readable}-{digest}" / _DATABASE
 
-    def _database(self, workspace: str, *, create: bool) -> WorkspaceDatabase | None:
-        """The database of a workspace, opened if need be; None if there is none and none is to be created."""
-        with self._lock:
-            if self._closed:
-                raise StorageError("the store is closed; open another")
-            if (database := self._databases.get(workspace)) is not None:
-                return database
-            path = self.path_of(workspace)
-            with translate_errors(path):
-                if not path.exists():
-                    if not create:
-                        return None
-                    _make_durable_folder(path.parent)
-                database = WorkspaceDatabase(path, workspace, self._views, self._limits)
-            self._databases[workspace] = database
-            return database
+    def _borrow(self, workspace: str, *, create: bool) -> AbstractContextManager[WorkspaceDatabase | None]:
+        """The database of a workspace while a block lasts; None if there is none and none is to be made."""
+        return self._open.borrow(workspace, lambda: self._open_database(workspace, create=create))
 
-
-def _keeps_words(operation: Operation[Any]) -> bool:
-    """Whether an operation stores words that somebody said or wrote."""
-    kinds = base.Put | base.PutReceipt | base.PutFile | base.PutRelations | base.Amend
-    return isinstance(operation, kinds)
-
-
-def _creates_workspace(operation: Operation[Any]) -> bool:
-    """Whether an operation creates its workspace if there is none."""
-    return isinstance(operation, base.Put | base.PutReceipt | base.PutFile)
+    def _open_database(self, workspace: str, *, create: bool) -> WorkspaceDatabase | None:
+        path = self.path_of(workspace)
+        with translate_errors(path):
+            if not path.exists():
+                if not create:
+                    return None
+                _make_durable_folder(path.parent)
+            return WorkspaceDatabase(path, workspace, self._views, self._limits, self._vectors)
 
 
 def _make_durable_folder(folder: Path) -> None:
@@ -173,29 +171,3 @@ def _make_durable_folder(folder: Path) -> None:
         os.fsync(above)
     finally:
         os.close(above)
-
-
-def _result_in_empty_workspace(operation: Operation[Any]) -> Any:  # noqa: ANN401, C901  (each has its own)
-    """What an operation returns in a workspace that holds nothing."""
-    match operation:
-        case base.Get():
-            return (None,) * len(operation.ids)
-        case base.Search():
-            return Findings({}, {probe.space: () for probe in operation.probes})
-        case base.GetRelated():
-            return dict.fromkeys(operation.ids, ())
-        case base.GetVectors() | base.GetTokenCodes() | base.ListFiles():
-            return {}
-        case base.Count():
-            return base.Counts()
-        case base.GetCountAndLast():
-            return 0, None
-        case base.PutVectors() | base.PutTokenCodes() | base.MarkShown() | base.ClearShown():
-            return 0
-        case base.GetShown():
-            return frozenset()
-        case base.GetReceipt() | base.Amend():
-            return None
-        case base.PutRelations():
-            raise ValidationError(f"the workspace {operation.workspace!r} holds nothing to relate")
-    return browsing.result_in_empty_workspace(operation)

@@ -15,19 +15,20 @@ import mmap
 import os
 import struct
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import simsimd
 
 from foreword.errors import StoreDamaged, ValidationError
 from foreword.store.rows import IN_LIST, filters_to_sql
+from foreword.store.vector_part import Cosines, cosines_to_codes, vector_from_code, vector_to_code
 from foreword.types import Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
     from typing import BinaryIO
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from foreword.store.base import GetVectors, ListUnembedded, PutVectors
     from foreword.store.database import Transaction
+    from foreword.store.exchange import ClaimUnembedded
     from foreword.types import Item
 
     VectorRow = tuple[int, int, bytes]
@@ -51,26 +53,13 @@ _MAX_DIMENSIONS = 1 << 20
 _MAX_ROWS = 1 << 62
 
 
-def vector_to_code(vector: Sequence[float]) -> bytes:
-    """A vector as int8, scaled to its largest number; cosine does not mind the scale."""
-    values = np.asarray(vector, np.float64)
-    largest = float(np.abs(values).max(initial=0.0))
-    return bytes(np.rint(values / (largest or 1.0) * 127).astype(np.int8).data)
-
-
-def vector_from_code(code: bytes) -> tuple[float, ...]:
-    """The unit vector that a code stands for, up to rounding."""
-    values = np.frombuffer(code, np.int8).astype(np.float32)
-    length = float(np.linalg.norm(values)) or 1.0
-    return tuple((values / length).tolist())
-
-
 # The table
 
 
 def put_vectors(tx: Transaction, op: PutVectors) -> int:
     """Store vectors; those of unknown items are ignored. Returns how many belong to known items."""
     known = 0
+    changed: dict[int, bytes] = {}
     dimensions = encoder_dimensions(tx, op.space, op.digest) or len(
         op.vectors[0].values if op.vectors else ()
     )
@@ -89,12 +78,39 @@ def put_vectors(tx: Transaction, op: PutVectors) -> int:
             continue
         known += 1
         number, is_same = found
+        tx.execute("DELETE FROM claims WHERE task = ? AND no = ?", _task(op.space, op.digest), number)
         if not is_same:  # a row written again would be a hole in every code file
             insert = (
                 "INSERT OR REPLACE INTO vectors(no, space, digest, text_hash, code) VALUES(?, ?, ?, ?, ?)"
             )
             tx.execute(insert, number, *values)
+            changed[number] = values[3]
+    if tx.vectors is not None:
+        tx.vectors.keep(tx, op.space, op.digest, changed)
     return known
+
+
+def _task(space: str, digest: str) -> str:
+    """What is being done to an item that is claimed."""
+    return f"{space} {digest}"
+
+
+def claim_unembedded(tx: Transaction, op: ClaimUnembedded) -> tuple[Item, ...]:
+    """Items without a vector that nobody else is about to encode; they are the caller's for a while."""
+    clause, values = filters_to_sql(Filters(kinds=op.kinds))
+    task, now = _task(op.space, op.digest), int(time.time() * 1_000_000)
+    tx.execute("DELETE FROM claims WHERE until < ?", now)
+    items = tx.select_numbered_items(
+        f"WHERE {clause} AND NOT EXISTS "
+        "(SELECT 1 FROM vectors v WHERE v.no = i.no AND v.space = ? AND v.digest = ?) "
+        "AND NOT EXISTS(SELECT 1 FROM claims c WHERE c.no = i.no AND c.task = ?) ORDER BY i.no LIMIT ?",
+        *(*values, op.space, op.digest, task, op.limit),
+    )
+    tx.execute(
+        "INSERT INTO claims SELECT value, ?, ? FROM json_each(?)",
+        *(task, now + int(op.seconds * 1_000_000), json.dumps([number for number, _ in items])),
+    )
+    return tuple(item for _, item in items)
 
 
 def list_unembedded(tx: Transaction, op: ListUnembedded) -> tuple[Item, ...]:
@@ -148,54 +164,6 @@ def encoder_dimensions(tx: Transaction, space: str, digest: str) -> int | None:
 
 
 # The file
-
-
-def _cosines_to_codes(vector: Sequence[float], codes: NDArray[np.int8]) -> NDArray[np.float64]:
-    """The cosine of each code to a vector."""
-    if not len(codes):
-        return np.zeros(0)
-    query = np.frombuffer(vector_to_code(vector), np.int8)[None]
-    return 1.0 - np.array(simsimd.cdist(query, codes, "cosine")).ravel()
-
-
-@dataclass(frozen=True, slots=True)
-class Cosines:
-    """The cosine of each of many items, by number, to one vector."""
-
-    numbers: NDArray[np.int64]
-    codes: NDArray[np.int8]
-    values: NDArray[np.float64]
-
-    def best(self, limit: int) -> list[tuple[int, float]]:
-        """At most `limit` item numbers and cosines, highest first."""
-        limit = min(limit, len(self.values))
-        if not limit:
-            return []
-        best = np.argpartition(-self.values, limit - 1)[:limit]
-        best = best[np.argsort(-self.values[best], kind="stable")]
-        return [(int(self.numbers[i]), float(self.values[i])) for i in best]
-
-    def of_items(self, numbers: Iterable[int]) -> dict[int, float]:
-        """The cosines of these items, as far as they have vectors."""
-        wanted = np.isin(self.numbers, np.fromiter(numbers, np.int64))
-        return dict(zip(self.numbers[wanted].tolist(), self.values[wanted].tolist(), strict=True))
-
-    def echo(
-        self, vector: Sequence[float], bonuses: Mapping[int, float], weight: float, items: int
-    ) -> Cosines:
-        """The cosines to the vector moved towards the mean of its best answers, by `weight`.
-
-        The best answers are the `items` with the highest sum of cosine and bonus.
-        """
-        merit = self.values.copy()
-        for at in np.flatnonzero(np.isin(self.numbers, np.fromiter(bonuses, np.int64))):
-            merit[at] += bonuses[int(self.numbers[at])]
-        items = min(items, len(merit))
-        best = self.codes[np.argpartition(-merit, items - 1)[:items]].astype(np.float32)
-        best /= np.maximum(np.linalg.norm(best, axis=1, keepdims=True), 1.0)
-        unit = np.asarray(vector, np.float32)
-        moved = unit / max(float(np.linalg.norm(unit)), 1e-12) + weight * best.mean(axis=0)
-        return Cosines(self.numbers, self.codes, _cosines_to_codes(moved.tolist(), self.codes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +276,8 @@ class CodeFile:
             places = np.flatnonzero(mask)
             # By places: a mask would copy field by field, far slower.
             numbers, records = numbers[places], records.take(places)
-        return Cosines(numbers, records["code"], _cosines_to_codes(vector, records["code"]))
+        codes = records["code"]
+        return Cosines(tuple(vector), numbers, codes, cosines_to_codes(vector, codes))
 
     def codes_by_item(self) -> dict[int, bytes]:
         """Every code by item number."""

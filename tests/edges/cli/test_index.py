@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from foreword.edges.shared.vector_requests import take_requests
 from foreword.errors import EmbeddingError
 
 CODE = "\n".join(f"def part_{n}(x):\n    '''Part {n}.'''\n    return x + {n}\n\n" for n in range(12))
@@ -40,11 +42,42 @@ def test_a_folder_is_read_and_said_in_a_line(foreword, project):
     ran = foreword("index")
     assert ran.code == 0
     assert ran.out.startswith("2 files read: ")
-    assert "; 1 commit; 0 vectors made, in " in ran.out
+    assert "; 1 commit; in " in ran.out
+    assert ran.out.splitlines()[1].startswith("0 vectors made in ")
     again = foreword("index")
     assert again.out.startswith("0 files read: 0 units; 0 commits; 2 files unchanged; ")
     found = foreword("search", "what adds seven? part_7", "--json").json
     assert found[0]["metadata"]["qualified_name"] == "part_7"
+
+
+def test_reading_and_embedding_are_told_apart(foreword, project, monkeypatch):
+    from foreword.testing import HashEmbeddings
+
+    monkeypatch.setattr("foreword.engine.context_engine.default_provider", lambda _settings: HashEmbeddings())
+    read, made = foreword("index").out.splitlines()
+    assert re.fullmatch(r"2 files read: \d+ units; 1 commit; in \d+\.\d s", read)
+    assert re.fullmatch(r"\d+ vectors made in \d+\.\d s, \d+ a second", made)
+    told = foreword("index", "--json").json
+    assert (told["vectors"], told["vectors_left"]) == (0, 0)
+    assert told["seconds"] >= 0
+    assert told["vector_seconds"] >= 0
+
+
+def test_vectors_are_left_to_the_service_when_nobody_wants_to_wait(foreword, project, home, monkeypatch):
+    from foreword.testing import HashEmbeddings
+
+    monkeypatch.setattr("foreword.engine.context_engine.default_provider", lambda _settings: HashEmbeddings())
+    _, said = foreword("index", "--no-wait").out.splitlines()
+    assert re.match(r"\d+ vectors to make, and no service runs: ", said)
+    assert "foreword serve" in said
+    assert take_requests(home) == [str(project)]
+    assert take_requests(home) == []
+    told = foreword("index", "--no-wait", "--json").json
+    assert told["vectors"] == 0
+    assert told["vectors_left"] > 12
+    assert told["service"] is None
+    assert foreword("index", "--json").json["vectors"] == told["vectors_left"]
+    assert foreword("index", "--no-wait", "--json").json["vectors_left"] == 0
 
 
 def test_the_answer_in_json_has_all_of_it(foreword, project):

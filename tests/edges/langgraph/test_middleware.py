@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,11 +13,19 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
+from foreword.config import Settings
 from foreword.edges.langgraph import ContextMiddleware
+from foreword.engine.context_engine import ContextEngine
+from foreword.testing import HashEmbeddings
 from foreword.text.frame import wrap_in_frame
 from foreword.types import Filters
 
 OPENING = wrap_in_frame("-").split("\n")[0]
+STATEMENTS = (
+    "We chose Postgres over MySQL for its JSON operators.",
+    "The session timeout for staff is thirty minutes.",
+    "Deploys happen on Tuesdays, never on Fridays.",
+)
 
 
 class Scripted(BaseChatModel):
@@ -39,9 +48,11 @@ class Scripted(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-def _agent(middleware, *replies, tools=()):
+def _agent(middleware, *replies, tools=(), saver=None):
     model = Scripted(replies=list(replies or ["Noted."]), seen=[])
-    agent = create_agent(model, tools=list(tools), middleware=[middleware], checkpointer=InMemorySaver())
+    agent = create_agent(
+        model, tools=list(tools), middleware=[middleware], checkpointer=saver or InMemorySaver()
+    )
     return agent, model
 
 
@@ -124,6 +135,64 @@ def test_another_process_that_takes_the_thread_over_says_it_anew(engine, middlew
     agent, model = _agent(ContextMiddleware(engine, "shop", deadline_ms=20_000))
     _ask(agent, "Which database did we choose?")
     assert "Postgres over MySQL" in _text_of(model.seen[0])
+
+
+def test_a_thread_is_the_same_to_the_byte_after_a_restart(home, clock, scripted):
+    saver, seen = InMemorySaver(), []
+    questions = [
+        "Which database did we choose?",
+        "What is the session timeout for staff?",
+        "And when do we deploy?",
+    ]
+    for question in questions:  # each in a process of its own, as it were
+        with ContextEngine(
+            embedding_provider=HashEmbeddings(), settings=Settings(home=home), clock=clock
+        ) as engine:
+            if not seen:
+                for text in STATEMENTS:
+                    engine.remember(text, "shop")
+                engine.embed_pending("shop")
+            model = scripted("Noted.")
+            restarted = ContextMiddleware(engine, "shop", deadline_ms=20_000)
+            _ask(create_agent(model, middleware=[restarted], checkpointer=saver), question)
+            seen.append(model.seen[-1])
+            assert restarted.tokens("t1") > 0
+        clock.advance(days=8)  # so that anything worded anew would differ
+    for earlier, later in pairwise(seen):
+        assert [message.content for message in later[: len(earlier)]] == [
+            message.content for message in earlier
+        ]
+    assert "Postgres over MySQL" in _text_of(seen[0])
+
+
+def test_what_was_forgotten_between_two_processes_is_gone(engine, project, middleware):
+    saver = InMemorySaver()
+    _ask(_agent(middleware, saver=saver)[0], "Which database did we choose?")
+    engine.forget("shop", project[0].id)
+    agent, model = _agent(ContextMiddleware(engine, "shop", deadline_ms=20_000), saver=saver)
+    _ask(agent, "What is the session timeout for staff?")
+    assert "Postgres over MySQL" not in _text_of(model.seen[0])
+    assert "thirty minutes" in _text_of(model.seen[0])
+
+
+def test_the_tokens_of_a_thread_are_counted_and_limited(engine, project):
+    middleware = ContextMiddleware(engine, "shop", deadline_ms=20_000, thread_budget=100)
+    agent, model = _agent(middleware)
+    _ask(agent, "Which database did we choose?")
+    first = middleware.tokens("t1")
+    assert 0 < first <= 100
+    for question in (
+        "What is the session timeout for staff?",
+        "When do deploys happen?",
+        "What does Priya prefer?",
+    ):
+        _ask(agent, question)
+        assert middleware.tokens("t1") <= 100
+    assert middleware.tokens("t1") == engine.tokenizer.count("") + sum(
+        engine.tokenizer.count(message.text.rpartition("\n\n")[0])
+        for message in model.seen[-1]
+        if isinstance(message, HumanMessage) and OPENING in message.text
+    )
 
 
 def test_what_was_forgotten_is_not_sent_again(engine, project, middleware):

@@ -11,6 +11,7 @@ from langgraph.store.base import InvalidNamespaceError, PutOp, SearchOp
 
 from foreword.config import Settings
 from foreword.edges.langgraph import ForewordStore
+from foreword.edges.langgraph.stored_values import StoredValues
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.testing import HashEmbeddings
@@ -95,6 +96,133 @@ def test_only_the_fields_that_are_indexed_are_searched(engine):
     found = store.search(NOTES, query="zebra")
     assert found[0].key == "b"
     assert {item.key: item.score is None for item in found} == {"a": False, "b": False, "c": True}
+
+
+def test_each_field_has_a_vector_of_its_own_and_the_best_counts(engine):
+    store = ForewordStore(engine, "shop", fields=["title", "tags[*]"], score="cosine")
+    store.put(NOTES, "a", {"title": "owls at night", "tags": ["fox", "elm tree"]})
+    store.put(NOTES, "b", {"title": "owls at night and fox elm tree"})
+    for query in ("owls at night", "fox", "elm tree"):
+        assert store.search(NOTES, query=query)[0].key == "a"
+        assert store.search(NOTES, query=query)[0].score == pytest.approx(1.0, abs=0.02)
+
+
+def test_fields_of_a_value_go_with_it(engine):
+    store = ForewordStore(engine, "shop", fields=["title", "text"])
+    store.put(NOTES, "a", {"title": "heron", "text": "a secret nest"})
+    assert engine.count(store.workspace).items == 3
+    store.put(NOTES, "a", {"title": "stork", "text": "a chimney"})
+    assert engine.count(store.workspace).items == 3
+    assert "heron" not in str(list(engine.store.scan(store.workspace)))
+    store.delete(NOTES, "a")
+    assert engine.count(store.workspace).items == 0
+
+
+def test_fields_expire_with_their_value(engine, clock):
+    store = ForewordStore(engine, "shop", fields=["title", "text"])
+    store.put(NOTES, "a", {"title": "heron", "text": "a nest"}, ttl=5)
+    clock.advance(minutes=6)
+    assert store.search(NOTES, query="heron nest") == []
+    assert store.sweep_ttl() == 1
+    assert engine.count(store.workspace).items == 0
+
+
+def test_a_shared_store_tells_a_value_once(engine):
+    store = ForewordStore(engine, "shop", fields=["title", "text"], shared=True)
+    store.put(NOTES, "a", {"title": "heron", "text": "a nest"})
+    assert [item.text for item in engine.store.scan("shop")] == ["heron\na nest"]
+
+
+def test_prefixes_and_namespaces_may_be_lists(store):
+    store.put(["notes", "mara"], "a", {"x": 1})
+    assert [item.key for item in store.search(["notes"])] == ["a"]
+    assert store.search(["no"]) == []
+    assert store.get(["notes", "mara"], "a").value == {"x": 1}
+
+
+@pytest.mark.parametrize("label", ["a%", "a_", "a*", 'a"b', "a\\", "a,b", "a]", "é", "a\n", " a"])
+def test_labels_are_never_syntax(store, label):
+    store.put((label, "x"), "k", {"x": 1})
+    store.put((label + "b", "x"), "k", {"x": 2})
+    assert [item.value["x"] for item in store.search((label,))] == [1]
+    assert store.list_namespaces(prefix=(label,)) == [(label, "x")]
+
+
+def test_filters_reach_into_values(store):
+    store.put(NOTES, "a", {"author": {"name": "mara", "age": 31}, "tags": ["x", "y"], "a.b": 1})
+    assert store.search(
+        NOTES, filter={"author.name": "mara", "author.age": {"$gte": 31}, "tags.1": "y", "a.b": 1}
+    )
+    assert not store.search(NOTES, filter={"author.name": "ben"})
+    assert not store.search(NOTES, filter={"author.name.first": "mara"})
+    assert store.search(NOTES, filter={"author.city": None, "tags.7": {"$ne": "y"}})
+
+
+@pytest.mark.parametrize("name", ["a' OR '1'='1", 'a"', "json_extract(x)", "a[0]", 5])
+def test_a_filter_whose_name_is_no_path_is_refused(store, name):
+    with pytest.raises(ValidationError, match="Invalid filter key"):
+        store.search(NOTES, filter={name: 1})
+
+
+def test_a_search_reads_no_more_than_it_returns(engine, count_calls):
+    """Whether there are forty values beside what is asked for, or four hundred."""
+    work = []
+    for size in (40, 400):
+        store = ForewordStore(engine, f"shop{size}")
+        store.batch([PutOp(("users", f"u{at:03}"), "k", {"n": at}) for at in range(size)])
+        store.batch([PutOp(("few", "x"), "k", {"n": 0})])
+        work.append(
+            [
+                count_calls(lambda p=p, s=store: s.search(p, limit=5))
+                for p in (("users",), ("few",), ("users", "u001"))
+            ]
+        )
+    assert all(large < 1.5 * small for small, large in zip(*work, strict=True))
+
+
+def test_the_sweeper_sweeps_until_it_is_stopped(engine, clock):
+    swept = threading.Event()
+
+    class Watched(ForewordStore):
+        def _find_expired(self, values):
+            found = super()._find_expired(values)
+            if not found:
+                swept.set()  # all that had expired is gone
+            return found
+
+    store = Watched(engine, "shop", ttl={"default_ttl": 5, "sweep_interval_minutes": 60})
+    store.put(NOTES, "a", {"x": 1})
+    clock.advance(minutes=6)
+    running = store.start_ttl_sweeper(0.0001)
+    assert store.start_ttl_sweeper() is running
+    assert swept.wait(120)
+    assert engine.count(store.workspace).items == 0
+    assert store.stop_ttl_sweeper(120)
+    assert running.result(120) is None
+    assert store.stop_ttl_sweeper()
+
+
+def test_a_sweeper_may_be_cancelled_and_without_a_time_to_live_there_is_none(engine):
+    store = ForewordStore(engine, "shop", ttl={"default_ttl": 5})
+    running = store.start_ttl_sweeper()
+    assert running.cancel()
+    assert store.stop_ttl_sweeper(120)
+    assert ForewordStore(engine, "shop").start_ttl_sweeper().done()
+
+
+def test_a_sweep_that_fails_is_not_the_last(engine, caplog):
+    failed = threading.Event()
+
+    class Failing(ForewordStore):
+        def _find_expired(self, values):
+            if "not deleted" in caplog.text:
+                failed.set()
+            raise ValidationError("no power")
+
+    store = Failing(engine, "shop", ttl={"default_ttl": 5})
+    store.start_ttl_sweeper(0.0001)
+    assert failed.wait(120)
+    assert store.stop_ttl_sweeper(120)
 
 
 def test_pages_go_on_where_the_last_one_ended(store):
@@ -200,10 +328,9 @@ def test_a_value_expires_and_a_sweep_forgets_it(store, clock):
 
 def test_a_sweep_leaves_what_was_put_anew_since_it_looked(engine, clock):
     class Interrupted(ForewordStore):
-        def _entries(self, prefix, *, expired=False):
-            found = super()._entries(prefix, expired=expired)
-            if expired:
-                ForewordStore(engine, "shop").put(NOTES, "a", {"x": 2}, ttl=10)
+        def _find_expired(self, values):
+            found = super()._find_expired(values)
+            ForewordStore(engine, "shop").put(NOTES, "a", {"x": 2}, ttl=10)
             return found
 
     store = Interrupted(engine, "shop")
@@ -255,9 +382,9 @@ def test_a_time_that_makes_no_sense_is_refused(store, ttl):
 
 def test_whoever_renews_a_value_does_not_undo_what_another_put(store, clock):
     store.put(NOTES, "a", {"x": 1}, ttl=10)
-    read = store._entries(NOTES)
+    read = list(StoredValues(store._engine, store.workspace).walk(NOTES))
     store.put(NOTES, "a", {"x": 2}, ttl=10)
-    store._renew_leases(read, refresh=True)
+    store._renew_leases(store.workspace, read, refresh=True)
     assert store.get(NOTES, "a").value == {"x": 2}
 
 
@@ -314,6 +441,7 @@ def test_async_calls_give_what_the_others_give(store):
 WRITER = """
 import sys
 from foreword.edges.langgraph import ForewordStore
+from foreword.edges.langgraph.stored_values import StoredValues
 from foreword.engine.context_engine import ContextEngine
 from foreword.testing import HashEmbeddings
 

@@ -22,6 +22,7 @@ from foreword.edges.hook_client import HookEvent
 from foreword.edges.service import measures, process, socket_server
 from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.shared.spool_files import write_to_spool
+from foreword.edges.shared.vector_requests import request_vectors
 
 ROOT = os.geteuid() == 0
 AT = "1760000000.000000"
@@ -68,6 +69,15 @@ def receive(connection):
     while (head := answer.readline()) == b"FWD2 kept\n":
         pass
     return answer.read(int(head.split()[1])) if head else None
+
+
+def test_requests_for_vectors_are_taken_by_the_service_that_runs_and_by_the_next_one(serve, home, until):
+    request_vectors(home, "shop")
+    request_vectors(home, "shop")
+    serve()
+    until(lambda: not list((home / "vector-requests").iterdir()), "the request was not taken")
+    request_vectors(home, "museum")
+    until(lambda: not list((home / "vector-requests").iterdir()), "the second request was not taken")
 
 
 # Answering

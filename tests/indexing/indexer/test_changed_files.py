@@ -14,7 +14,7 @@ import pytest
 
 from foreword.capture.folder.file_items import CHANGED, NO_FILE, RENEWED, find_item_changes
 from foreword.recipes.assembled.assembler import ContextAssembler
-from foreword.recipes.assembled.searcher import Searcher
+from foreword.recipes.assembled.searcher import EngineSearcher
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.types import Filters, Item
 
@@ -34,7 +34,9 @@ def ask_recipes(engine, root):
         coding = InjectionPipeline(engine, floor=0.0).generate_context(
             question, "", workspace=str(root), deadline_ms=chosen.get("deadline_ms")
         )
-        assembler = ContextAssembler(Searcher(engine, str(root), deadline_ms=None), floor=0.0, timeout=60)
+        assembler = ContextAssembler(
+            EngineSearcher(engine, str(root), deadline_ms=None), floor=0.0, timeout=60
+        )
         assembled = asyncio.run(assembler.assemble_context(question, ["code"]))
         return [
             (chat.context, chat.receipt),

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword import ContextAssembler
-from foreword.assembled import ContextItem, Searcher
+from foreword.assembled import ContextItem, EngineSearcher
 from foreword.compose.assembled import context_item
 from foreword.errors import (
     ContextAssemblyError,
@@ -65,7 +64,7 @@ def shop(engine, clock):
     return kept
 
 
-def assembler(engine, kind=Searcher, **more):
+def assembler(engine, kind=EngineSearcher, **more):
     return ContextAssembler(kind(engine, "shop", deadline_ms=None), **{"floor": 0.0, "timeout": 60, **more})
 
 
@@ -85,13 +84,13 @@ def test_every_source_that_is_asked_has_its_section_in_order(engine, shop):
     titles = re.findall(r"^##? .*$", context.markdown, re.MULTILINE)
     assert titles == ["# Context", "## Memories", "## Code", "## Experiences", "## Values", "## Commits"]
     assert context.markdown.endswith("\n\n---\n*5 items from 5 sources*\n")
-    assert context.sources_used == dict.fromkeys(("memory", "code", "experience", "value", "commit"), 1)
+    assert context.sources_used == dict.fromkeys(("memories", "code", "experiences", "values", "commits"), 1)
     assert not context.notes
 
 
 def test_only_what_is_asked_for_is_there(engine, shop):
     context = run_assembler(engine, ["commits", "memories", "commits"])
-    assert context.sources_used == {"commit": 1, "memory": 1}
+    assert context.sources_used == {"commits": 1, "memories": 1}
     assert "## Code" not in context.markdown
     assert context.markdown.index("## Memories") < context.markdown.index("## Commits")
 
@@ -121,18 +120,19 @@ def test_no_types_are_no_context(engine, shop):
 
 
 def test_what_is_beside_the_point_is_not_said(engine, shop):
-    quiet = ContextAssembler(Searcher(engine, "shop", deadline_ms=None), floor=1.0, timeout=60)
+    quiet = ContextAssembler(EngineSearcher(engine, "shop", deadline_ms=None), floor=1.0, timeout=60)
     context = asyncio.run(quiet.assemble_context(QUESTION, EVERY))
     assert context.markdown == ""
     assert {reason for reason, _ in decisions(context).values()} == {"below floor"}
 
 
-def test_commits_have_a_lower_floor_than_the_rest(engine, clock):
+def test_one_floor_holds_for_every_source(engine, clock):
     searcher = Handed(engine, "shop")
-    searcher.found = {kind: [thing(kind, kind, 0.002)] for kind in ("memory", "code", "value", "commit")}
+    kinds = ("memory", "code", "value", "commit")
+    searcher.found = {kind: [thing(kind, f"{kind}1", 0.02), thing(kind, f"{kind}2", 0.05)] for kind in kinds}
     context = asyncio.run(ContextAssembler(searcher, timeout=60).assemble_context(QUESTION, EVERY))
-    assert ids(context) == {"commit"}
-    assert decisions(context)["code"] == ("below floor", "0.002 < 0.04")
+    assert ids(context) == {f"{kind}2" for kind in kinds}
+    assert decisions(context)["commit1"] == ("below floor", "0.02 < 0.04")
 
 
 def test_what_a_session_was_told_is_not_said_again(engine, shop):
@@ -174,22 +174,22 @@ def test_a_timeout_must_leave_time(engine):
 # Parts that fail
 
 
-class Broken(Searcher):
+class Broken(EngineSearcher):
     async def search_code(self, *args, **kwargs):
         raise SearchError("no space can answer")
 
 
-class Late(Searcher):
+class Late(EngineSearcher):
     async def search_commits(self, *args, **kwargs):
         raise TimeoutError
 
 
-class Careless(Searcher):
+class Careless(EngineSearcher):
     async def search_values(self, *args, **kwargs):
         raise ZeroDivisionError
 
 
-class Empty(Searcher):
+class Empty(EngineSearcher):
     async def search_memories(self, *args, **kwargs):
         return None
 
@@ -212,7 +212,7 @@ def test_a_source_that_does_not_answer_leaves_the_others(engine, shop, kind, mis
     assert missing in caplog.text
 
 
-class Deaf(Searcher):
+class Deaf(EngineSearcher):
     async def search_memories(self, *args, **kwargs):
         raise SearchError("nobody there")
 
@@ -303,7 +303,7 @@ def test_age_does_nothing_to_code(clock):
 # What several sources say
 
 
-class Handed(Searcher):
+class Handed(EngineSearcher):
     """A searcher that finds what it is handed."""
 
     found: dict[str, list[ContextItem]]
@@ -367,32 +367,17 @@ def test_an_experience_and_the_value_it_became_are_one(given_items):
     assert ids(context) == {"v1", "x2"}
 
 
-def test_a_commit_of_one_file_and_the_code_of_that_file_are_one(given_items):
-    code = thing("code", "c", 0.5, path="./shop/holds.py", qualified_name="f")
-    assert ids(given_items(code, thing("commit", "g", 0.8, files_changed=["shop/holds.py"]))) == {"g"}
-    assert ids(given_items(code, thing("commit", "g", 0.2, files_changed=["shop\\holds.py"]))) == {"c"}
+def test_a_commit_and_the_code_it_touched_are_two_things(given_items):
+    code = thing("code", "c", 0.5, path="shop/holds.py", qualified_name="f")
+    for score in (0.2, 0.8):
+        commit = thing("commit", "g", score, files_changed=["shop/holds.py"])
+        assert ids(given_items(code, commit)) == {"c", "g"}
 
 
-def test_the_name_of_a_root_folder_does_not_make_another_file_of_it(given_items):
-    code = thing("code", "c", 0.5, path="main/shop/holds.py", qualified_name="f")
-    assert ids(given_items(code, thing("commit", "g", 0.2, files_changed=["shop/holds.py"]))) == {"c"}
-    assert ids(given_items(code, thing("commit", "g", 0.9, files_changed=["shop/holds.py"]))) == {"g"}
-    assert ids(given_items(code, thing("commit", "g", 0.2, files_changed=["holds.py"]))) == {"c", "g"}
-
-
-def test_a_commit_of_several_files_goes_only_when_all_of_them_are_there_as_code(given_items):
-    one = thing("code", "c1", 0.5, path="a.py", qualified_name="f")
-    two = thing("code", "c2", 0.5, path="b.py", qualified_name="g")
-    commit = thing("commit", "g", 0.3, files_changed=["a.py", "b.py"])
-    assert ids(given_items(one, commit)) == {"c1", "g"}
-    assert ids(given_items(one, two, commit)) == {"c1", "c2"}
-    assert ids(
-        given_items(one, two, replace(commit, relevance=0.9, result=replace(commit.result, score=0.9)))
-    ) == {
-        "c1",
-        "c2",
-        "g",
-    }
+def test_a_commit_that_quotes_the_code_it_touched_is_still_another_thing(given_items):
+    line = "def renew(hold): hold.ends = hold.ends + 900"
+    code = thing("code", "c", 0.9, line, path="shop/holds.py", qualified_name="renew")
+    assert ids(given_items(code, thing("commit", "g", 0.5, line))) == {"c", "g"}
 
 
 def test_two_functions_of_one_file_are_two_however_alike(given_items):
@@ -406,7 +391,7 @@ def test_two_functions_of_one_file_are_two_however_alike(given_items):
 def test_items_made_by_hand_are_as_good_as_found_ones(given_items):
     by_hand = [ContextItem("memory", f"**Memory**: number {n} of them", 0.5 + n / 10) for n in range(3)]
     context = given_items(*by_hand, ContextItem("code", "**function** `f`", 0.9, {"id": "c"}))
-    assert context.sources_used == {"memory": 3, "code": 1}
+    assert context.sources_used == {"memories": 3, "code": 1}
     assert "number 2 of them" in context.markdown
 
 
@@ -419,7 +404,7 @@ def test_items_without_an_id_are_not_taken_for_each_other(given_items):
             "experience", f"**Experience**: {same} queues have one worker, and two is one too many", 0.7
         ),
     )
-    assert context.sources_used == {"experience": 2, "value": 1}
+    assert context.sources_used == {"experiences": 2, "values": 1}
 
 
 # Tokens

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from foreword import ContextAssembler
-from foreword.assembled import Searcher
+from foreword.assembled import EngineSearcher
 from foreword.compose.assembled import ContextItem, context_item
 from foreword.errors import SearchError, ValidationError
 from foreword.knowledge.experience import Lesson, RootCause
@@ -23,7 +23,7 @@ ABOUT = (
 )
 
 
-class Listening(Searcher):
+class Listening(EngineSearcher):
     """A searcher that writes down what it is asked."""
 
     asked: list[tuple[str, dict[str, object]]]
@@ -67,7 +67,7 @@ def shop_searcher(engine):
         "Read the thing before you change its settings.", "shop", kind="value", metadata={"axis": "full"}
     )
     engine.embed_pending("shop")
-    return Searcher(engine, "shop", experiences, deadline_ms=None)
+    return EngineSearcher(engine, "shop", experiences, deadline_ms=None)
 
 
 # What is asked
@@ -105,7 +105,7 @@ def test_without_a_strategy_nobody_is_asked_about_one(engine):
 @pytest.mark.parametrize(("domain", "strategy"), [("dreaming", None), ("debugging", "hope"), ("", None)])
 def test_unknown_words_are_refused_and_the_known_ones_are_named(engine, domain, strategy):
     with pytest.raises(ValidationError, match="there are: "):
-        premortem(Searcher(engine, "shop"), domain, strategy)
+        premortem(EngineSearcher(engine, "shop"), domain, strategy)
 
 
 # What is said
@@ -121,7 +121,7 @@ def test_the_sections_come_in_the_documents_order(shop_searcher):
         "Root Causes to Watch",
         "Relevant Principles",
     ]
-    told = context.sources_used["experience"]
+    told = context.sources_used["experiences"]
     assert context.markdown.endswith(f"\n\n---\n*Based on {told} past experiences*\n")
 
 
@@ -176,7 +176,7 @@ def test_with_little_room_there_are_fewer_but_each_says_what_went_wrong_and_why(
             lesson=Lesson(f"printing the settings of {about} as they were loaded"),
         )  # fmt: skip
     engine.embed_pending("shop")
-    context = premortem(Searcher(engine, "shop", experiences, deadline_ms=None), max_tokens=limit)
+    context = premortem(EngineSearcher(engine, "shop", experiences, deadline_ms=None), max_tokens=limit)
     told = context.markdown.count("**Experience**")
     assert 1 <= told == len(re.findall(r"Outcome\*\*: falsified - as many errors", context.markdown))
     assert told == context.markdown.count("**Surprise**: a second file overrides")
@@ -184,18 +184,18 @@ def test_with_little_room_there_are_fewer_but_each_says_what_went_wrong_and_why(
 
 
 def test_nothing_lived_is_nothing_to_fear(engine):
-    context = premortem(Searcher(engine, "shop", Experiences(engine)))
+    context = premortem(EngineSearcher(engine, "shop", Experiences(engine)))
     assert (context.markdown, context.items) == ("", ())
 
 
 def test_a_question_that_fails_leaves_the_others(engine, shop_searcher):
-    class Halting(Searcher):
+    class Halting(EngineSearcher):
         async def search_values(self, **_):
             raise SearchError("no values today")
 
     halting = Halting(engine, "shop", Experiences(engine), deadline_ms=None)
     context = premortem(halting, max_tokens=3000)
-    assert context.sources_used["experience"] > 3
+    assert context.sources_used["experiences"] > 3
     assert [(note.part, note.message) for note in context.notes] == [
         ("relevant principles", "failed: no values today")
     ]

@@ -8,11 +8,14 @@ from datetime import timedelta
 import pytest
 
 from foreword.compose.assembled import ContextItem
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.knowledge.experience import Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
-from foreword.recipes.assembled.searcher import Searcher
+from foreword.recipes.assembled.searcher import EngineSearcher
 from foreword.store.base import MarkShown
+from foreword.testing import HashEmbeddings, WordMatch
 from foreword.types import Receipt, Source
 
 QUESTION = "deadlock in Postgres"
@@ -20,7 +23,7 @@ QUESTION = "deadlock in Postgres"
 
 @pytest.fixture
 def searcher(engine):
-    return Searcher(engine, "shop", deadline_ms=None)
+    return EngineSearcher(engine, "shop", deadline_ms=None)
 
 
 def run_search(search):
@@ -99,7 +102,7 @@ def test_an_impossible_limit_is_refused(searcher, limit):
 
 def test_a_workspace_must_be_named(engine):
     with pytest.raises(ValidationError, match="workspace"):
-        Searcher(engine, " ")
+        EngineSearcher(engine, " ")
 
 
 def test_a_space_that_fails_is_a_note(engine, searcher, monkeypatch):
@@ -220,14 +223,14 @@ def past_experiences(engine):
 
 
 def test_experiences_are_found_as_they_stand_and_not_as_they_stood(engine, past_experiences):
-    searcher = Searcher(engine, "shop", past_experiences, deadline_ms=None)
+    searcher = EngineSearcher(engine, "shop", past_experiences, deadline_ms=None)
     items = run_search(searcher.search_experiences("the deadlock"))
     assert sorted(item.metadata["outcome_status"] for item in items) == ["confirmed", "falsified"]
     assert "- **Outcome**: falsified - it came back" in "\n".join(item.content for item in items)
 
 
 def test_an_axis_asks_who_knows_axes(engine, past_experiences):
-    searcher = Searcher(engine, "shop", past_experiences, deadline_ms=None)
+    searcher = EngineSearcher(engine, "shop", past_experiences, deadline_ms=None)
     items = run_search(searcher.search_experiences("one worker", axis="root_cause", outcome="falsified"))
     assert [item.metadata["outcome_status"] for item in items] == ["falsified"]
     assert items[0].result.ranks == {"root_cause": 1}
@@ -238,11 +241,11 @@ def test_an_axis_asks_who_knows_axes(engine, past_experiences):
 
 def test_a_receipt_is_kept_and_its_session_told(engine, searcher):
     item = engine.remember("A deadlock.", "shop")
-    draft = searcher.draft(QUESTION, "assembled", 100)
-    assert (draft.query.text, draft.recipe, draft.budget) == (QUESTION, "assembled", 100)
-    engine.store.batch([MarkShown("shop", "s1", (item.id,), draft.query.now)])
+    query = searcher.begin(QUESTION)
+    assert (query.text, query.workspace) == (QUESTION, "shop")
+    engine.store.batch([MarkShown("shop", "s1", (item.id,), query.now)])
     assert searcher.shown("s1") == {item.id}
-    searcher.record(Receipt("r1", "shop", draft.query.now, QUESTION, "assembled", 100, 0))
+    searcher.record(Receipt("r1", "shop", query.now, QUESTION, "assembled", 100, 0))
     engine.store.batch([])
     assert engine.explain("shop", "r1").query == QUESTION
 
@@ -261,3 +264,113 @@ def test_searching_leaves_the_event_loop_free(searcher, engine):
     turns, items = asyncio.run(asyncio.wait_for(main(), 60))
     assert turns > 1
     assert len(items) == 1
+
+
+# Lanes
+
+
+class LengthReader:
+    """A reader that thinks well of long statements; it notes what it was shown."""
+
+    def __init__(self):
+        self.seen = []
+
+    def scores(self, query, texts, expires=None):
+        self.seen += texts
+        return [len(text) / 20 for text in texts]
+
+
+@pytest.fixture
+def read_engine(tmp_path, clock):
+    settings = Settings(home=tmp_path / "read", embedding="none")
+    with ContextEngine(
+        embedding_provider=HashEmbeddings(), settings=settings, clock=clock, reader=LengthReader(),
+        token_space=WordMatch(),
+    ) as made:  # fmt: skip
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("kind", "search"),
+    [
+        ("memory", "search_memories"),
+        ("experience", "search_experiences"),
+        ("value", "search_values"),
+        ("commit", "search_commits"),
+        ("document", "search_documents"),
+        ("code", "search_code"),
+    ],
+)
+def test_the_full_lane_judges_every_source_again(read_engine, kind, search):
+    short, long = (
+        "A deadlock in Postgres.",
+        "A deadlock, and much else that helps, told at length.",
+    )
+    for text in (short, long):
+        read_engine.remember(text, "shop", kind=kind)
+    read_engine.embed_pending("shop")
+    lanes = {}
+    for lane in ("fast", "full"):
+        searcher = EngineSearcher(read_engine, "shop", deadline_ms=None, lane=lane)
+        items = run_search(getattr(searcher, search)(QUESTION))
+        lanes[lane] = {item.result.memory.text: item for item in items}
+    assert lanes["fast"].keys() == lanes["full"].keys()
+    relevances = {lane: {text: one.relevance for text, one in lanes[lane].items()} for lane in lanes}
+    assert relevances["fast"] != relevances["full"]
+    noted = "token_match" if kind == "code" else "read"
+    assert all(noted in one.result.scores for one in lanes["full"].values())
+    if kind == "code":  # not put to the reader, which turns good code away
+        assert read_engine.reader.seen == []
+    else:
+        assert relevances["full"][long] > relevances["full"][short]
+
+
+def test_what_was_not_read_is_no_more_probable_than_what_was(read_engine):
+    for number in range(40):
+        read_engine.remember(f"Deadlock {number} in Postgres, one of many that were seen.", "shop")
+    searcher = EngineSearcher(read_engine, "shop", deadline_ms=None, lane="full")
+    relevances = [item.relevance for item in run_search(searcher.search_memories(QUESTION, 40))]
+    assert len(relevances) == 40
+    assert relevances == sorted(relevances, reverse=True)
+
+
+def test_a_reader_that_fails_is_a_note_in_every_lane_that_reads(read_engine, monkeypatch):
+    read_engine.remember("A deadlock in Postgres.", "shop")
+
+    def broken(*_):
+        raise EmbeddingError("the reader is gone")
+
+    monkeypatch.setattr(read_engine.reader, "scores", broken)
+    items = run_search(EngineSearcher(read_engine, "shop", lane="full").search_memories(QUESTION))
+    assert len(items) == 1
+    assert "read" in [note.part for note in items.notes]
+
+
+# One scale
+
+
+def test_a_commit_is_nearly_as_relevant_as_a_memory_that_says_the_same(engine, searcher):
+    text = "Lock the rows by id, so that no deadlock comes in Postgres."
+    engine.remember(text, "shop")
+    engine.remember(text, "shop", kind="commit")
+    engine.embed_pending("shop")
+    memory, commit = (
+        run_search(search(QUESTION))[0].relevance
+        for search in (searcher.search_memories, searcher.search_commits)
+    )
+    assert memory / 2 < commit <= memory
+
+
+def test_documents_are_a_source_like_the_others(engine, searcher):
+    held = {"path": "docs/locks.md", "start_line": 12, "headings": ["Locks", "Postgres"]}
+    engine.remember("Deadlock in Postgres: sort the ids.", "shop", kind="document", metadata=held)
+    engine.remember("Deadlock in Postgres: elsewhere.", "shop", kind="document", metadata={"path": "a.md"})
+    assert len(run_search(searcher.search_documents(QUESTION))) == 2
+    (item,) = run_search(searcher.search_documents(QUESTION, path="docs/locks.md"))
+    assert item.content.startswith("**Document** `docs/locks.md:12` › Locks › Postgres")
+    assert "Deadlock in Postgres: sort the ids." in item.content
+    assert (item.source, item.metadata["file_path"], item.metadata["start_line"]) == (
+        "document",
+        "docs/locks.md",
+        12,
+    )

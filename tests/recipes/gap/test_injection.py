@@ -164,18 +164,6 @@ def test_what_the_state_holds_is_not_injected_again(engine, project, memory):
     assert not manage_injection(everything, memory, min_relevance_score=0.0).injected
 
 
-def test_what_another_injection_replaced_is_given_again_when_asked_for(engine, project, memory):
-    state = state_with_request()
-    assert project[0].text in str(manage_injection(state, memory).payload)
-    timeout = "I need more information: what is the session timeout for staff?"
-    state["messages"].append(agent("dev", timeout))
-    assert "thirty minutes" in str(manage_injection(state, memory).payload)
-    assert project[0].text not in str(state["injected_context"])
-    state["messages"].append(agent("dev", REQUEST))
-    assert project[0].text in str(manage_injection(state, memory).payload)
-    assert not manage_injection(state, memory).injected  # the state holds it
-
-
 # Nothing that only asks
 
 

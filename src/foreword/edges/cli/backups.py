@@ -18,6 +18,7 @@ from foreword.errors import ForewordError, ValidationError
 from foreword.store.base import Repair
 
 if TYPE_CHECKING:
+    from foreword.config import Settings
     from foreword.store.backups import Backup
     from foreword.store.sqlite import SqliteStore
 
@@ -29,6 +30,7 @@ def backup(call: CliCall) -> int:
     The service does so once a day of use, and before the database is changed to a newer form.
     The exit code is 1 when the workspace holds nothing.
     """
+    _refuse_for_servers(load_settings())
     label = f"by-hand-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     with open_engine(embedding=False) as engine:
         path = cast("SqliteStore", engine.store).back_up(call.workspace, label)
@@ -55,6 +57,7 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
     from foreword.store.sqlite import SqliteStore
 
     settings = load_settings()
+    _refuse_for_servers(settings)
     workspace = call.workspace
     database = SqliteStore(settings.workspaces).path_of(workspace)
     known = list_backups(database)
@@ -85,6 +88,15 @@ def restore(call: CliCall, name: str, yes: bool) -> int:
     for problem in () if call.as_json else problems:
         show.note(problem)
     return 1 if problems else 0
+
+
+def _refuse_for_servers(settings: Settings) -> None:
+    """Raise ValidationError where a server keeps the data: its own tools back it up."""
+    if settings.store:
+        raise ValidationError(
+            "the store is a PostgreSQL server: back it up and restore it with pg_dump and pg_restore, "
+            "as docs/teams.md says; for a copy on this machine: foreword move --to local"
+        )
 
 
 def _list_known_backups(call: CliCall, known: list[Backup]) -> int:

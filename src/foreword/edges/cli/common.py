@@ -208,15 +208,25 @@ def make_vectors(engine: ContextEngine, workspace: str, later: str = "") -> int:
 
     When the encoder fails, the error says that everything is stored and what will happen `later`, if given.
     """
-    counts = engine.count(workspace)
-    missing = counts.items - counts.vectors.get("semantic", 0)
     try:
-        with show.progress_bar("making vectors", max(missing, 1)) as count:
+        with show.progress_bar("making vectors", max(count_missing_vectors(engine, workspace), 1)) as count:
             return engine.embed_pending(workspace, count)
     except EmbeddingError as error:
         if not later:
             raise
         raise EmbeddingError(f"stored, and words find it; {later}, because now: {error}") from error
+
+
+def count_missing_vectors(engine: ContextEngine, workspace: str) -> int:
+    """How many vectors of items, and codes of the tokens of talk, a workspace lacks; 0 without an encoder."""
+    from foreword.engine.embedder import TALK
+
+    counts, kit = engine.count(workspace), engine.kit
+    if kit.encoder is None:
+        return 0
+    talk = sum(counts.kinds.get(kind, 0) for kind in TALK) if kit.token_space is not None else 0
+    lacking = counts.items - counts.vectors.get(kit.encoder.name, 0)
+    return max(0, lacking) + max(0, talk - counts.token_codes)
 
 
 def _send_logs_to_stderr(level: str) -> None:

@@ -148,11 +148,13 @@ def _build_hook_context(
 def _build_assembled_context(
     engine: ContextEngine, query: str, workspace: str, options: ContextOptions, *, record: bool
 ) -> ContextResult:
-    """What memories, code, experiences, values and commits say, each in its section."""
+    """What memories, code, experiences, values, commits and documents say, each in its section."""
+    from foreword.recipes.assembled.assembler import TYPES
+
     budget = engine.settings.token_budget if options.token_budget is None else options.token_budget
     work = _make_assembler(engine, workspace, options).assemble_context(
         query,
-        ["memories", "code", "experiences", "values", "commits"],
+        TYPES,
         limit=options.limit,
         max_tokens=budget,
         session_id=options.asked_in,
@@ -177,9 +179,9 @@ def _build_dialogue_prompt(
 def _make_assembler(engine: ContextEngine, workspace: str, options: ContextOptions) -> ContextAssembler:
     from foreword.knowledge.experiences import Experiences
     from foreword.recipes.assembled.assembler import ContextAssembler
-    from foreword.recipes.assembled.searcher import DEADLINE_MS, Searcher
+    from foreword.recipes.assembled.searcher import DEADLINE_MS, EngineSearcher
 
-    searcher = Searcher(
+    searcher = EngineSearcher(
         engine,
         workspace,
         Experiences(engine),

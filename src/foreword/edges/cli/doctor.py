@@ -18,6 +18,7 @@ from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.config import Settings, find_home
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command, default_workspace, load_settings, open_engine
+from foreword.edges.cli.server_checks import check_servers
 from foreword.edges.cli.service import check_service
 from foreword.edges.install.examine import Finding, examine
 from foreword.edges.shared.trouble import describe_unusable_folder, read_start_failure
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from foreword.engine.context_engine import ContextEngine
-    from foreword.store.base import Counts, Problem
+    from foreword.store.base import Counts, Problem, Store
+    from foreword.store.postgres.store import PostgresStore
     from foreword.store.sqlite import SqliteStore
 
 _MIN_FREE_BYTES = 200_000_000
@@ -40,7 +42,7 @@ _REPAIR_DID_NOT_HELP = "repairing did not help: export what can be read, and imp
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was found in one workspace's database."""
+    """What was found in one workspace's database; `path` is its file, or the address of its server."""
 
     workspace: str
     path: str
@@ -53,7 +55,7 @@ class Diagnosis:
 class Database:
     """A database in the data folder and its workspace, or the error that hides which one it is."""
 
-    path: Path
+    path: str
     workspace: str = ""
     error: StorageError | None = None
 
@@ -82,11 +84,8 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
         _check_backups(settings),
     ]
     with open_engine(settings, embedding=False) as engine:
-        if everywhere:
-            databases = _find_databases(settings)
-        else:
-            path = cast("SqliteStore", engine.store).path_of(call.workspace)
-            databases = [Database(path, call.workspace)]
+        findings += check_servers(settings, engine.store)
+        databases = _list_databases(settings, engine.store, call.workspace, everywhere=everywhere)
         diagnoses = [_diagnose_database(engine, database, repair=repair) for database in databases]
     ok = all(finding.ok for finding in findings) and not any(one.problems for one in diagnoses)
     if call.as_json:
@@ -97,6 +96,19 @@ def doctor(call: CliCall, repair: bool, everywhere: bool) -> int:
         for diagnosis in diagnoses:
             _show_diagnosis(diagnosis, call)
     return 0 if ok else 1
+
+
+def _list_databases(settings: Settings, store: Store, workspace: str, *, everywhere: bool) -> list[Database]:
+    """The databases to look at: files here, or workspaces on a server that answers."""
+    if not settings.store:
+        if everywhere:
+            return _find_databases(settings)
+        return [Database(str(cast("SqliteStore", store).path_of(workspace)), workspace)]
+    address = cast("PostgresStore", store).shown_url
+    try:
+        return [Database(address, name) for name in (store.workspaces() if everywhere else [workspace])]
+    except StorageError as error:
+        return [Database(address, error=error)]
 
 
 def _check_versions() -> list[Finding]:
@@ -214,15 +226,15 @@ def _find_databases(settings: Settings) -> list[Database]:
         try:
             with translate_errors(path):
                 workspace = WorkspaceDatabase.read_workspace_name(path, Limits())
-            databases += [] if workspace is None else [Database(path, workspace)]
+            databases += [] if workspace is None else [Database(str(path), workspace)]
         except StorageError as error:
-            databases.append(Database(path, error=error))
+            databases.append(Database(str(path), error=error))
     return databases
 
 
 def _diagnose_database(engine: ContextEngine, database: Database, *, repair: bool) -> Diagnosis:
     """Compare what is derived in a database with its rows, and make it again if asked to."""
-    path, workspace = str(database.path), database.workspace
+    path, workspace = database.path, database.workspace
     if database.error:
         problem = _finding_for_storage_error(database.path, database.error)
         return Diagnosis("(unknown)", path, problems=(problem,))
@@ -240,17 +252,19 @@ def _diagnose_database(engine: ContextEngine, database: Database, *, repair: boo
     return Diagnosis(workspace, path, items, findings, repaired=repairing)
 
 
-def _finding_for_storage_error(path: Path, error: StorageError) -> Finding:
+def _finding_for_storage_error(path: str, error: StorageError) -> Finding:
     """What to do about a database that cannot be read: derived data can be made again, rows cannot."""
     from foreword.store.backups import list_backups
 
     message = str(error).partition("; run: ")[0]  # which would send the reader here again
     if not isinstance(error, StoreDamaged):
         return Finding("database", str(error), ok=False)
-    if list_backups(path):
+    if path.startswith("postgres"):
+        advice = "restore a backup of the server's"
+    elif list_backups(Path(path)):
         advice = "run: foreword restore, which lists the backups; what was said after one is not in it"
     else:
-        advice = f"there is no backup: move {path.parent} away, then import your latest export"
+        advice = f"there is no backup: move {Path(path).parent} away, then import your latest export"
     return Finding("database", message, ok=False, advice=advice)
 
 
@@ -288,7 +302,7 @@ def stats(call: CliCall, everywhere: bool) -> int:
     with open_engine(settings, embedding=False) as engine:
         workspaces = [call.workspace]
         if everywhere:
-            databases = _find_databases(settings)
+            databases = _list_databases(settings, engine.store, call.workspace, everywhere=True)
             damaged = [database for database in databases if database.error]
             workspaces = [database.workspace for database in databases if not database.error]
         counts = {workspace: engine.count(workspace) for workspace in workspaces}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foreword.edges.cli import show
-from foreword.edges.cli.common import CliCall, command, make_vectors, no_embed_option, open_engine
+from foreword.edges.cli.common import (
+    CliCall,
+    command,
+    count_missing_vectors,
+    make_vectors,
+    no_embed_option,
+    open_engine,
+    without_encoder,
+)
 from foreword.errors import EmbeddingError
 from foreword.workspace import workspace_of
 
@@ -41,35 +49,74 @@ def _add_folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@command("index", "foreword index\nforeword index ~/shop --code --docs")
+@command("index", "foreword index\nforeword index ~/shop --code --docs\nforeword index --no-wait")
 @_add_folder_options
-def index(call: CliCall, path: Path, no_embed: bool, **parts: bool) -> None:
+@click.option(
+    "--no-wait", is_flag=True, help="Leave the vectors to the service, which makes them in the background."
+)
+def index(call: CliCall, path: Path, no_embed: bool, no_wait: bool, **parts: bool) -> None:
     """Read a folder into memory: its code, its documents and its history.
 
     What git ignores, what was built or copied in, what is no text and what may hold secrets is left out. Only
     what changed since the last time is read. The workspace is that of the folder. --code, --commits and
     --docs may be combined; without any, all three are read.
+
+    What was read is found by its words at once, and by its meaning when its vectors are made, which takes
+    longer than the reading. Both can be stopped at any time; the same command goes on from there.
     """
     workspace = _choose_workspace(call, path)
     with open_engine(embedding=not no_embed) as engine:
-        started = time.monotonic()
+        reader = without_encoder(engine) if no_wait else engine
         try:
             with show.progress_bars(counts=True) as progress:
-                indexed = _index_folder(engine, path, workspace, parts, progress)
-            try:
-                vectors = make_vectors(engine, workspace, later="vectors will be made by a later command")
-            except EmbeddingError:
-                if not call.as_json:
-                    show.text(_describe_indexed(indexed))
-                raise
+                indexed = _index_folder(reader, path, workspace, parts, progress)
+            if no_wait:
+                made = _leave_vectors_to_service(engine, workspace)
+            else:
+                made = _make_vectors_in_view(call, engine, workspace, indexed)
         except KeyboardInterrupt:
             if not call.as_json:
-                show.note("what was read so far is kept; run the same command again to go on from there")
+                show.note("what was read and made so far is kept; run the same command again to go on")
             raise
-    facts = {"workspace": workspace, "root": str(path.absolute()), **asdict(indexed), "vectors": vectors}
-    seconds = time.monotonic() - started
-    made = f"{show.plural(vectors, 'vector')} made, in {seconds:.1f} s"
-    call.answer(facts, f"{_describe_indexed(indexed)}; {made}")
+    facts = {"workspace": workspace, "root": str(path.absolute()), **asdict(indexed), **asdict(made)}
+    call.answer(facts, f"{_describe_indexed(indexed)}\n{_describe_vectors(made, no_embed=no_embed)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """What became of the vectors: how many were made and how long that took, how many are still to be made.
+
+    `service` is the process that makes them: 0 before it has said which it is, None if there is none.
+    """
+
+    vectors: int = 0
+    vector_seconds: float = 0.0
+    vectors_left: int = 0
+    service: int | None = None
+
+
+def _make_vectors_in_view(call: CliCall, engine: ContextEngine, workspace: str, indexed: Indexed) -> _Vectors:
+    """Make the vectors that are missing, now; if the encoder fails, what was read is told before."""
+    started = time.monotonic()
+    try:
+        made = make_vectors(engine, workspace, later="vectors will be made by a later command")
+    except EmbeddingError:
+        if not call.as_json:
+            show.text(_describe_indexed(indexed))
+        raise
+    return _Vectors(made, time.monotonic() - started, count_missing_vectors(engine, workspace))
+
+
+def _leave_vectors_to_service(engine: ContextEngine, workspace: str) -> _Vectors:
+    """Ask the service to make the vectors that are missing, whether it runs now or is started later."""
+    from foreword.edges.service.run_folder import RunFolder
+    from foreword.edges.shared.vector_requests import request_vectors
+
+    left = count_missing_vectors(engine, workspace)
+    home = engine.settings.home
+    if left:
+        request_vectors(home, workspace)
+    return _Vectors(vectors_left=left, service=RunFolder(home).running_pid())
 
 
 @command("watch", "foreword watch\nforeword watch ~/shop --every 5")
@@ -129,7 +176,26 @@ def _describe_indexed(indexed: Indexed) -> str:
     if indexed.skipped:
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in indexed.skipped.items())
         parts.append(f"left out: {reasons}")
-    return "; ".join(parts)
+    return f"{'; '.join(parts)}; in {indexed.seconds:.1f} s"
+
+
+def _describe_vectors(made: _Vectors, *, no_embed: bool) -> str:
+    """How many vectors were made, or who makes them when, in one line."""
+    left = show.plural(made.vectors_left, "vector")
+    if no_embed:
+        return "no vectors made, as you asked: what was read is found by its words"
+    if made.vectors_left and made.service is not None:
+        process = f" (process {made.service})" if made.service else ""
+        return f"{left} to make: the service{process} makes them in the background; words find everything now"
+    if made.vectors_left and not made.vectors:
+        return (
+            f"{left} to make, and no service runs: they are made when one does (foreword serve), "
+            "or now by foreword index without --no-wait; words find everything now"
+        )
+    rate = (
+        f", {made.vectors / made.vector_seconds:.0f} a second" if made.vectors and made.vector_seconds else ""
+    )
+    return f"{show.plural(made.vectors, 'vector')} made in {made.vector_seconds:.1f} s{rate}"
 
 
 def _print_indexed_change(call: CliCall, indexed: Indexed, vectors: int) -> None:

@@ -134,7 +134,10 @@ def _parse_sizes_option(_ctx: click.Context, _param: click.Parameter, value: str
     return sizes
 
 
-@command("bench", "foreword bench\nforeword bench --sizes 1000,10000 --json")
+@command(
+    "bench",
+    "foreword bench\nforeword bench --sizes 1000,10000 --json\nforeword bench scale --sizes 10000,100000",
+)
 @click.argument("parts", nargs=-1, metavar="[PART]…")
 @click.option(
     "--sizes",
@@ -147,8 +150,9 @@ def _parse_sizes_option(_ctx: click.Context, _param: click.Parameter, value: str
 def bench(call: CliCall, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
     """Measure speed.
 
-    PART is import, write, search, index, assemble, dialogue, gap, ledger, hooks or view; without one, all
-    are measured.
+    PART is import, write, search, index, assemble, dialogue, gap, store, ledger, hooks, proxy or view;
+    without one, all are measured. `scale` must be named: it compares SQLite, PostgreSQL and Qdrant, whose
+    servers it starts.
     """
     _require_measure_package("bench")
     from foreword_measure.speed import bench as measure

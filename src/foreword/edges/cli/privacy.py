@@ -13,11 +13,11 @@ import click
 
 from foreword.capture.pauses import PAUSE_FILE, begin_pause, end_pauses, running_pauses
 from foreword.capture.privacy import reason_to_keep_nothing
-from foreword.config import find_home
+from foreword.config import find_home, load_settings
 from foreword.edges.cli import show
 from foreword.edges.cli.common import CliCall, command
 from foreword.edges.cli.service import stop_service
-from foreword.errors import ForewordError
+from foreword.errors import ForewordError, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +102,8 @@ def purge(call: CliCall, yes: bool) -> int:
     """Remove everything that was ever remembered, of every project.
 
     Databases, vectors, receipts, backups, the spool and the logs; the service is stopped first. Your settings
-    in config.toml stay, and so do the agents' hooks: foreword uninstall removes those.
+    in config.toml stay, and so do the agents' hooks: foreword uninstall removes those. What a team's
+    server keeps is not touched.
     """
     home = find_home().absolute()
     files = list(_list_kept_files(home))
@@ -120,7 +121,17 @@ def purge(call: CliCall, yes: bool) -> int:
     stop_service(home)
     _remove_kept_files(home)
     call.answer({"home": str(home), "files": len(files), "bytes": size}, f"removed: {what}; nothing is left")
+    if _has_store_elsewhere():
+        show.note("what the server in the setting store keeps is still there; its operator removes that")
     return 0
+
+
+def _has_store_elsewhere() -> bool:
+    """Whether the settings, as far as they can be understood, name a server that keeps the memory."""
+    try:
+        return bool(load_settings().store)
+    except ValidationError:
+        return False
 
 
 def _list_kept_files(home: Path) -> Iterator[Path]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -232,3 +233,23 @@ def _add_headers_to_answers(send: Send) -> Send:
         await send(message)
 
     return send_with_headers
+
+
+class PageGuard(Guard):
+    """The guard of a proxy: no web page comes in, any program does; what it answers is sent as it is.
+
+    The token's place in a request is taken by the key of the API behind it.
+    """
+
+    def __init__(self, app: ASGIApp, *, port: int) -> None:
+        super().__init__(app, token=secrets.token_hex(), port=port)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer with a refusal."""
+        if scope["type"] == "http" and self._find_refusal(scope) is None:
+            await self._app(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+    def _has_token(self, scope: Scope) -> bool:  # noqa: ARG002
+        return True

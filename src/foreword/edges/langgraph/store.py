@@ -8,10 +8,10 @@ are one transaction. Vectors are made before a search, or after a put if the sto
 from __future__ import annotations
 
 import asyncio
-import math
+from concurrent.futures import Future
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from langgraph.store.base import (
     BaseStore,
@@ -24,23 +24,22 @@ from langgraph.store.base import (
 )
 from langgraph.store.base import Item as GraphItem
 
+from foreword.edges.langgraph.scope import WorkspaceScope
+from foreword.edges.langgraph.stored_values import StoredValues, take
+from foreword.edges.langgraph.sweeper import TtlSweeper
 from foreword.edges.langgraph.values import (
-    LEASE,
-    VALUE,
     Lease,
-    StoredValue,
+    check_filter,
     check_value,
     filters_if_unchanged,
+    item_source,
     lease_id,
     make_items,
-    matches_filter,
-    prefix_filters,
     value_id,
 )
-from foreword.errors import EmbeddingError, ValidationError
-from foreword.log import get_logger
-from foreword.options import MAX_LIMIT, check_workspace
+from foreword.errors import ValidationError
 from foreword.store.base import Amend, Delete, Put
+from foreword.types import Filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,29 +47,37 @@ if TYPE_CHECKING:
 
     from langgraph.store.base import MatchCondition, Op, Result, TTLConfig
 
+    from foreword.edges.langgraph.scope import Workspace
+    from foreword.edges.langgraph.stored_values import Score
+    from foreword.edges.langgraph.values import StoredValue
     from foreword.engine.context_engine import ContextEngine
     from foreword.types import Item
 
-_log = get_logger("foreword.langgraph")
+DEFAULT_SWEEP_MINUTES = 5.0
+"""How often the sweeper looks for what has expired, if nobody says."""
 
-Score = Literal["relevance", "cosine"]
+_SUFFIX = " (graph store)"
 
 
 class ForewordStore(BaseStore):
     """A store for `compile(store=…)` and `create_agent(store=…)`: durable, and shared by processes.
 
-    `fields` are the paths whose texts are searched (`$` is the whole value). A score is the probability of
-    relevance that all spaces together give, or with `score="cosine"` the nearness of the vectors alone.
+    `workspace` is a name, a template such as `"acme/{user_id}"`, or a function of the run's config and
+    runtime. `fields` are the paths whose texts are searched (`$` is the whole value), each with a vector of
+    its own. A score is the probability of relevance that all spaces together give, or with `score="cosine"`
+    the nearness of the vectors alone.
     """
 
     supports_ttl = True
 
-    __slots__ = ("_engine", "_fields", "_score", "_shared", "_swept_at", "ttl_config", "workspace")
+    __slots__ = (
+        "_engine", "_fields", "_scope", "_score", "_shared", "_sweeper", "_swept_at", "_used", "ttl_config"
+    )  # fmt: skip
 
     def __init__(
         self,
         engine: ContextEngine,
-        workspace: str,
+        workspace: Workspace,
         *,
         fields: Sequence[str] = ("$",),
         ttl: TTLConfig | None = None,
@@ -79,140 +86,171 @@ class ForewordStore(BaseStore):
     ) -> None:
         if score not in ("relevance", "cosine"):
             raise ValidationError(f"score must be 'relevance' or 'cosine', not {score!r}")
-        self.workspace = check_workspace(workspace) + ("" if shared else " (graph store)")
         self.ttl_config = ttl
+        self._scope = WorkspaceScope(workspace)
         self._engine = engine
         self._fields = tuple(fields)
-        self._score = score
+        self._score: Score = score
         self._shared = shared
-        self._swept_at = engine.clock()
+        self._swept_at: dict[str, datetime] = {}
+        self._used: set[str] = set()
+        self._sweeper = TtlSweeper(self.sweep_ttl)
+
+    @property
+    def workspace(self) -> str:
+        """The workspace that holds the values; ValidationError if the run decides, and none is under way."""
+        return self._scope.resolve() + ("" if self._shared else _SUFFIX)
+
+    def for_run(self, **values: object) -> ForewordStore:
+        """The store of a run with these values, for use outside of it: `for_run(user_id="mara")`."""
+        return ForewordStore(
+            self._engine,
+            _escape_braces(self._scope.resolve_for({"configurable": values})),
+            fields=self._fields,
+            ttl=self.ttl_config,
+            score=self._score,
+            shared=self._shared,
+        )
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Do the operations: all reads, then all writes together; the last put of a name counts."""
+        values = StoredValues(self._engine, self.workspace)
+        self._used.add(values.workspace)
         operations = list(ops)
-        results = [self._answer_operation(op) for op in operations]
-        self._write_puts({(op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}.values())
+        results = [self._answer_operation(values, op) for op in operations]
+        puts = {(tuple(op.namespace), op.key): op for op in operations if isinstance(op, PutOp)}
+        self._write_puts(values, list(puts.values()))
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """The same, without keeping the event loop waiting."""
         return await asyncio.to_thread(self.batch, list(ops))
 
-    def sweep_ttl(self) -> int:
-        """Forget what has expired; gives how many values that was."""
-        expired = self._entries((), expired=True)
-        filters = [one for entry in expired for one in filters_if_unchanged(entry)]
-        gone = self._engine.store.batch([Delete(self.workspace, filters=one) for one in filters])
-        return len({item for ids in gone[::2] for item in ids})
+    # What expires
 
-    def _answer_operation(self, op: Op) -> Result:
+    def sweep_ttl(self) -> int:
+        """Forget what has expired; gives how many values that was.
+
+        Where the run decides on the workspace, these are the values of every workspace that the template
+        fits, or, with a function, of those that this store was used for.
+        """
+        return sum(self._sweep_workspace(name) for name in self._workspaces_to_sweep())
+
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
+        """Forget what has expired every so often, in a thread; returns a future that can be cancelled.
+
+        Without a time to live in the store's configuration there is nothing to do, and the future is done.
+        """
+        if not self.ttl_config:
+            done: Future[None] = Future()
+            done.set_result(None)
+            return done
+        configured = self.ttl_config.get("sweep_interval_minutes")
+        return self._sweeper.start(float(sweep_interval_minutes or configured or DEFAULT_SWEEP_MINUTES))
+
+    def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
+        """Stop the sweeper; returns whether it stopped within so many seconds."""
+        return self._sweeper.stop(timeout)
+
+    def _workspaces_to_sweep(self) -> list[str]:
+        if self._scope.fixed is not None:
+            return [self.workspace]
+        suffix = "" if self._shared else _SUFFIX
+        every = self._engine.store.workspaces()
+        fitting = {
+            name for name in every if name.endswith(suffix) and self._scope.fits(name.removesuffix(suffix))
+        }
+        return sorted(self._used | fitting)
+
+    def _sweep_workspace(self, workspace: str) -> int:
+        expired = self._find_expired(StoredValues(self._engine, workspace))
+        filters = [one for entry in expired for one in filters_if_unchanged(entry)]
+        gone = (
+            self._engine.store.batch([Delete(workspace, filters=one) for one in filters]) if filters else []
+        )
+        deleted = {item for ids in gone[::2] for item in ids}
+        return len(deleted & {entry.item.id for entry in expired})
+
+    def _find_expired(self, values: StoredValues) -> list[StoredValue]:
+        return values.find_expired()
+
+    # Reading
+
+    def _answer_operation(self, values: StoredValues, op: Op) -> Result:
         """The result of an operation that reads; nothing for one that writes."""
         match op:
             case GetOp():
-                return self._get_value(op)
+                return self._get_value(values, op)
             case SearchOp():
-                return self._search_values(op)
+                return self._search_values(values, op)
             case ListNamespacesOp():
-                return self._list_namespaces(op)
+                return _list_namespaces(values, op)
             case PutOp():
                 return None
         raise ValidationError(f"no operation of a store: {type(op).__name__}")
 
-    # Reading
-
-    def _get_value(self, op: GetOp) -> GraphItem | None:
-        identity = value_id(op.namespace, op.key)
-        item, lease = self._engine.store.get(self.workspace, identity, lease_id(identity))
-        if item is None or (entry := StoredValue.from_items(item, lease)).is_expired(self._engine.clock()):
+    def _get_value(self, values: StoredValues, op: GetOp) -> GraphItem | None:
+        entry = values.get([value_id(op.namespace, op.key)])
+        if not entry:
             return None
-        self._renew_leases([entry], refresh=op.refresh_ttl)
-        return GraphItem(**_entry_fields(entry))
+        found = next(iter(entry.values()))
+        self._renew_leases(values.workspace, [found], refresh=op.refresh_ttl)
+        return GraphItem(**_entry_fields(found))
 
-    def _search_values(self, op: SearchOp) -> list[SearchItem]:
-        entries = self._entries(op.namespace_prefix)
-        entries = [entry for entry in entries if matches_filter(entry.value, op.filter)]
-        scores = self._score_entries(op.query, op.namespace_prefix, entries) if op.query and entries else {}
-        # The sort is stable: equal scores, and what has none, stay in the order in which they were put.
-        entries.sort(key=lambda entry: -scores.get(entry.item.id, -math.inf))
-        page = entries[op.offset : op.offset + op.limit]
-        self._renew_leases(page, refresh=op.refresh_ttl)
-        return [SearchItem(**_entry_fields(entry), score=scores.get(entry.item.id)) for entry in page]
+    def _search_values(self, values: StoredValues, op: SearchOp) -> list[SearchItem]:
+        check_filter(op.filter)
+        prefix, wanted = tuple(op.namespace_prefix), op.offset + op.limit
+        scored: list[tuple[StoredValue, float | None]] = []
+        if op.query and wanted:
+            scored = list(values.search(op.query, prefix, op.filter, wanted, self._score))
+        if len(scored) < wanted:  # what was not found by the question fills the rest
+            found = {entry.item.id for entry, _ in scored}
+            others = (entry for entry in values.walk(prefix, wanted) if entry.item.id not in found)
+            scored += [(entry, None) for entry in take(others, op.filter, wanted - len(scored))]
+        page = scored[op.offset : wanted]
+        self._renew_leases(values.workspace, [entry for entry, _ in page], refresh=op.refresh_ttl)
+        return [SearchItem(**_entry_fields(entry), score=score) for entry, score in page]
 
-    def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        names = {entry.namespace for entry in self._entries(())}
-        conditions = op.match_conditions or ()
-        matching = (name for name in names if all(_matches_condition(name, one) for one in conditions))
-        return sorted({name[: op.max_depth] for name in matching})[op.offset : op.offset + op.limit]
-
-    def _entries(self, prefix: tuple[str, ...], *, expired: bool = False) -> list[StoredValue]:
-        """Every value under a prefix, the oldest put first: those that hold, or those that have expired."""
+    def _renew_leases(self, workspace: str, entries: Sequence[StoredValue], *, refresh: bool) -> None:
+        """Begin the leases of what was read anew."""
         now = self._engine.clock()
-        items = list(self._engine.store.scan(self.workspace, prefix_filters(prefix, VALUE, LEASE)))
-        leases = {item.id: item for item in items if item.type == LEASE}
-        entries = (StoredValue.from_items(i, leases.get(lease_id(i.id))) for i in items if i.type == VALUE)
-        return [
-            entry
-            for entry in entries
-            if entry.namespace[: len(prefix)] == prefix and entry.is_expired(now) == expired
+        renewed = [
+            (entry.item.id, Lease.starting(entry.lease.minutes, now)) for entry in entries if entry.lease
         ]
-
-    def _score_entries(
-        self, query: str, prefix: tuple[str, ...], entries: Sequence[StoredValue]
-    ) -> dict[str, float]:
-        """The score of each that was found, by id; what is not indexed has none."""
-        self._embed_pending_values()
-        known = [entry.item for entry in entries if entry.indexed]
-        if self._score == "cosine":
-            return self._cosines_to_query(query, known)
-        found = self._engine.search(
-            query, self.workspace, limit=MAX_LIMIT, memory_types=(VALUE,),
-            conversation_id=prefix_filters(prefix).conversation,
-        )  # fmt: skip
-        scores = {result.memory.id: result.score for result in found}
-        return {item.id: scores[item.id] for item in known if item.id in scores}
-
-    def _cosines_to_query(self, query: str, items: Sequence[Item]) -> dict[str, float]:
-        """The cosine of each item's vector to the query's, by id; none without an encoder."""
-        question = self._engine.embed_question(query)
-        if not question:
-            return {}
-        vectors = self._engine.vectors(self.workspace, items)
-        return {item: _cosine_similarity(question, vector) for item, vector in vectors.items()}
+        if refresh and renewed:
+            self._engine.store.batch(
+                [Amend(workspace, lease_id(of), metadata=lease.metadata) for of, lease in renewed]
+            )
 
     # Writing
 
-    def _write_puts(self, puts: Iterable[PutOp]) -> None:
+    def _write_puts(self, values: StoredValues, ops: Sequence[PutOp]) -> None:
         """Store the values in place of what has their names, at once; a put without a value only removes."""
-        ops = list(puts)
         if not ops:
             return
+        workspace, now = values.workspace, self._engine.clock()
         ids = [value_id(op.namespace, op.key) for op in ops]
-        now = self._engine.clock()
-        created = self._find_creation_times(ids, now)
-        items = [
-            item for op, at in zip(ops, created, strict=True) for item in self._make_items_of_put(op, at, now)
-        ]
+        before = values.get_even_expired(ids)
+        born = {name: value.created_at for name, value in before.items() if not value.is_expired(now)}
+        items: list[Item] = []
+        for op, name in zip(ops, ids, strict=True):
+            items += self._make_items_of_put(op, born.get(name, now), now)
         count = self._engine.tokenizer.count
-        gone = Delete(self.workspace, (*ids, *map(lease_id, ids)))
-        put = Put(self.workspace, tuple(replace(item, tokens=count(item.text)) for item in items))
-        self._engine.store.batch([gone, put] if items else [gone])
+        gone = [Delete(workspace, (*ids, *map(lease_id, ids)))]
+        with_fields = [name for name, value in before.items() if value.fields]
+        gone += [Delete(workspace, filters=Filters(source=item_source(name).name)) for name in with_fields]
+        put = Put(workspace, tuple(replace(item, tokens=count(item.text)) for item in items))
+        self._engine.store.batch([*gone, put] if items else gone)
         if self._shared and items:
-            self._embed_pending_values()
-        self._sweep_expired_when_due(now)
-
-    def _find_creation_times(self, ids: Sequence[str], now: datetime) -> list[datetime]:
-        """When each of these was first put: now, if there is nothing, or nothing that has not expired."""
-        found = self._engine.store.get(self.workspace, *ids, *map(lease_id, ids))
-        pairs = zip(found[: len(ids)], found[len(ids) :], strict=True)
-        entries = [StoredValue.from_items(item, lease) if item else None for item, lease in pairs]
-        return [entry.created_at if entry and not entry.is_expired(now) else now for entry in entries]
+            values.embed_pending()
+        self._sweep_expired_when_due(workspace, now)
 
     def _make_items_of_put(self, op: PutOp, created_at: datetime, now: datetime) -> list[Item]:
         if op.value is None:
             return []
         value = check_value(op.value)
         texts = [text for path in self._indexed_paths(op) for text in get_text_at_path(value, path)]
-        return make_items(op._replace(value=value), texts, now, created_at)
+        return make_items(op._replace(value=value), texts, now, created_at, one_vector=self._shared)
 
     def _indexed_paths(self, op: PutOp) -> Sequence[str]:
         """The paths whose texts a value is found by."""
@@ -222,39 +260,26 @@ class ForewordStore(BaseStore):
             raise ValidationError(f"index must be a list of paths, False or None, not {op.index!r}")
         return op.index
 
-    def _renew_leases(self, entries: Sequence[StoredValue], *, refresh: bool) -> None:
-        """Begin the leases of what was read anew."""
-        now = self._engine.clock()
-        renewed = [
-            (entry.item.id, Lease.starting(entry.lease.minutes, now)) for entry in entries if entry.lease
-        ]
-        if refresh and renewed:
-            self._engine.store.batch(
-                [Amend(self.workspace, lease_id(of), metadata=lease.metadata) for of, lease in renewed]
-            )
-
-    def _sweep_expired_when_due(self, now: datetime) -> None:
+    def _sweep_expired_when_due(self, workspace: str, now: datetime) -> None:
         minutes = (self.ttl_config or {}).get("sweep_interval_minutes")
-        if minutes is not None and now - self._swept_at >= timedelta(minutes=minutes):
-            self._swept_at = now
-            self.sweep_ttl()
-
-    def _embed_pending_values(self) -> None:
-        """Make the vectors that are missing; without an encoder that works, words still find."""
-        try:
-            self._engine.embed_pending(self.workspace)
-        except EmbeddingError as error:
-            _log.warning("values are found by their words only", workspace=self.workspace, problem=str(error))
+        since = self._swept_at.setdefault(workspace, now)
+        if minutes is not None and now - since >= timedelta(minutes=minutes):
+            self._swept_at[workspace] = now
+            self._sweep_workspace(workspace)
 
 
-def _entry_fields(entry: StoredValue) -> dict[str, Any]:
-    return {
-        "namespace": entry.namespace,
-        "key": entry.key,
-        "value": entry.value,
-        "created_at": entry.created_at,
-        "updated_at": entry.item.created_at,  # each put stores another item
-    }
+def _list_namespaces(values: StoredValues, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    conditions = op.match_conditions or ()
+    names = values.list_namespaces(_literal_prefix(conditions))
+    matching = (name for name in names if all(_matches_condition(name, one) for one in conditions))
+    return sorted({name[: op.max_depth] for name in matching})[op.offset : op.offset + op.limit]
+
+
+def _literal_prefix(conditions: Sequence[MatchCondition]) -> tuple[str, ...]:
+    """The labels that every namespace must begin with: all that has to be read is below them."""
+    prefixes = [tuple(one.path) for one in conditions if one.match_type == "prefix"]
+    literal = [path[: path.index("*")] if "*" in path else path for path in prefixes]
+    return max(literal, key=len, default=())
 
 
 def _matches_condition(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
@@ -267,6 +292,16 @@ def _matches_condition(namespace: tuple[str, ...], condition: MatchCondition) ->
     return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
 
 
-def _cosine_similarity(first: Sequence[float], second: Sequence[float]) -> float:
-    lengths = math.hypot(*first) * math.hypot(*second)
-    return sum(a * b for a, b in zip(first, second, strict=True)) / lengths if lengths else 0.0
+def _entry_fields(entry: StoredValue) -> dict[str, Any]:
+    return {
+        "namespace": entry.namespace,
+        "key": entry.key,
+        "value": entry.value,
+        "created_at": entry.created_at,
+        "updated_at": entry.item.created_at,  # each put stores another item
+    }
+
+
+def _escape_braces(name: str) -> str:
+    """A name as a template that stands for itself."""
+    return name.replace("{", "{{").replace("}", "}}")

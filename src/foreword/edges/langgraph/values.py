@@ -2,14 +2,19 @@
 
 A value is one item: its text is what may be found, its metadata the value itself under its namespace and key.
 Its id is made of these two, so that a value is fetched without a search; so is the name of its source: equal
-values under two keys are two items. When a value expires is in an item of its own, the lease, so that a
-reader who renews it cannot undo what somebody else just put. Nothing here reads or writes a store.
+values under two keys are two items. If several of its texts may be found, each is an item more, a field, so
+that each has a vector of its own. When a value expires is in an item of its own, the lease, so that a reader
+who renews it cannot undo what somebody else just put. All of them have the namespace as their conversation:
+as JSON without the last bracket, so that a namespace begins with the names of those around it. Nothing here
+reads or writes a store.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import ge, gt, le, lt
@@ -21,19 +26,18 @@ from foreword.errors import ValidationError
 from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from langgraph.store.base import PutOp
 
-VALUE, LEASE = "graph value", "graph lease"
-"""The types of the two items; people's own items have others."""
+VALUE, FIELD, LEASE = "graph value", "graph field", "graph lease"
+"""The types of the items; people's own items have others."""
 
+_NOT_IN_PATHS = frozenset("'\"`()[]{};\\")
 _NOT_FOUND_BY_WORDS = "·"
 """The text of an item that words should not find: an item must have one."""
 
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
-_ROOT_LABELS = 2
-"""How many labels of a namespace are stored as the item's conversation, by which searches are narrowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +79,19 @@ class StoredValue:
     created_at: datetime
     indexed: bool
     lease: Lease | None = None
+    put: str = ""
+    """Which put of the value this is; its fields have the same."""
+
+    fields: int = 0
+    """How many items its fields are; none if it has one text."""
 
     @classmethod
     def from_items(cls, item: Item, lease: Item | None) -> StoredValue:
         """The value that an item holds."""
         held = item.metadata
         return cls(
+            put=held.get("put", ""),
+            fields=held.get("fields", 0),
             item=item,
             namespace=tuple(held["namespace"]),
             key=held["name"],
@@ -94,6 +105,15 @@ class StoredValue:
         """Whether its time is over."""
         return self.lease is not None and self.lease.expires_at <= now
 
+    def is_under(self, prefix: Sequence[str]) -> bool:
+        """Whether its namespace begins with these labels."""
+        return self.namespace[: len(prefix)] == tuple(prefix)
+
+    @property
+    def order(self) -> tuple[str, datetime]:
+        """Where it stands among others: by namespace, then by the time of its put."""
+        return namespace_name(self.namespace), self.item.created_at
+
 
 def value_id(namespace: tuple[str, ...], key: str) -> str:
     """The id of the item that has this name, whoever puts it."""
@@ -104,6 +124,16 @@ def value_id(namespace: tuple[str, ...], key: str) -> str:
 def lease_id(identity: str) -> str:
     """The id of the lease of a value."""
     return f"{identity}-lease"
+
+
+def may_have_lease(item: Item) -> bool:
+    """Whether a value's item may have a lease beside it."""
+    return bool(item.metadata.get("leased", True))
+
+
+def value_id_of(item: Item) -> str:
+    """The id of the value that an item is, or is a field of."""
+    return str(item.metadata.get("of") or item.id)
 
 
 def item_source(identity: str) -> Source:
@@ -118,10 +148,19 @@ def filters_if_unchanged(entry: StoredValue) -> tuple[Filters, Filters]:
     return value, lease
 
 
-def prefix_filters(prefix: tuple[str, ...], *types: str) -> Filters:
-    """Filters that everything under a prefix passes, and little else."""
-    root = _namespace_root_name(prefix) if len(prefix) >= _ROOT_LABELS else None
-    return Filters(types=types, conversation=root)
+def namespace_name(namespace: Sequence[str]) -> str:
+    """A namespace as the name of a conversation: what is under it has a name that begins with this one."""
+    return json.dumps(list(namespace), ensure_ascii=False, separators=(",", ":"))[:-1]
+
+
+def namespace_from_name(name: str) -> tuple[str, ...]:
+    """The namespace that a conversation is named after."""
+    return tuple(json.loads(f"{name}]"))
+
+
+def prefix_filters(prefix: Sequence[str], *types: str) -> Filters:
+    """Filters that everything under a prefix passes, and nothing else."""
+    return Filters(types=types, conversation_prefix=namespace_name(prefix))
 
 
 def check_value(value: object) -> dict[str, Any]:
@@ -134,28 +173,73 @@ def check_value(value: object) -> dict[str, Any]:
         raise ValidationError(f"a value must be JSON: {error}") from None
 
 
-def make_items(op: PutOp, texts: Sequence[str], now: datetime, created_at: datetime) -> list[Item]:
-    """The items of a value that is put, without secrets: the value, and its lease if it has one.
+def make_items(
+    op: PutOp, texts: Sequence[str], now: datetime, created_at: datetime, *, one_vector: bool = False
+) -> list[Item]:
+    """The items of a value that is put, without secrets: the value, its fields, its lease if it has one.
 
-    `texts` is what may be found of it; without any, its words find nothing.
+    `texts` is what may be found of it; without any, its words find nothing. With `one_vector` several texts
+    are found together, and the value has no fields.
     """
     namespace, identity = tuple(op.namespace), value_id(op.namespace, op.key)
-    text = redact("\n".join(texts)).strip()
+    clean = list(dict.fromkeys(text for one in texts if (text := redact(one).strip())))
     named = {"namespace": list(namespace), "name": op.key}
     if redact_json(named) != named:
         raise ValidationError("a namespace or a key holds a secret; name the value otherwise")
-    facts = {"created_at": created_at.isoformat(), "indexed": bool(text)}
+    fields = clean if len(clean) > 1 and not one_vector else []
+    put = secrets.token_hex(4)
+    facts = {
+        "created_at": created_at.isoformat(),
+        "indexed": bool(clean),
+        "leased": op.ttl is not None,
+        "put": put,
+        "fields": len(fields),
+    }
     metadata = {**named, **facts, "value": redact_json(op.value)}
-    items = [_make_item(identity, VALUE, namespace, now, metadata, text)]
+    items = [_make_item(identity, VALUE, namespace, now, metadata, "\n".join(clean))]
+    for place, text in enumerate(fields):
+        part = {"of": identity, "put": put}
+        items.append(_make_item(f"{identity}-{put}-{place}", FIELD, namespace, now, part, text, identity))
     if op.ttl is not None:
         lease = Lease.starting(op.ttl, now)
         items.append(_make_item(lease_id(identity), LEASE, namespace, now, lease.metadata))
     return items
 
 
+class InvalidFilter(ValidationError, ValueError):
+    """A filter that nothing can be held against; a ValueError as well, as LangGraph's own stores raise."""
+
+
+def check_filter(conditions: Mapping[str, Any] | None) -> None:
+    """Raises InvalidFilter for a name with a quote or a bracket, as LangGraph's stores in databases do."""
+    for name in conditions or ():
+        if not isinstance(name, str) or _NOT_IN_PATHS & set(name):
+            raise InvalidFilter(f"Invalid filter key {name!r}: name a field, or a path such as 'author.name'")
+
+
 def matches_filter(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:
-    """Whether every condition holds for the field it names; a field that is missing is None."""
-    return all(_matches_wanted(value.get(field), wanted) for field, wanted in (conditions or {}).items())
+    """Whether every condition holds for the field it names; a field that is missing is None.
+
+    A name with dots is a path, unless a field is called that: `author.name`, `tags.0`.
+    """
+    return all(
+        _matches_wanted(_find_field(value, name), wanted) for name, wanted in (conditions or {}).items()
+    )
+
+
+def _find_field(value: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  (whatever JSON holds)
+    """The field of a value with this name or at this path; None if there is none."""
+    if name in value or "." not in name:
+        return value.get(name)
+    found: Any = value
+    for label in name.split("."):
+        if isinstance(found, Mapping):
+            found = found.get(label)
+        elif isinstance(found, list) and label.isdecimal() and int(label) < len(found):
+            found = found[int(label)]
+        else:
+            return None
+    return found
 
 
 def _make_item(
@@ -165,6 +249,7 @@ def _make_item(
     now: datetime,
     metadata: dict[str, Any],
     text: str = "",
+    source: str = "",
 ) -> Item:
     """A checked item of a namespace; without a text, words do not find it."""
     return check_item(
@@ -173,17 +258,12 @@ def _make_item(
             workspace="",
             id=identity,
             type=label,
-            conversation=_namespace_root_name(namespace),
+            conversation=namespace_name(namespace),
             created_at=now,
-            source=item_source(identity),
+            source=item_source(source or identity),
             metadata=metadata,
         )
     )
-
-
-def _namespace_root_name(namespace: tuple[str, ...]) -> str:
-    """The first labels of a namespace as one name."""
-    return json.dumps(namespace[:_ROOT_LABELS])
 
 
 def _matches_wanted(field_value: object, wanted: object) -> bool:
@@ -210,7 +290,7 @@ def _satisfies_operator(field_value: object, operator: str, bound: object) -> bo
     if operator in ("$eq", "$ne"):
         return (field_value == bound) == (operator == "$eq")
     if operator not in _COMPARISONS:
-        raise ValidationError(f"no operator {operator!r}; there are: $eq, $ne, $gt, $gte, $lt, $lte")
+        raise InvalidFilter(f"no operator {operator!r}; there are: $eq, $ne, $gt, $gte, $lt, $lte")
     try:
         return _COMPARISONS[operator](float(cast("Any", field_value)), float(cast("Any", bound)))
     except (TypeError, ValueError):  # what is no number is neither above nor below one

@@ -260,10 +260,10 @@ class _MettaSessionAtState:
         self.available_chunks = knowledge.available_chunks
         self._session, self._knowledge = session, knowledge
 
-    def resolve(self, query: str) -> Sequence[ResolvedEntity]:
+    def resolve(self, query: str, asker: str = "") -> Sequence[ResolvedEntity]:
         """Who and what the query means."""
         registry = cast("EntityRegistry", self.state.entity_registry)
-        return EntityResolver(registry).resolve(query, self.state)
+        return EntityResolver(registry).resolve(query, self.state, asker)
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
         """The turns that bear on the query, but none that was not yet said."""
@@ -273,11 +273,17 @@ class _MettaSessionAtState:
             tuple(pair for pair in recalled.turns if pair[0].turn_id in said), recalled.notes
         )
 
-    def recall_user(self, query: str, max_tokens: int) -> UserMemories:
+    def recall_user(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
         """What the user said of themselves elsewhere."""
-        return self._session.recall_user(query, max_tokens)
+        return self._session.recall_user(query, max_tokens, asker)
 
-    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
+    def retrieve(
+        self,
+        query: str,
+        entities: Sequence[ResolvedEntity],
+        max_tokens: int,
+        turns: Sequence[Turn] | None = None,  # noqa: ARG002  (a question is asked alone here)
+    ) -> RetrievedChunks:
         """The chunks that bear on the query, as many as so many tokens hold."""
         if not query.strip() or not self.available_chunks():
             return RetrievedChunks()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import json
 import logging
 import os
@@ -32,9 +31,10 @@ from foreword.edges.service.run_folder import RunFolder
 from foreword.edges.service.socket_server import SocketServer
 from foreword.edges.shared.spool_files import make_reserve
 from foreword.edges.shared.trouble import clear_start_failure, record_start_failure
+from foreword.edges.shared.vector_requests import take_requests
+from foreword.edges.shared.warm_up import warm_up_engine
 from foreword.errors import ForewordError
 from foreword.store.sqlite import SqliteStore
-from foreword.types import Item
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,7 +56,6 @@ _SWITCH_SECONDS = 0.001
 """How many seconds a thread runs before others may: one that imports or embeds must not hold up an answer."""
 _QUIET_SECONDS, _MAX_QUIET_WAIT_SECONDS = 1.0, 10.0
 _BACKUP_QUIET_SECONDS = 10.0
-_WARM_UP_WORKSPACE = "foreword/warm-up"
 _LOG_BYTES, _LOG_FILES = 1_000_000, 3
 
 
@@ -204,7 +203,7 @@ class Service:
 
     async def _warm_up_then_serve_http(self, engine: ContextEngine) -> None:
         """What can wait until hooks are answered: first the encoder, then HTTP."""
-        await asyncio.to_thread(_warm_up_engine, engine)
+        await asyncio.to_thread(warm_up_engine, engine)
         self._warm.set()
         if self._loopback is not None:
             await self._wait_until_hooks_are_quiet()
@@ -219,10 +218,11 @@ class Service:
             await asyncio.sleep(_QUIET_SECONDS / 10)
 
     async def _run_housekeeping(self, engine: ContextEngine, responder: Responder, intake: Intake) -> None:
-        """Every few seconds: store what waits, see to reserve and backups, stop if there is a reason to."""
+        """Every few seconds: see to what waits, the reserve and backups, and to reasons to stop."""
         while not self._stopping.is_set():
             await asyncio.to_thread(self._drain_spool, responder, intake)
             await asyncio.to_thread(responder.refresh_copies)
+            await asyncio.to_thread(self._make_requested_vectors, engine)
             await self._back_up_if_due(engine)
             if why := self._find_reason_to_stop():
                 self._begin_stopping(why)
@@ -247,6 +247,14 @@ class Service:
         except OSError as error:
             _log.warning("the spool cannot be used: %s", error)
 
+    def _make_requested_vectors(self, engine: ContextEngine) -> None:
+        """Have the vectors made, in the background, that another process left to the service."""
+        try:
+            for workspace in take_requests(self._settings.home):
+                engine.embed_pending(workspace, wait=False)
+        except OSError as error:
+            _log.warning("requests for vectors cannot be read: %s", error)
+
     def _find_reason_to_stop(self) -> str:
         """Why the service should stop now; empty when it should not."""
         if not self._run.owns_socket():
@@ -260,21 +268,6 @@ class Service:
         if idle_minutes and not busy and time.monotonic() - last_request > idle_minutes * 60:
             return f"nothing was asked for {idle_minutes:g} minutes"
         return ""
-
-
-def _warm_up_engine(engine: ContextEngine) -> None:
-    """Load the encoder and all that a first question needs, so that the first prompt does not wait."""
-    try:
-        engine.tokenizer.count("Which words come first?")
-        engine.preview_context("Which words come first?", _WARM_UP_WORKSPACE)
-        if engine.reader is not None:  # an empty workspace has nothing to read
-            engine.reader.scores("Which words come first?", ["user, today: These come first."])
-        if (tokens := engine.kit.token_space) is not None:  # nor to compare
-            tokens.compare("Which words come first?", tokens.encode_items([Item("These.", "")]))
-    except Exception as error:  # noqa: BLE001  (a part that fails will say so again; words still find)
-        _log.warning("warming up failed: %s", error)
-    gc.collect()
-    gc.freeze()  # what is loaded stays; collections need not look at it again
 
 
 def _package_stamp() -> tuple[int, int] | None:

@@ -16,13 +16,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
-from foreword.compose.assembled import CONTEXT, TITLES, FormattedContext, premortem_title, word_warning
+from foreword.compose.assembled import (
+    CONTEXT,
+    TITLES,
+    TYPE_NAMES,
+    FormattedContext,
+    premortem_title,
+    word_warning,
+)
 from foreword.compose.assembly import Layout, context_footer, premortem_footer
 from foreword.errors import InvalidContextTypeError, StorageError, ValidationError
 from foreword.knowledge.experience import DOMAINS, STRATEGIES, check_choice
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, check_fraction, check_whole_number
 from foreword.pipeline import FLOOR, run_async
+from foreword.recipes.assembled.sources import OwnRecords, Records
 from foreword.recipes.assembled.stages import AssembledDraft, Plan, assembled_stages, items_by_id, result_of
 from foreword.types import Note
 
@@ -31,12 +39,12 @@ if TYPE_CHECKING:
 
     from foreword.compose.assembled import ContextItem
     from foreword.pipeline import AsyncStage, Stage
-    from foreword.recipes.assembled.stages import Finding, Questions, Sources
+    from foreword.recipes.assembled.sources import Finding, Questions, Searcher
     from foreword.types import Receipt
 
 _log = get_logger("foreword.assembler")
 
-TYPES = ("memories", "code", "experiences", "values", "commits")
+TYPES = tuple(TYPE_NAMES.values())
 """What may be asked for."""
 
 TIMEOUT_SECONDS = 5.0
@@ -44,32 +52,33 @@ TIMEOUT_SECONDS = 5.0
 
 MAX_TOKENS = 100_000
 
-FLOORS: Mapping[str, float] = dict.fromkeys(TITLES, FLOOR) | {"commit": 0.001}
-"""The least relevance that is worth saying, by source. A commit's message is short: right answers to plain
-questions score from a thousandth on, where strangers have less than half of that."""
+FLOORS: Mapping[str, float] = dict.fromkeys(TITLES, FLOOR)
+"""The least relevance that is worth saying, by source."""
 
-_ASK: Mapping[str, Callable[[Sources, str, int], Finding]] = {
+_ASK: Mapping[str, Callable[[Any, str, int], Finding]] = {
     "memories": lambda sources, query, limit: sources.search_memories(query, limit),
     "code": lambda sources, query, limit: sources.search_code(query, limit),
     "experiences": lambda sources, query, limit: sources.search_experiences(query, axis="full", limit=limit),
     "values": lambda sources, query, limit: sources.search_values(query, limit),
     "commits": lambda sources, query, limit: sources.search_commits(query, limit),
+    "documents": lambda sources, query, limit: sources.search_documents(query, limit),
 }
 
 
 class ContextAssembler:
-    """Assembles contexts from several sources.
+    """Assembles contexts from several sources, which any `Searcher` can be asked for.
 
     What is less relevant than `floor` is not said; by default, every source has its own. (A premortem is
     chosen by its filters, and has none.) A source that takes longer than `timeout` seconds is left behind.
     """
 
     def __init__(
-        self, searcher: Sources, *, timeout: float = TIMEOUT_SECONDS, floor: float | None = None
+        self, searcher: Searcher, *, timeout: float = TIMEOUT_SECONDS, floor: float | None = None
     ) -> None:
         if not timeout > 0:
             raise ValidationError(f"timeout must be more than 0 seconds, not {timeout!r}")
         self._searcher = searcher
+        self._records = searcher if isinstance(searcher, Records) else OwnRecords(type(searcher).__name__)
         self._timeout = timeout
         self._floors = FLOORS if floor is None else dict.fromkeys(FLOORS, check_fraction("floor", floor))
 
@@ -92,7 +101,7 @@ class ContextAssembler:
         _check_limits(limit, max_tokens, session_id)
         draft = await asyncio.to_thread(self._draft, query, "assembled", max_tokens, session_id)
         if session_id:
-            draft = replace(draft, shown=await asyncio.to_thread(self._searcher.shown, session_id))
+            draft = replace(draft, shown=await asyncio.to_thread(self._records.shown, session_id))
         questions = {name: partial(_ASK[name], self._searcher, draft.query.text, limit) for name in types}
         stages = assembled_stages(questions, self._timeout, partial(arrange_by_source, floors=self._floors))
         return await self._run(draft, stages, record=record)
@@ -125,9 +134,12 @@ class ContextAssembler:
         return await self._run(draft, stages, record=record)
 
     def _draft(self, query: str, recipe: str, budget: int, session: str | None) -> AssembledDraft:
-        asked = self._searcher.draft(query, recipe, budget)
         return AssembledDraft(
-            query=asked.query, recipe=recipe, budget=budget, session=session, tokenizer=asked.kit.tokenizer
+            query=self._records.begin(query),
+            recipe=recipe,
+            budget=budget,
+            session=session,
+            tokenizer=self._records.tokenizer,
         )
 
     async def _run(
@@ -147,7 +159,7 @@ class ContextAssembler:
             markdown=draft.text,
             items=items,
             token_count=draft.tokens,
-            sources_used=dict(Counter(item.source for item in items)),
+            sources_used=dict(Counter(TYPE_NAMES.get(item.source, item.source) for item in items)),
             notes=notes,
             over_by=over,
             receipt=receipt,
@@ -156,7 +168,7 @@ class ContextAssembler:
     def _record(self, receipt: Receipt) -> tuple[Note, ...]:
         """Keep the receipt; if it cannot be kept, that is a note, and the context is given all the same."""
         try:
-            self._searcher.record(receipt)
+            self._records.record(receipt)
         except StorageError as error:
             _log.warning("a receipt could not be kept", problem=str(error))
             return (Note("receipt", f"not kept: {error}"),)
@@ -202,7 +214,7 @@ MAX_PRINCIPLES = 5
 """At most how many principles are asked for."""
 
 
-def premortem_questions(sources: Sources, domain: str, strategy: str | None, limit: int) -> Questions:
+def premortem_questions(sources: Searcher, domain: str, strategy: str | None, limit: int) -> Questions:
     """What is asked for each section; of a strategy only when there is one."""
     experiences = partial(sources.search_experiences, limit=limit)
     asked: dict[str, Callable[[], Finding]] = {

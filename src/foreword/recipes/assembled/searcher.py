@@ -1,8 +1,12 @@
-"""One door to the five sources of an assembled context: memories, code, experiences, values, commits.
+"""The searches of an assembled context, as the engine answers them: the `Searcher` that ships.
 
 Every search is the engine's own, in a thread, so that several can be awaited at once. Filters that the store
-knows hold inside its search; the rest are looked for in a list that is asked for deeper and deeper. Nothing
-here ranks, chooses or words a document.
+knows hold inside its search; the rest are looked for in a list that is asked for deeper and deeper.
+
+Relevance is a probability, and means the same for every source. In the lane `fast` it is that of the blend;
+in `full` the reader judges the leading results of every source. Code is not put to the reader, which turns
+good code away: its leading results are compared with the question token by token. Nothing here chooses or
+words a document.
 """
 
 from __future__ import annotations
@@ -14,35 +18,45 @@ from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
 from foreword.compose.assembled import SourceItems, context_item, facts
-from foreword.errors import ValidationError
+from foreword.errors import ContextError, ValidationError
 from foreword.knowledge.axes import AXES
 from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_superseded
-from foreword.types import DroppedResult
+from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, raise_blends, sort_by_probability
+from foreword.recall.read import MAX_READ, read_results
+from foreword.recipes.code import with_window_prior
+from foreword.types import DroppedResult, Note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
     from foreword.knowledge.experiences import Experiences
     from foreword.options import Lane
-    from foreword.pipeline import SearchDraft
-    from foreword.types import Item, Receipt
+    from foreword.pipeline import SearchDraft, Stage
+    from foreword.recall.fuse import Blend
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import Item, Query, Receipt
 
 DEADLINE_MS = 4_000.0
 """How many milliseconds a search may take; then it answers with the spaces that are ready."""
+
+MAX_CODE_COMPARED, CODE_TOKEN_WEIGHT = 20, 1.0
+"""How many pieces of code the lane "full" compares token by token, and how much their fit counts."""
+
+_COMPARED_CHARACTERS = 480
 
 _DEEPER = 5
 """How many times more results are asked for when too few of them fit."""
 
 
-class Searcher:
+class EngineSearcher:
     """Searches one workspace, source by source; a search gives what it found, best first.
 
     `experiences` knows the axes of experiences. Without it they are searched by their text alone, whichever
-    axis is asked for.
+    axis is asked for. In the lane "full" the leading results of every source are read, which takes longer.
     """
 
     def __init__(
@@ -107,11 +121,20 @@ class Searcher:
         fits = None if author is None else partial(_is_by, author=author)
         return await asyncio.to_thread(self._search, query, "commit", limit, fits, date_from=since)
 
+    async def search_documents(self, query: str, limit: int = 10, path: str | None = None) -> SourceItems:
+        """Sections of documents; of one file, if it is named by its path as shown."""
+        return await asyncio.to_thread(self._search, query, "document", limit, _facts_filter(file_path=path))
+
     # For the assembler
 
-    def draft(self, query: str, recipe: str, budget: int) -> SearchDraft:
-        """A question ready for the stages of a recipe."""
-        return self._engine.draft(query, self.workspace, SearchOptions(), recipe, budget)
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The engine's own."""
+        return self._engine.tokenizer
+
+    def begin(self, query: str) -> Query:
+        """A question as it is asked here: checked, without secrets, with its workspace and its time."""
+        return self._engine.draft(query, self.workspace, SearchOptions(), "assembled", 0).query
 
     def shown(self, session: str) -> frozenset[str]:
         """The ids of what a session's context already holds."""
@@ -137,8 +160,7 @@ class Searcher:
             depth = min(MAX_LIMIT, max(pipeline.DEPTH, 2 * limit))
         while True:
             options = replace(self._how, limit=depth, kinds=(kind,), **changes)
-            draft = self._engine.draft(query, self.workspace, options, "search", 0)
-            draft = pipeline.run(draft, (*SEARCH, drop_superseded))
+            draft = self._run_search(self._engine.draft(query, self.workspace, options, "search", 0))
             fitting = [result for result in draft.results if fits is None or fits(result.memory)]
             if len(fitting) >= limit or depth == MAX_LIMIT or _count_found(draft) < depth:
                 break
@@ -148,6 +170,78 @@ class Searcher:
         gone += [DroppedResult(result, "over limit", f"limit {limit}") for result in over]
         notes = tuple(note for note in draft.notes if note.part != "limit")  # said of this list anyway
         return SourceItems(map(context_item, fitting[:limit]), tuple(gone), notes)
+
+    def _run_search(self, draft: SearchDraft) -> SearchDraft:
+        """The search, with relevances that compare across sources."""
+        kit = replace(draft.kit, blends=_blends_on_one_scale(draft.kit.blends))
+        if self._how.lane == "fast":
+            return pipeline.run(replace(draft, kit=kit), (*SEARCH, drop_superseded, weigh_code))
+        stages: tuple[Stage[Any], ...] = (*SEARCH, drop_superseded, compare_code, weigh_code, read_leading)
+        return pipeline.run(replace(draft, kit=kit.with_reader(self._engine.reader)), stages)
+
+
+def _blends_on_one_scale(blends: Mapping[str, Blend]) -> Mapping[str, Blend]:
+    """The blends, with the curve of memories for commits.
+
+    The curve of commits was fitted to whole reports of defects, which share far more with the message of the
+    commit that mends them than a plain question does: it would call the right commit improbable.
+    """
+    commit = blends.get("commit", DEFAULT_BLEND)
+    if commit != BLENDS["commit"]:  # somebody has weighed them otherwise
+        return blends
+    curve = {name: getattr(DEFAULT_BLEND, name) for name in ("middle", "slope", "known", "named", "nameless")}
+    return {**blends, "commit": replace(commit, **curve)}
+
+
+def compare_code(draft: SearchDraft) -> SearchDraft:
+    """A stage in which the leading pieces of code are compared with the question token by token.
+
+    If the encoder of tokens fails or has no time, a note says so and the results are as they were.
+    """
+    space, query = draft.kit.token_space, draft.query
+    leading = [one for one in draft.results if one.memory.kind == "code"][:MAX_CODE_COMPARED]
+    if space is None or not leading or not query.text.strip():
+        return draft
+    try:
+        beginnings = [replace(one.memory, text=one.memory.text[:_COMPARED_CHARACTERS]) for one in leading]
+        fits = space.compare(query.text, space.encode_items(beginnings), query.expires)
+    except ContextError as error:
+        return draft.with_notes(Note(space.name, f"failed: {error}"))
+    if fits is None:
+        return draft.with_notes(Note(space.name, "late: the deadline passed"))
+    usual = sum(fits) / len(fits)
+    added = {
+        one.memory.id: {"blend": CODE_TOKEN_WEIGHT * (fit - usual), space.name: fit}
+        for one, fit in zip(leading, fits, strict=True)
+    }
+    return replace(draft, results=tuple(raise_blends(draft.results, draft.found, added, draft.kit.blends)))
+
+
+def weigh_code(draft: SearchDraft) -> SearchDraft:
+    """A stage in which code that defines nothing counts less."""
+    weighed = [with_window_prior(one) if one.memory.kind == "code" else one for one in draft.results]
+    return replace(draft, results=tuple(sort_by_probability(weighed)))
+
+
+def read_leading(draft: SearchDraft) -> SearchDraft:
+    """A stage in which the reader judges the leading results; the rest follow, none more probable.
+
+    If the reader fails or has no time, a note says so and the results are as they were.
+    """
+    reader, results = draft.kit.reader, draft.results
+    is_code = draft.query.filters.kinds == ("code",)
+    if reader is None or is_code or not results or not draft.query.text.strip():
+        return draft
+    try:
+        judged = read_results(results, draft.query, reader, MAX_READ)
+    except ContextError as error:
+        return draft.with_notes(Note("read", f"failed: {error}"))
+    if not judged:
+        return draft.with_notes(Note("read", "late: the deadline passed"))
+    known = {result.memory.id for result in judged}
+    least = judged[-1].score
+    rest = [replace(one, score=min(one.score, least)) for one in results if one.memory.id not in known]
+    return replace(draft, results=(*judged, *rest))
 
 
 def _count_found(draft: SearchDraft) -> int:

@@ -1,6 +1,6 @@
 """The stages of an assembled context: from questions to several sources to one document.
 
-    gather → arrange → drop below the floors → drop shown → drop twins → fit
+    gather → arrange → drop below the floors → drop bystanders → drop shown → drop twins → word code → fit
 
 All sources are asked at once; one that fails or is late leaves a note, and the others speak. Results are
 weighed by what their source knows of them; what several sources say is said once, by the most relevant; then
@@ -10,18 +10,29 @@ tokens are divided among the sources. Every stage drops by name and with a reaso
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from foreword.compose.assembled import ContextItem, SourceItems
+from foreword.capture.folder.file_items import MARK
+from foreword.compose.assembled import (
+    ContextItem,
+    SourceItems,
+    word_code_lines,
+    word_code_place,
+    word_item,
+)
 from foreword.compose.assembly import Piece, fit_document
 from foreword.compose.fit import FittedText
 from foreword.compose.share import OVER_SHARE, Portion, find_exempt, within_share
 from foreword.knowledge.experience import OPEN_WEIGHT, TIER_WEIGHTS
 from foreword.log import get_logger
 from foreword.pipeline import Draft, drop_shown
-from foreword.recall.dedupe import find_holders
+from foreword.recall.code_roles import find_bystanders
+from foreword.recipes.assembled.twins import find_twins
+from foreword.recipes.code import MAX_BODIES, MIN_BODY_SHARE, describe_bystander
 from foreword.types import ContextLine, DroppedResult, Item, Note, SearchResult, text_hash
 
 if TYPE_CHECKING:
@@ -29,14 +40,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from foreword.compose.assembly import FittedDocument, Layout
-    from foreword.knowledge.axes import Axis
-    from foreword.pipeline import AsyncStage, SearchDraft, Stage
+    from foreword.pipeline import AsyncStage, Stage
+    from foreword.recipes.assembled.sources import Finding, Questions
     from foreword.text.tokens import Tokenizer
-    from foreword.types import Kind, Receipt
-
-Finding = Awaitable[Sequence[ContextItem]]
-Questions = Mapping[str, Callable[[], Finding]]
-"""What is asked, by the name of the source or section that the answers are for."""
+    from foreword.types import Kind
 
 Arrange = Callable[[Mapping[str, list[ContextItem]]], "Plan"]
 """Makes a plan of what was found, by name, each list ordered by how much its items matter."""
@@ -49,48 +56,7 @@ IMPORTANCE = 0.2
 RECENCY, RECENT_DAYS = 0.1, 30.0
 """How much more a commit or an experience counts that is new, and how soon that wears off."""
 
-_STORIES = ("experience", "value")
 _DATED = ("commit", "experience")
-
-
-class Sources(Protocol):
-    """What an assembler needs of a `foreword.recipes.assembled.searcher.Searcher`."""
-
-    @property
-    def workspace(self) -> str:
-        """Where the searches look."""
-
-    def search_memories(self, query: str, limit: int = ...) -> Finding:
-        """Facts, preferences, decisions."""
-
-    def search_code(self, query: str, limit: int = ...) -> Finding:
-        """Functions, classes and methods."""
-
-    def search_experiences(
-        self,
-        query: str,
-        axis: Axis = ...,
-        domain: str | None = None,
-        strategy: str | None = None,
-        outcome: str | None = None,
-        limit: int = ...,
-    ) -> Finding:
-        """What was tried before and how it ended."""
-
-    def search_values(self, query: str, limit: int = ...) -> Finding:
-        """What experience has taught."""
-
-    def search_commits(self, query: str, limit: int = ...) -> Finding:
-        """What was changed, and why."""
-
-    def draft(self, query: str, recipe: str, budget: int) -> SearchDraft:
-        """A question ready for the stages of a recipe."""
-
-    def shown(self, session: str) -> frozenset[str]:
-        """The ids of what a session's context already holds."""
-
-    def record(self, receipt: Receipt) -> None:
-        """Keep a receipt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +96,10 @@ def assembled_stages(
         gather_from(questions, timeout_seconds),
         arrange_by(plan),
         drop_below_floors,
+        drop_bystanders,
         drop_shown,
         drop_twins,
+        word_code,
         fit,
     )
 
@@ -164,7 +132,8 @@ def gather_from(questions: Questions, timeout_seconds: float) -> AsyncStage[Asse
 
 
 async def _ask_source(question: Callable[[], Finding], timeout_seconds: float) -> Sequence[ContextItem]:
-    found = await asyncio.wait_for(question(), timeout_seconds)
+    asked = question()
+    found = await asyncio.wait_for(asked, timeout_seconds) if inspect.isawaitable(asked) else asked
     if not isinstance(found, Sequence):
         raise TypeError(f"it gave {type(found).__name__} and no list")
     if strangers := {type(one).__name__ for one in found if not isinstance(one, ContextItem)}:
@@ -187,10 +156,12 @@ def arrange_by(plan: Arrange) -> Stage[AssembledDraft]:
     """A stage that weighs what was found, and plans what may be said where."""
 
     def arrange(draft: AssembledDraft) -> AssembledDraft:
-        lists = {
-            name: sort_by_weight(add_missing_results(found, draft.query.workspace), draft.query.now)
-            for name, found in draft.found.items()
-        }
+        lists = tell_ids_apart(
+            {
+                name: sort_by_weight(add_missing_results(found, draft.query.workspace), draft.query.now)
+                for name, found in draft.found.items()
+            }
+        )
         chosen = plan(lists)
         elsewhere = {one.result.memory.id: one for one in draft.dropped}
         dropped = tuple(one for name, one in elsewhere.items() if name not in chosen.items)
@@ -212,17 +183,53 @@ def drop_below_floors(draft: AssembledDraft) -> AssembledDraft:
     return draft.keep(kept, low)
 
 
+def drop_bystanders(draft: AssembledDraft) -> AssembledDraft:
+    """Drop tests, imports and bare signatures, unless the question is about them or nothing else is there."""
+    code = [result for result in draft.results if result.memory.kind == "code"]
+    roles = find_bystanders(draft.query.text, [result.memory for result in code])
+    dropped = [
+        DroppedResult(result, "no answer", describe_bystander(roles[result.memory.id]))
+        for result in code
+        if result.memory.id in roles
+    ]
+    return draft.keep([result for result in draft.results if result.memory.id not in roles], dropped)
+
+
 def drop_twins(draft: AssembledDraft) -> AssembledDraft:
     """Of those that say the same, keep the most relevant; drop what says less than a more relevant one."""
     results = draft.results
-    holders = find_holders([result.memory.text for result in results])
-    kept = _KeptItems([draft.planned.items[result.memory.id] for result in results], holders)
-    best_first = sorted(range(len(results)), key=lambda at: (-results[at].score, at))
-    repeats = {at: twin for at in best_first if (twin := kept.twin_or_keep(at)) is not None}
-    dropped = [
-        DroppedResult(results[at], "duplicate", results[repeats[at]].memory.id) for at in sorted(repeats)
+    items = [draft.planned.items[result.memory.id] for result in results]
+    twins = find_twins(items, [result.memory.text for result in results])
+    dropped = [DroppedResult(results[at], "duplicate", results[twins[at]].memory.id) for at in sorted(twins)]
+    return draft.keep([result for at, result in enumerate(results) if at not in twins], dropped)
+
+
+def word_code(draft: AssembledDraft) -> AssembledDraft:
+    """Tell the best piece of code or two by their lines, the others by name and place.
+
+    What another searcher has worded is told as it is.
+    """
+    items = dict(draft.planned.items)
+    code = [
+        result
+        for result in sorted(draft.results, key=lambda result: -result.score)
+        if result.memory.kind == "code" and items[result.memory.id].content == word_item(result.memory)
     ]
-    return draft.keep([result for at, result in enumerate(results) if at not in repeats], dropped)
+    for place, result in enumerate(code):
+        has_lines = place < MAX_BODIES and result.score >= MIN_BODY_SHARE * code[0].score
+        told = _word_piece_of_code(result.memory, draft.query.text, place if has_lines else None)
+        items[result.memory.id] = replace(items[result.memory.id], content=told)
+    return replace(draft, plan=replace(draft.planned, items=items))
+
+
+def _word_piece_of_code(item: Item, question: str, place: int | None) -> str:
+    """A piece of code by its lines, or without a place by name alone; marked if its file has changed."""
+    changed = item.text.startswith(MARK)
+    plain = replace(item, text=item.text.removeprefix(f"{MARK} ")) if changed else item
+    if place is None:
+        return word_code_place(plain) + (f" {MARK}" if changed else "")
+    told = word_code_lines(plain, question, is_best=place == 0)
+    return told.replace("\n", f" {MARK}\n", 1) if changed else told
 
 
 def fit(draft: AssembledDraft) -> AssembledDraft:
@@ -282,7 +289,7 @@ def add_missing_results(items: Iterable[ContextItem], workspace: str) -> list[Co
     """The items, each with a search result behind it; one made by hand gets one from what it says."""
     return [
         item if item.result is not None else replace(item, result=_result_for(item, workspace))
-        for item in items
+        for item in map(_with_plain_relevance, items)
     ]
 
 
@@ -292,17 +299,43 @@ def _result_for(item: ContextItem, workspace: str) -> SearchResult:
     return SearchResult(Item(item.content, workspace, kind=kind, id=name), item.relevance)
 
 
+def _with_plain_relevance(item: ContextItem) -> ContextItem:
+    """The item with a relevance from 0 to 1, whatever a searcher of somebody else's gave it."""
+    given = item.relevance
+    number = float(given) if isinstance(given, int | float) and not math.isnan(given) else 0.0
+    plain = min(1.0, max(0.0, number))
+    return item if plain == given else replace(item, relevance=plain)
+
+
 def result_of(item: ContextItem) -> SearchResult:
     """What a search knew of an item."""
     assert item.result is not None, "`with_results` comes first"  # noqa: S101
     return item.result
 
 
+def tell_ids_apart(lists: Mapping[str, list[ContextItem]]) -> dict[str, list[ContextItem]]:
+    """The lists, in which two sources share no id: that of the second has the name of its source too."""
+    owners: dict[str, str] = {}
+
+    def with_own_id(item: ContextItem) -> ContextItem:
+        result = result_of(item)
+        name = result.memory.id
+        while owners.setdefault(name, item.source) != item.source:
+            name = f"{item.source}:{name}"
+        if name == result.memory.id:
+            return item
+        return replace(item, result=replace(result, memory=replace(result.memory, id=name)))
+
+    return {name: [with_own_id(item) for item in items] for name, items in lists.items()}
+
+
 def items_by_id(items: Iterable[ContextItem]) -> dict[str, ContextItem]:
-    """The items by their ids; of two with the same id, the first."""
+    """The items by their ids; of two with the same id, the more relevant."""
     found: dict[str, ContextItem] = {}
     for item in items:
-        found.setdefault(result_of(item).memory.id, item)
+        known = found.setdefault(result_of(item).memory.id, item)
+        if item.relevance > known.relevance:
+            found[result_of(item).memory.id] = item
     return found
 
 
@@ -324,82 +357,3 @@ def weight(item: ContextItem, now: datetime) -> float:
         days = abs(now - result_of(item).memory.created_at).total_seconds() / 86_400
         value *= 1 + RECENCY / (1 + days / RECENT_DAYS)
     return value
-
-
-class _KeptItems:
-    """What has been kept so far, looked up by everything that makes two items say the same."""
-
-    def __init__(self, items: Sequence[ContextItem], holders: Mapping[int, set[int]]) -> None:
-        self._items = items
-        self._holders = holders
-        self._places: set[int] = set()
-        self._stories: dict[tuple[str, object], int] = {}
-        self._code: dict[str, int] = {}
-        self._changes: dict[str, int] = {}
-
-    def twin_or_keep(self, at: int) -> int | None:
-        """The place of a kept item that says the same; None when there was none, and this one is kept."""
-        item = self._items[at]
-        twin = self._find_alike(at)
-        twin = self._find_same_experience(item) if twin is None else twin
-        twin = self._find_same_file(item) if twin is None else twin
-        if twin is None:
-            self._add(at, item)
-        return twin
-
-    def _add(self, at: int, item: ContextItem) -> None:
-        self._places.add(at)
-        if item.source in _STORIES and item.metadata.get("id"):
-            self._stories.setdefault((item.source, item.metadata["id"]), at)
-        files = _file_paths(item)
-        if item.source == "code":
-            self._code.update({name: self._code.get(name, at) for name in files})
-        if item.source == "commit" and len(files) == 1:
-            self._changes.setdefault(files[0], at)
-
-    def _find_alike(self, at: int) -> int | None:
-        """A kept item whose text says all of it. Two units of one file are two, however alike they look."""
-        candidates = sorted(self._holders.get(at, set()) & self._places)
-        return next(
-            (
-                other
-                for other in candidates
-                if not _are_two_units_of_one_file(self._items[at], self._items[other])
-            ),
-            None,
-        )
-
-    def _find_same_experience(self, item: ContextItem) -> int | None:
-        """An experience that is there as a value, or the other way round."""
-        if item.source not in _STORIES or not item.metadata.get("id"):
-            return None
-        other = "value" if item.source == "experience" else "experience"
-        return self._stories.get((other, item.metadata["id"]))
-
-    def _find_same_file(self, item: ContextItem) -> int | None:
-        """Code whose file alone a commit changed; a commit all of whose files are there as code."""
-        files = _file_paths(item)
-        if item.source == "code":
-            return next((self._changes[name] for name in files if name in self._changes), None)
-        if item.source == "commit" and files and all(name in self._code for name in files):
-            return self._code[files[0]]
-        return None
-
-
-def _are_two_units_of_one_file(one: ContextItem, other: ContextItem) -> bool:
-    if not one.source == other.source == "code":
-        return False
-    names = [item.metadata.get("qualified_name") for item in (one, other)]
-    return bool(_file_paths(one)) and _file_paths(one) == _file_paths(other) and names[0] != names[1]
-
-
-def _file_paths(item: ContextItem) -> list[str]:
-    """The files that a commit changed; the file that code is in, also without the name of its root folder."""
-    if item.source == "commit":
-        return [_normalise_path(name) for name in item.metadata.get("files_changed") or ()]
-    path = _normalise_path(item.metadata.get("file_path") or "")
-    return list(filter(None, (path, path.partition("/")[2])))
-
-
-def _normalise_path(name: object) -> str:
-    return str(name).replace("\\", "/").removeprefix("./")

@@ -35,7 +35,7 @@ from foreword.log import get_logger
 from foreword.pipeline import record, unrelated_cosine
 from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
 from foreword.recipes.assembled.assembler import ContextAssembler
-from foreword.recipes.assembled.searcher import Searcher
+from foreword.recipes.assembled.searcher import EngineSearcher
 from foreword.recipes.coding.injection import InjectionPipeline
 from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
@@ -237,7 +237,7 @@ class Companion:
             self._failing.note(workspace, event.context, verdict.failures)
             return Saying()
         attempt = next(iter(self.experiences.list_open_for_run(workspace, event.session, event.at)), None)
-        assembler = ContextAssembler(Searcher(self._engine, workspace, self.experiences))
+        assembler = ContextAssembler(EngineSearcher(self._engine, workspace, self.experiences))
         domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_DEFAULT_DOMAIN, None)
         asked = assembler.get_premortem_context(
             domain, strategy, max_tokens=_PREMORTEM_TOKENS, session_id=event.session or None, record=False

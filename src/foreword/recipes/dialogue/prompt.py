@@ -21,16 +21,18 @@ from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import ContextContent, prompt_text, prompt_tokens
 from foreword.compose.quoting import HALF_A_CHARACTER
-from foreword.compose.turns import is_told_in_full
+from foreword.compose.turns import is_told_in_full, word_within
 from foreword.compose.user_context import word_user_lines
 from foreword.errors import QueryTooLarge, ValidationError
 from foreword.pipeline import Draft, drop_superseded, optional
+from foreword.recipes.dialogue.asking import Asked, read_query
 from foreword.recipes.dialogue.pathmap import receipt_pathmap
+from foreword.recipes.dialogue.prompt_lines import dropped_results, lines_told
 from foreword.recipes.dialogue.users import UserMemories
-from foreword.types import ContextLine, DroppedResult, Item, Note, Query, SearchResult
+from foreword.types import Note, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from foreword.compose.allocation import AllocationStrategy, BudgetCategory
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from foreword.compose.system_prompt import SystemPrompt, SystemPromptBuilder
     from foreword.pipeline import Stage
     from foreword.text.tokens import Tokenizer
-    from foreword.types import DialogueState, Kind, Receipt, ResolvedEntity, Turn
+    from foreword.types import DialogueState, Receipt, ResolvedEntity, Turn
 
     Count = Callable[[str], int]
     Filler = Callable[["DialogueDraft", ContextContent, int], ContextContent]
@@ -131,16 +133,22 @@ class Conversation(Protocol):
     def available_chunks(self) -> int:
         """How many chunks of documents there are."""
 
-    def resolve(self, query: str) -> Sequence[ResolvedEntity]:
-        """Who and what the query means."""
+    def resolve(self, query: str, asker: str = "") -> Sequence[ResolvedEntity]:
+        """Who and what the query means, when this user asks; else the conversation's."""
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
         """The turns that bear on the query, as many as so many tokens may hold."""
 
-    def recall_user(self, query: str, max_tokens: int) -> UserMemories:
+    def recall_user(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
         """What the one who asks said of themselves elsewhere, and how they want to be answered."""
 
-    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
+    def retrieve(
+        self,
+        query: str,
+        entities: Sequence[ResolvedEntity],
+        max_tokens: int,
+        turns: Sequence[Turn] | None = None,
+    ) -> RetrievedChunks:
         """The chunks that bear on the query after what was said last, as many as so many tokens hold."""
 
     def keep_receipt(self, receipt: Receipt) -> None:
@@ -156,6 +164,7 @@ class DialogueDraft(Draft):
     available_chunks: int
     allocation: TokenBudget
     content: ContextContent
+    asked: Asked
     entities: tuple[ResolvedEntity, ...] = ()
     recalled: RecalledTurns = RecalledTurns()
     user: UserMemories = UserMemories()
@@ -185,11 +194,18 @@ class InjectedContext:
 
 
 def inject_context(
-    query: str, session: Conversation, max_tokens: int = DEFAULT_MAX_TOKENS, *, keep: bool = True
+    query: str | Turn | None,
+    session: Conversation,
+    max_tokens: int = DEFAULT_MAX_TOKENS,
+    *,
+    keep: bool = True,
 ) -> InjectedContext:
     """The prompt for the next turn, in at most `max_tokens` tokens; with `keep`, its receipt is kept.
 
-    Raises QueryTooLarge if the query alone is too long for the window.
+    The query may be a `Turn`, with images or the name of the one who asks. None goes on with the user's last
+    turn of the session: what was asked of tools since, and their answers, then end the prompt.
+
+    Raises QueryTooLarge if the query alone, with what was done for it since, is too long for the window.
     """
     draft = pipeline.run(begin_prompt(query, session, max_tokens), DIALOGUE)
     compressed = draft.compressed
@@ -202,25 +218,39 @@ def inject_context(
     )
 
 
-def begin_prompt(query: str, session: Conversation, max_tokens: int) -> DialogueDraft:
+def begin_prompt(query: str | Turn | None, session: Conversation, max_tokens: int) -> DialogueDraft:
     """The draft of a prompt: its query and its window, checked, and the conversation as it stands."""
-    _check_query(query)
     manager = TokenBudgetManager(max_tokens, session.tokenizer, session.strategy)
-    least = prompt_tokens(ContextContent(query), session.tokenizer)
+    asked = read_query(query, session.state)
+    _check_query(asked.text)
+    content = ContextContent(asked.text, asked=asked.turn)
+    content = _word_since(content, asked.since, max_tokens, session.tokenizer)
+    least = prompt_tokens(content, session.tokenizer)
     if least > max_tokens:
         raise QueryTooLarge(least, max_tokens)
-    state, chunks = session.state, session.available_chunks()
+    state, chunks = asked.state, session.available_chunks()
     return DialogueDraft(
-        query=Query(query, session.workspace, session.now()),
+        query=Query(asked.text, session.workspace, session.now()),
         recipe="dialogue",
         budget=max_tokens,
         session=session.session_id,
         conversation=session,
         state=state,
         available_chunks=chunks,
-        allocation=manager.allocate(query, state, chunks),
-        content=ContextContent(query),
+        allocation=manager.allocate(asked.text, state, chunks),
+        content=content,
+        asked=asked,
     )
+
+
+def _word_since(
+    content: ContextContent, since: Sequence[Turn], max_tokens: int, tokenizer: Tokenizer
+) -> ContextContent:
+    """The content with what was done for its query since; long answers of tools without their middle."""
+    if not since:
+        return content
+    room = max_tokens - prompt_tokens(content, tokenizer) - _HEADING_TOKENS
+    return replace(content, since=word_within(since, room, tokenizer))
 
 
 # Stages ---------------------------------------------------------------------------------------------------
@@ -228,18 +258,21 @@ def begin_prompt(query: str, session: Conversation, max_tokens: int) -> Dialogue
 
 def resolve(draft: DialogueDraft) -> DialogueDraft:
     """Find out who and what the query means."""
-    return replace(draft, entities=tuple(draft.conversation.resolve(draft.query.text)))
+    entities = draft.conversation.resolve(draft.query.text, draft.asked.user)
+    return replace(draft, entities=tuple(entities))
 
 
 def recall(draft: DialogueDraft) -> DialogueDraft:
     """Find the earlier turns that bear on the query."""
     recalled = draft.conversation.recall(draft.query.text, draft.budget)
-    return replace(draft, recalled=recalled).with_notes(*recalled.notes)
+    own = {turn.turn_id for turn in draft.asked.kept}
+    turns = tuple(pair for pair in recalled.turns if pair[0].turn_id not in own)
+    return replace(draft, recalled=replace(recalled, turns=turns)).with_notes(*recalled.notes)
 
 
 def recall_user(draft: DialogueDraft) -> DialogueDraft:
     """Find what the user said of themselves in other conversations."""
-    user = draft.conversation.recall_user(draft.query.text, draft.budget)
+    user = draft.conversation.recall_user(draft.query.text, draft.budget, draft.asked.user)
     return replace(draft, user=user).with_notes(*user.notes)
 
 
@@ -247,7 +280,8 @@ def retrieve(draft: DialogueDraft) -> DialogueDraft:
     """Find what documents say about the query, where there are any."""
     if not draft.available_chunks:
         return draft
-    retrieved = draft.conversation.retrieve(draft.query.text, draft.entities, draft.budget)
+    said = draft.state.turns
+    retrieved = draft.conversation.retrieve(draft.query.text, draft.entities, draft.budget, said)
     return replace(draft, retrieved=retrieved).with_notes(*retrieved.notes)
 
 
@@ -261,8 +295,8 @@ def word(draft: DialogueDraft) -> DialogueDraft:
     system = wording.system.compose(allocation.system)
     recalled = [turn for turn, _ in draft.recalled.turns]
     history = wording.history.format(state, allocation.history, recalled)
-    chunks = _chunks_within(draft.retrieved.chunks, allocation.rag, count)
-    content = ContextContent(draft.query.text, system.text, history, rag_chunks=chunks)
+    chunks = chunks_within(draft.retrieved.chunks, allocation.rag, count)
+    content = replace(draft.content, system=system.text, history=history, rag_chunks=chunks)
     content = _word_known(draft, content, allocation.entities)
     fuller = _use_spare_tokens(draft, content)
     if fuller is not content:
@@ -279,12 +313,8 @@ def compress(draft: DialogueDraft) -> DialogueDraft:
     lost = (*(draft.system.lost if draft.system else ()), *compressed.lost)
     if lost:
         draft = draft.with_notes(Note("compress", f"{compressed.level.name.lower()}: lost {', '.join(lost)}"))
-    lines = (
-        *_user_lines(draft, compressed),
-        *_turn_lines(draft, compressed),
-        *_chunk_lines(draft, compressed),
-    )
-    dropped = tuple(_dropped_results(draft, lines))
+    lines = tuple(lines_told(draft, compressed.content))
+    dropped = tuple(dropped_results(draft, lines))
     text = prompt_text(compressed.content)
     draft = replace(draft, compressed=compressed)
     return draft.with_text(FittedText(text, compressed.token_count, lines, dropped))
@@ -305,12 +335,12 @@ def _divide_window(draft: DialogueDraft) -> TokenBudget:
     """The allocation with the instructions whole, and with no more for a part than it has to say."""
     wording, strategy = draft.conversation.wording, draft.conversation.strategy
     count, chunks = draft.conversation.tokenizer.count, draft.retrieved.chunks
-    room = draft.budget - prompt_tokens(ContextContent(draft.query.text), draft.conversation.tokenizer)
+    room = draft.budget - prompt_tokens(draft.content, draft.conversation.tokenizer)
     instructions = wording.system.compose(max(0, room - _HEADING_TOKENS)).token_count
     allocation = draft.allocation
     if not strategy.leaves_out("system"):
         allocation = reserve(allocation, "system", instructions)
-    known = _word_known(draft, ContextContent(draft.query.text), room)
+    known = _word_known(draft, draft.content, room)
     needed: dict[BudgetCategory, int] = {
         "system": allocation.system,
         "history": room if draft.state.turns else 0,
@@ -366,7 +396,7 @@ def _use_spare_tokens(draft: DialogueDraft, content: ContextContent) -> ContextC
 def _with_more_chunks(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
     count = draft.conversation.tokenizer.count
     room = count(knowledge_text(content.rag_chunks)) + spare
-    return replace(content, rag_chunks=_chunks_within(draft.retrieved.chunks, room, count))
+    return replace(content, rag_chunks=chunks_within(draft.retrieved.chunks, room, count))
 
 
 def _with_more_known(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
@@ -395,7 +425,7 @@ def _allocation_of(draft: DialogueDraft, content: ContextContent) -> TokenBudget
     return TokenBudget(**parts, query=rest) if rest >= 0 else None
 
 
-def _chunks_within(
+def chunks_within(
     chunks: Sequence[KnowledgeChunk], room: int, count: Callable[[str], int]
 ) -> tuple[KnowledgeChunk, ...]:
     """The chunks that fit, best first; one that does not fit is skipped, and the next one tried."""
@@ -406,48 +436,7 @@ def _chunks_within(
     return tuple(chosen)
 
 
-# The receipt ----------------------------------------------------------------------------------------------
-
-
-def _user_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[ContextLine]:
-    """A line for everything that the prompt has of what the user said of themselves."""
-    count = draft.conversation.tokenizer.count
-    for line in compressed.content.user.lines:
-        result = _result_without_text(draft, line.turn_id, "turn", 0.0)
-        yield ContextLine(result, "user", line.prompt_line, count(line.prompt_line), line.day)
-
-
-def _turn_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[ContextLine]:
-    """A line for every turn that is in the prompt."""
-    history = compressed.content.history
-    scores = {turn.turn_id: score for turn, score in draft.recalled.turns}
-    shown = [(turn, "recent") for turn in history.recent_turns]
-    shown += [(turn, "recalled") for turn in history.recalled]
-    for turn, how in shown:
-        result = _result_without_text(draft, turn.turn_id, "turn", scores.get(turn.turn_id, 0.0))
-        yield ContextLine(result, "history", turn.content, turn.tokens, how)
-
-
-def _chunk_lines(draft: DialogueDraft, compressed: Compressed) -> Iterator[ContextLine]:
-    """A line for every chunk that is in the prompt."""
-    for chunk in compressed.content.rag_chunks:
-        result = _result_without_text(draft, chunk.chunk_id, "document", chunk.relevance)
-        yield ContextLine(result, "knowledge", chunk.formatted, chunk.token_count, chunk.source.place)
-
-
-def _dropped_results(draft: DialogueDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
-    """What was recalled or retrieved, and found no room."""
-    there = {line.id for line in lines}
-    found: list[tuple[str, Kind, float]] = [(t.turn_id, "turn", score) for t, score in draft.recalled.turns]
-    found += [(chunk.chunk_id, "document", chunk.relevance) for chunk in draft.retrieved.chunks]
-    for name, kind, score in found:
-        if name not in there:
-            yield DroppedResult(_result_without_text(draft, name, kind, score), "over budget")
-
-
-def _result_without_text(draft: DialogueDraft, name: str, kind: Kind, score: float) -> SearchResult:
-    """A turn or a chunk as a receipt names it: by its id, without its text."""
-    return SearchResult(Item("", draft.query.workspace, kind=kind, id=name), score)
+# Checks --------------------------------------------------------------------------------------------------
 
 
 def _check_query(query: object) -> None:

@@ -29,12 +29,14 @@ from foreword.compose.system_prompt import AgentPersonality, Helpful, SystemProm
 from foreword.errors import ValidationError
 from foreword.knowledge.resolution import EntityResolver
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions, check_workspace
+from foreword.recipes.dialogue.asking import with_text_of_parts
 from foreword.recipes.dialogue.prompt import RECALL, RecalledTurns, RetrievedChunks, Wording
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 from foreword.recipes.dialogue.turns import ConversationTurns, check_turn, item_turn, turn_item
 from foreword.recipes.dialogue.users import UserMemories, storable_user, user_memory
 from foreword.store.base import PutReceipt
 from foreword.text.question import question_first
+from foreword.types import Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
     from foreword.engine.base import Engine
     from foreword.knowledge.registry import EntityRegistry
+    from foreword.pipeline import Stage
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueState, DialogueSummarizer, Receipt, ResolvedEntity, Turn
 
@@ -51,6 +54,15 @@ turns, and no more are searched for."""
 
 _MIN_RECALLED = 10
 """At least how many turns are searched for."""
+
+_MAX_MEMORIES = 5
+
+MEMORIES: tuple[Stage[Any], ...] = (
+    *pipeline.search_above(pipeline.FLOOR),
+    pipeline.drop_superseded,
+    pipeline.drop_repeats,
+)
+"""How what was remembered in the workspace is found."""
 
 _FROM_ELSEWHERE = (
     "/rag/query_used",
@@ -123,7 +135,7 @@ class Session:
 
     def add_all(self, turns: Sequence[Turn]) -> list[Turn]:
         """Keep several turns at once, in order."""
-        checked = [self._with_speaker(check_turn(turn)) for turn in turns]
+        checked = [self._with_speaker(with_text_of_parts(check_turn(turn))) for turn in turns]
         complete = self._turns.complete(checked, self.now)
         items = [turn_item(turn, self.workspace, self.session_id) for turn in complete]
         kept = self._engine.remember_all(items, self.workspace)
@@ -144,18 +156,36 @@ class Session:
         """How many chunks of documents there are."""
         return self._rag.available_chunks()
 
-    def resolve(self, query: str) -> Sequence[ResolvedEntity]:
-        """Who and what the query means."""
+    def resolve(self, query: str, asker: str = "") -> Sequence[ResolvedEntity]:
+        """Who and what the query means, when this user asks; else the session's."""
         state = self.state
         resolver = EntityResolver(cast("EntityRegistry", state.entity_registry))
-        return resolver.resolve(query, state, self._user_id)
+        return resolver.resolve(query, state, asker or self._user_id)
 
-    def recall_user(self, query: str, max_tokens: int) -> UserMemories:
-        """What the session's user said of themselves, and how to answer them; nothing without a user."""
-        if not self.user:
+    def recall_user(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
+        """What the one who asks said of themselves, and how to answer them; nothing where nobody is named.
+
+        That is the session's user, unless somebody else of a conversation of several is named.
+        """
+        user = asker or self._user_id
+        if not user:
             return UserMemories()
-        memory = user_memory(self._engine, self.workspace, self._user_id)
+        memory = user_memory(self._engine, self.workspace, user)
         return memory.recall(query, self.session_id, max_tokens)
+
+    def recall_memories(self, query: str, max_tokens: int, asker: str = "") -> pipeline.SearchDraft | None:
+        """What was remembered in the workspace itself and bears on the query; None where nothing was.
+
+        Only what its user remembered for everybody, or under the name of the one who asks.
+        """
+        if not query.strip() or not self._engine.store.count(self.workspace).kinds.get("memory", 0):
+            return None
+        asked = SearchOptions(limit=_MAX_MEMORIES, kinds=("memory",), lane=self._lane)
+        draft = self._engine.draft(question_first(query), self.workspace, asked, "dialogue", max_tokens)
+        draft = pipeline.run(draft, MEMORIES)
+        names = {Source().name, asker or self._user_id}
+        own = [result for result in draft.results if _is_said_by(result.memory.source, names)]
+        return draft.keep(own, ())
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
         """The turns that bear on the query, as many as so many tokens may hold; no mere nods."""
@@ -174,11 +204,20 @@ class Session:
         ]
         return RecalledTurns(tuple(found), draft.notes)
 
-    def retrieve(self, query: str, entities: Sequence[ResolvedEntity], max_tokens: int) -> RetrievedChunks:
-        """The chunks that bear on the query after what was said last, as many as so many tokens hold."""
+    def retrieve(
+        self,
+        query: str,
+        entities: Sequence[ResolvedEntity],
+        max_tokens: int,
+        turns: Sequence[Turn] | None = None,
+    ) -> RetrievedChunks:
+        """The chunks that bear on the query after what was said last, as many as so many tokens hold.
+
+        What was said last are the turns of the session, unless others are given.
+        """
         if not query.strip():
             return RetrievedChunks()
-        return self._rag.retrieve(query, entities, max_tokens, self.state.turns)
+        return self._rag.retrieve(query, entities, max_tokens, self.state.turns if turns is None else turns)
 
     def keep_receipt(self, receipt: Receipt) -> None:
         """Keep the receipt of a prompt, without secrets: a prompt may show what a user typed, a disk not."""
@@ -196,6 +235,10 @@ class Session:
         if redact(whole) == whole:
             return view
         return {**view, **{path: redact(text) for path, text in texts.items()}}
+
+
+def _is_said_by(source: Source, names: set[str]) -> bool:
+    return source.trust == "user" and source.name in names
 
 
 def _check_lane(lane: object) -> Lane:

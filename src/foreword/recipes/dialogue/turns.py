@@ -8,12 +8,14 @@ says nothing. What else a turn knows is in the item's metadata.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
+from foreword.compose.content_parts import has_more_than_text, part_text
 from foreword.compose.turns import tool_calls
 from foreword.errors import ValidationError
 from foreword.knowledge.registry import EntityRegistry
@@ -34,6 +36,9 @@ _MOMENT = timedelta(microseconds=1)
 
 _TRUST: dict[Role, Trust] = {"user": "user", "assistant": "agent", "system": "user", "tool": "tool"}
 _ACTS: tuple[SpeechAct, ...] = get_args(SpeechAct)
+_MAX_PARTS_CHARACTERS = 750_000
+"""What the parts of one turn may be long, so that the workspace keeps it: half a megabyte of images."""
+
 _TEXTS = ("raw_text", "turn_id", "name", "call_id", "user")
 
 
@@ -176,6 +181,8 @@ def check_turn(turn: object) -> Turn:
         isinstance(call, Mapping) for call in turn.tool_calls
     ):
         raise ValidationError("the tool_calls of a turn are a tuple of mappings, as the API gave them")
+    if not isinstance(turn.parts, list | tuple) or not all(isinstance(part, Mapping) for part in turn.parts):
+        raise ValidationError("the parts of a turn are a tuple of mappings, as the API gave them")
     check_time_zone("timestamp", turn.timestamp)
     return turn
 
@@ -190,6 +197,7 @@ def turn_item(turn: Turn, workspace: str, session_id: str) -> Item:
         "speech_act": turn.speech_act,
         "tool_calls": [dict(call) for call in turn.tool_calls] or None,
         "call_id": turn.call_id or None,
+        "parts": keepable_parts(turn.parts) or None,
     }
     calls = (f"(calls {call.name} {call.arguments})" for call in tool_calls(turn))
     return Item(
@@ -204,6 +212,22 @@ def turn_item(turn: Turn, workspace: str, session_id: str) -> Item:
         source=Source(turn.user or turn.name or turn.role, _TRUST[turn.role]),
         metadata={name: fact for name, fact in facts.items() if fact is not None},
     )
+
+
+def keepable_parts(parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The parts as a workspace keeps them; what is too large becomes its mark, the largest first."""
+    kept = [dict(part) for part in parts] if has_more_than_text(parts) else []
+    while kept and sum(map(_part_length, kept)) > _MAX_PARTS_CHARACTERS:
+        largest = max(range(len(kept)), key=lambda at: _part_length(kept[at]))
+        mark = {"type": "text", "text": part_text(kept[largest])[: _MAX_PARTS_CHARACTERS // 2]}
+        if _part_length(mark) >= _part_length(kept[largest]):
+            return []
+        kept[largest] = mark
+    return kept
+
+
+def _part_length(part: Mapping[str, Any]) -> int:
+    return len(json.dumps(part, ensure_ascii=False, default=str))
 
 
 def item_turn(item: Item) -> Turn:
@@ -222,6 +246,7 @@ def item_turn(item: Item) -> Turn:
         tool_calls=tuple(facts.get("tool_calls", ())),
         call_id=str(facts.get("call_id", "")),
         user=str(facts.get("user", "")),
+        parts=tuple(facts.get("parts", ())),
     )
 
 

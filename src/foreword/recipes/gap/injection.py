@@ -25,7 +25,18 @@ from foreword.log import get_logger
 from foreword.pipeline import drop_below, drop_repeats, run_async
 from foreword.recipes.gap.detect import detect_context_gap, receiving_agent
 from foreword.recipes.gap.engine_memory import EngineMemory
-from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit, keep_answers, load_shown, make_payload
+from foreword.recipes.gap.payload import (
+    MAX_MESSAGES,
+    clear_closed_gaps,
+    continue_payload,
+    count_messages,
+    find_given_before,
+    gap_key,
+    make_payload,
+    merge_payloads,
+    trim_payload,
+)
+from foreword.recipes.gap.stages import GapDraft, ask, drop_said, fit, keep_answers, load_shown
 from foreword.recipes.gap.state import get_value, read_messages
 from foreword.recipes.gap.types import HANDOFF_CONTEXT, INJECTED_CONTEXT, InjectionConfig, InjectionResult
 from foreword.text.tokens import tokenizer_by_name
@@ -42,9 +53,6 @@ _audit = logging.getLogger("foreword.gap")
 
 _RETURN_IT = "return the result's `update` from your node"
 
-MAX_MESSAGES = 500
-"""At most how many messages back a state is read for what may fill a gap."""
-
 DEFAULT_TOKENIZER = "o200k"
 """How tokens are counted where no engine says."""
 
@@ -59,7 +67,7 @@ async def retrieve_relevant_context(
 ) -> tuple[RetrievedContext, ...]:
     """What the enabled sources know about a gap, most relevant first."""
     limits = config or InjectionConfig()
-    draft = await run_async(_begin_draft(gap, memory, state, limits), retrieval_stages(limits))
+    draft = await run_async(begin_draft(gap, memory, state, limits), retrieval_stages(limits))
     return draft.kept_contexts()
 
 
@@ -73,25 +81,29 @@ async def inject_context(
 ) -> InjectionResult:
     """Put contexts into a state, where the agent that needs them reads; with an engine, leave a receipt."""
     started = time.perf_counter()
-    draft = _begin_draft(gap, memory, state, config or InjectionConfig()).with_contexts(contexts)
+    draft = begin_draft(gap, memory, state, config or InjectionConfig()).with_contexts(contexts)
     draft = await run_async(draft, (load_shown, drop_said, drop_repeats))
-    return await _fit_and_inject(draft, tuple(contexts), started)
+    return await fit_and_inject(draft, tuple(contexts), started)
 
 
 async def manage_context_injection(
     state: object, memory: MemoryStore | None = None, config: InjectionConfig | None = None
 ) -> InjectionResult | None:
-    """Find out whether the agent lacks context, and give it; None when it lacks none."""
+    """Find out whether the agent lacks context, and give it; None when it lacks none.
+
+    What earlier gaps were given leaves the state once they are closed.
+    """
     started = time.perf_counter()
     gap = await detect_context_gap(state, memory.encode if isinstance(memory, EngineMemory) else None)
     if gap is None:
+        _write_to_state(state, clear_closed_gaps(state))
         return None
     limits = config or InjectionConfig()
-    draft = await run_async(_begin_draft(gap, memory, state, limits), retrieval_stages(limits))
-    return await _fit_and_inject(draft, draft.kept_contexts(), started)
+    draft = await run_async(begin_draft(gap, memory, state, limits), retrieval_stages(limits))
+    return await fit_and_inject(draft, draft.kept_contexts(), started)
 
 
-def _begin_draft(
+def begin_draft(
     gap: ContextGap, memory: MemoryStore | None, state: object, config: InjectionConfig
 ) -> GapDraft:
     """The draft for a gap; a memory that is not the engine's own has no receipts to name it."""
@@ -116,14 +128,17 @@ def _begin_draft(
     )
 
 
-async def _fit_and_inject(
-    draft: GapDraft, retrieved: tuple[RetrievedContext, ...], started: float
+async def fit_and_inject(
+    draft: GapDraft, retrieved: tuple[RetrievedContext, ...], started: float, target: str = ""
 ) -> InjectionResult:
-    """Fit what was found, put it into the state, and leave a receipt and a log event."""
+    """Fit what was found, put it into the state beside what is there, and leave a receipt and a log event."""
     draft = pipeline.run(draft, (fit,))
-    injected = make_payload(draft.gap, draft.kept_contexts()) if draft.results else {}
-    target = _injection_target(draft.gap, draft.state)
-    update = {target: _merge_handoff(target, injected, draft.state)} if injected else {}
+    given_at = count_messages(draft.state)
+    injected = make_payload(draft.gap, draft.kept_contexts(), given_at) if draft.results else {}
+    said = [one.result.memory.text for one in draft.dropped if one.reason == "already in context"]
+    given_before = find_given_before(draft.gap, draft.state, said)
+    target = target or _injection_target(draft.gap, draft.state)
+    update = _make_update(draft, target, injected, given_before)
     draft = draft.with_notes(*_write_to_state(draft.state, update))
     result = InjectionResult(
         gap=draft.gap,
@@ -135,6 +150,8 @@ async def _fit_and_inject(
         payload=injected,
         update=update,
         notes=draft.notes,
+        given_before=bool(given_before),
+        tokens=draft.tokens,
     )
     if isinstance(draft.memory, EngineMemory):
         result = await asyncio.to_thread(_keep_receipt, result, draft, draft.memory)
@@ -142,6 +159,21 @@ async def _fit_and_inject(
     if draft.config.log_injections:
         _log_injection(result, draft)
     return result
+
+
+def _make_update(
+    draft: GapDraft, target: str, injected: Mapping[str, Any], given_before: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """What the state holds from now on: less what closed gaps needed, and what this one is given."""
+    gap, state = draft.gap, draft.state
+    update: dict[str, Any] = dict(clear_closed_gaps(state, draft.messages, gap))
+    if injected or given_before:
+        held = update.get(target, get_value(state, target))
+        payload = injected or continue_payload(held, make_payload(gap, (), count_messages(state)))
+        payload = {**payload, "contexts": [*given_before, *payload["contexts"]]}
+        merged = merge_payloads(held, payload)
+        update[target] = trim_payload(merged, gap_key(gap), draft.config, draft.tokenizer)
+    return {key: held for key, held in update.items() if held != get_value(state, key)}
 
 
 def _injection_target(gap: ContextGap, state: object) -> str:
@@ -154,12 +186,6 @@ def _injection_target(gap: ContextGap, state: object) -> str:
     if receiver and gap.agent.casefold() == receiver.casefold() and isinstance(handed, Mapping | None):
         return HANDOFF_CONTEXT
     return INJECTED_CONTEXT
-
-
-def _merge_handoff(target: str, injected: Mapping[str, Any], state: object) -> dict[str, Any]:
-    """The payload; before a hand-off, beside whatever is handed over anyway."""
-    handed = get_value(state, target) if target == HANDOFF_CONTEXT else None
-    return {**handed, **injected} if isinstance(handed, Mapping) else dict(injected)
 
 
 def _write_to_state(state: object, update: Mapping[str, Any]) -> tuple[Note, ...]:
@@ -193,6 +219,8 @@ def _keep_receipt(result: InjectionResult, draft: GapDraft, memory: EngineMemory
 def _log_injection(result: InjectionResult, draft: GapDraft) -> None:
     """One event for whoever audits; it names the gap and holds none of the text."""
     happened = "context was injected" if result.injected else "nothing was found for a gap"
+    if result.given_before and not result.injected:
+        happened = "a gap was filled before"
     _audit.info(
         "%s gap=%s agent=%s reason=%s target=%s items=%d bytes=%d tokens=%d milliseconds=%.1f receipt=%s",
         happened,

@@ -43,7 +43,9 @@ ARCHITECTURE_KEYS = (
     "technical_constraints",
     "architect_output",
 )
-_INJECTED_KEYS = frozenset({"contexts", "source_summary", "total_items", "total_size_bytes", "gap"})
+_INJECTED_KEYS = frozenset(
+    {"contexts", "source_summary", "total_items", "total_size_bytes", "gap", "open", "closed"}
+)
 
 
 @dataclass(frozen=True, slots=True)

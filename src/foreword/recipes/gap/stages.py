@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from foreword.compose.fit import FittedText, split_by_share
 from foreword.compose.share import OVER_SHARE, find_exempt
@@ -61,9 +60,6 @@ _log = get_logger("foreword.gap")
 
 MIN_QUOTED_CHARACTERS = 40
 """A context at least this long that a message repeats word for word is there already."""
-
-MAX_FACTS, MAX_FACT_CHARACTERS = 12, 200
-"""At most how many facts of a context are given with it, and how many characters of each."""
 
 _SAFETY_TOKENS, _MIN_CUT_CHARACTERS = 2, 8
 _CUT_MARK = "…"
@@ -136,7 +132,7 @@ async def ask(draft: GapDraft) -> GapDraft:
 def drop_said(draft: GapDraft) -> GapDraft:
     """Drop what the session was shown, what the state holds, and what its messages say."""
     held = _hashes_of_injected_texts(draft.state)
-    messages = [_normalise(one.text) for one in draft.messages.messages]
+    messages = [normalise(one.text) for one in draft.messages.messages]
     kept, dropped = [], []
     for result in draft.results:
         context = draft.contexts[result.memory.id]
@@ -332,7 +328,7 @@ def _failure_note(part: str, failure: BaseException) -> Note:
 
 def content_hash(content: str) -> str:
     """What a content is known by after it was injected: the hash of what it says."""
-    return text_hash(_normalise(escape_entry(content)))
+    return text_hash(normalise(escape_entry(content)))
 
 
 def _hashes_of_injected_texts(state: object) -> frozenset[str]:
@@ -351,7 +347,7 @@ def _is_quoted(context: RetrievedContext, messages: Sequence[str]) -> bool:
     """Whether a message already says this. What is itself a message may be pointed to once more."""
     if context.source == "state":
         return False
-    text = _normalise(context.content)
+    text = normalise(context.content)
     long = len(text) >= MIN_QUOTED_CHARACTERS
     return any(text == message or (long and text in message) for message in messages)
 
@@ -361,31 +357,12 @@ def _is_spoken(context: RetrievedContext) -> bool:
     return context.metadata.get("kind") == "turn" or "role" in context.metadata
 
 
-def _normalise(text: str) -> str:
+def normalise(text: str) -> str:
     """A text without case, accents and spacing."""
     return " ".join(fold_case(text).split())
 
 
 # Wording --------------------------------------------------------------------------------------------------
-
-
-def make_payload(gap: ContextGap, contexts: Sequence[RetrievedContext]) -> dict[str, Any]:
-    """What is put into a state: the contexts with their sources, how many there are, and how large."""
-    return {
-        "contexts": [
-            {
-                "source": context.source,
-                "content": context.content,
-                "relevance": context.relevance_score,
-                "metadata": _plain_facts(context.metadata) | _said_by(context),
-            }
-            for context in contexts
-        ],
-        "source_summary": dict(Counter(context.source for context in contexts)),
-        "total_items": len(contexts),
-        "total_size_bytes": sum(len(context.content.encode()) for context in contexts),
-        "gap": {"gap_id": gap.gap_id, "agent": gap.agent, "reason": gap.reason},
-    }
 
 
 def payload_text(contexts: Sequence[object]) -> str:
@@ -430,28 +407,18 @@ def _shorten_to_limits(
     return replace(context, content=content + _CUT_MARK if len(content) >= _MIN_CUT_CHARACTERS else "")
 
 
-def _plain_facts(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a context that are short and plain."""
-    plain = {
-        str(key): escape_entry(fact)[:MAX_FACT_CHARACTERS] if isinstance(fact, str) else fact
-        for key, fact in metadata.items()
-        if isinstance(fact, str | int | float | bool)
-    }
-    return dict(list(plain.items())[:MAX_FACTS])
-
-
 def _source_and_author(context: RetrievedContext) -> str:
     """Where a context comes from, and whose words it holds."""
     facts = context.metadata
     parts = [
         context.source,
         str(facts.get("type") or facts.get("place") or ""),
-        _context_attribution(context),
+        context_attribution(context),
     ]
     return escape_entry(", ".join(filter(None, parts)).replace("]", ")").replace("[", "("))
 
 
-def _context_attribution(context: RetrievedContext) -> str:
+def context_attribution(context: RetrievedContext) -> str:
     """Whose words a context holds; "" for the user's own, and where nobody says."""
     facts = context.metadata
     if facts.get("role") != "tool" and facts.get("trust") not in TRUSTS:
@@ -459,12 +426,6 @@ def _context_attribution(context: RetrievedContext) -> str:
         return f"by {author}" if author else ""
     kind = cast("Kind", str(facts.get("kind") or "memory"))
     return attribution(Item(context.content, "", kind=kind, source=context_source(context), metadata=facts))
-
-
-def _said_by(context: RetrievedContext) -> dict[str, str]:
-    """The attribution as a fact of a context that is not the user's own."""
-    words = _context_attribution(context) if is_foreign(context_source(context)) else ""
-    return {"said_by": words} if words else {}
 
 
 def _context_words(context: RetrievedContext) -> str:

@@ -31,6 +31,9 @@ GapReason = Literal[
 ]
 """What shows that an agent lacks context."""
 
+GapOutcome = Literal["none", "filled", "unfilled"]
+"""What came of looking for a gap: there is none, it was filled, or nothing that is known fills it."""
+
 VALID_CONTEXT_SOURCES: frozenset[str] = frozenset(get_args(ContextSource))
 VALID_GAP_REASONS: frozenset[str] = frozenset(get_args(GapReason))
 DEFAULT_MAX_CONTEXT_ITEMS = 5
@@ -131,8 +134,9 @@ class InjectionResult:
     """What was done about a gap.
 
     `contexts_retrieved` is all that was found for it, `payload` the part of it that was injected. `update` is
-    what a node of a graph returns, for states that cannot be written in place. The receipt, if an engine
-    keeps one, says why each context was injected or not.
+    what a node of a graph returns, for states that cannot be written in place: what was injected beside what
+    the state holds already. `given_before` says that the state has held an answer since the agent asked. The
+    receipt, if an engine keeps one, says why each context was injected or not.
     """
 
     gap: ContextGap
@@ -145,6 +149,13 @@ class InjectionResult:
     update: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     receipt_id: str = ""
+    given_before: bool = False
+    tokens: int = 0
+
+    @property
+    def outcome(self) -> GapOutcome:
+        """Whether the agent has, in its state, something that may fill the gap."""
+        return "filled" if self.injected or self.given_before else "unfilled"
 
     def __post_init__(self) -> None:
         size = self.total_context_size
@@ -159,7 +170,7 @@ class InjectionResult:
     def to_dict(self) -> dict[str, Any]:
         """The injection as plain values."""
         names = "gap contexts_retrieved injected injection_target total_context_size duration_ms"
-        return _fields_as_json_values(self, f"{names} notes receipt_id")
+        return _fields_as_json_values(self, f"{names} outcome tokens notes receipt_id")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
 from foreword.store.base import (
     Delete,
     GetTokenCodes,
     GetVectors,
+    ListConversations,
     ListUnembedded,
     ListWithoutTokenCodes,
     PutRelations,
@@ -36,8 +37,10 @@ from foreword.store.conformance.suite import (
     listed_ids,
     refused,
 )
+from foreword.store.exchange import ClaimUnembedded
 from foreword.types import (
     EntitiesProbe,
+    Filters,
     IdentifiersProbe,
     NeighboursProbe,
     RecentProbe,
@@ -49,8 +52,6 @@ from foreword.types import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from foreword.types import Filters
 
 
 class SearchingTests(Suite):
@@ -179,6 +180,18 @@ class SearchingTests(Suite):
                 ids = [one.id for one in self.store.scan(workspace, filters, page)]
                 assert ids == ["in"], (filters, page)
 
+    def test_conversations_are_listed_once_sorted_and_in_pages(self) -> None:
+        named = {"b": 2, "a": 3, "ä": 1, "B": 1}
+        for name, count in named.items():
+            self.put(*(item(f"{name} {at}", conversation=name, type="note") for at in range(count)))
+        self.put(item("elsewhere", conversation="c", type="other"), "in none")
+        notes = Filters(types=("note",))
+        assert self.store.run(ListConversations(HERE, notes)) == ("B", "a", "b", "ä")
+        assert self.store.run(ListConversations(HERE, notes, "a", 1)) == ("b",)
+        assert self.store.run(ListConversations(HERE, Filters(conversation_prefix="a"))) == ("a",)
+        assert self.store.run(ListConversations(HERE, notes, "ä")) == ()
+        assert self.store.run(ListConversations(HERE, notes, limit=0)) == ()
+
     def test_every_filter_narrows_a_tally(self) -> None:
         for workspace, filters in self._cases():
             assert self.store.tally("nowhere", filters) == (0, None), filters
@@ -235,6 +248,27 @@ class SearchingTests(Suite):
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("value", "experience"))) == "de"
         assert self._list_unembedded(ListUnembedded(HERE, "t", DIGEST, limit=1, kinds=("experience",))) == "b"
         assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST, kinds=("summary",))) == ""
+
+    def _claim(self, **fields: Any) -> str:  # noqa: ANN401  (whatever a claim takes)
+        return "".join(one.id for one in self.store.run(ClaimUnembedded(HERE, "s", DIGEST, **fields)))
+
+    def test_what_one_has_claimed_nobody_else_is_given(self) -> None:
+        self.put(*"abcd")
+        self._put_vector("b", "t", axis(0))
+        assert (self._claim(limit=2), self._claim(limit=2), self._claim()) == ("ac", "d", "")
+        assert self._list_unembedded(ListUnembedded(HERE, "s", DIGEST)) == "acd"
+        other = self.store.run(ClaimUnembedded(HERE, "s", OTHER_DIGEST))
+        assert "".join(one.id for one in other) == "abcd"
+
+    def test_a_claim_ends_with_the_vector_or_with_its_time(self) -> None:
+        self.put(*"ab")
+        assert self._claim(seconds=0) == "ab"
+        assert self._claim(kinds=("memory",)) == "ab"
+        self._put_vector("a", "t", axis(0))
+        self.store.delete(Delete(HERE, ("a", "b")))
+        self.put(*"ab")
+        assert self._claim() == "ab"
+        self.assert_sound()
 
     def test_known_vectors_are_given_by_the_hash_of_their_text(self) -> None:
         self.put("a")

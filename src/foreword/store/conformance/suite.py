@@ -112,6 +112,9 @@ FILTER_CASES: tuple[tuple[Filters, dict[str, Any], dict[str, Any]], ...] = (
     (Filters(min_confidence=0.5), {"confidence": 0.5}, {"confidence": 0.49}),
     (Filters(conversation="c1"), {"conversation": "c1"}, {"conversation": "c2"}),
     (Filters(conversation="c1"), {"conversation": "c1"}, {"conversation": None}),
+    (Filters(conversation_prefix='["é%"'), {"conversation": '["é%","x"'}, {"conversation": '["é%é"'}),
+    (Filters(conversation_prefix="c_"), {"conversation": "c_"}, {"conversation": "C_1"}),
+    (Filters(conversation_prefix=""), {"conversation": "c"}, {"conversation": None}),
     (Filters(session="s1"), {"session": "s1"}, {"session": "S1"}),
     (Filters(source="tool"), {"source": Source("tool", "tool")}, {"source": Source("user", "tool")}),
     (

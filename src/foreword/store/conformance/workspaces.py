@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ContextError, StorageError, ValidationError
-from foreword.store import base
+from foreword.store import base, exchange
 from foreword.store.conformance.suite import (
     DIGEST,
     HERE,
@@ -269,6 +269,7 @@ def _empty_answers(workspace: str, probes: tuple[Probe, ...]) -> list[tuple[Oper
         (base.Search(workspace, probes), Findings({}, {probe.space: () for probe in probes})),
         (base.PutVectors(workspace, "s", DIGEST, (base.Vector("a", "t", axis(0)),)), 0),
         (base.ListUnembedded(workspace, "s", DIGEST), ()),
+        (exchange.ClaimUnembedded(workspace, "s", DIGEST), ()),
         (base.GetVectors(workspace, DIGEST, ("h",)), {}),
         (base.PutTokenCodes(workspace, DIGEST, {"a": b"codes"}), 0),
         (base.GetTokenCodes(workspace, DIGEST, ("a",)), {}),
@@ -279,6 +280,11 @@ def _empty_answers(workspace: str, probes: tuple[Probe, ...]) -> list[tuple[Oper
         (base.ClearShown(workspace, "s"), 0),
         (base.ListFiles(workspace), {}),
         (base.DropFiles(workspace, ("f.py",)), ()),
+        (exchange.ReadOutbox(workspace), exchange.Outbox()),
+        (exchange.ClearOutbox(workspace, ((1, 1),)), 0),
+        (exchange.GetAttached(workspace, ("a",)), exchange.Attached()),
+        (exchange.PutAttached(workspace, exchange.Attached()), None),
+        (exchange.ListReceipts(workspace), ()),
         (base.Count(workspace), base.Counts()),
         (base.Check(workspace), ()),
         (base.Repair(workspace), ()),

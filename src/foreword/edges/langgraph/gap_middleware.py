@@ -1,0 +1,122 @@
+"""GapMiddleware: an agent of `create_agent` that lacks context is given it and answers again.
+
+After each answer of the model it is looked whether the agent asks for something it does not know. If memory
+has it, it is put into the state, and the model is called once more with it. If nothing that is known fills
+the gap, the agent's question is its answer, and `gap_outcome` says `unfilled`. What a hand-off brought is
+shown too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from foreword.edges.langgraph.gap import GAP_OUTCOME, GapState, Memories, fill_gap
+from foreword.recipes.gap.payload import GIVEN_AT, held_contexts
+from foreword.recipes.gap.stages import payload_text
+from foreword.recipes.gap.state import get_value
+from foreword.recipes.gap.types import HANDOFF_CONTEXT, INJECTED_CONTEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from langchain.agents.middleware import ModelRequest, ModelResponse
+    from langchain_core.messages import AnyMessage
+
+    from foreword.edges.langgraph.scope import Workspace
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.recipes.gap.types import InjectionConfig
+
+
+class GapAgentState(AgentState[Any], GapState, total=False):
+    """The state of an agent that may be given context."""
+
+
+class GapMiddleware(AgentMiddleware[Any, Any, Any]):
+    """For `create_agent(middleware=[…])`: what the agent lacks is looked up, and the agent answers again.
+
+    `workspace` is a name, a template such as `"acme/{user_id}"`, or a function of the run's config and
+    runtime.
+    """
+
+    state_schema = GapAgentState
+
+    def __init__(
+        self, engine: ContextEngine, workspace: Workspace, config: InjectionConfig | None = None
+    ) -> None:
+        super().__init__()
+        self._memories = Memories(engine, workspace)
+        self._config = config
+
+    @hook_config(can_jump_to=["model"])
+    def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ANN401, ARG002  (LangChain's)
+        """Fill the gap that the model's answer shows, if it shows one; then the model is called again."""
+        memory = self._memories.of_run()
+        with ThreadPoolExecutor(1) as thread:  # the caller's may have a running event loop already
+            update = thread.submit(asyncio.run, fill_gap(state, memory, self._config)).result()
+        return _call_again_if_filled(state, update)
+
+    @hook_config(can_jump_to=["model"])
+    async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any]:  # noqa: ANN401, ARG002  (as above)
+        """The same, awaited."""
+        update = await fill_gap(state, self._memories.of_run(), self._config)
+        return _call_again_if_filled(state, update)
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Call the model with what was injected."""
+        return handler(_request_with_injected(request))
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        """The same, awaited."""
+        return await handler(_request_with_injected(request))
+
+
+def _call_again_if_filled(state: object, update: dict[str, Any]) -> dict[str, Any]:
+    """The update; with new context for a model that has said its last word, the model is called again."""
+    messages = get_value(state, "messages") or ()
+    last = messages[-1] if messages else None
+    is_last_word = isinstance(last, AIMessage) and not last.tool_calls
+    given = update[GAP_OUTCOME]["outcome"] == "filled" and update[GAP_OUTCOME]["items"] > 0
+    return {**update, "jump_to": "model"} if given and is_last_word else update
+
+
+def _request_with_injected(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """The request with each context where it was given: later calls have it in the same place."""
+    contexts = [
+        one
+        for target in (HANDOFF_CONTEXT, INJECTED_CONTEXT)
+        for one in held_contexts(get_value(request.state, target))
+    ]
+    if not contexts:
+        return request
+    messages = list(request.messages)
+    by_place = sorted(contexts, key=_place_given)
+    groups = [(place, list(group)) for place, group in groupby(by_place, key=_place_given)]
+    for place, group in reversed(groups):  # the last first, so that the earlier places stay where they are
+        _insert(messages, place, payload_text(group))
+    return request.override(messages=messages)
+
+
+def _place_given(context: Mapping[str, Any]) -> int:
+    metadata = context.get("metadata") or {}
+    place = metadata.get(GIVEN_AT)
+    return place if isinstance(place, int) else 0
+
+
+def _insert(messages: list[AnyMessage], place: int, text: str) -> None:
+    """Put a text among the messages as the user's, never between a call of a tool and its result."""
+    at = min(max(place, 1), len(messages))
+    while at < len(messages) and isinstance(messages[at], ToolMessage):
+        at += 1
+    messages.insert(at, HumanMessage(text))

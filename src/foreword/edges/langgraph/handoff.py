@@ -1,0 +1,154 @@
+"""Before a hand-off: a node, and a tool for agents that hand over themselves, as in supervisors and swarms.
+
+Both give the receiver what its task, the requirements and the sender's state call for, under
+`handoff_context`. Whatever fails is a warning, and the work is handed over without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from langchain.tools import InjectedState, InjectedToolCallId
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.types import Command
+
+from foreword.edges.langgraph.gap import (
+    GAP_OUTCOME,
+    Memories,
+    describe_outcome,
+    make_node,
+)
+from foreword.log import get_logger
+from foreword.recipes.gap.handoff import prepare_handoff
+from foreword.recipes.gap.types import HANDOFF_CONTEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.runnables import Runnable
+
+    from foreword.edges.langgraph.scope import Workspace
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.recipes.gap.engine_memory import EngineMemory
+    from foreword.recipes.gap.handoff import HandoffResult
+    from foreword.recipes.gap.types import InjectionConfig
+
+_log = get_logger("foreword.langgraph")
+
+
+def handoff_node(
+    engine: ContextEngine,
+    workspace: Workspace,
+    config: InjectionConfig | None = None,
+    *,
+    receiver: str = "",
+    required_context: Sequence[str] = (),
+) -> Runnable[Any, dict[str, Any]]:
+    """A node to put before an agent: it gives that agent what its task needs, before it has to ask.
+
+    The receiver is read from `next_agent` or the hand-off, the task from `handoff_context` or `current_task`,
+    what is required from `handoff_context["required_context"]`, where they are not passed.
+    """
+
+    async def give(state: Any, memory: EngineMemory) -> dict[str, Any]:  # noqa: ANN401  (anybody's state)
+        return await _prepare(state, memory, config, receiver=receiver, required_context=required_context)
+
+    return make_node("handoff", Memories(engine, workspace), give, (HANDOFF_CONTEXT, GAP_OUTCOME))
+
+
+def handoff_tool(
+    engine: ContextEngine,
+    workspace: Workspace,
+    agent: str,
+    config: InjectionConfig | None = None,
+    *,
+    required_context: Sequence[str] = (),
+    name: str = "",
+    description: str = "",
+) -> BaseTool:
+    """A tool by which an agent hands its work to `agent`, a node of the graph around it, with context.
+
+    For agents in a supervisor's or a swarm's graph. The sender says in `task` what is to be done; the
+    receiver finds what is known about it in `handoff_context`, a key that the outer graph's state needs
+    (`GapState`).
+    """
+    memories = Memories(engine, workspace)
+
+    async def hand_over(
+        task: str,
+        state: Annotated[Any, InjectedState],  # noqa: ANN401  (anybody's state)
+        tool_call_id: Annotated[str, InjectedToolCallId],
+    ) -> Command[Any]:
+        memory = memories.of_run()
+        update = await _prepare(
+            state, memory, config, receiver=agent, task=task, required_context=required_context
+        )
+        return _make_command(agent, task, state, tool_call_id, update)
+
+    def hand_over_and_wait(
+        task: str,
+        state: Annotated[Any, InjectedState],  # noqa: ANN401  (anybody's state)
+        tool_call_id: Annotated[str, InjectedToolCallId],
+    ) -> Command[Any]:
+        memory = memories.of_run()
+        update = asyncio.run(
+            _prepare(state, memory, config, receiver=agent, task=task, required_context=required_context)
+        )
+        return _make_command(agent, task, state, tool_call_id, update)
+
+    return StructuredTool.from_function(
+        func=hand_over_and_wait,
+        coroutine=hand_over,
+        name=name or f"hand_over_to_{agent}",
+        description=description or f"Hand the work over to {agent}. Say in `task` what is to be done.",
+    )
+
+
+async def _prepare(
+    state: Any,  # noqa: ANN401  (anybody's state)
+    memory: EngineMemory,
+    config: InjectionConfig | None,
+    **asked: Any,  # noqa: ANN401  (the arguments of `prepare_handoff`)
+) -> dict[str, Any]:
+    """What the receiver is given, as an update of the state, with what came of it."""
+    started = time.perf_counter()
+    try:
+        result = await prepare_handoff(copy.copy(state), memory, config, **asked)
+    except Exception as error:  # noqa: BLE001  (the work must be handed over all the same)
+        _log.warning("a hand-off got no context", workspace=memory.workspace, problem=str(error))
+        return {GAP_OUTCOME: describe_outcome("none", started, problem=str(error) or type(error).__name__)}
+    return {**result.update, GAP_OUTCOME: _describe(result, started)}
+
+
+def _describe(result: HandoffResult, started: float) -> dict[str, Any]:
+    """What came of a hand-off, as a state keeps it; what is missing stands in place of gaps."""
+    injection = result.injection
+    outcome = describe_outcome(
+        result.outcome,
+        started,
+        gaps=[injection.gap.to_dict()] if injection else [],
+        receipt_id=result.receipt_id,
+        items=len(injection.payload.get("contexts", ())) if injection else 0,
+        tokens=injection.tokens if injection else 0,
+    )
+    return {**outcome, "receiver": result.receiver, "missing": list(result.missing)}
+
+
+def _make_command(
+    agent: str, task: str, state: object, tool_call_id: str, update: Mapping[str, Any]
+) -> Command[Any]:
+    """The command that goes on to the agent in the graph around the sender's, with the talk so far."""
+    messages = state.get("messages", ()) if isinstance(state, Mapping) else getattr(state, "messages", ())
+    told = ToolMessage(
+        f"Handed over to {agent}: {task}", name=f"hand_over_to_{agent}", tool_call_id=tool_call_id
+    )
+    return Command(
+        goto=agent,
+        graph=Command.PARENT,
+        update={**update, "messages": [*messages, told], "active_agent": agent},
+    )

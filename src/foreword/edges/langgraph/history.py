@@ -1,0 +1,73 @@
+"""ForewordChatHistory: a conversation as LangChain's `BaseChatMessageHistory`, kept in a workspace.
+
+`RunnableWithMessageHistory(chain, lambda session: ForewordChatHistory(engine, "shop", session))` keeps what
+is said. `messages` is the whole conversation; `prompt` is what fits of it and of what else is known, for one
+question.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.messages import HumanMessage, convert_to_messages, convert_to_openai_messages
+
+from foreword.compose.content_parts import openai_parts
+from foreword.recipes.dialogue.messages import openai_turns
+from foreword.recipes.dialogue.prompt import DEFAULT_MAX_TOKENS, inject_context
+from foreword.recipes.dialogue.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.types import Turn
+
+
+class ForewordChatHistory(BaseChatMessageHistory):
+    """The messages of one session; further options are those of `Session`, such as `user`."""
+
+    def __init__(self, engine: ContextEngine, workspace: str, session_id: str, **options: Any) -> None:  # noqa: ANN401
+        super().__init__()
+        self.session = Session(engine, workspace, session_id, **options)
+        self._engine = engine
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # LangChain's own example is a property
+        """All messages of the conversation, as they are kept."""
+        return convert_to_messages([_openai_message(turn) for turn in self.session.state.turns])
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Keep messages, durably: texts, images, calls of tools and their answers."""
+        self.session.add_all(_turns(messages))
+
+    def prompt(
+        self, question: str | HumanMessage | None, max_tokens: int = DEFAULT_MAX_TOKENS
+    ) -> list[BaseMessage]:
+        """The prompt for a question, as messages; None goes on after the answers of tools."""
+        query = _turns([question])[0] if isinstance(question, HumanMessage) else question
+        return convert_to_messages(inject_context(query, self.session, max_tokens).openai_messages())
+
+    def clear(self) -> None:
+        """Forget the conversation, and everything made from it."""
+        self._engine.forget(self.session.workspace, session=self.session.session_id)
+
+
+def _turns(messages: Sequence[BaseMessage]) -> list[Turn]:
+    converted = convert_to_openai_messages(list(messages))
+    return openai_turns(converted if isinstance(converted, list) else [converted])
+
+
+def _openai_message(turn: Turn) -> dict[str, Any]:
+    """A turn as a message, whole."""
+    content: str | list[dict[str, Any]] = openai_parts(turn, turn.text) if turn.parts else turn.text
+    message: dict[str, Any] = {"role": turn.role, "content": content}
+    if turn.name:
+        message["name"] = turn.name
+    if turn.tool_calls:
+        message["tool_calls"] = [dict(call) for call in turn.tool_calls]
+    if turn.role == "tool":
+        message["tool_call_id"] = turn.call_id
+    return message

@@ -1,0 +1,159 @@
+"""Which workspace a run of a graph reads and writes: a name, a template over the run, or a function of it.
+
+One compiled graph serves many users, so the workspace of a user has to come from the run. A template names
+values of the run: `"acme/{user_id}"`. They are looked up in the run's context and in the `configurable` part
+of its config, then in the config's metadata. A value that is missing, empty, or different in two places is an
+error that names it: there is no default, because a default would be somebody else's memory.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from langgraph.config import get_config
+from langgraph.runtime import get_runtime
+
+from foreword.errors import ValidationError
+from foreword.options import check_workspace
+
+Workspace: TypeAlias = str | Callable[[Mapping[str, Any], Any], str]
+"""A workspace's name, a template such as `"acme/{user_id}"`, or a function of a run's config and runtime."""
+
+_ESCAPE = "%"
+
+
+class WorkspaceScope:
+    """A workspace that is the same for every run, or another one for each."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._function = workspace if callable(workspace) else None
+        self._parts: tuple[tuple[str, str | None], ...] = ()
+        self._template = ""
+        if self._function is None:
+            self._template = check_workspace(workspace)
+            self._parts = _split_template(self._template)
+
+    @property
+    def fixed(self) -> str | None:
+        """The workspace, if it is the same for every run; None if the run decides."""
+        if self._function is not None or any(field for _, field in self._parts):
+            return None
+        return "".join(literal for literal, _ in self._parts)
+
+    @property
+    def description(self) -> str:
+        """What the workspace was given as, for a log."""
+        return self._template or getattr(self._function, "__qualname__", "a function")
+
+    def resolve(self) -> str:
+        """The workspace of the run that is under way; raises ValidationError where the run does not say."""
+        if self.fixed is not None:
+            return self.fixed
+        config, runtime = _current_run()
+        return self.resolve_for(config, runtime)
+
+    def resolve_for(self, config: Mapping[str, Any], runtime: object = None) -> str:
+        """The workspace of a run with this config and runtime; raises ValidationError where it is missing."""
+        if self._function is not None:
+            return self._call_function(config, runtime)
+        name = "".join(
+            literal + ("" if field is None else self._escape(self._find_value(field, config, runtime)))
+            for literal, field in self._parts
+        )
+        return check_workspace(name)
+
+    def fits(self, name: str) -> bool:
+        """Whether a workspace may be that of some run: one that the template spells."""
+        if self._function is not None:
+            return False
+        marks = re.escape("".join(sorted(self._separators - {_ESCAPE})))
+        value = f"[^{marks}]+" if marks else ".+"
+        parts = (re.escape(literal) + ("" if field is None else value) for literal, field in self._parts)
+        return re.fullmatch("".join(parts), name, re.DOTALL) is not None
+
+    def _call_function(self, config: Mapping[str, Any], runtime: object) -> str:
+        name = self._function(config, runtime) if self._function else ""
+        if not isinstance(name, str) or not name.strip():
+            raise ValidationError(
+                f"the function {self.description} must return the name of a workspace, not {name!r}"
+            )
+        return check_workspace(name)
+
+    def _find_value(self, field: str, config: Mapping[str, Any], runtime: object) -> str:
+        """The value of a field of the template; it must be there, and the same wherever it is there."""
+        context, configurable = getattr(runtime, "context", None), config.get("configurable")
+        found = [value for held in (context, configurable) if (value := _look_up(held, field))]
+        value = found[0] if found else _look_up(config.get("metadata"), field)
+        if not value:
+            raise ValidationError(
+                f"the workspace {self._template!r} needs {field!r}, and this run has none; pass it in "
+                f'invoke(…, config={{"configurable": {{"{field}": …}}}}) or in context='
+            )
+        if found[1:] and found[0] != found[1]:
+            raise ValidationError(
+                f"the workspace {self._template!r} needs one {field!r}, and this run has two: "
+                f"{found[0]!r} in its context, {found[1]!r} in its config"
+            )
+        return value
+
+    def _escape(self, value: str) -> str:
+        """A value without what separates values in the template: no two runs can spell the same name."""
+        return "".join(_escape_character(c) if c in self._separators else c for c in value)
+
+    @property
+    def _separators(self) -> set[str]:
+        return {_ESCAPE, *(c for literal, _ in self._parts for c in literal if not c.isalnum())}
+
+
+def _split_template(template: str) -> tuple[tuple[str, str | None], ...]:
+    """The literal texts of a template, each with the field that follows it; ValidationError for a bad one."""
+    try:
+        parsed = list(string.Formatter().parse(template))
+    except ValueError as error:
+        raise ValidationError(
+            f"the workspace {template!r} is no template: {error}; write {{{{ and }}}} for plain braces"
+        ) from None
+    parts = tuple((literal, field) for literal, field, _, _ in parsed)
+    for place, (literal, field) in enumerate(parts):
+        if field is not None and not all(part.isidentifier() for part in field.split(".")):
+            raise ValidationError(
+                f"the workspace {template!r} must name its values, as in 'acme/{{user_id}}'"
+            )
+        if place and field is not None and all(c.isalnum() for c in literal):
+            raise ValidationError(
+                f"the workspace {template!r} needs a mark such as '/' between two values, "
+                "or two users could share a name"
+            )
+    return parts
+
+
+def _current_run() -> tuple[Mapping[str, Any], object]:
+    """The config and the runtime of the run under way; ValidationError outside of one."""
+    try:
+        config = get_config()
+    except RuntimeError:
+        raise ValidationError(
+            "the workspace depends on the run, and no graph is running here; name the workspace"
+        ) from None
+    try:
+        return config, get_runtime()
+    except (RuntimeError, KeyError):  # a node that was called by itself
+        return config, None
+
+
+def _look_up(held: object, field: str) -> str:
+    """The value at a dotted path, as text; empty where there is none that could name somebody."""
+    value: Any = held
+    for name in field.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    if not isinstance(value, str | int | UUID) or isinstance(value, bool):
+        return ""
+    return str(value) if str(value).strip() else ""
+
+
+def _escape_character(character: str) -> str:
+    return "".join(f"{_ESCAPE}{byte:02X}" for byte in character.encode("utf-8", "replace"))

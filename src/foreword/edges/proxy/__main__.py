@@ -1,0 +1,52 @@
+"""`python -m foreword.edges.proxy URL`: the proxy together with its guard; `foreword proxy` has options."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from foreword.edges.http.guard import PageGuard
+from foreword.edges.proxy.application import ProxyApplication, ProxyOptions
+from foreword.edges.proxy.asker import Asker
+from foreword.edges.proxy.memory import ProxyMemory
+from foreword.edges.proxy.upstream import Upstream
+from foreword.edges.service.loopback import listen, make_server
+from foreword.errors import ForewordError
+
+if TYPE_CHECKING:
+    from foreword.engine.context_engine import ContextEngine
+
+
+def build_proxy(
+    engine: ContextEngine,
+    upstream: Upstream,
+    options: ProxyOptions,
+    port: int,
+    *,
+    capture: bool = True,
+) -> PageGuard:
+    """The proxy behind its guard; with `capture`, requests and answers are remembered."""
+    memory = ProxyMemory(engine, capture=capture)
+    return PageGuard(ProxyApplication(upstream, memory, engine.tokenizer, options), port=port)
+
+
+def main(url: str) -> int:
+    """Serve with the defaults, in the workspace of the current folder, until it is stopped."""
+    from pathlib import Path
+
+    from foreword.engine.context_engine import ContextEngine
+    from foreword.workspace import workspace_of
+
+    with listen() as listening, ContextEngine() as engine:
+        port = listening.getsockname()[1]
+        options = ProxyOptions(Asker(workspace_of(Path.cwd())))
+        sys.stderr.write(f"http://127.0.0.1:{port}/v1\n")
+        make_server(build_proxy(engine, Upstream(url), options, port)).run(sockets=[listening])
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(*sys.argv[1:2]))
+    except (ForewordError, OSError, TypeError) as error:
+        sys.exit(f"foreword: {error}")

@@ -1,0 +1,385 @@
+"""The proxy as an ASGI application: reads requests, adds what is known, passes answers on and remembers them.
+
+Whatever fails on our side, the request goes on as it came, with a header that says why. Errors of the API
+pass as they are. A request that the API refuses with a context in it is sent once more without. Answers are
+passed on piece by piece as they come; if the application leaves, the API is not asked any further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
+
+import httpx2
+
+from foreword.edges.proxy.answers import make_reader
+from foreword.edges.proxy.apis import find_api
+from foreword.edges.proxy.asker import read_asker
+from foreword.edges.proxy.memory import FoundContext
+from foreword.edges.proxy.upstream import answer_headers, request_headers
+from foreword.edges.proxy.window import room_for_context
+from foreword.log import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, MutableMapping, Sequence
+
+    from foreword.edges.proxy.apis import Api, Body
+    from foreword.edges.proxy.asker import Asker
+    from foreword.edges.proxy.memory import ProxyMemory
+    from foreword.edges.proxy.upstream import Headers, Upstream
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import Turn
+
+    Scope = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_log = get_logger("foreword.proxy")
+
+RECEIPT_HEADER, NOTE_HEADER = "x-foreword-receipt", "x-foreword-note"
+MAX_READ_BYTES = 64_000_000
+"""A larger request is passed on as it comes, without context."""
+
+_REFUSED = frozenset({400, 413, 422})
+"""Statuses of a request that its API cannot take; without our context perhaps it can."""
+
+_THREADS = 8
+_Done = TypeVar("_Done")
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyOptions:
+    """What requests mean that do not say it, and how much a context may cost."""
+
+    defaults: Asker
+    max_tokens: int = 1000
+    deadline_ms: float = 500.0
+    window: int = 0
+    """The model's window; 0 goes by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """A request that may get a context: its API and body, what was said, and who asks."""
+
+    api: Api
+    body: Body
+    turns: list[Turn]
+    asker: Asker
+
+
+class ProxyApplication:
+    """Serves one upstream. Give it to a server inside the guard."""
+
+    def __init__(
+        self, upstream: Upstream, memory: ProxyMemory, tokenizer: Tokenizer, options: ProxyOptions
+    ) -> None:
+        self._upstream = upstream
+        self._memory = memory
+        self._tokenizer = tokenizer
+        self._options = options
+        self._threads = ThreadPoolExecutor(_THREADS, "foreword-proxy")
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._remembering: dict[asyncio.Task[None], Asker] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or follow the life of the server."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        api = find_api(scope["method"], scope["path"])
+        client = _Client(scope, receive, send)
+        if api is None:
+            await client.while_connected(self._pass_on(client, client.stream_body()))
+            return
+        body = await client.read_body()
+        if body is None:
+            await client.while_connected(self._pass_on(client, client.stream_body()))
+        elif not client.is_gone:
+            await client.while_connected(self._answer(client, api, body))
+
+    # Requests that pass as they are
+
+    async def _pass_on(self, client: _Client, body: AsyncIterator[bytes]) -> None:
+        headers = request_headers(client.headers, is_read=False)
+        response = await self._ask(client, headers, body)
+        if response is None:
+            return
+        try:
+            await client.start(response.status_code, answer_headers(response.headers.raw, {}))
+            await self._relay(client, response)
+        finally:
+            await response.aclose()
+
+    # Requests that may get a context
+
+    async def _answer(self, client: _Client, api: Api, body: bytes) -> None:
+        exchange, note = await self._read_exchange(client, api, body)
+        found = await self._find_context(exchange) if exchange else FoundContext(note=note)
+        sent = _body_with_context(exchange, found.text) if exchange and found.text else None
+        answered = await self._ask_with_retry(client, sent or body, body)
+        if answered is None:
+            return
+        response, was_refused = answered
+        ours = {NOTE_HEADER: found.note, RECEIPT_HEADER: found.receipt_id}
+        if was_refused:
+            ours = {NOTE_HEADER: "the API refused the context; the request was sent without it"}
+        try:
+            await self._pass_answer(client, response, exchange, ours)
+        finally:
+            await response.aclose()
+
+    async def _read_exchange(self, client: _Client, api: Api, body: bytes) -> tuple[_Exchange | None, str]:
+        """The request as far as it is understood, or None and in words why it is not."""
+        try:
+            headers, defaults = client.named_headers(), self._options.defaults
+            return await self._in_thread(_read_exchange, headers, api, body, defaults), ""
+        except Exception as error:  # noqa: BLE001  (the request goes on as it came)
+            return None, _note_failure("a request was passed on as it came", error)
+
+    async def _find_context(self, exchange: _Exchange) -> FoundContext:
+        """The context, if it is found in time; else in words why there is none."""
+        try:
+            async with asyncio.timeout(self._options.deadline_ms / 1000):
+                await self._wait_until_kept(exchange.asker)
+                return await self._in_thread(self._find_in_thread, exchange)
+        except TimeoutError:
+            _log.warning("no context for a request", problem="it was not found in time")
+            return FoundContext(note=f"no context: it took longer than {self._options.deadline_ms:g} ms")
+        except Exception as error:  # noqa: BLE001  (as above)
+            return FoundContext(note=_note_failure("no context for a request", error))
+
+    def _find_in_thread(self, exchange: _Exchange) -> FoundContext:
+        room = room_for_context(
+            exchange.api,
+            exchange.body,
+            exchange.turns,
+            self._options.max_tokens,
+            self._tokenizer,
+            self._options.window,
+        )
+        return self._memory.find(exchange.asker, exchange.turns, room)
+
+    async def _ask_with_retry(
+        self, client: _Client, sent: bytes, body: bytes
+    ) -> tuple[httpx2.Response, bool] | None:
+        """The answer, and whether it is one to the request without its context; None if there is none."""
+        headers = request_headers(client.headers, is_read=True)
+        response = await self._ask(client, headers, sent)
+        if response is None or sent is body or response.status_code not in _REFUSED:
+            return None if response is None else (response, False)
+        await response.aclose()
+        _log.warning("the API refused a request with context", status=response.status_code)
+        response = await self._ask(client, headers, body)
+        return None if response is None else (response, True)
+
+    async def _ask(
+        self, client: _Client, headers: Headers, body: bytes | AsyncIterator[bytes]
+    ) -> httpx2.Response | None:
+        """The answer of the API; None after the application was told that there is none."""
+        address = self._upstream.address(client.path, client.query)
+        try:
+            return await self._upstream.send(client.method, address, headers, body)
+        except httpx2.TimeoutException as error:
+            _log.warning("the upstream is silent", problem=type(error).__name__)
+            await client.refuse(504, "upstream_timeout", f"{self._upstream.url} gave no answer in time")
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            _log.warning("the upstream cannot be reached", problem=type(error).__name__)
+            await client.refuse(502, "upstream_unreachable", f"{self._upstream.url} cannot be reached")
+        return None
+
+    async def _pass_answer(
+        self, client: _Client, response: httpx2.Response, exchange: _Exchange | None, ours: dict[str, str]
+    ) -> None:
+        """Pass an answer on as it comes, and remember it once it has ended."""
+        await client.start(response.status_code, answer_headers(response.headers.raw, ours))
+        if exchange is None or not response.is_success:
+            await self._relay(client, response)
+            return
+        reader = make_reader(exchange.api, response.headers)
+
+        def note(piece: bytes) -> None:
+            try:
+                if reader.feed(piece):  # before its end is sent: the next request waits until it is kept
+                    self._remember_soon(exchange, reader.turns())
+            except Exception as error:  # noqa: BLE001  (the answer must reach the application)
+                _note_failure("an answer was not understood", error)
+
+        await self._relay(client, response, note)
+
+    async def _relay(
+        self, client: _Client, response: httpx2.Response, note: Callable[[bytes], None] = lambda _: None
+    ) -> None:
+        """Pass the body on piece by piece, each noted before it is sent; an empty one is the end."""
+        try:
+            async for piece in response.aiter_raw():
+                note(piece)
+                await client.send_piece(piece)
+        except httpx2.HTTPError as error:
+            _log.warning("the upstream broke off an answer", problem=type(error).__name__)
+            return  # unfinished, so that the application sees it, too
+        note(b"")
+        await client.end()
+
+    # Remembering
+
+    def _remember_soon(self, exchange: _Exchange, answer: Sequence[Turn]) -> None:
+        """Keep the request's new turns and its answer, behind the answer."""
+        if not exchange.asker.is_known or not answer:
+            return
+        task = asyncio.create_task(self._remember(exchange, answer))
+        self._remembering[task] = exchange.asker
+        task.add_done_callback(self._remembering.pop)
+
+    async def _wait_until_kept(self, asker: Asker) -> None:
+        """Wait until what the same user or conversation has said before is kept."""
+        before = [task for task, other in self._remembering.items() if asker.follows(other)]
+        if before:
+            await asyncio.wait(before)
+
+    async def _remember(self, exchange: _Exchange, answer: Sequence[Turn]) -> None:
+        try:
+            async with self._lock(exchange.asker):
+                await self._in_thread(self._memory.remember, exchange.asker, exchange.turns, answer)
+        except Exception as error:  # noqa: BLE001  (the answer has reached the application)
+            _note_failure("an exchange was not remembered", error)
+
+    # Inside
+
+    def _lock(self, asker: Asker) -> asyncio.Lock:
+        """For each conversation, one that keeps something at a time, in the order they came."""
+        key = (asker.workspace, asker.session_id)
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        return lock
+
+    def _in_thread(self, work: Callable[..., _Done], *arguments: object) -> asyncio.Future[_Done]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Follow the server's life: at its end, what is to be remembered is, and connections are closed."""
+        await receive()
+        await self._in_thread(self._memory.warm_up)
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        if self._remembering:
+            await asyncio.wait(self._remembering, timeout=10)
+        await self._upstream.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def _read_exchange(headers: dict[str, list[str]], api: Api, body: bytes, defaults: Asker) -> _Exchange:
+    read = json.loads(body)
+    if not isinstance(read, dict):
+        raise TypeError("the body is no JSON object")
+    turns = api.turns(read)
+    return _Exchange(api, read, turns, read_asker(headers, api, read, turns, defaults))
+
+
+def _body_with_context(exchange: _Exchange, text: str) -> bytes | None:
+    """The body with this context; None if it has no place for one."""
+    try:
+        changed = exchange.api.with_context(exchange.body, text)
+        return None if changed is None else json.dumps(changed, ensure_ascii=False).encode(errors="replace")
+    except Exception as error:  # noqa: BLE001  (the request goes on as it came)
+        _note_failure("a context was not added", error)
+        return None
+
+
+def _note_failure(what: str, error: Exception) -> str:
+    """Log a failure of ours, and return it as a note; the message of an error may repeat the request."""
+    _log.warning(what, error=type(error).__name__, problem=str(error)[:200])
+    return f"{what}: {type(error).__name__}"
+
+
+class _Client:
+    """The application's side of one request."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.method: str = scope["method"]
+        self.path: str = scope["raw_path"].decode("ascii") if scope.get("raw_path") else scope["path"]
+        self.query: str = scope["query_string"].decode("ascii", "replace")
+        self.headers: Headers = scope["headers"]
+        self.is_gone = False
+        self._receive = receive
+        self._send = send
+        self._read: list[bytes] = []
+        self._body_read = asyncio.Event()
+
+    def named_headers(self) -> dict[str, list[str]]:
+        """The headers by name, in lower case, each with all its values."""
+        named: dict[str, list[str]] = {}
+        for name, value in self.headers:
+            named.setdefault(name.decode("latin-1").lower(), []).append(value.decode("utf-8", "replace"))
+        return named
+
+    async def read_body(self) -> bytes | None:
+        """The body; None if it is too large to be read, and then `stream_body` gives all of it."""
+        length = 0
+        async for piece in self._pieces():
+            self._read.append(piece)
+            length += len(piece)
+            if length > MAX_READ_BYTES:
+                return None
+        return b"".join(self._read)
+
+    async def stream_body(self) -> AsyncIterator[bytes]:
+        """The body, piece by piece."""
+        for piece in self._read:
+            yield piece
+        async for piece in self._pieces():
+            yield piece
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        while not self._body_read.is_set():
+            message = await self._receive()
+            if message["type"] != "http.request":
+                self.is_gone = True
+                self._body_read.set()
+                return
+            if not message.get("more_body", False):
+                self._body_read.set()
+            if message.get("body"):
+                yield message["body"]
+
+    async def while_connected(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do the work, and stop it when the application leaves."""
+        working, watching = asyncio.create_task(work), asyncio.create_task(self._wait_until_gone())
+        try:
+            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            watching.cancel()
+            working.cancel()  # does nothing to what is done
+        with suppress(asyncio.CancelledError):
+            await working
+
+    async def _wait_until_gone(self) -> None:
+        await self._body_read.wait()
+        while not self.is_gone:
+            self.is_gone = (await self._receive())["type"] == "http.disconnect"
+
+    async def start(self, status: int, headers: Headers) -> None:
+        """Send the status and the headers."""
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def send_piece(self, piece: bytes) -> None:
+        """Send a piece of the body."""
+        await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+
+    async def end(self) -> None:
+        """Say that the body is complete."""
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def refuse(self, status: int, kind: str, message: str) -> None:
+        """Answer with an error of our own, as the APIs word them."""
+        body = json.dumps({"error": {"type": kind, "message": message}}).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await self.start(status, headers)
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})

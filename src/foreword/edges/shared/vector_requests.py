@@ -1,0 +1,34 @@
+"""Workspaces whose vectors the service is asked to make in the background: a file for each, until it begins.
+
+A process that stores much, such as `foreword index --no-wait`, leaves the file; the service takes it, whether
+it runs already or starts later. What the service does not finish is found again when the workspace is next
+opened, so nothing is lost if a file is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from foreword.edges.shared.private_files import make_private_folder
+
+_FOLDER = "vector-requests"
+
+
+def request_vectors(home: Path, workspace: str) -> None:
+    """Ask the service of this home to make the vectors that a workspace lacks. May raise OSError."""
+    folder = Path(make_private_folder(str(home), _FOLDER))
+    name = hashlib.sha256(workspace.encode(errors="surrogatepass")).hexdigest()[:32]
+    half_made = folder / f".{name}"
+    half_made.write_text(workspace, errors="surrogatepass")
+    half_made.replace(folder / name)
+
+
+def take_requests(home: Path) -> list[str]:
+    """The workspaces that were asked for since the last time; their files are removed."""
+    folder = home / _FOLDER
+    taken = []
+    for file in sorted(folder.glob("[!.]*")) if folder.is_dir() else ():
+        taken.append(file.read_text(errors="surrogatepass"))
+        file.unlink()
+    return taken

@@ -1,0 +1,31 @@
+"""Loading what a first question needs, before it comes."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+from foreword.log import get_logger
+from foreword.types import Item
+
+if TYPE_CHECKING:
+    from foreword.engine.context_engine import ContextEngine
+
+_log = get_logger("foreword.service")
+_WORKSPACE = "foreword/warm-up"
+_QUESTION = "Which words come first?"
+
+
+def warm_up_engine(engine: ContextEngine) -> None:
+    """Load the encoder and all that a first question needs, so that it does not wait; a failure is logged."""
+    try:
+        engine.tokenizer.count(_QUESTION)
+        engine.preview_context(_QUESTION, _WORKSPACE)
+        if engine.reader is not None:  # an empty workspace has nothing to read
+            engine.reader.scores(_QUESTION, ["user, today: These come first."])
+        if (tokens := engine.kit.token_space) is not None:  # nor to compare
+            tokens.compare(_QUESTION, tokens.encode_items([Item("These.", "")]))
+    except Exception as error:  # noqa: BLE001  (a part that fails will say so again; words still find)
+        _log.warning("warming up failed", problem=str(error))
+    gc.collect()
+    gc.freeze()  # what is loaded stays; collections need not look at it again

@@ -1,0 +1,107 @@
+"""What an assembler asks: a `Searcher`, which is any object with the five searches.
+
+`searcher.EngineSearcher` is the one that ships. Another memory needs the searches and nothing else: an object
+that can also keep receipts (`Records`) is asked to; for any other, the assembler remembers itself what each
+session was shown (`OwnRecords`), as long as it lives.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from foreword.capture.item_checks import check_text
+from foreword.capture.redact import redact
+from foreword.text.tokens import TiktokenTokenizer
+from foreword.types import Query
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from foreword.compose.assembled import ContextItem
+    from foreword.knowledge.axes import Axis
+    from foreword.text.tokens import Tokenizer
+    from foreword.types import Receipt
+
+    Finding = Awaitable[Sequence[ContextItem]]
+    Questions = Mapping[str, Callable[[], Finding]]
+    """What is asked, by the name of the source or section that the answers are for."""
+
+
+@runtime_checkable
+class Searcher(Protocol):
+    """Five searches; each gives `ContextItem`s, the most relevant first, with a relevance from 0 to 1.
+
+    Relevances are compared across the five, so they should mean the same in each. An item's `metadata` may
+    have an `id`, by which the item is known again. An object that also has `search_documents(query, limit)`
+    can be asked for documents.
+    """
+
+    def search_memories(self, query: str, limit: int = ...) -> Finding:
+        """Facts, preferences, decisions."""
+
+    def search_code(self, query: str, limit: int = ...) -> Finding:
+        """Functions, classes and methods."""
+
+    def search_experiences(
+        self,
+        query: str,
+        axis: Axis = ...,
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int = ...,
+    ) -> Finding:
+        """What was tried before and how it ended."""
+
+    def search_values(self, query: str, limit: int = ...) -> Finding:
+        """What experience has taught."""
+
+    def search_commits(self, query: str, limit: int = ...) -> Finding:
+        """What was changed, and why."""
+
+
+@runtime_checkable
+class Records(Protocol):
+    """Where an assembler counts tokens, keeps receipts, and looks up what a session was shown."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Counts tokens."""
+
+    def begin(self, query: str) -> Query:
+        """A question as it is asked here: checked, without secrets, with its workspace and its time."""
+
+    def shown(self, session: str) -> frozenset[str]:
+        """The ids of what a session's context already holds."""
+
+    def record(self, receipt: Receipt) -> None:
+        """Keep a receipt; its session counts as having been shown what was injected."""
+
+
+class OwnRecords:
+    """The records of an assembler whose searcher keeps none: what each session was shown, in memory."""
+
+    def __init__(self, workspace: str) -> None:
+        self._workspace = workspace
+        self._shown: dict[str, set[str]] = {}
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that comes with the package."""
+        return TiktokenTokenizer()
+
+    def begin(self, query: str) -> Query:
+        """The question, without secrets."""
+        return Query(redact(check_text("query", query, empty=True)), self._workspace, datetime.now(UTC))
+
+    def shown(self, session: str) -> frozenset[str]:
+        """The ids of what this assembler has shown to a session."""
+        return frozenset(self._shown.get(session, ()))
+
+    def record(self, receipt: Receipt) -> None:
+        """Remember what the receipt's session was shown; the receipt itself is with its context."""
+        if receipt.session:
+            told = self._shown.setdefault(receipt.session, set())
+            told.update(entry.item_id for entry in receipt.injected)

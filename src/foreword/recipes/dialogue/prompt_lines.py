@@ -1,0 +1,52 @@
+"""What the receipt of a prompt says: a line for everything that is told, and what was found and is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from foreword.types import ContextLine, DroppedResult, Item, SearchResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from foreword.compose.prompt import ContextContent
+    from foreword.recipes.dialogue.prompt import DialogueDraft
+    from foreword.types import Kind
+
+
+def lines_told(draft: DialogueDraft, content: ContextContent) -> Iterator[ContextLine]:
+    """What the user said of themselves, the turns, and the chunks of documents that are in the prompt."""
+    count = draft.conversation.tokenizer.count
+    for line in content.user.lines:
+        result = _result_without_text(draft, line.turn_id, "turn", 0.0)
+        yield ContextLine(result, "user", line.prompt_line, count(line.prompt_line), line.day)
+    yield from _turn_lines(draft, content)
+    for chunk in content.rag_chunks:
+        result = _result_without_text(draft, chunk.chunk_id, "document", chunk.relevance)
+        yield ContextLine(result, "knowledge", chunk.formatted, chunk.token_count, chunk.source.place)
+
+
+def _turn_lines(draft: DialogueDraft, content: ContextContent) -> Iterator[ContextLine]:
+    """A line for every turn that is in the prompt."""
+    scores = {turn.turn_id: score for turn, score in draft.recalled.turns}
+    shown = [(turn, "recent") for turn in content.history.recent_turns]
+    shown += [(turn, "recalled") for turn in content.history.recalled]
+    shown += [(turn, "since the question") for turn in content.since]
+    for turn, how in shown:
+        result = _result_without_text(draft, turn.turn_id, "turn", scores.get(turn.turn_id, 0.0))
+        yield ContextLine(result, "history", turn.content, turn.tokens, how)
+
+
+def dropped_results(draft: DialogueDraft, lines: Sequence[ContextLine]) -> Iterator[DroppedResult]:
+    """What was recalled or retrieved, and found no room."""
+    there = {line.id for line in lines}
+    found: list[tuple[str, Kind, float]] = [(t.turn_id, "turn", score) for t, score in draft.recalled.turns]
+    found += [(chunk.chunk_id, "document", chunk.relevance) for chunk in draft.retrieved.chunks]
+    for name, kind, score in found:
+        if name not in there:
+            yield DroppedResult(_result_without_text(draft, name, kind, score), "over budget")
+
+
+def _result_without_text(draft: DialogueDraft, name: str, kind: Kind, score: float) -> SearchResult:
+    """A turn or a chunk as a receipt names it: by its id, without its text."""
+    return SearchResult(Item("", draft.query.workspace, kind=kind, id=name), score)

@@ -1,0 +1,181 @@
+"""Before a hand-off: the receiver is given what its task needs, without having to ask first.
+
+What it needs is read from the task, from `required_context` (of the hand-off, or passed in) and, through the
+sources that are searched, from the sender's state. A need that names a value of the state is met by that
+value. What is found goes into the state's `handoff_context`, in place of what an earlier receiver was given.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Any
+
+from foreword.capture.redact import redact
+from foreword.pipeline import drop_below, drop_repeats, run_async
+from foreword.recipes.gap.detect import receiving_agent
+from foreword.recipes.gap.injection import begin_draft, fit_and_inject
+from foreword.recipes.gap.payload import HANDOFF_EVIDENCE
+from foreword.recipes.gap.pieces import MAX_PIECE_CHARACTERS
+from foreword.recipes.gap.stages import ask, context_id, drop_said, keep_answers, load_shown
+from foreword.recipes.gap.state import get_value, value_as_text
+from foreword.recipes.gap.types import (
+    HANDOFF_CONTEXT,
+    ContextGap,
+    GapSign,
+    InjectionConfig,
+    RetrievedContext,
+    new_gap_id,
+)
+from foreword.recipes.gap.vocabulary import word_prefixes
+from foreword.text.clean import join_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from foreword.recipes.gap.types import GapOutcome, InjectionResult, MemoryStore
+
+MAX_NEEDS = 12
+"""At most how many things a receiver is given context for."""
+
+MAX_NEED_CHARACTERS = 600
+"""At most how much of a task or of a requirement is searched for."""
+
+MIN_NEED_WORDS = 3
+"""A requirement of fewer words is searched for together with the task."""
+
+UNKNOWN_RECEIVER = "receiver"
+_TASK_KEYS = ("task", "current_task", "story", "instructions", "goal", "objective")
+_REQUIRED = "required_context"
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffResult:
+    """What a receiver was given before it starts.
+
+    `needs` is what was searched for, `missing` those needs that nothing known meets. `injection` is what was
+    put into the state; None where nothing is needed.
+    """
+
+    receiver: str
+    needs: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    injection: InjectionResult | None = None
+    update: Mapping[str, Any] = field(default_factory=dict)
+    duration_ms: float = 0.0
+
+    @property
+    def outcome(self) -> GapOutcome:
+        """`none` where nothing is needed, `unfilled` where a need is not met, else `filled`."""
+        return "unfilled" if self.missing else "filled" if self.needs else "none"
+
+    @property
+    def receipt_id(self) -> str:
+        """The receipt that says why each context was taken or left; empty without an engine."""
+        return self.injection.receipt_id if self.injection else ""
+
+
+async def prepare_handoff(
+    state: object,
+    memory: MemoryStore | None = None,
+    config: InjectionConfig | None = None,
+    *,
+    receiver: str = "",
+    task: str = "",
+    required_context: Sequence[str] = (),
+) -> HandoffResult:
+    """Give the receiver of a hand-off what its task needs, from memory and from the sender's state.
+
+    Receiver, task and requirements are read from the state where they are not passed.
+    """
+    started, limits = time.perf_counter(), config or InjectionConfig()
+    receiver = receiver or receiving_agent(state) or UNKNOWN_RECEIVER
+    task = _read_task(state, task)
+    needs = _list_needs(state, task, required_context)
+    if not needs:
+        return HandoffResult(receiver, duration_ms=_milliseconds_since(started))
+    found = [await _find_for_need(need, task, receiver, memory, state, limits) for need in needs]
+    # The best for each need first, then the second best: no need takes all the room.
+    ordered = [one for one in chain.from_iterable(zip_longest(*found)) if one is not None]
+    gap = _make_gap(receiver, redact("; ".join(needs))[:MAX_NEED_CHARACTERS])
+    draft = begin_draft(gap, memory, state, limits).with_contexts(ordered)
+    draft = await run_async(draft, (load_shown, drop_said, drop_repeats))
+    injection = await fit_and_inject(draft, tuple(ordered), started, HANDOFF_CONTEXT)
+    return HandoffResult(
+        receiver=receiver,
+        needs=needs,
+        missing=tuple(need for need, contexts in zip(needs, found, strict=True) if not contexts),
+        injection=injection,
+        update=injection.update,
+        duration_ms=_milliseconds_since(started),
+    )
+
+
+async def _find_for_need(
+    need: str,
+    task: str,
+    receiver: str,
+    memory: MemoryStore | None,
+    state: object,
+    config: InjectionConfig,
+) -> list[RetrievedContext]:
+    """What may meet one need, the best first: a value of the state that it names, and what is searched."""
+    short = need != task and len(word_prefixes(need)) < MIN_NEED_WORDS
+    query = f"{_as_words(need)} {task}" if short else _as_words(need)
+    draft = begin_draft(_make_gap(receiver, query[:MAX_NEED_CHARACTERS]), memory, state, config)
+    draft = await run_async(draft, (ask, drop_below(config.min_relevance_score), keep_answers))
+    named = _value_that_is_named(state, need)
+    contexts = [*([named] if named else []), *draft.kept_contexts()]
+    return list({context_id(one): one for one in contexts}.values())
+
+
+def _make_gap(receiver: str, query: str) -> ContextGap:
+    """What a receiver needs, as a gap: somebody said so, and nobody had to notice."""
+    sign = GapSign("explicit_flag", 1.0, HANDOFF_EVIDENCE, query, receiver)
+    return ContextGap(
+        new_gap_id(),
+        receiver,
+        "explicit_flag",
+        query,
+        1.0,
+        (f"explicit_flag: {HANDOFF_EVIDENCE}",),
+        reasons=(sign,),
+    )
+
+
+def _read_task(state: object, task: str) -> str:
+    """What the receiver is to do: as it was passed, or as the hand-off or the state says."""
+    handed = get_value(state, HANDOFF_CONTEXT)
+    places = [(handed, key) for key in _TASK_KEYS] + [(state, key) for key in _TASK_KEYS]
+    texts = (value_as_text(get_value(holder, key)) for holder, key in places if holder is not None)
+    return redact(join_lines(task or next(filter(None, texts), "")))[:MAX_NEED_CHARACTERS]
+
+
+def _list_needs(state: object, task: str, required_context: Sequence[str]) -> tuple[str, ...]:
+    """The requirements, then the task; each once."""
+    required = required_context or get_value(get_value(state, HANDOFF_CONTEXT), _REQUIRED)
+    if required is None or required == ():
+        required = get_value(state, _REQUIRED)
+    listed = list(required) if isinstance(required, list | tuple | set | frozenset) else [required]
+    texts = [redact(join_lines(value_as_text(one)))[:MAX_NEED_CHARACTERS] for one in listed]
+    return tuple(dict.fromkeys(text for text in (*texts[: MAX_NEEDS - 1], task) if text))
+
+
+def _as_words(need: str) -> str:
+    """A need as it is searched for: the name of a value, such as `api_contract`, as words."""
+    return need.replace("_", " ").replace(".", " ") if " " not in need else need
+
+
+def _value_that_is_named(state: object, need: str) -> RetrievedContext | None:
+    """The value of the state, or of the hand-off, that a need names."""
+    if " " in need or need in (HANDOFF_CONTEXT, _REQUIRED):
+        return None
+    for place, holder in ((need, state), (f"{HANDOFF_CONTEXT}.{need}", get_value(state, HANDOFF_CONTEXT))):
+        if holder is not None and (text := value_as_text(get_value(holder, need))):
+            return RetrievedContext("state", text[:MAX_PIECE_CHARACTERS], 1.0, {"place": place})
+    return None
+
+
+def _milliseconds_since(started: float) -> float:
+    return (time.perf_counter() - started) * 1000

@@ -1,0 +1,138 @@
+"""A workspace copied from one store to another, page by page, with proof that both hold the same.
+
+What is there already is not written again, so that a copy that was interrupted goes on where it ended. The
+proof reads both stores anew: it counts everything, and computes a hash over every row of every part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import astuple, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from foreword.store.base import Get, ListRelations, Put, PutReceipt, PutRelations, Scan
+from foreword.store.exchange import Attached, GetAttached, ListReceipts, PutAttached
+from foreword.store.rows import item_to_row, receipt_to_json, to_microseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from foreword.store.base import Store
+    from foreword.types import Item, Relation
+
+_PAGE = 200
+_RELATIONS_PER_BATCH = 500
+_PARTS = ("items", "relations", "vectors", "token_codes", "shown", "files", "receipts")
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """How many rows each part of a workspace has, and a hash over them all."""
+
+    counts: dict[str, int]
+    hashes: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the two stores hold of a workspace after a copy; `differences` names the parts that differ."""
+
+    workspace: str
+    source: Fingerprint
+    target: Fingerprint
+    differences: tuple[str, ...] = field(default=())
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both hold the same."""
+        return not self.differences
+
+
+def copy_workspace(
+    source: Store, target: Store, workspace: str, progress: Callable[[int], None] = lambda _: None
+) -> Proof:
+    """Copy a workspace and prove it; what the target holds beyond the source is left, and a difference."""
+    done = 0
+    for items in _pages(source, workspace):
+        _copy_page(source, target, workspace, items)
+        done += len(items)
+        progress(done)
+    _copy_relations(source, target, workspace)
+    states = tuple(source.files(workspace).values())
+    if states and target.files(workspace) != source.files(workspace):
+        target.run(PutAttached(workspace, Attached(), states))
+    known = {receipt.id for receipt in target.run(ListReceipts(workspace))}
+    for receipt in source.run(ListReceipts(workspace)):
+        if receipt.id not in known:
+            target.run(PutReceipt(workspace, receipt))
+    return prove_same(source, target, workspace)
+
+
+def _pages(store: Store, workspace: str) -> Iterator[tuple[Item, ...]]:
+    """The items of a workspace in the order they were stored, a page at a time."""
+    after: str | None = None
+    while items := store.run(Scan(workspace, after=after, limit=_PAGE)):
+        yield items
+        after = items[-1].id
+
+
+def _copy_page(source: Store, target: Store, workspace: str, items: tuple[Item, ...]) -> None:
+    """Copy items, and what is kept with them, unless the target has all of that."""
+    ids = tuple(item.id for item in items)
+    attached = source.run(GetAttached(workspace, ids))
+    if target.run(Get(workspace, ids)) != items:
+        target.run(Put(workspace, items))
+    if target.run(GetAttached(workspace, ids)) != attached:
+        target.run(PutAttached(workspace, attached))
+
+
+def _copy_relations(source: Store, target: Store, workspace: str) -> None:
+    there = target.run(ListRelations(workspace))
+    here = source.run(ListRelations(workspace))
+    known = set(there)
+    missing = [relation for relation in here if relation not in known]
+    for start in range(0, len(missing), _RELATIONS_PER_BATCH):
+        target.run(PutRelations(workspace, tuple(missing[start : start + _RELATIONS_PER_BATCH])))
+
+
+def prove_same(source: Store, target: Store, workspace: str) -> Proof:
+    """Read a workspace from both stores and compare."""
+    mine, other = take_fingerprint(source, workspace), take_fingerprint(target, workspace)
+    differences = tuple(part for part in _PARTS if mine.hashes[part] != other.hashes[part])
+    return Proof(workspace, mine, other, differences)
+
+
+def take_fingerprint(store: Store, workspace: str) -> Fingerprint:
+    """Count and hash every part of a workspace; the order of its items counts, too."""
+    tallies = {part: _Tally() for part in _PARTS}
+    for items in _pages(store, workspace):
+        tallies["items"].add(map(item_to_row, items))
+        attached = store.run(GetAttached(workspace, tuple(item.id for item in items)))
+        for part in ("vectors", "token_codes", "shown", "files"):
+            tallies[part].add(getattr(attached, part))
+    relations = store.run(ListRelations(workspace))
+    tallies["relations"].add(sorted(map(_relation_to_row, relations)))
+    tallies["files"].add(sorted(map(astuple, store.files(workspace).values())))
+    tallies["receipts"].add((receipt_to_json(one),) for one in store.run(ListReceipts(workspace)))
+    return Fingerprint(
+        {part: tally.rows for part, tally in tallies.items()},
+        {part: tally.hash.hexdigest() for part, tally in tallies.items()},
+    )
+
+
+class _Tally:
+    """A count of rows and a hash over them."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.hash = hashlib.blake2b(digest_size=16)
+
+    def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        for row in rows:
+            self.rows += 1
+            self.hash.update(repr(row).encode(errors="surrogatepass"))
+
+
+def _relation_to_row(relation: Relation) -> tuple[Any, ...]:
+    ends = (relation.from_id, relation.to_id, relation.type)
+    return (*ends, relation.confidence, to_microseconds(relation.created_at))

@@ -1,0 +1,76 @@
+"""The outbox in SQLite: which items a vector server has yet to learn of, and what these are now."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from foreword.store.exchange import Outbox, Point
+from foreword.store.rows import IN_LIST, filters_to_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from foreword.store.database import Transaction
+    from foreword.store.exchange import ClearOutbox, ReadOutbox
+    from foreword.types import Filters
+
+_POINT = (
+    "v.no, v.space, v.digest, v.code, i.kind, i.type, i.created_at, i.confidence, i.session, "
+    "i.conversation, i.source"
+)
+
+
+def read_outbox(tx: Transaction, op: ReadOutbox) -> Outbox:
+    """The first changes, and the vectors that their items have now."""
+    changes: list[Any] = tx.execute("SELECT no, change FROM outbox ORDER BY no LIMIT ?", op.limit).fetchall()
+    points = tx.execute(
+        f"SELECT {_POINT} FROM vectors v JOIN items i USING(no) WHERE v.no {IN_LIST}",
+        json.dumps([number for number, _ in changes]),
+    )
+    return Outbox(tenant(tx), tuple(changes), tuple(Point(*row) for row in points))
+
+
+def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
+    """Remove changes that were sent."""
+    cleared = 0
+    for number, change in op.changes:
+        tx.execute("DELETE FROM outbox WHERE no = ? AND change = ?", number, change)
+        cleared += tx.db.changes()
+    return cleared
+
+
+def tenant(tx: Transaction) -> str:
+    """The name of this database's workspace among those of all machines; empty before anything is noted."""
+    store = tx.select_value("SELECT value FROM facts WHERE key = 'store'") or ""
+    return hashlib.blake2b(f"{store}\0{tx.workspace}".encode(), digest_size=16).hexdigest() if store else ""
+
+
+def note_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
+    """Note that these items changed."""
+    tx.execute("INSERT OR IGNORE INTO facts VALUES('store', ?)", secrets.token_hex(16))
+    tx.execute(
+        "INSERT OR REPLACE INTO outbox SELECT value, random() FROM json_each(?)", json.dumps(list(numbers))
+    )
+
+
+def unsent_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+    """The noted items, and at most `limit` of them that pass the filters."""
+    clause, values = filters_to_sql(filters)
+    unsent = {int(number) for (number,) in tx.execute("SELECT no FROM outbox")}
+    passing = tx.execute(
+        f"SELECT i.no FROM outbox o JOIN items i USING(no) WHERE {clause} ORDER BY i.no DESC LIMIT ?",
+        *(*values, limit),
+    )
+    return unsent, [int(number) for (number,) in passing]
+
+
+def codes_of(tx: Transaction, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
+    """The codes of those of these items that have one."""
+    rows: list[Any] = tx.execute(
+        f"SELECT no, code FROM vectors WHERE space = ? AND digest = ? AND no {IN_LIST}",
+        *(space, digest, json.dumps(list(numbers))),
+    ).fetchall()
+    return dict(rows)

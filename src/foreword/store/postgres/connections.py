@@ -1,0 +1,215 @@
+"""Connections to PostgreSQL: a pool, deadlines that a hanging server cannot exceed, and errors as ours.
+
+A statement is stopped by the server when its time is over; a server that does not even answer is left when
+the deadline of the connection passes, and the connection with it.
+"""
+
+from __future__ import annotations
+
+import select
+import threading
+import time
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from foreword.errors import (
+    MissingExtra,
+    StorageError,
+    StoreAway,
+    StoreBusy,
+    StoreDamaged,
+    StoreFull,
+    StoreReadOnly,
+    ValidationError,
+)
+
+try:
+    import psycopg
+    from psycopg import errors as pg
+except ImportError as error:  # pragma: no cover  (the tests have it)
+    raise MissingExtra("psycopg", "postgres") from error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CONNECT_SECONDS = 5
+_IDLE_SECONDS_BEFORE_CHECK = 1.0
+"""A connection that was idle for longer is asked whether it is still there before it is used."""
+
+CONNECTION_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+"""What psycopg raises when the server is away, stops, or does not answer."""
+
+
+class ServerSilent(psycopg.OperationalError):
+    """The server did not answer before the deadline of the connection."""
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection that gives up at `deadline`, an instant of `time.monotonic()`, come what may."""
+
+    deadline: float | None = None
+    used_at: float = 0.0
+
+    def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401  (psycopg's own)
+        """Wait for the server, but not past the deadline."""
+        if self.deadline is None:
+            return super().wait(gen, *arguments, **options)
+        try:
+            state = next(gen)
+            while True:
+                state = gen.send(self._poll(int(state)))
+        except StopIteration as done:
+            return done.value
+
+    def _poll(self, wanted: int) -> int:
+        """Which of reading (1) and writing (2) is possible now; 0 after a moment; raises at the deadline."""
+        left = (self.deadline or 0.0) - time.monotonic()
+        if left <= 0:
+            self.close()
+            raise ServerSilent("the server did not answer in time")
+        file = self.pgconn.socket
+        ready = select.select([file] if wanted & 1 else [], [file] if wanted & 2 else [], [], min(left, 0.1))
+        return (1 if ready[0] else 0) | (2 if ready[1] else 0)
+
+
+def hide_password(url: str) -> str:
+    """An address as it may be shown: without its password."""
+    parts = urlsplit(url)
+    if not parts.password:
+        return url
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{host}", query=""))
+
+
+class Pool:
+    """Connections that nobody uses now, and how new ones are made."""
+
+    def __init__(self, url: str, schema: str, size: int) -> None:
+        self.shown_url = hide_password(url)
+        self._url = url
+        self._schema = schema
+        self._idle: list[Connection] = []
+        self._places = threading.Semaphore(size)
+        self._closed = False
+
+    @contextmanager
+    def borrow(self, deadline: float | None = None) -> Iterator[Connection]:
+        """A connection that nobody else uses meanwhile, outside any transaction."""
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not self._places.acquire(timeout=left):
+            raise ServerSilent("all connections are in use")
+        try:
+            connection = self._take_idle(deadline) or self._connect_by(deadline)
+            connection.deadline = deadline
+            try:
+                yield connection
+            finally:
+                self._give_back(connection)
+        finally:
+            self._places.release()
+
+    def connect(self) -> Connection:
+        """A new connection of one's own, which the caller closes."""
+        options = "-c statement_timeout=0 -c idle_in_transaction_session_timeout=60000"
+        connection = Connection.connect(
+            self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, options=options
+        )
+        connection.execute("SELECT set_config('search_path', %s, false)", (f'"{self._schema}", public',))
+        connection.prepare_threshold = 3
+        return connection
+
+    def close(self) -> None:
+        """Close what is idle; what is in use is closed when it is given back."""
+        self._closed = True
+        while self._idle:
+            with suppress(IndexError):
+                self._idle.pop().close()
+
+    def drop_idle(self) -> None:
+        """Close what is idle, because the server was away: such connections are dead or will be."""
+        while self._idle:
+            with suppress(IndexError):
+                self._idle.pop().close()
+
+    def _take_idle(self, deadline: float | None) -> Connection | None:
+        """An idle connection that still works, if there is one."""
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return None
+            if time.monotonic() - connection.used_at < _IDLE_SECONDS_BEFORE_CHECK:
+                return connection
+            connection.deadline = deadline
+            try:
+                connection.execute("SELECT 1")
+            except ServerSilent:
+                raise
+            except CONNECTION_LOST:
+                connection.close()
+            else:
+                return connection
+
+    def _connect_by(self, deadline: float | None) -> Connection:
+        """A new connection; one that comes after the deadline is kept for the next who asks."""
+        if deadline is None:
+            return self.connect()
+        future: Future[Connection] = Future()
+
+        def connect() -> None:
+            try:
+                future.set_result(self.connect())
+            except Exception as error:  # noqa: BLE001  (handed to whoever waits)
+                future.set_exception(error)
+
+        threading.Thread(target=connect, name="foreword-connect", daemon=True).start()
+        try:
+            return future.result(max(0.0, deadline - time.monotonic()))
+        except FutureTimeout:
+            future.add_done_callback(self._keep_late_connection)
+            raise ServerSilent("the server did not answer in time") from None
+
+    def _keep_late_connection(self, future: Future[Connection]) -> None:
+        if future.exception() is None:
+            self._give_back(future.result())
+
+    def _give_back(self, connection: Connection) -> None:
+        connection.deadline, connection.used_at = None, time.monotonic()
+        if self._closed or connection.closed or connection.info.transaction_status != 0:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+
+_ERRORS: tuple[tuple[type[psycopg.Error] | tuple[type[psycopg.Error], ...], type[StorageError], str], ...] = (
+    ((pg.DiskFull, pg.OutOfMemory, pg.InsufficientResources), StoreFull, "has no room left"),
+    ((pg.ReadOnlySqlTransaction, pg.InsufficientPrivilege), StoreReadOnly, "does not let this user write"),
+    ((pg.DataCorrupted, pg.IndexCorrupted), StoreDamaged, "is damaged; restore a backup"),
+    ((pg.LockNotAvailable, pg.DeadlockDetected, pg.QueryCanceled), StoreBusy, "is busy; try again"),
+    (pg.UndefinedTable, StoreDamaged, "lacks a table; run: foreword doctor"),
+)
+
+
+@contextmanager
+def translate_errors(shown_url: str) -> Iterator[None]:
+    """Turn psycopg's errors into ours, each with what to do about it; no message has a password in it."""
+    try:
+        yield
+    except (pg.ProgramLimitExceeded, psycopg.DataError, UnicodeEncodeError) as error:
+        raise ValidationError(f"PostgreSQL cannot keep this: {_first_line(error)}") from error
+    except psycopg.Error as error:
+        for kinds, ours, meaning in _ERRORS:
+            if isinstance(error, kinds):
+                raise ours(f"{shown_url} {meaning} ({_first_line(error)})") from error
+        if isinstance(error, CONNECTION_LOST):
+            raise StoreAway(
+                f"{shown_url} cannot be reached ({_first_line(error)}); is the server running?"
+            ) from error
+        raise StorageError(f"{shown_url} refused: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,241 @@
+"""Deleting items with all that repeats them, and replacing what a file contained, in PostgreSQL.
+
+What an item was made from stands in its metadata, which is read here and not in the database: it is kept as
+the text that was given.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from foreword.store.base import FileState, Stored, StoredFile
+from foreword.store.deleting import question_repeats
+from foreword.store.postgres.indexing import remove_from_indexes
+from foreword.store.postgres.transaction import filters_to_sql
+from foreword.store.rows import as_stored_with_hash, metadata_to_json
+from foreword.text.clean import join_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from foreword.store.base import Delete, DropFiles, ListFiles, PutFile
+    from foreword.store.postgres.transaction import Transaction
+    from foreword.types import Filters, Item
+
+    NumberedItems = list[tuple[int, Item]]
+
+_IS_DERIVED = """strpos(i.metadata, '"derived_from"') > 0"""
+"""Worded as in the index `items_derived`, so that PostgreSQL uses that index."""
+
+_TABLES_BY_NUMBER = ("vectors", "token_codes", "told", "claims", "items")
+
+
+def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
+    """Delete what `Delete` names, and what was made from it; return the ids that are gone."""
+    if op.filters is None:
+        found = tx.select_numbered_items("i.id = ANY(?)", list(op.ids))
+    else:
+        found = _items_passing(tx, op.filters)
+    gone: list[Item] = []
+    paths: set[str] = set()
+    while found:
+        paths |= _remove_items(tx, found)
+        gone += [item for _, item in found]
+        found = _items_made_from(tx, {item.id for _, item in found})
+    ids = [item.id for item in gone]
+    _clear_superseded_by(tx, ids)
+    tx.execute(
+        "DELETE FROM files f WHERE f.ws = ? AND f.path = ANY(?) AND NOT EXISTS"
+        "(SELECT 1 FROM file_items l WHERE l.ws = f.ws AND l.path = f.path)",
+        *(tx.ws, list(paths)),
+    )
+    if gone:
+        _remove_views_from_receipts(tx)
+    if not op.keep_copies:
+        _delete_receipts_that_repeat(tx, [item.text for item in gone], op.words)
+    if op.filters is not None and op.filters.session is not None:
+        _forget_session(tx, op.filters.session)
+    return tuple(ids)
+
+
+def _items_passing(tx: Transaction, filters: Filters) -> NumberedItems:
+    """The items that pass; if the filters name a source, also what was made from it."""
+    clause, values = filters_to_sql(filters)
+    found = dict(tx.select_numbered_items(clause, *values))
+    if filters.source is not None:
+        rest, values = filters_to_sql(replace(filters, source=None))
+        derived = tx.select_numbered_items(f"{rest} AND {_IS_DERIVED}", *values)
+        found |= {no: item for no, item in derived if filters.source in _values_under(item, "derived_from")}
+    return list(found.items())
+
+
+def _items_made_from(tx: Transaction, ids: set[str]) -> NumberedItems:
+    """The items that repeat the words of these."""
+    return [
+        (number, item)
+        for number, item in tx.select_numbered_items(_IS_DERIVED)
+        if "derived_from" in item.metadata and not ids.isdisjoint(_values_under(item, "turns"))
+    ]
+
+
+def _values_under(item: Item, key: str) -> set[Any]:
+    """What stands under a key of an item's metadata: the value, or each of a list's or mapping's."""
+    found = item.metadata.get(key, [])
+    if isinstance(found, dict):
+        found = list(found.values())
+    return {one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)}
+
+
+def _remove_items(tx: Transaction, items: NumberedItems) -> set[str]:
+    """Take items out of every table; return the paths of the files they were made from."""
+    numbers = [number for number, _ in items]
+    remove_from_indexes(tx, items)
+    tx.vectors.drop(tx, numbers)
+    tx.execute(
+        "DELETE FROM relations WHERE ws = ? AND (from_no = ANY(?) OR to_no = ANY(?))",
+        *(tx.ws, numbers, numbers),
+    )
+    links = tx.execute(
+        "DELETE FROM file_items WHERE ws = ? AND no = ANY(?) RETURNING path", tx.ws, numbers
+    ).fetchall()
+    for table in _TABLES_BY_NUMBER:
+        tx.execute(f"DELETE FROM {table} WHERE ws = ? AND no = ANY(?)", tx.ws, numbers)
+    tx.execute("UPDATE workspaces SET items = items - ? WHERE ws = ?", len(numbers), tx.ws)
+    return {path for (path,) in links}
+
+
+def _clear_superseded_by(tx: Transaction, gone_ids: list[str]) -> None:
+    """Nothing is superseded any more by items that are gone."""
+    tx.execute(
+        "UPDATE items SET superseded_by = NULL WHERE ws = ? AND superseded_by = ANY(?)", tx.ws, gone_ids
+    )
+
+
+def _remove_views_from_receipts(tx: Transaction) -> None:
+    """A view repeats words, and nobody knows of which items."""
+    query = "SELECT id, body FROM receipts WHERE ws = ? AND strpos(body, ?) > 0"
+    for receipt_id, text in tx.execute(query, tx.ws, '"view":{').fetchall():
+        body = json.loads(text)
+        body.pop("view", None)
+        stripped = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        tx.execute("UPDATE receipts SET body = ? WHERE ws = ? AND id = ?", stripped, tx.ws, receipt_id)
+
+
+def _delete_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> None:
+    """Delete receipts whose question repeats a text or has all the words."""
+    if not texts and not words:
+        return
+    joined = "\n".join(map(join_lines, texts))
+    rows = tx.execute("SELECT id, body FROM receipts WHERE ws = ?", tx.ws).fetchall()
+    questions = {receipt_id: str(json.loads(body).get("query") or "") for receipt_id, body in rows}
+    repeating = [
+        name for name, query in questions.items() if query and question_repeats(query, joined, words)
+    ]
+    tx.execute("DELETE FROM receipts WHERE ws = ? AND id = ANY(?)", tx.ws, repeating)
+
+
+def _forget_session(tx: Transaction, session: str) -> None:
+    """Delete the receipts of a session, and what it and its subagents were shown."""
+    tx.execute("DELETE FROM receipts WHERE ws = ? AND session = ?", tx.ws, session)
+    tx.execute(
+        "DELETE FROM told WHERE ws = ? AND (session = ? OR starts_with(session, ?))",
+        *(tx.ws, session, f"{session}/"),
+    )
+
+
+# Files
+
+
+def list_files(tx: Transaction, _: ListFiles) -> dict[str, FileState]:
+    """The state of every file, with the number of its items."""
+    rows = tx.execute(
+        "SELECT f.path, f.size, f.mtime_ns, f.hash, count(l.no) FROM files f "
+        "LEFT JOIN file_items l ON l.ws = f.ws AND l.path = f.path WHERE f.ws = ? GROUP BY f.ws, f.path",
+        tx.ws,
+    )
+    return {row[0]: FileState(*row) for row in rows}
+
+
+def put_file(tx: Transaction, op: PutFile) -> StoredFile:
+    """Store what a file contains now; what it contains no more goes first, which frees its ids."""
+    path = op.state.path
+    outdated = _outdated_item_numbers(tx, op)
+    if outdated:
+        tx.unindexed.flush()  # what is not in the indexes yet cannot be taken out of them
+    gone = _unlink_items_from_files(tx, (path,), outdated)
+    stored = tuple(
+        one if one.new else _update_stored_metadata(tx, one, item)
+        for item, one in zip(op.items, tx.put_items(op.items, op.views), strict=True)
+    )
+    tx.execute(
+        "INSERT INTO file_items SELECT ws, ?, no FROM items WHERE ws = ? AND id = ANY(?) "
+        "ON CONFLICT DO NOTHING",
+        *(path, tx.ws, [one.item.id for one in stored]),
+    )
+    tx.execute(
+        "INSERT INTO files VALUES(?, ?, ?, ?, ?) ON CONFLICT(ws, path) DO UPDATE SET "
+        "size = excluded.size, mtime_ns = excluded.mtime_ns, hash = excluded.hash",
+        *(tx.ws, path, op.state.size, op.state.mtime_ns, op.state.hash),
+    )
+    return StoredFile(stored, gone)
+
+
+def drop_files(tx: Transaction, op: DropFiles) -> tuple[str, ...]:
+    """Forget files and delete the items that belong to no other file; return the ids of these."""
+    gone = _unlink_items_from_files(tx, op.paths, _item_numbers_in_files(tx, op.paths))
+    tx.execute("DELETE FROM files WHERE ws = ? AND path = ANY(?)", tx.ws, list(op.paths))
+    return gone
+
+
+def _item_numbers_in_files(
+    tx: Transaction, paths: Iterable[str], clause: str = "TRUE", *values: object
+) -> list[int]:
+    """The numbers of those items of files that pass a clause."""
+    rows = tx.execute(
+        "SELECT l.no FROM file_items l JOIN items i USING(ws, no) "
+        f"WHERE l.ws = ? AND l.path = ANY(?) AND {clause}",
+        *(tx.ws, list(paths), *values),
+    )
+    return [number for (number,) in rows]
+
+
+def _outdated_item_numbers(tx: Transaction, op: PutFile) -> list[int]:
+    """The numbers of the items that a file contained and contains no more."""
+    paths = (op.state.path,)
+    if op.keep_earlier:
+        return _item_numbers_in_files(tx, paths, "i.id = ANY(?)", list(op.except_ids))
+    hashes = [as_stored_with_hash(tx.workspace, item).hash for item in op.items]
+    return _item_numbers_in_files(tx, paths, "NOT i.hash = ANY(?)", hashes)
+
+
+def _unlink_items_from_files(
+    tx: Transaction, paths: tuple[str, ...], item_numbers: list[int]
+) -> tuple[str, ...]:
+    """Unlink items from files and remove those that belong to no other file; return the ids of these."""
+    if not item_numbers:
+        return ()
+    tx.execute(
+        "DELETE FROM file_items WHERE ws = ? AND path = ANY(?) AND no = ANY(?)",
+        *(tx.ws, list(paths), item_numbers),
+    )
+    unlinked = tx.select_numbered_items(
+        "i.no = ANY(?) AND NOT EXISTS(SELECT 1 FROM file_items l WHERE l.ws = i.ws AND l.no = i.no)",
+        item_numbers,
+    )
+    if unlinked:
+        _remove_items(tx, unlinked)
+        _clear_superseded_by(tx, [item.id for _, item in unlinked])
+    return tuple(item.id for _, item in unlinked)
+
+
+def _update_stored_metadata(tx: Transaction, stored: Stored, item: Item) -> Stored:
+    """An item that was there already, with its new metadata: its lines may have moved."""
+    if dict(stored.item.metadata) == dict(item.metadata):
+        return stored
+    tx.execute(
+        "UPDATE items SET metadata = ? WHERE ws = ? AND id = ?",
+        *(metadata_to_json(item.metadata), tx.ws, stored.item.id),
+    )
+    return Stored(replace(stored.item, metadata=item.metadata), new=False)

@@ -1,0 +1,292 @@
+"""Everything derived from rows in PostgreSQL: words, names and vocabulary, kept, checked and made again.
+
+Words are split as FTS5 splits them and kept as postings: how often a stem stands in an item, and how long
+the item is. All of it is written a batch at a time, from arrays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from foreword.store.base import Problem
+from foreword.store.indexes import distinct_words_of_item
+from foreword.store.rows import raise_damaged_if_malformed
+from foreword.store.stems import split_for_index
+from foreword.types import content_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from foreword.store.base import Check, Repair
+    from foreword.store.postgres.transaction import Transaction
+    from foreword.types import Item, Views
+
+    Numbered = Sequence[tuple[int, Item, Views]]
+
+INDEXES = ("words", "identifiers")
+_MAX_KEY_CHARACTERS = 200
+_DERIVED_TABLES = ("postings", "stems", "trigrams", "vocabulary", "mentions")
+_REFERENCES = (
+    *(("relations", "from_no"), ("relations", "to_no"), ("vectors", "no"), ("token_codes", "no")),
+    *(("told", "no"), ("file_items", "no")),
+)
+"""The tables and columns that refer to items by number."""
+
+_NO_SUCH_ITEM = "NOT EXISTS(SELECT 1 FROM items i WHERE i.ws = t.ws AND i.no = t.{column})"
+_NO_SUCH_FILE = "NOT EXISTS(SELECT 1 FROM files f WHERE f.ws = t.ws AND f.path = t.path)"
+
+
+def as_key(word: str) -> str:
+    """A word as an index can have it: one that is too long is known by its beginning and a hash."""
+    word = word.replace("\0", " ")
+    if len(word) <= _MAX_KEY_CHARACTERS:
+        return word
+    return word[:40] + "\x01" + hashlib.blake2b(word.encode(), digest_size=16).hexdigest()
+
+
+def split_item_for_index(index: str, item: Item, views: Views) -> list[list[str]]:
+    """The words that an index has of an item, for each of its columns; none if the item is not in it."""
+    if index == "words":
+        return [split_for_index(index, item.text), split_for_index(index, item.about)]
+    return [split_for_index(index, " ".join(views.identifiers))] if views.identifiers else []
+
+
+def _count_stems(index: str, item: Item, views: Views) -> tuple[bool, Counter[str]]:
+    """Whether an item is in an index, and how often each stem stands in it."""
+    columns = split_item_for_index(index, item, views)
+    return bool(columns), Counter(as_key(stem) for column in columns for stem in column)
+
+
+# Adding
+
+
+def add_items_to_indexes(tx: Transaction, items: Numbered) -> None:
+    """Let items be found by their words, code names and named things; each comes with its number."""
+    for index in INDEXES:
+        counted = [(number, *_count_stems(index, item, views)) for number, item, views in items]
+        _add_postings(tx, index, [(number, stems) for number, _, stems in counted if stems])
+        _change_totals(tx, index, [stems for _, is_in, stems in counted if is_in], 1)
+    mentions = {(as_key(name), number) for number, _, views in items for name in views.entities}
+    tx.execute(
+        "INSERT INTO mentions SELECT ?, * FROM unnest(?::text[], ?::integer[]) ON CONFLICT DO NOTHING",
+        *(tx.ws, [name for name, _ in mentions], [number for _, number in mentions]),
+    )
+    _add_vocabulary(tx, _count_words(item for _, item, _ in items))
+
+
+def _change_totals(tx: Transaction, index: str, counted: Sequence[Counter[str]], sign: int) -> None:
+    """Add to, or take from, the number of items and of words in an index."""
+    tokens = sum(stems.total() for stems in counted)
+    tx.execute(
+        f"UPDATE workspaces SET {index}_rows = {index}_rows + ?, {index}_tokens = {index}_tokens + ? "
+        "WHERE ws = ?",
+        *(sign * len(counted), sign * tokens, tx.ws),
+    )
+
+
+def _add_postings(tx: Transaction, index: str, counted: Sequence[tuple[int, Counter[str]]]) -> None:
+    """Keep how often each stem stands in each item."""
+    spread = Counter(stem for _, stems in counted for stem in stems)
+    ids, _ = _raise_counts(tx, "stems", "stem", spread, index)
+    rows = [
+        (ids[stem], number, stems.total(), often)
+        for number, stems in counted
+        for stem, often in stems.items()
+    ]
+    tx.execute(
+        "INSERT INTO postings(stem, ws, no, length, frequency) SELECT s, ?, n, l, f "
+        "FROM unnest(?::bigint[], ?::integer[], ?::integer[], ?::integer[]) AS p(s, n, l, f)",
+        *(tx.ws, *_columns(rows, 4)),
+    )
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    """Rows as one list a column."""
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
+
+
+def _raise_counts(
+    tx: Transaction, table: str, column: str, spread: Mapping[str, int], index: str = ""
+) -> tuple[dict[str, int], list[str]]:
+    """Count the items of a batch to the words of a table; gives the ids of all, and which it lacked."""
+    words = sorted(spread)
+    own = "t.ws = ? AND t.index = ?" if index else "t.ws = ?"
+    values = (tx.ws, index) if index else (tx.ws,)
+    ids = dict(
+        tx.execute(
+            f"UPDATE {table} t SET items = t.items + n.items FROM unnest(?::text[], ?::integer[]) "
+            f"AS n(word, items) WHERE {own} AND t.{column} = n.word RETURNING t.{column}, t.id",
+            *(words, [spread[word] for word in words], *values),
+        ).fetchall()
+    )
+    missing = [word for word in words if word not in ids]
+    names = f"ws, {'index, ' if index else ''}{column}, items"
+    marks = "?, ?" if index else "?"
+    rows = tx.execute(
+        f"INSERT INTO {table}({names}) SELECT {marks}, n.word, n.items "
+        f"FROM unnest(?::text[], ?::integer[]) AS n(word, items) RETURNING {column}, id",
+        *(*values, missing, [spread[word] for word in missing]),
+    )
+    return ids | dict(rows.fetchall()), missing
+
+
+def _count_words(items: Iterable[Item]) -> Counter[str]:
+    """In how many of the items each word stands."""
+    spread: Counter[str] = Counter()
+    for item in items:
+        spread.update({as_key(word) for word in distinct_words_of_item(item)})
+    return spread
+
+
+def _add_vocabulary(tx: Transaction, spread: Mapping[str, int]) -> None:
+    """Count the words of a batch; new ones can be found by three letters in a row."""
+    ids, new = _raise_counts(tx, "vocabulary", "word", spread)
+    rows = [(gram, len(word), ids[word]) for word in new for gram in trigrams_of(word)]
+    tx.execute(
+        "INSERT INTO trigrams SELECT ?, * FROM unnest(?::text[], ?::integer[], ?::bigint[])",
+        *(tx.ws, *_columns(rows, 3)),
+    )
+
+
+def trigrams_of(word: str) -> set[str]:
+    """Every three letters that stand in a row in a word."""
+    return {word[at : at + 3] for at in range(len(word) - 2)}
+
+
+# Removing
+
+
+def remove_from_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> None:
+    """Take items out of every index; a word that no other item has goes with them."""
+    seen = [(number, item, tx.views(item)) for number, item in items]
+    for index in INDEXES:
+        counted = [(number, *_count_stems(index, item, views)) for number, item, views in seen]
+        spread = Counter(stem for _, _, stems in counted for stem in stems)
+        ids = _lower_counts(tx, "stems", "stem", spread, index)
+        rows = [(ids[stem], number) for number, _, stems in counted for stem in stems if stem in ids]
+        tx.execute(
+            "DELETE FROM postings p USING unnest(?::bigint[], ?::integer[]) AS d(stem, no) "
+            "WHERE p.ws = ? AND p.stem = d.stem AND p.no = d.no",
+            *(*_columns(rows, 2), tx.ws),
+        )
+        _change_totals(tx, index, [stems for _, is_in, stems in counted if is_in], -1)
+    tx.execute("DELETE FROM mentions WHERE ws = ? AND no = ANY(?)", tx.ws, [number for number, _ in items])
+    _lower_counts(tx, "vocabulary", "word", _count_words(item for _, item in items))
+
+
+def _lower_counts(
+    tx: Transaction, table: str, column: str, spread: Mapping[str, int], index: str = ""
+) -> dict[str, int]:
+    """Take a batch of items from the counts of its words; words of no item go. Gives the ids of all."""
+    own = "t.ws = ? AND t.index = ?" if index else "t.ws = ?"
+    values = (tx.ws, index) if index else (tx.ws,)
+    rows = tx.execute(
+        f"UPDATE {table} t SET items = t.items - n.items FROM unnest(?::text[], ?::integer[]) "
+        f"AS n(word, items) WHERE {own} AND t.{column} = n.word RETURNING t.{column}, t.id, t.items",
+        *(list(spread), list(spread.values()), *values),
+    ).fetchall()
+    unused = [number for _, number, left in rows if left <= 0]
+    tx.execute(f"DELETE FROM {table} WHERE ws = ? AND id = ANY(?)", tx.ws, unused)
+    if table == "vocabulary":
+        tx.execute("DELETE FROM trigrams WHERE ws = ? AND word = ANY(?)", tx.ws, unused)
+    return {word: number for word, number, _ in rows}
+
+
+# Checking and repairing
+
+
+def find_problems(tx: Transaction, _: Check | Repair) -> tuple[Problem, ...]:
+    """Every disagreement between the rows and what is derived from them."""
+    with raise_damaged_if_malformed():
+        return tuple(_find_all_problems(tx))
+
+
+def _find_all_problems(tx: Transaction) -> Iterator[Problem]:
+    items = [
+        (number, item, tx.views(item)) for number, item in tx.select_numbered_items("TRUE ORDER BY i.no")
+    ]
+    if wrong := sum(content_hash(item) != item.hash for _, item, _ in items):
+        yield Problem("items", f"{wrong} rows do not match the hash of their content")
+    for index in INDEXES:
+        yield from _find_problems_in_index(tx, index, items)
+    vocabulary = dict(_count_words(item for _, item, _ in items))
+    if vocabulary != _pairs(tx, "SELECT word, items FROM vocabulary WHERE ws = ?"):
+        yield Problem("vocabulary", "disagrees with the rows")
+    grams = {(gram, word) for word in vocabulary for gram in trigrams_of(word)}
+    rows = tx.execute(
+        "SELECT t.gram, v.word FROM trigrams t LEFT JOIN vocabulary v ON v.ws = t.ws AND v.id = t.word "
+        "WHERE t.ws = ?",
+        tx.ws,
+    )
+    if grams != set(rows.fetchall()):
+        yield Problem("trigrams", "disagrees with the vocabulary")
+    mentions = {(as_key(entity), number) for number, _, views in items for entity in views.entities}
+    if mentions != set(tx.execute("SELECT entity, no FROM mentions WHERE ws = ?", tx.ws).fetchall()):
+        yield Problem("mentions", "disagrees with the rows")
+    yield from tx.vectors.find_problems(tx)
+    for table, column in _REFERENCES:
+        clause = _NO_SUCH_ITEM.format(column=column)
+        if orphans := tx.select_value(f"SELECT count(*) FROM {table} t WHERE t.ws = ? AND {clause}", tx.ws):
+            yield Problem(table, f"{orphans} rows speak of items that are not there")
+    if unknown := tx.select_value(
+        f"SELECT count(*) FROM file_items t WHERE t.ws = ? AND {_NO_SUCH_FILE}", tx.ws
+    ):
+        yield Problem("file_items", f"{unknown} rows speak of files that are not there")
+
+
+def _pairs(tx: Transaction, sql: str) -> dict[Any, Any]:
+    return dict(tx.execute(sql, tx.ws).fetchall())
+
+
+def _find_problems_in_index(tx: Transaction, index: str, items: Numbered) -> Iterator[Problem]:
+    """Compute an index from the items and compare it with the tables."""
+    expected: set[tuple[str, int, int, int]] = set()
+    totals = [0, 0]
+    for number, item, views in items:
+        is_in, stems = _count_stems(index, item, views)
+        totals = [totals[0] + is_in, totals[1] + stems.total()]
+        expected |= {(stem, number, stems.total(), often) for stem, often in stems.items()}
+    rows = tx.execute(
+        "SELECT s.stem, p.no, p.length, p.frequency FROM stems s JOIN postings p ON p.stem = s.id "
+        "AND p.ws = s.ws WHERE s.ws = ? AND s.index = ?",
+        *(tx.ws, index),
+    )
+    counts = dict(
+        tx.execute("SELECT stem, items FROM stems WHERE ws = ? AND index = ?", tx.ws, index).fetchall()
+    )
+    noted = tx.execute(f"SELECT {index}_rows, {index}_tokens FROM workspaces WHERE ws = ?", tx.ws).fetchone()
+    spread = Counter(stem for stem, _, _, _ in expected)
+    if expected != set(rows.fetchall()) or counts != dict(spread) or list(noted or ()) != totals:
+        yield Problem(index, "the index disagrees with the rows")
+
+
+def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
+    """Compute everything derived again from the rows; return what is still wrong afterwards."""
+    for table in _DERIVED_TABLES:
+        tx.execute(f"DELETE FROM {table} WHERE ws = ?", tx.ws)
+    tx.execute(
+        "UPDATE workspaces SET words_rows = 0, words_tokens = 0, identifiers_rows = 0, "
+        "identifiers_tokens = 0, items = (SELECT count(*) FROM items WHERE ws = ?) WHERE ws = ?",
+        *(tx.ws, tx.ws),
+    )
+    for number, item in tx.select_numbered_items("TRUE ORDER BY i.no"):
+        tx.unindexed.add(number, item)
+        if (right := content_hash(item)) != item.hash:
+            tx.execute(
+                "UPDATE items SET hash = ? WHERE ws = ? AND no = ? AND NOT EXISTS"
+                "(SELECT 1 FROM items o WHERE o.ws = ? AND o.hash = ?)",
+                *(right, tx.ws, number, tx.ws, right),
+            )
+    tx.unindexed.flush()
+    for table, column in _REFERENCES:
+        tx.execute(f"DELETE FROM {table} t WHERE t.ws = ? AND {_NO_SUCH_ITEM.format(column=column)}", tx.ws)
+    # A file without a state is given one that fits no file: it will be read again, and its items are known.
+    tx.execute(
+        f"INSERT INTO files SELECT DISTINCT t.ws, t.path, -1, 0, '' FROM file_items t "
+        f"WHERE t.ws = ? AND {_NO_SUCH_FILE}",
+        tx.ws,
+    )
+    tx.vectors.rebuild(tx)
+    return find_problems(tx, op)

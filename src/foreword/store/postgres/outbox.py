@@ -1,0 +1,72 @@
+"""The outbox in PostgreSQL: which items a vector server has yet to learn of, and what these are now."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from foreword.store.exchange import Outbox, Point
+from foreword.store.postgres.transaction import filters_to_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from foreword.store.exchange import ClearOutbox, ReadOutbox
+    from foreword.store.postgres.transaction import Transaction
+    from foreword.types import Filters
+
+_POINT = (
+    "v.no, g.space, g.digest, v.code, i.kind, i.type, i.created_at, i.confidence, i.session, "
+    "i.conversation, i.source"
+)
+
+
+def read_outbox(tx: Transaction, op: ReadOutbox) -> Outbox:
+    """The first changes, and the vectors that their items have now."""
+    changes = tx.execute(
+        "SELECT no, change FROM outbox WHERE ws = ? ORDER BY no LIMIT ?", tx.ws, op.limit
+    ).fetchall()
+    points = tx.execute(
+        f"SELECT {_POINT} FROM vectors v JOIN items i USING(ws, no) JOIN generations g USING(generation) "
+        "WHERE v.ws = ? AND v.no = ANY(?)",
+        *(tx.ws, [number for number, _ in changes]),
+    )
+    return Outbox(tenant(tx), tuple(changes), tuple(Point(*row) for row in points))
+
+
+def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
+    """Remove changes that were sent."""
+    return tx.execute(
+        "DELETE FROM outbox o USING unnest(?::integer[], ?::bigint[]) AS sent(no, change) "
+        "WHERE o.ws = ? AND o.no = sent.no AND o.change = sent.change",
+        *([number for number, _ in op.changes], [change for _, change in op.changes], tx.ws),
+    ).rowcount
+
+
+def tenant(tx: Transaction) -> str:
+    """The name of the workspace among those of all stores."""
+    store = tx.select_value("SELECT value FROM facts WHERE key = 'store'")
+    return hashlib.blake2b(f"{store}\0{tx.workspace}".encode(), digest_size=16).hexdigest()
+
+
+def note_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
+    """Note that these items changed."""
+    tx.execute(
+        "INSERT INTO outbox(ws, no) SELECT ?, no FROM unnest(?::integer[]) AS no "
+        "ON CONFLICT(ws, no) DO UPDATE SET change = DEFAULT",
+        *(tx.ws, sorted(set(numbers))),
+    )
+
+
+def unsent_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+    """The noted items, and at most `limit` of them that pass the filters."""
+    clause, values = filters_to_sql(filters)
+    unsent = {number for (number,) in tx.execute("SELECT no FROM outbox WHERE ws = ?", tx.ws)}
+    if not unsent:
+        return unsent, []
+    passing = tx.execute(
+        "SELECT i.no FROM outbox o JOIN items i ON i.ws = o.ws AND i.no = o.no "
+        f"WHERE o.ws = ? AND {clause} ORDER BY i.no DESC LIMIT ?",
+        *(tx.ws, *values, limit),
+    )
+    return unsent, [number for (number,) in passing]

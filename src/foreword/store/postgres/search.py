@@ -1,0 +1,333 @@
+"""What a search asks of PostgreSQL: postings, vocabulary, names, neighbours, and the part of vectors.
+
+BM25 is computed as FTS5 computes it, term by term in the same order, so that the same items get the same
+scores. A word that the tokenizer splits into several is a phrase: its items are looked at one by one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg import errors as pg
+
+from foreword.errors import StoreAway, StoreDamaged
+from foreword.store.postgres.connections import CONNECTION_LOST, ServerSilent
+from foreword.store.postgres.indexing import as_key, split_item_for_index, trigrams_of
+from foreword.store.postgres.transaction import filters_to_sql
+from foreword.store.postgres.vectors import find_encoder
+from foreword.store.search import DeadlinePassed, ProbeFailed, SearchRows, answer_search
+from foreword.store.stems import split_for_index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from foreword.store.base import Search
+    from foreword.store.postgres.transaction import Transaction
+    from foreword.store.search import Pairs, Ranked
+    from foreword.store.vector_part import Comparison
+    from foreword.types import Filters, Findings, Item, VectorProbe
+
+_RARELY_RESET = 0.7
+"""The server's limit is set again when this share of it is left: each setting is a round trip."""
+
+_SCORE = (
+    "sum(p.idf * ((p.frequency * 2.2::float8) / "
+    "(p.frequency + 1.2::float8 * (1 - 0.75::float8 + 0.75::float8 * p.length / ?::float8))) "
+    "ORDER BY p.place)"
+)
+_POSTINGS = (
+    "SELECT p.no, p.length, p.frequency, w.idf, w.place "
+    "FROM unnest(?::bigint[], ?::float8[], ?::integer[]) AS w(stem, idf, place) "
+    "JOIN postings p ON p.ws = ? AND p.stem = w.stem"
+)
+_PHRASES = (
+    "SELECT * FROM unnest(?::integer[], ?::integer[], ?::integer[], ?::float8[], ?::integer[]) "
+    "AS w(no, length, frequency, idf, place)"
+)
+
+
+def run_search(tx: Transaction, op: Search) -> Findings:
+    """Answer all probes of a question; see `Search`."""
+    return answer_search(_PostgresRows(tx), op)
+
+
+class _PostgresRows(SearchRows):
+    """The rows of one workspace, as one transaction sees them."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._expires: float | None = None
+        self._server_limit = math.inf
+        self._is_lost = False
+        self._largest_number: int | None = None
+        self._counts: dict[str, int] = {}
+
+    @contextmanager
+    def translate_failures(self) -> Iterator[None]:
+        """Raise PostgreSQL's errors as those of a search; what follows is answered all the same."""
+        if self._is_lost:
+            raise DeadlinePassed
+        self._limit_statements()
+        savepoint = self._tx.connection.transaction() if self._tx.writes else nullcontext()
+        try:
+            with savepoint:
+                yield
+        except ServerSilent as error:
+            self._is_lost = True
+            raise DeadlinePassed from error
+        except pg.QueryCanceled as error:
+            self._begin_again()
+            raise DeadlinePassed from error
+        except (StoreDamaged, StoreAway) as error:
+            raise ProbeFailed(str(error)) from error
+        except psycopg.Error as error:
+            if isinstance(error, CONNECTION_LOST) and self._tx.connection.closed:
+                raise
+            self._begin_again()
+            raise ProbeFailed(str(error).splitlines()[0]) from error
+
+    def _limit_statements(self) -> None:
+        """Have the server stop a statement at the deadline, about."""
+        if self._expires is None:
+            return
+        left = max(0.001, self._expires - time.monotonic())
+        if left < self._server_limit * _RARELY_RESET:
+            self._tx.execute(f"SET LOCAL statement_timeout = {math.ceil(left * 1000)}")
+            self._server_limit = left
+
+    def _begin_again(self) -> None:
+        """After a failure, go on in a new transaction; one that writes is at its savepoint already."""
+        if not self._tx.writes:
+            self._tx.connection.execute(
+                "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+                f"SET LOCAL foreword.ws = '{self._tx.ws}'"
+            )
+            self._server_limit = math.inf
+
+    @contextmanager
+    def interrupt_at(self, expires: float | None) -> Iterator[None]:
+        """Inside, statements end when the deadline passes."""
+        self._expires = self._tx.expires = expires
+        try:
+            yield
+        finally:
+            if self._server_limit < math.inf and not self._is_lost:
+                self._tx.execute("SET LOCAL statement_timeout = 0")
+            self._expires, self._server_limit = None, math.inf
+
+    def items_by_number(self, numbers: Iterable[int]) -> dict[int, Item]:
+        """The items with these numbers."""
+        wanted = list(numbers)
+        if not wanted or self._is_lost:
+            return {}
+        return dict(self._tx.select_numbered_items("i.no = ANY(?)", wanted))
+
+    def largest_number(self) -> int:
+        """The largest number of an item."""
+        if self._largest_number is None:
+            largest = self._tx.select_value("SELECT max(no) FROM items WHERE ws = ?", self._tx.ws)
+            self._largest_number = largest or 0
+        return self._largest_number
+
+    def rank_by_bm25(self, index: str, words: Sequence[str], filters: Filters, limit: int) -> Ranked:
+        """The best items for any of the words, by the BM25 of FTS5."""
+        question = _Bm25Question(self._tx, index, words)
+        if question.average_length is None:
+            return []
+        clause, values = filters_to_sql(filters)
+        join = "" if filters.empty else f"JOIN items i ON i.ws = {self._tx.ws} AND i.no = p.no"
+        return self._tx.execute(
+            f"SELECT p.no, {_SCORE} AS score FROM ({question.sql}) AS p {join} WHERE {clause} "
+            "GROUP BY p.no ORDER BY score DESC, p.no LIMIT ?",
+            *(question.average_length, *question.values, *values, limit),
+        ).fetchall()
+
+    def count_items_with_stems(self, stems: Iterable[str]) -> dict[str, int]:
+        """In how many items each stem stands."""
+        wanted = [stem for stem in stems if stem not in self._counts]
+        if wanted:
+            rows = self._tx.execute(
+                "SELECT stem, items FROM stems WHERE ws = ? AND index = 'words' AND stem = ANY(?)",
+                *(self._tx.ws, [as_key(stem) for stem in wanted]),
+            )
+            found = dict(rows.fetchall())
+            self._counts |= {stem: found.get(as_key(stem), 0) for stem in wanted}
+        return self._counts
+
+    def about_and_text(self, number: int) -> tuple[str, str]:
+        """The surroundings and the text of an item."""
+        rows: list[Any] = self._tx.execute(
+            "SELECT about, text FROM items WHERE ws = ? AND no = ?", self._tx.ws, number
+        ).fetchall()
+        about, text = rows[0]
+        return about, text
+
+    def known_words(self, words: Sequence[str]) -> set[str]:
+        """Those of the words that an item has."""
+        keys = {word: as_key(word) for word in words}
+        rows = self._tx.execute(
+            "SELECT word FROM vocabulary WHERE ws = ? AND word = ANY(?)", self._tx.ws, list(keys.values())
+        )
+        known = {word for (word,) in rows}
+        return {word for word, key in keys.items() if key in known}
+
+    def words_like(self, word: str, limit: int) -> list[str]:
+        """Known words of about this length that have three letters in a row of it."""
+        rows = self._tx.execute(
+            "SELECT v.word FROM vocabulary v WHERE v.ws = ? AND v.id IN (SELECT t.word FROM trigrams t "
+            "WHERE t.ws = ? AND t.gram = ANY(?) AND t.length BETWEEN ? AND ?) ORDER BY v.id LIMIT ?",
+            *(self._tx.ws, self._tx.ws, [gram.replace("\0", " ") for gram in trigrams_of(word)]),
+            *(len(word) - 2, len(word) + 2, limit),
+        )
+        return [known for (known,) in rows]
+
+    def items_with_names(
+        self, names: Sequence[str], filters: Filters, limit: int
+    ) -> dict[str, tuple[int, list[int]]]:
+        """How many items mention each name, and which: all names in one round trip."""
+        clause, values = filters_to_sql(filters)
+        join = "" if filters.empty else "JOIN items i ON i.ws = m.ws AND i.no = m.no"
+        keys = {name: as_key(name) for name in names}
+        rows = self._tx.execute(
+            "SELECT n.name, (SELECT count(*) FROM mentions m WHERE m.ws = ? AND m.entity = n.name), "
+            f"ARRAY(SELECT m.no FROM mentions m {join} WHERE m.ws = ? AND m.entity = n.name AND {clause} "
+            "ORDER BY m.no DESC LIMIT ?) FROM unnest(?::text[]) AS n(name)",
+            *(self._tx.ws, self._tx.ws, *values, limit, list(set(keys.values()))),
+        )
+        found = {name: (known, numbers) for name, known, numbers in rows}
+        return {name: found[key] for name, key in keys.items()}
+
+    def newest_items(self, filters: Filters, limit: int) -> list[int]:
+        """The numbers of the newest items."""
+        clause, values = filters_to_sql(filters)
+        newest = (
+            f"SELECT i.no FROM items i WHERE i.ws = ? AND {clause} "
+            "ORDER BY i.created_at DESC, i.no DESC LIMIT ?"
+        )
+        return [number for (number,) in self._tx.execute(newest, self._tx.ws, *values, limit)]
+
+    def related_items(self, seeds: Sequence[int], filters: Filters) -> list[tuple[int, int, float]]:
+        """Rows of a seed, an item that a relation ties to it, and the relation's confidence."""
+        clause, values = filters_to_sql(filters)
+        return self._tx.execute(
+            "SELECT r.seed, i.no, r.confidence FROM ("
+            "SELECT from_no AS seed, to_no AS no, confidence FROM relations "
+            "WHERE ws = ? AND from_no = ANY(?) UNION ALL "
+            "SELECT to_no, from_no, confidence FROM relations WHERE ws = ? AND to_no = ANY(?)"
+            f") r JOIN items i ON i.ws = ? AND i.no = r.no WHERE {clause}",
+            *(self._tx.ws, list(seeds), self._tx.ws, list(seeds), self._tx.ws, *values),
+        ).fetchall()
+
+    def items_before(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+        """Rows of a seed and the item just before it in its session."""
+        return self._adjacent_in_session(seeds, filters, "max", "<")
+
+    def items_after(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+        """Rows of a seed and the item just after it in its session."""
+        return self._adjacent_in_session(seeds, filters, "min", ">")
+
+    def _adjacent_in_session(
+        self, seeds: Sequence[int], filters: Filters, aggregate: str, comparison: str
+    ) -> Pairs:
+        """Rows of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
+        clause, values = filters_to_sql(filters)
+        return self._tx.execute(
+            f"SELECT b.seed, i.no FROM (SELECT o.no AS seed, (SELECT {aggregate}(n.no) FROM items n "
+            f"WHERE n.ws = o.ws AND n.session_key = o.session_key AND n.no {comparison} o.no) AS no "
+            "FROM items o WHERE o.ws = ? AND o.no = ANY(?) AND o.session_key IS NOT NULL) b "
+            f"JOIN items i ON i.ws = ? AND i.no = b.no WHERE {clause}",
+            *(self._tx.ws, list(seeds), self._tx.ws, *values),
+        ).fetchall()
+
+    def vector_dimensions(self, space: str, digest: str) -> int | None:
+        """How many numbers the vectors of an encoder have."""
+        encoder = find_encoder(self._tx, space, digest)
+        return None if encoder is None else encoder[3]
+
+    def compare_vectors(self, probe: VectorProbe, filters: Filters) -> Comparison:
+        """Have the part of vectors compare."""
+        return self._tx.vectors.compare(self._tx, probe, filters)
+
+
+class _Bm25Question:
+    """The words of a question as stems and phrases with their weights, and the SQL that finds them."""
+
+    def __init__(self, tx: Transaction, index: str, words: Sequence[str]) -> None:
+        self._tx, self._index = tx, index
+        split = [split_for_index(index, word.replace("\0", " ")) for word in words]
+        terms = {place: [as_key(stem) for stem in stems] for place, stems in enumerate(split) if stems}
+        stems = self._find_stems({stem for term in terms.values() for stem in term})
+        rows, tokens = self._totals()
+        self.average_length = tokens / rows if rows and tokens else None
+        singles = [
+            (*stems[term[0]], place) for place, term in terms.items() if len(term) == 1 and term[0] in stems
+        ]
+        self.sql = _POSTINGS
+        self.values: list[object] = [
+            [number for number, _, _ in singles],
+            [_inverse_frequency(rows, items) for _, items, _ in singles],
+            [place for _, _, place in singles],
+            tx.ws,
+        ]
+        phrases = [
+            (place, term) for place, term in terms.items() if len(term) > 1 and all(map(stems.get, term))
+        ]
+        if phrases:
+            self._add_phrases(phrases, {stem: stems[stem][0] for stem in stems}, rows)
+
+    def _find_stems(self, stems: set[str]) -> dict[str, tuple[int, int]]:
+        """The number of each stem that some item has, and how many items have it."""
+        found = self._tx.execute(
+            "SELECT stem, id, items FROM stems WHERE ws = ? AND index = ? AND stem = ANY(?)",
+            *(self._tx.ws, self._index, list(stems)),
+        )
+        return {stem: (number, items) for stem, number, items in found}
+
+    def _totals(self) -> tuple[int, int]:
+        """How many items the index has, and how many words these have together."""
+        rows: list[Any] = self._tx.execute(
+            f"SELECT {self._index}_rows, {self._index}_tokens FROM workspaces WHERE ws = ?", self._tx.ws
+        ).fetchall()
+        return rows[0] if rows else (0, 0)
+
+    def _add_phrases(
+        self, phrases: Sequence[tuple[int, list[str]]], stem_ids: dict[str, int], rows: int
+    ) -> None:
+        """Find the items that have each phrase as it stands."""
+        found: list[tuple[int, int, int, float, int]] = []
+        for place, phrase in phrases:
+            having = self._items_with_phrase(phrase, [stem_ids[stem] for stem in set(phrase)])
+            idf = _inverse_frequency(rows, len(having))
+            found += [(number, length, often, idf, place) for number, length, often in having]
+        self.sql += f" UNION ALL {_PHRASES}"
+        self.values += [[row[column] for row in found] for column in range(5)]
+
+    def _items_with_phrase(self, phrase: list[str], stem_ids: list[int]) -> list[tuple[int, int, int]]:
+        """The number, length and count of the phrase of each item that has it."""
+        having = []
+        for number, item in self._tx.select_numbered_items(
+            "i.no IN (SELECT p.no FROM postings p WHERE p.ws = ? AND p.stem = ANY(?) "
+            "GROUP BY p.no HAVING count(*) = ?)",
+            *(self._tx.ws, stem_ids, len(stem_ids)),
+        ):
+            columns = split_item_for_index(self._index, item, self._tx.views(item))
+            often = sum(_count_phrase([as_key(stem) for stem in column], phrase) for column in columns)
+            if often:
+                having.append((number, sum(map(len, columns)), often))
+        return having
+
+
+def _count_phrase(stems: Sequence[str], phrase: Sequence[str]) -> int:
+    """How often a phrase stands in a row of stems."""
+    length = len(phrase)
+    return sum(list(stems[at : at + length]) == list(phrase) for at in range(len(stems) - length + 1))
+
+
+def _inverse_frequency(rows: int, items: int) -> float:
+    """FTS5's weight of a word that stands in so many of all items: never less than next to nothing."""
+    weight = math.log((rows - items + 0.5) / (items + 0.5))
+    return weight if weight > 0 else 1e-6

@@ -1,0 +1,430 @@
+"""The store for teams: all workspaces in one PostgreSQL database, used by many services at once.
+
+Writes to one workspace come one after the other, under a lock that the server keeps; those to different
+workspaces do not wait for each other, and readers wait for nobody. When a connection is lost, the work is
+done again on another: whether a transaction whose answer was lost has been committed is known, because each
+leaves its token in the table `commits`.
+"""
+
+from __future__ import annotations
+
+import queue
+import random
+import threading
+import time
+import uuid
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from foreword.errors import ForewordError, StorageError, StorePaused
+from foreword.log import get_logger
+from foreword.options import check_workspace
+from foreword.store import base, exchange
+from foreword.store.base import Operation, Store, Write
+from foreword.store.batches import creates_workspace, keeps_words, result_in_empty_workspace
+from foreword.store.database import Limits
+from foreword.store.postgres import nearest, schema
+from foreword.store.postgres.beside_qdrant import TransactionBesideQdrant
+from foreword.store.postgres.connections import (
+    CONNECTION_LOST,
+    Pool,
+    ServerSilent,
+    hide_password,
+    translate_errors,
+)
+from foreword.store.postgres.operations import run_operations
+from foreword.store.postgres.transaction import Transaction
+from foreword.types import Findings, Item, Note, Views
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from foreword.store.postgres.connections import Connection
+    from foreword.store.qdrant import QdrantVectors
+    from foreword.store.vector_part import VectorPart
+
+_log = get_logger("foreword.store")
+
+_MAX_CONNECTIONS = 16
+_GRACE_SECONDS = 0.05
+"""How long after a search's deadline what it has found may still be fetched."""
+
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 1.0
+_COMMITS_BETWEEN_CLEANINGS = 500
+_GROWTH_BEFORE_INDEX = 1.5
+"""How far above the number that is compared one by one a workspace must be to get an index by itself."""
+
+_WRITES_TO_ONE_WORKSPACE = 0x4657
+"""The first half of the advisory lock of a workspace; the other is its number."""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A batch on one workspace under way, perhaps for the second time."""
+
+    workspace: str
+    operations: list[Operation[Any]]
+    deadline: float | None
+    token: uuid.UUID = field(default_factory=uuid.uuid4)
+    results: list[Any] | None = None
+    """What the transaction whose commit was sent has returned."""
+
+    @property
+    def writes(self) -> bool:
+        return any(isinstance(operation, Write) for operation in self.operations)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """The versions of PostgreSQL and pgvector, and whether row-level security binds the user we are."""
+
+    version: str
+    pgvector: str
+    is_bound_by_row_security: bool
+
+
+class PostgresStore(Store):
+    """Items in PostgreSQL, for many machines.
+
+    `url` is `postgres://user:password@host/database`; the tables are made in `schema`, if they are not there.
+    The other arguments are those of the embedded store; `vectors` is what compares vectors, pgvector unless
+    another is given.
+    """
+
+    is_shared = True
+
+    def __init__(
+        self,
+        url: str,
+        views: Callable[[Item], Views] = lambda _: Views(),
+        limits: Limits = Limits(),  # noqa: B008  (frozen)
+        reason_to_keep_nothing: Callable[[str], str] = lambda _: "",
+        *,
+        schema_name: str = "foreword",
+        vectors: QdrantVectors | None = None,
+    ) -> None:
+        self.shown_url = hide_password(url)
+        self._views = views
+        self._limits = limits
+        self._reason_to_keep_nothing = reason_to_keep_nothing
+        self._schema = schema_name
+        self.vector_server = vectors
+        self._vectors: VectorPart[Any] = nearest.NearestTables()
+        self._transaction_class = Transaction
+        if vectors is not None:
+            self._vectors, self._transaction_class = vectors, TransactionBesideQdrant
+            vectors.bind(self.run)
+        self._pool = Pool(url, schema_name, _MAX_CONNECTIONS)
+        self._numbers: dict[str, int] = {}
+        self._is_ready = False
+        self._preparing = threading.Lock()
+        self._posted = _PostedWrites(self._run_logged)
+        self._closed = threading.Event()
+        self._indexed: set[str] = set()
+        self._listener: threading.Thread | None = None
+
+    # Carrying out
+
+    def batch(self, operations: Sequence[Operation[Any]]) -> list[Any]:
+        """Carry out operations; those on one workspace are one transaction, or one snapshot."""
+        results: list[Any] = [None] * len(operations)
+        places: dict[str, list[int]] = {}
+        for place, operation in enumerate(operations):
+            places.setdefault(check_workspace(operation.workspace), []).append(place)
+        if self._closed.is_set():
+            raise StorageError("the store is closed; open another")
+        for workspace, group in places.items():
+            its_results = self._run_batch_in_workspace(workspace, [operations[place] for place in group])
+            for place, result in zip(group, its_results, strict=True):
+                results[place] = result
+        return results
+
+    def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
+        """Carry out operations that are all on one workspace; StorePaused if they keep what must not be."""
+        if any(map(keeps_words, operations)) and (reason := self._reason_to_keep_nothing(workspace)):
+            raise StorePaused(f"{reason}; nothing was kept")
+        if any(isinstance(operation, base.GetReceipt | base.GetShown) for operation in operations):
+            self._posted.wait_for(workspace)
+        if any(isinstance(operation, base.Check) for operation in operations):
+            self._vectors.flush(workspace, base.FLUSH_SECONDS)
+        attempt = _Attempt(workspace, operations, _deadline_of(operations))
+        if attempt.deadline is not None and attempt.deadline < time.monotonic():
+            return [_late_findings(operation) for operation in operations]
+        with translate_errors(self.shown_url):
+            try:
+                return self._run_until_done(attempt)
+            except ServerSilent:
+                if attempt.deadline is None:
+                    raise
+                return [_late_findings(operation) for operation in operations]
+
+    def _run_until_done(self, attempt: _Attempt) -> list[Any]:
+        """Carry out a batch, again and again if the connection is lost, for as long as we wait for locks."""
+        give_up = attempt.deadline or time.monotonic() + self._limits.busy_seconds
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                with self._pool.borrow(_with_grace(attempt.deadline)) as connection:
+                    self._prepare(connection)
+                    return self._run_once(connection, attempt)
+            except CONNECTION_LOST as error:
+                if not self._is_worth_another_try(error) or time.monotonic() + pause > give_up:
+                    raise
+                self._pool.drop_idle()
+                time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311  (jitter, not a secret)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _is_worth_another_try(self, error: Exception) -> bool:
+        """Whether a server that has answered before is only away for a moment."""
+        state = getattr(error, "sqlstate", None) or ""
+        is_lost = not state or state.startswith(("57P", "08"))
+        return self._is_ready and is_lost and not isinstance(error, ServerSilent)
+
+    def _prepare(self, connection: Connection) -> None:
+        """Make the tables, if that has not been done."""
+        if not self._is_ready:
+            with self._preparing:
+                if not self._is_ready:
+                    schema.migrate(connection, self._schema)
+                    self._is_ready = True
+
+    def _run_once(self, connection: Connection, attempt: _Attempt) -> list[Any]:
+        """Carry out a batch in one transaction; roll back whatever fails."""
+        creates = any(map(creates_workspace, attempt.operations))
+        ws = self._find_workspace(connection, attempt.workspace, create=creates)
+        if not ws:
+            return [result_in_empty_workspace(operation) for operation in attempt.operations]
+        try:
+            if not attempt.writes:
+                connection.execute(
+                    f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL foreword.ws = '{ws}'"
+                )
+                return run_operations(self._transaction(connection, ws, attempt), attempt.operations)
+            return self._write(connection, ws, attempt)
+        finally:
+            if not connection.closed and connection.info.transaction_status != 0:
+                with suppress(*CONNECTION_LOST):
+                    connection.execute("ROLLBACK")
+
+    def _write(self, connection: Connection, ws: int, attempt: _Attempt) -> list[Any]:
+        """Carry out a batch that writes, once, however often it is tried."""
+        connection.execute(
+            f"BEGIN; SET LOCAL foreword.ws = '{ws}'; "
+            f"SET LOCAL lock_timeout = '{int(self._limits.busy_seconds * 1000)}ms'; "
+            f"SELECT pg_advisory_xact_lock({_WRITES_TO_ONE_WORKSPACE}, {ws})"
+        )
+        # Whoever held the lock has ended, and so has our own first try, if there was one.
+        if attempt.results is not None and _was_committed(connection, attempt.token):
+            return attempt.results
+        attempt.results = None
+        tx = self._transaction(connection, ws, attempt)
+        results = run_operations(tx, attempt.operations)
+        tx.execute(
+            "UPDATE workspaces SET holds = NOT holds WHERE ws = ? AND holds IS DISTINCT FROM "
+            "(EXISTS(SELECT 1 FROM items WHERE ws = ?) OR EXISTS(SELECT 1 FROM receipts WHERE ws = ?))",
+            *(ws, ws, ws),
+        )
+        tx.execute("INSERT INTO commits(token) VALUES(?)", attempt.token)
+        if random.random() * _COMMITS_BETWEEN_CLEANINGS < 1:  # noqa: S311
+            tx.execute("DELETE FROM commits WHERE made_at < now() - interval '1 hour'")
+        if tx.has_new_items:
+            tx.execute("SELECT pg_notify(?, ?)", self._channel, str(ws))
+        attempt.results = results
+        connection.execute("COMMIT")
+        if not all(isinstance(operation, exchange.ClearOutbox) for operation in attempt.operations):
+            self._vectors.after_commit(attempt.workspace)
+        if any(isinstance(operation, base.PutVectors) for operation in attempt.operations):
+            self._index_vectors_if_many(connection, ws, attempt.workspace)
+        return results
+
+    def _index_vectors_if_many(self, connection: Connection, ws: int, workspace: str) -> None:
+        """Have the vectors of a workspace that has become large indexed, once, behind the write."""
+        if workspace in self._indexed or not isinstance(self._vectors, nearest.NearestTables):
+            return
+        row = connection.execute("SELECT items FROM workspaces WHERE ws = %s", (ws,)).fetchone()
+        if row is not None and row[0] > nearest.EXACT_BELOW * _GROWTH_BEFORE_INDEX:
+            self._indexed.add(workspace)
+            threading.Thread(
+                target=self._make_indexes_logged, args=(workspace,), name="foreword-indexer", daemon=True
+            ).start()
+
+    def _make_indexes_logged(self, workspace: str) -> None:
+        try:
+            self.make_vector_indexes(workspace)
+        except ForewordError as error:
+            _log.warning("vectors not indexed", workspace=workspace, error=str(error))
+
+    def _transaction(self, connection: Connection, ws: int, attempt: _Attempt) -> Transaction:
+        return self._transaction_class(
+            *(connection, ws, attempt.workspace, self._views, self._limits, self._vectors),
+            writes=attempt.writes,
+        )
+
+    def _find_workspace(self, connection: Connection, name: str, *, create: bool) -> int:
+        """The number of a workspace, given now if it has none and is to be created; else 0."""
+        if name in self._numbers:
+            return self._numbers[name]
+        query = "SELECT ws FROM workspaces WHERE md5(name) = md5(%s)"
+        row = connection.execute(query, (name,)).fetchone()
+        if row is None and create:
+            connection.execute("INSERT INTO workspaces(name) VALUES(%s) ON CONFLICT DO NOTHING", (name,))
+            row = connection.execute(query, (name,)).fetchone()
+        if row is None:
+            return 0
+        self._numbers[name] = row[0]
+        return int(row[0])
+
+    # The rest of the contract
+
+    def post(self, operation: Write[Any]) -> None:
+        """Queue a write; `close` waits for it. While nothing may be kept, what has words is not."""
+        check_workspace(operation.workspace)
+        if self._closed.is_set():
+            raise StorageError("the store is closed; open another")
+        if not (keeps_words(operation) and self._reason_to_keep_nothing(operation.workspace)):
+            self._posted.add(operation)
+
+    def _run_logged(self, operation: Write[Any]) -> None:
+        try:
+            self._run_batch_in_workspace(operation.workspace, [operation])
+        except ForewordError as error:
+            _log.warning("a posted write failed", error=str(error))
+
+    def workspaces(self) -> list[str]:
+        """The names of the workspaces that hold something, sorted."""
+        with translate_errors(self.shown_url), self._pool.borrow() as connection:
+            self._prepare(connection)
+            rows = connection.execute("SELECT name FROM workspaces WHERE holds")
+            return sorted(name for (name,) in rows)
+
+    def close(self) -> None:
+        """Finish what was posted and close every connection."""
+        self._posted.close()
+        self._vectors.close()
+        self._closed.set()
+        self._pool.close()
+        if self._listener is not None:
+            self._listener.join()
+
+    def make_vector_indexes(self, workspace: str) -> list[str]:
+        """Give a large workspace what lets its vectors be searched without comparing each; the new ones."""
+        with translate_errors(self.shown_url), self._pool.borrow() as connection:
+            self._prepare(connection)
+            ws = self._find_workspace(connection, workspace, create=False)
+            try:
+                return nearest.make_missing_indexes(connection, ws) if ws else []
+            finally:
+                connection.execute("RESET foreword.ws")
+
+    def examine(self) -> ServerState:
+        """What runs at the address, and whether row-level security binds this user."""
+        with translate_errors(self.shown_url), self._pool.borrow() as connection:
+            self._prepare(connection)
+            row: Any = connection.execute(
+                "SELECT current_setting('server_version'), "
+                "(SELECT extversion FROM pg_extension WHERE extname = 'vector'), "
+                "(SELECT NOT (rolsuper OR rolbypassrls) FROM pg_roles WHERE rolname = current_user)"
+            ).fetchone()
+        return ServerState(*row)
+
+    # What others have stored
+
+    @property
+    def _channel(self) -> str:
+        return f"foreword_{self._schema}"
+
+    def watch(self, on_new_items: Callable[[str], None]) -> None:
+        """Call this with the name of a workspace when somebody has stored items in it."""
+        if self._listener is None:
+            self._listener = threading.Thread(
+                target=self._listen, args=(on_new_items,), name="foreword-listener", daemon=True
+            )
+            self._listener.start()
+
+    def _listen(self, on_new_items: Callable[[str], None]) -> None:
+        """Wait for notices until the store is closed; connect again when the server was away."""
+        while not self._closed.is_set():
+            try:
+                with self._pool.connect() as connection:
+                    connection.execute(f'LISTEN "{self._channel}"')
+                    while not self._closed.is_set():
+                        # All of them first: the connection is not ours while we are being told.
+                        notices = list(connection.notifies(timeout=0.5, stop_after=1))
+                        for ws in {int(notice.payload) for notice in notices}:
+                            if name := self._workspace_name(connection, ws):
+                                on_new_items(name)
+            except CONNECTION_LOST as error:
+                _log.warning("not listening for new items", error=type(error).__name__)
+                self._closed.wait(_LONGEST_PAUSE_SECONDS)
+
+    def _workspace_name(self, connection: Connection, ws: int) -> str | None:
+        row = connection.execute("SELECT name FROM workspaces WHERE ws = %s", (ws,)).fetchone()
+        return None if row is None else str(row[0])
+
+
+class _PostedWrites:
+    """Writes that nobody waits for, carried out one after the other by a thread."""
+
+    def __init__(self, run: Callable[[Write[Any]], None]) -> None:
+        self._run = run
+        self._queue: queue.SimpleQueue[tuple[Write[Any], Future[None]] | None] = queue.SimpleQueue()
+        self._last: dict[str, Future[None]] = {}
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def add(self, operation: Write[Any]) -> None:
+        """Queue a write."""
+        done: Future[None] = Future()
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="foreword-posted", daemon=True)
+                self._thread.start()
+            self._last[operation.workspace] = done
+            self._queue.put((operation, done))
+
+    def wait_for(self, workspace: str) -> None:
+        """Wait until what was posted to a workspace is written, or has failed."""
+        with self._lock:
+            done = self._last.get(workspace)
+        if done is not None:
+            wait([done])
+
+    def close(self) -> None:
+        """Finish the queue."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(None)
+            thread.join()
+
+    def _work(self) -> None:
+        while (job := self._queue.get()) is not None:
+            operation, done = job
+            try:
+                self._run(operation)
+            finally:
+                done.set_result(None)
+
+
+def _deadline_of(operations: Sequence[Operation[Any]]) -> float | None:
+    """The earliest deadline of a batch that only searches; None if something in it has no deadline."""
+    expiries = [operation.expires for operation in operations if isinstance(operation, base.Search)]
+    given = [expires for expires in expiries if expires is not None]
+    return min(given) if given and len(given) == len(operations) else None
+
+
+def _with_grace(deadline: float | None) -> float | None:
+    return None if deadline is None else deadline + _GRACE_SECONDS
+
+
+def _late_findings(operation: Operation[Any]) -> Findings:
+    """What a search returns that the server did not answer in time."""
+    probes = operation.probes if isinstance(operation, base.Search) else ()
+    return Findings({}, {}, tuple(Note(probe.space, "late: the deadline passed") for probe in probes))
+
+
+def _was_committed(connection: Connection, token: uuid.UUID) -> bool:
+    """Whether the transaction that left this token was committed."""
+    return connection.execute("SELECT 1 FROM commits WHERE token = %s", (token,)).fetchone() is not None

@@ -1,0 +1,430 @@
+"""Qdrant compares vectors, beside the rows of either store.
+
+There is a collection for each generation of vectors, and in it the workspace is an indexed tenant. The rows
+are the truth: whoever changes them notes the items in the outbox, in the same transaction, and a thread
+sends what is noted. While Qdrant is away the outbox grows, searches go on by words and say so, and what was
+not sent yet is compared from the rows. Only numbers, codes and what filters ask for are sent, never a text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import threading
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from foreword.errors import ForewordError, MissingExtra, StoreAway
+from foreword.log import get_logger
+from foreword.store.base import EVERYTHING, Problem
+from foreword.store.exchange import ClearOutbox, ReadOutbox
+from foreword.store.rows import to_microseconds
+from foreword.store.vector_part import NearestCosines, VectorPart
+
+try:
+    from qdrant_client import QdrantClient, models
+    from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
+except ImportError as error:  # pragma: no cover  (the tests have it)
+    raise MissingExtra("qdrant-client", "qdrant") from error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from foreword.store.base import Operation
+    from foreword.store.exchange import Outbox, Point
+    from foreword.store.vector_part import Comparison
+    from foreword.types import Filters, VectorProbe
+
+_log = get_logger("foreword.vectors")
+
+_BATCH = 256
+_TIMEOUT_SECONDS = 30
+_SECONDS_TO_LEAVE_ALONE = 1.0
+"""After a failure, searches do not ask again for so long: each would wait for nothing."""
+
+_LONGEST_PAUSE_SECONDS = 10.0
+_MAX_UNSENT_COMPARED = 5000
+_INDEXED_WORDS = ("space", "kind", "type", "session", "conversation", "source")
+
+
+class QdrantRows(Protocol):
+    """What this part asks of an engine's transaction."""
+
+    workspace: str
+    expires: float | None
+
+    def tenant(self) -> str:
+        """The name of the workspace among those of all stores."""
+        ...
+
+    def note_outbox(self, numbers: Iterable[int]) -> None:
+        """Note that Qdrant has to learn what these items are now."""
+        ...
+
+    def unsent_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
+        """The noted items, and at most `limit` of them that pass the filters."""
+        ...
+
+    def codes_of(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
+        """The codes of those of these items that have one."""
+        ...
+
+    def all_codes(self) -> Iterable[tuple[int, str, str, bytes]]:
+        """Rows of an item's number, space, digest and code, for every vector."""
+        ...
+
+
+class QdrantVectors(VectorPart[QdrantRows]):
+    """Vectors on a Qdrant server: `qdrant://[key@]host:port`, or `qdrants://…` for TLS."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        scheme = "https" if parts.scheme == "qdrants" else "http"
+        self.shown_url = f"{parts.scheme}://{parts.hostname}:{parts.port or 6333}"
+        self._client = QdrantClient(
+            url=f"{scheme}://{parts.hostname}:{parts.port or 6333}",
+            api_key=parts.password or parts.username or None,
+            timeout=_TIMEOUT_SECONDS,
+            check_compatibility=False,
+        )
+        self._known_collections: set[str] = set()
+        self._away_until = 0.0
+        self._asking = ThreadPoolExecutor(4, "foreword-qdrant")
+        self._sender: _Sender | None = None
+
+    def bind(self, run: Callable[[Operation[Any]], Any]) -> None:
+        """Say how operations are carried out in the store that this part works beside."""
+        self._sender = _Sender(run, self._send)
+
+    def examine(self) -> str:
+        """The version of the server; StoreAway if it does not answer."""
+        try:
+            return str(self._client.info().version)
+        except (ApiException, OSError) as error:
+            raise StoreAway(f"{self.shown_url} cannot be asked ({type(error).__name__})") from error
+
+    # Inside a transaction of the store
+
+    def keep(self, tx: QdrantRows, space: str, digest: str, codes: Mapping[int, bytes]) -> None:  # noqa: ARG002
+        """Note the items; their codes are read again when they are sent."""
+        tx.note_outbox(codes)
+
+    def note_changed(self, tx: QdrantRows, numbers: Sequence[int]) -> None:
+        """Note the items."""
+        tx.note_outbox(numbers)
+
+    def drop(self, tx: QdrantRows, numbers: Sequence[int]) -> None:
+        """Note the items: what is sent of one that is gone is that it is gone."""
+        tx.note_outbox(numbers)
+
+    def compare(self, tx: QdrantRows, probe: VectorProbe, filters: Filters) -> Comparison:
+        """Compare a vector with what Qdrant has, and with what it has yet to be sent."""
+        return NearestCosines(
+            probe.vector,
+            lambda vector, limit: self._find_nearest(tx, probe, vector, filters, limit),
+            lambda numbers: tx.codes_of(probe.space, probe.digest, numbers),
+        )
+
+    def _find_nearest(
+        self, tx: QdrantRows, probe: VectorProbe, vector: Sequence[float], filters: Filters, limit: int
+    ) -> list[int]:
+        unsent, passing = tx.unsent_numbers(filters, _MAX_UNSENT_COMPARED)
+        if unsent:
+            self.after_commit(tx.workspace)  # somebody may have ended before it was sent
+        collection = _collection_name(probe.digest, len(probe.vector))
+        condition = _filter_points(tx.tenant(), probe.space, filters)
+        sent = self._ask(
+            lambda: self._query(collection, list(vector), condition, limit + len(unsent)), tx.expires
+        )
+        return [number for number in sent if number not in unsent] + passing
+
+    def _ask(self, question: Callable[[], list[int]], expires: float | None) -> list[int]:
+        """Ask Qdrant, but not past the deadline; StoreAway if it does not answer."""
+        if time.monotonic() < self._away_until:
+            raise StoreAway(f"{self.shown_url} is away; items are found without their vectors")
+        left = _TIMEOUT_SECONDS if expires is None else max(0.0, expires - time.monotonic())
+        try:
+            return self._asking.submit(question).result(left)
+        except (FutureTimeout, ApiException, OSError) as error:
+            self._away_until = time.monotonic() + _SECONDS_TO_LEAVE_ALONE
+            raise StoreAway(
+                f"{self.shown_url} does not answer ({type(error).__name__}); "
+                "items are found without their vectors"
+            ) from error
+
+    def _query(self, collection: str, vector: list[float], condition: models.Filter, limit: int) -> list[int]:
+        """The numbers of the nearest points; none if nothing of this generation was ever sent."""
+        try:
+            found = self._client.query_points(
+                collection,
+                query=vector,
+                query_filter=condition,
+                limit=limit,
+                with_payload=["number"],
+                search_params=models.SearchParams(
+                    hnsw_ef=max(256, limit),
+                    quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0),
+                ),
+            )
+        except UnexpectedResponse as error:
+            if error.status_code == 404:
+                return []
+            raise
+        return [int((point.payload or {})["number"]) for point in found.points]
+
+    def find_problems(self, tx: QdrantRows) -> Iterator[Problem]:
+        """Compare every point of the workspace with the rows, except those of items that wait to be sent."""
+        unsent, _ = tx.unsent_numbers(EVERYTHING, 0)
+        expected = {
+            (_collection_name(digest, len(code)), space, number): _fingerprint(code)
+            for number, space, digest, code in tx.all_codes()
+            if number not in unsent
+        }
+        try:
+            found = {key: code for key, code in self._points_of_tenant(tx.tenant()) if key[2] not in unsent}
+        except (ApiException, OSError) as error:
+            yield Problem("vectors", f"{self.shown_url} cannot be asked ({type(error).__name__})")
+            return
+        if missing := len(expected.keys() - found.keys()):
+            yield Problem("vectors", f"{self.shown_url} lacks {missing} vectors")
+        if extra := len(found.keys() - expected.keys()):
+            yield Problem("vectors", f"{self.shown_url} has {extra} vectors that no row has")
+        if wrong := sum(found[key] != expected[key] for key in found.keys() & expected.keys()):
+            yield Problem("vectors", f"{wrong} vectors in {self.shown_url} disagree with the rows")
+
+    def _points_of_tenant(self, tenant: str) -> Iterator[tuple[tuple[str, str, int], str]]:
+        """Every point of a workspace: collection, space and number, and the fingerprint of its code."""
+        condition = models.Filter(must=[_match("tenant", tenant)])
+        for collection in self._collections():
+            offset: Any = None
+            while True:
+                points, offset = self._client.scroll(
+                    collection, scroll_filter=condition, limit=1000, offset=offset,
+                    with_payload=["space", "number", "code"],
+                )  # fmt: skip
+                for point in points:
+                    payload = point.payload or {}
+                    yield (collection, payload["space"], payload["number"]), payload["code"]
+                if offset is None:
+                    break
+
+    def _collections(self) -> list[str]:
+        names = (one.name for one in self._client.get_collections().collections)
+        return sorted(name for name in names if name.startswith("foreword-"))
+
+    def rebuild(self, tx: QdrantRows) -> None:
+        """Delete every point of the workspace, and note all items that have vectors."""
+        try:
+            for collection in self._collections():
+                condition = models.Filter(must=[_match("tenant", tx.tenant())])
+                self._client.delete(collection, models.FilterSelector(filter=condition), wait=True)
+        except (ApiException, OSError) as error:
+            raise StoreAway(f"{self.shown_url} cannot be asked ({type(error).__name__})") from error
+        tx.note_outbox({number for number, _, _, _ in tx.all_codes()})
+
+    # After a commit
+
+    def after_commit(self, workspace: str) -> None:
+        """Have what was noted sent."""
+        if self._sender is not None:
+            self._sender.wake(workspace)
+
+    def flush(self, workspace: str, seconds: float) -> bool:
+        """Wait until everything noted in a workspace is sent; False if that takes longer."""
+        return self._sender is None or self._sender.flush(workspace, seconds)
+
+    def close(self) -> None:
+        """Send what can be sent now; the rest is sent by whoever opens the store next."""
+        if self._sender is not None:
+            self._sender.close()
+        self._asking.shutdown(wait=False, cancel_futures=True)
+        self._client.close()
+
+    def _send(self, outbox: Outbox) -> None:
+        """Have Qdrant know what the noted items are now; nothing is left of those that are gone."""
+        numbers = [number for number, _ in outbox.changes]
+        by_collection: dict[str, list[Point]] = {}
+        for point in outbox.points:
+            by_collection.setdefault(_collection_name(point.digest, len(point.code)), []).append(point)
+        for collection, points in by_collection.items():
+            self._make_collection(collection, len(points[0].code))
+        for collection in self._collections():
+            points = by_collection.get(collection, [])
+            kept = {_point_id(outbox.tenant, point.space, point.number) for point in points}
+            stale = models.Filter(
+                must=[
+                    _match("tenant", outbox.tenant),
+                    models.FieldCondition(key="number", match=models.MatchAny(any=numbers)),
+                ],
+                must_not=[models.HasIdCondition(has_id=sorted(kept))] if kept else None,
+            )
+            self._client.delete(collection, models.FilterSelector(filter=stale), wait=True)
+            if points:
+                self._client.upsert(
+                    collection, [_make_point(outbox.tenant, one) for one in points], wait=True
+                )
+
+    def _make_collection(self, name: str, dimensions: int) -> None:
+        """Make the collection of a generation, if it is not there, with an index for all that is asked."""
+        if name in self._known_collections:
+            return
+        if not self._client.collection_exists(name):
+            try:
+                self._client.create_collection(
+                    name,
+                    vectors_config=models.VectorParams(
+                        size=dimensions, distance=models.Distance.COSINE, on_disk=True
+                    ),
+                    # A graph for each tenant, and none over all: nobody searches all.
+                    hnsw_config=models.HnswConfigDiff(m=0, payload_m=16, ef_construct=128),
+                    quantization_config=models.ScalarQuantization(
+                        scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
+                    ),
+                )
+            except UnexpectedResponse as error:
+                if error.status_code != 409:  # somebody else has just made it
+                    raise
+        self._index_payload(name)
+        self._known_collections.add(name)
+
+    def _index_payload(self, name: str) -> None:
+        """Have an index of everything that filters ask for; the workspace is the tenant."""
+        tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
+        self._client.create_payload_index(name, "tenant", tenant, wait=True)
+        for word in _INDEXED_WORDS:
+            self._client.create_payload_index(name, word, models.PayloadSchemaType.KEYWORD, wait=True)
+        for number in ("number", "created_at"):
+            self._client.create_payload_index(name, number, models.PayloadSchemaType.INTEGER, wait=True)
+        self._client.create_payload_index(name, "confidence", models.PayloadSchemaType.FLOAT, wait=True)
+
+
+class _Sender:
+    """Sends what workspaces have noted, one after the other, and tries again while Qdrant is away."""
+
+    def __init__(self, run: Callable[[Operation[Any]], Any], send: Callable[[Outbox], None]) -> None:
+        self._run, self._send = run, send
+        self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._queued: set[str] = set()
+        self._changed = threading.Condition()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def wake(self, workspace: str) -> None:
+        """Have a workspace's outbox sent soon."""
+        with self._changed:
+            if workspace in self._queued or self._closing.is_set():
+                return
+            self._queued.add(workspace)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="foreword-sender", daemon=True)
+                self._thread.start()
+        self._waiting.put(workspace)
+
+    def flush(self, workspace: str, seconds: float) -> bool:
+        """Wait until a workspace's outbox was sent; whether it was."""
+        self.wake(workspace)
+        with self._changed:
+            return self._changed.wait_for(lambda: workspace not in self._queued, seconds)
+
+    def close(self) -> None:
+        """Send what waits, once, and stop."""
+        with self._changed:
+            self._closing.set()
+            thread = self._thread
+        if thread is not None:
+            self._waiting.put(None)
+            thread.join()
+
+    def _work(self) -> None:
+        pause = 0.1
+        while (workspace := self._waiting.get()) is not None:
+            try:
+                with self._changed:
+                    self._queued.discard(workspace)  # what is noted from now on wakes us again
+                self._send_all(workspace)
+                pause = 0.1
+            except (ApiException, OSError, ForewordError) as error:
+                _log.warning("vectors not sent", workspace=workspace, error=type(error).__name__)
+                with self._changed:
+                    self._queued.add(workspace)
+                if not self._closing.wait(pause):
+                    self._waiting.put(workspace)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            with self._changed:
+                self._changed.notify_all()
+
+    def _send_all(self, workspace: str) -> None:
+        """Send a batch at a time until nothing is noted."""
+        while (outbox := self._run(ReadOutbox(workspace, _BATCH))).changes:
+            self._send(outbox)
+            self._run(ClearOutbox(workspace, outbox.changes))
+
+
+def _collection_name(digest: str, dimensions: int) -> str:
+    """The collection of a generation of vectors."""
+    return "foreword-" + hashlib.blake2b(f"{digest}\0{dimensions}".encode(), digest_size=12).hexdigest()
+
+
+def _fingerprint(code: bytes) -> str:
+    return hashlib.blake2b(code, digest_size=8).hexdigest()
+
+
+def _point_id(tenant: str, space: str, number: int) -> str:
+    name = hashlib.blake2b(f"{tenant}\0{space}\0{number}".encode(), digest_size=16)
+    return str(uuid.UUID(bytes=name.digest()))
+
+
+def _make_point(tenant: str, point: Point) -> models.PointStruct:
+    """A vector as Qdrant keeps it; a code of zeros, which has no direction, gets one far from all others."""
+    values = np.frombuffer(point.code, np.int8).astype(np.float32)
+    payload = {
+        "tenant": tenant,
+        "number": point.number,
+        "space": point.space,
+        "code": _fingerprint(point.code),
+        "kind": point.kind,
+        "type": point.type,
+        "created_at": point.created_at,
+        "confidence": point.confidence,
+        "session": _as_word(point.session),
+        "conversation": _as_word(point.conversation),
+        "source": _as_word(point.source),
+    }
+    return models.PointStruct(
+        id=_point_id(tenant, point.space, point.number), vector=values.tolist(), payload=payload
+    )
+
+
+def _as_word(value: str | None) -> str | None:
+    """A name of any length as Qdrant compares it; no name of a person or a path leaves the store."""
+    return None if value is None else hashlib.blake2b(value.encode(), digest_size=16).hexdigest()
+
+
+def _match(key: str, value: str) -> models.FieldCondition:
+    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+
+
+def _filter_points(tenant: str, space: str, filters: Filters) -> models.Filter:
+    """The filters as Qdrant's conditions."""
+    must: list[Any] = [_match("tenant", tenant), _match("space", space)]
+    if filters.kinds:
+        must.append(models.FieldCondition(key="kind", match=models.MatchAny(any=list(filters.kinds))))
+    if filters.types:
+        wanted = models.MatchAny(any=list(filters.types))
+        own_kind: list[Any] = [_match("type", ""), models.FieldCondition(key="kind", match=wanted)]
+        typed = models.FieldCondition(key="type", match=wanted)
+        must.append(models.Filter(should=[typed, models.Filter(must=own_kind)]))
+    since, until = (None if at is None else to_microseconds(at) for at in (filters.since, filters.until))
+    if since is not None or until is not None:
+        must.append(models.FieldCondition(key="created_at", range=models.Range(gte=since, lte=until)))
+    if filters.min_confidence > 0:
+        must.append(models.FieldCondition(key="confidence", range=models.Range(gte=filters.min_confidence)))
+    names = {name: getattr(filters, name) for name in ("conversation", "session", "source")}
+    must += [_match(name, _as_word(value) or "") for name, value in names.items() if value is not None]
+    return models.Filter(must=must)

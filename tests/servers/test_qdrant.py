@@ -1,0 +1,179 @@
+"""Qdrant beside a store: what happens while it is away, and that nothing is left of what was deleted."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+
+import pytest
+
+from foreword.config import Settings
+from foreword.engine.context_engine import ContextEngine
+from foreword.store import base, exchange
+from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, axis, item, views
+from foreword.store.qdrant import QdrantVectors
+from foreword.store.sqlite import SqliteStore
+from foreword.testing import HashEmbeddings
+from foreword.types import VectorProbe
+from foreword_measure.servers import QdrantServer
+
+PROBE = VectorProbe("vectors", DIGEST, axis(0))
+
+
+@pytest.fixture
+def server():
+    """A Qdrant of the test's own, which it may kill."""
+    with QdrantServer() as server:
+        yield server
+
+
+@pytest.fixture
+def open_store(tmp_path, server):
+    opened = []
+
+    def open_one():
+        opened.append(SqliteStore(tmp_path / "data", views, vectors=QdrantVectors(server.url)))
+        return opened[-1]
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store):
+    return open_store()
+
+
+def _fill(store, workspace=HERE, count=6):
+    store.put(workspace, [item(f"Ada saw the harbour {n}", id=f"i{n}") for n in range(count)])
+    vectors = tuple(base.Vector(f"i{n}", f"h{n}", axis(n)) for n in range(count))
+    store.run(base.PutVectors(workspace, "vectors", DIGEST, vectors))
+
+
+def _ask(server, path, body=None):
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{server.port}/{path}",
+        json.dumps(body).encode() if body is not None else None,
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)["result"]
+
+
+def _points(server):
+    """Everything that the server holds."""
+    names = [one["name"] for one in _ask(server, "collections")["collections"]]
+    return [
+        point
+        for name in names
+        for point in _ask(server, f"collections/{name}/points/scroll", {"limit": 1000, "with_payload": True})[
+            "points"
+        ]
+    ]
+
+
+def _wait_until_sent(store, workspace=HERE):
+    assert store.vector_server.flush(workspace, 30)
+    until = time.monotonic() + 30
+    while store.run(exchange.ReadOutbox(workspace)).changes and time.monotonic() < until:
+        store.vector_server.flush(workspace, 30)
+    assert store.run(exchange.ReadOutbox(workspace)).changes == ()
+
+
+def test_the_server_gets_vectors_and_no_words(store, server):
+    _fill(store)
+    _wait_until_sent(store)
+    points = _points(server)
+    assert len(points) == 6
+    sent = json.dumps(points)
+    assert not any(word in sent for word in ("Ada", "harbour", HERE, "i1", "user"))
+    assert store.check(HERE) == ()
+
+
+def test_a_collection_has_a_tenant_and_quantised_codes(store, server):
+    _fill(store)
+    _wait_until_sent(store)
+    (name,) = (one["name"] for one in _ask(server, "collections")["collections"])
+    config = _ask(server, f"collections/{name}")
+    assert config["config"]["quantization_config"]["scalar"]["type"] == "int8"
+    assert config["payload_schema"]["tenant"]["params"]["is_tenant"] is True
+
+
+def test_what_is_deleted_leaves_nothing_on_the_server(store, server):
+    _fill(store)
+    _fill(store, THERE, 2)
+    for workspace in (HERE, THERE):
+        _wait_until_sent(store, workspace)
+    assert len(_points(server)) == 8
+    store.delete(base.Delete(HERE, tuple(f"i{n}" for n in range(6))))
+    assert store.check(HERE) == ()
+    assert len(_points(server)) == 2
+
+
+def test_while_the_server_is_away_words_answer_and_the_receipt_says_why(home, server):
+    settings = Settings(home=home, vectors=server.url, late_interaction="none", reader="none")
+    with ContextEngine(embedding_provider=HashEmbeddings(), settings=settings) as engine:
+        engine.remember("The harbour master is Ada.", "shop")
+        engine.embed_pending("shop")
+        assert engine.search("harbour master", "shop")
+        server.kill()
+        engine.remember("The lighthouse keeper is Grace.", "shop")
+        engine.embed_pending("shop")
+        found = engine.search("lighthouse keeper", "shop")
+        assert found[0].memory.text == "The lighthouse keeper is Grace."
+        receipt = engine.build_context("Who keeps the lighthouse?", "shop").receipt
+        notes = [note.message for note in receipt.notes]
+        assert any("qdrant://127.0.0.1" in message for message in notes), notes
+        problems = engine.store.check("shop")
+        assert [problem.part for problem in problems] == ["vectors"]
+        server.start()
+        _wait_until_sent(engine.store, "shop")
+        assert engine.store.check("shop") == ()
+
+
+def test_what_was_written_while_the_server_was_away_reaches_it_through_the_next_process(open_store, server):
+    first = open_store()
+    _fill(first)
+    _wait_until_sent(first)
+    server.kill()
+    first.put(HERE, [item("one more", id="more")])
+    first.run(base.PutVectors(HERE, "vectors", DIGEST, (base.Vector("more", "m", axis(0)),)))
+    first.delete(base.Delete(HERE, ("i0",)))
+    first.close()
+    server.start()
+    second = open_store()
+    found = second.search(base.Search(HERE, (PROBE,)))
+    assert next(name for name, _ in found.lists["vectors"]) == "more"
+    assert "i0" not in found.items
+    _wait_until_sent(second)
+    assert second.check(HERE) == ()
+    assert len(_points(server)) == 6
+
+
+def test_a_server_that_hangs_costs_a_search_its_deadline_and_no_more(store, server):
+    _fill(store)
+    _wait_until_sent(store)
+    server.freeze()
+    try:
+        began = time.monotonic()
+        found = store.search(base.Search(HERE, PROBES, expires=began + 0.5))
+        assert time.monotonic() - began < 0.5 + 0.5  # and what a busy machine adds
+        assert [note.part for note in found.notes] == ["vectors"]
+        assert found.lists["words"]
+    finally:
+        server.thaw()
+
+
+def test_a_check_sees_what_the_server_lost_and_repair_sends_it_again(store, server):
+    _fill(store)
+    _wait_until_sent(store)
+    (name,) = (one["name"] for one in _ask(server, "collections")["collections"])
+    gone = [point["id"] for point in _points(server)[:2]]
+    _ask(server, f"collections/{name}/points/delete?wait=true", {"points": gone})
+    assert [problem.part for problem in store.check(HERE)] == ["vectors"]
+    assert store.run(base.Repair(HERE)) == ()
+    _wait_until_sent(store)
+    assert store.check(HERE) == ()
+    assert len(_points(server)) == 6
