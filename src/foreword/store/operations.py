@@ -25,6 +25,7 @@ from foreword.store import (
 from foreword.store.rows import (
     DAY_MICROSECONDS,
     IN_LIST,
+    MAX_TEXT_CHARACTERS,
     filters_to_sql,
     receipt_from_json,
     receipt_to_json,
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
 
     from foreword.store.database import Transaction
     from foreword.types import Filters, Item, Receipt, Relation
-
-
-_MAX_TEXT_CHARACTERS = 20_000
-"""A context that is longer is not kept with its receipt: one whole prompt would push out a hundred others."""
 
 
 def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -> list[Any]:
@@ -213,7 +210,7 @@ def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
     receipt = op.receipt
-    if len(receipt.text) > _MAX_TEXT_CHARACTERS:
+    if len(receipt.text) > MAX_TEXT_CHARACTERS:
         receipt = replace(receipt, text="")
     names = {entry.item_id for entry in receipt.entries}
     if (receipt.view or receipt.text) and not _has_all_items(tx, names):

@@ -30,6 +30,9 @@ _COLUMN_TYPES: tuple[type | tuple[type, ...], ...] = (
 )  # fmt: skip
 _MALFORMED = (TypeError, ValueError, OverflowError, KeyError)
 
+MAX_TEXT_CHARACTERS = 20_000
+"""A context that is longer is not kept with its receipt: one whole prompt would push out a hundred others."""
+
 LAST_CHARACTER = chr(0x10FFFF)
 """What sorts behind everything: a text with a prefix is before the prefix with this at its end."""
 

@@ -52,7 +52,9 @@ def delete_items(tx: Transaction, op: Delete) -> tuple[str, ...]:
         *(tx.ws, list(paths)),
     )
     if gone:
-        _remove_views_from_receipts(tx)
+        _remove_from_receipts(tx, "view")
+    if gone and not op.keep_copies:
+        _remove_from_receipts(tx, "text")
     if not op.keep_copies:
         _delete_receipts_that_repeat(tx, [item.text for item in gone], op.words)
     if op.filters is not None and op.filters.session is not None:
@@ -113,27 +115,42 @@ def _clear_superseded_by(tx: Transaction, gone_ids: list[str]) -> None:
     )
 
 
-def _remove_views_from_receipts(tx: Transaction) -> None:
-    """A view repeats words, and nobody knows of which items."""
+def _remove_from_receipts(tx: Transaction, field: str) -> None:
+    """Take out the views or the texts, which repeat words, and nobody knows of which items."""
     query = "SELECT id, body FROM receipts WHERE ws = ? AND strpos(body, ?) > 0"
-    for receipt_id, text in tx.execute(query, tx.ws, '"view":{').fetchall():
+    for receipt_id, text in tx.execute(query, tx.ws, f'"{field}":').fetchall():
         body = json.loads(text)
-        body.pop("view", None)
+        if body.pop(field, None) is None:
+            continue
         stripped = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         tx.execute("UPDATE receipts SET body = ? WHERE ws = ? AND id = ?", stripped, tx.ws, receipt_id)
 
 
 def _delete_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> None:
     """Delete receipts whose question repeats a text or has all the words."""
+    repeating = find_receipts_that_repeat(tx, texts, words)
+    tx.execute("DELETE FROM receipts WHERE ws = ? AND id = ANY(?)", tx.ws, repeating)
+
+
+def find_receipts_that_repeat(tx: Transaction, texts: Sequence[str], words: Sequence[str]) -> list[str]:
+    """The ids of the receipts whose question repeats a text or has all the words."""
     if not texts and not words:
-        return
+        return []
     joined = "\n".join(map(join_lines, texts))
     rows = tx.execute("SELECT id, body FROM receipts WHERE ws = ?", tx.ws).fetchall()
     questions = {receipt_id: str(json.loads(body).get("query") or "") for receipt_id, body in rows}
-    repeating = [
-        name for name, query in questions.items() if query and question_repeats(query, joined, words)
-    ]
-    tx.execute("DELETE FROM receipts WHERE ws = ? AND id = ANY(?)", tx.ws, repeating)
+    return [name for name, query in questions.items() if query and question_repeats(query, joined, words)]
+
+
+def find_items_that_go(tx: Transaction, ids: Sequence[str]) -> list[Item]:
+    """The items that deleting these ids would remove: themselves, and what was made from them."""
+    found: dict[str, Item] = {}
+    fresh = tx.select_numbered_items("i.id = ANY(?)", list(ids))
+    while fresh:
+        found |= {item.id: item for _, item in fresh}
+        made = _items_made_from(tx, {item.id for _, item in fresh})
+        fresh = [(number, item) for number, item in made if item.id not in found]
+    return list(found.values())
 
 
 def _forget_session(tx: Transaction, session: str) -> None:

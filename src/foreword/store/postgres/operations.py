@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
 from foreword.store import base, exchange
-from foreword.store.postgres import attached, deleting, indexing, outbox, search, vectors
+from foreword.store.postgres import attached, browsing, deleting, indexing, outbox, search, vectors
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
 from foreword.store.rows import (
     DAY_MICROSECONDS,
+    MAX_TEXT_CHARACTERS,
     receipt_from_json,
     receipt_to_json,
     relation_from_row,
@@ -71,6 +72,22 @@ def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int
     else:
         count = tx.select_value(f"SELECT count(*) FROM items i WHERE i.ws = ? AND {clause}", tx.ws, *values)
     return count, next(iter(tx.select_items(f"{clause} ORDER BY i.no DESC LIMIT 1", *values)), None)
+
+
+def _list_conversations(tx: Transaction, op: base.ListConversations) -> tuple[str, ...]:
+    """The names of conversations: each is looked up behind the last, however many items that one has."""
+    clause, values = filters_to_sql(op.filters)
+    names: list[str] = []
+    while len(names) < op.limit:
+        found = tx.select_value(
+            f"SELECT i.conversation FROM items i WHERE i.ws = ? AND i.conversation > ? AND {clause} "
+            "ORDER BY i.conversation LIMIT 1",
+            *(tx.ws, names[-1] if names else op.after, *values),
+        )
+        if found is None:
+            break
+        names.append(found)
+    return tuple(names)
 
 
 def _amend(tx: Transaction, op: base.Amend) -> Item | None:
@@ -208,9 +225,11 @@ def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
     receipt = op.receipt
+    if len(receipt.text) > MAX_TEXT_CHARACTERS:
+        receipt = replace(receipt, text="")
     named = {entry.item_id for entry in receipt.entries}
-    if receipt.view and len(tx.numbers_of(named)) < len(named):
-        receipt = replace(receipt, view=None)  # its words were deleted while it was on its way
+    if (receipt.view or receipt.text) and len(tx.numbers_of(named)) < len(named):
+        receipt = replace(receipt, view=None, text="")  # their words were deleted while it was on its way
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     tx.execute(
         "INSERT INTO receipts VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(ws, id) DO UPDATE SET "
@@ -283,6 +302,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Scan: _list_items_page,
     base.ListRecent: _list_recent_items,
     base.GetCountAndLast: _count_and_find_last,
+    base.ListConversations: _list_conversations,
     base.Amend: _amend,
     base.Delete: deleting.delete_items,
     base.PutRelations: _put_relations,
@@ -316,4 +336,5 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Count: _count_contents,
     base.Check: indexing.find_problems,
     base.Repair: indexing.rebuild_derived_data,
+    **browsing.HANDLERS,
 }

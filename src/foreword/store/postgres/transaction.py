@@ -31,6 +31,7 @@ _INSERT_ITEMS = (
     + ")"
 )
 _KEYED_FILTERS = ("conversation", "session", "source")
+_OTHER_FILTERS = (*_KEYED_FILTERS, "conversation_prefix")
 
 
 class Transaction:
@@ -127,10 +128,13 @@ def filters_to_sql(filters: Filters) -> tuple[str, list[object]]:
     """The filters as a condition on `items AS i`, and the values to bind; `TRUE` when everything passes."""
     from foreword.store.rows import filters_to_sql as shared
 
-    without = dict.fromkeys(_KEYED_FILTERS)
+    without = dict.fromkeys(_OTHER_FILTERS)
     clause, values = shared(replace(filters, **without))  # type: ignore[arg-type]
     for column in _KEYED_FILTERS:
         if (value := getattr(filters, column)) is not None:
             clause += f" AND i.{column}_key = md5(?)::uuid AND i.{column} = ?"
             values += [value, value]
+    if filters.conversation_prefix is not None:
+        clause += " AND starts_with(i.conversation, ?)"
+        values.append(filters.conversation_prefix)
     return clause, values

@@ -1,0 +1,114 @@
+"""The operations of `store.browsing` in PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from foreword.store import browsing
+from foreword.store.postgres import deleting
+from foreword.store.postgres.transaction import filters_to_sql
+from foreword.store.rows import from_microseconds, receipt_from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from foreword.store.base import Operation
+    from foreword.store.postgres.transaction import Transaction
+    from foreword.types import Filters, Item, Receipt
+
+_DAY = "to_char(to_timestamp(i.created_at / 1000000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
+
+
+def _page_condition(filters: Filters, holds: bool | None) -> tuple[str, list[object]]:  # noqa: FBT001
+    clause, values = filters_to_sql(filters)
+    state = {None: "", True: " AND i.superseded_by IS NULL", False: " AND i.superseded_by IS NOT NULL"}
+    return clause + state[holds], values
+
+
+def _list_page(tx: Transaction, op: browsing.ListPage) -> tuple[Item, ...]:
+    clause, values = _page_condition(op.filters, op.holds)
+    if op.prefix:
+        clause, values = f"{clause} AND starts_with(i.id, ?)", [*values, op.prefix]
+    return tx.select_items(
+        f"{clause} ORDER BY i.created_at DESC, i.no DESC LIMIT ? OFFSET ?", *values, op.limit, op.skip
+    )
+
+
+def _count_page(tx: Transaction, op: browsing.CountPage) -> int:
+    clause, values = _page_condition(op.filters, op.holds)
+    count: int = tx.select_value(f"SELECT count(*) FROM items i WHERE i.ws = ? AND {clause}", tx.ws, *values)
+    return count
+
+
+def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
+    clause, values = filters_to_sql(op.filters)
+    column, order = (_DAY, "1 DESC") if op.by == "day" else (f"i.{op.by}", "2 DESC, 1")
+    rows = tx.execute(
+        f"SELECT {column}, count(*) FROM items i WHERE i.ws = ? AND {clause} AND {column} IS NOT NULL "
+        f"AND {column} != '' GROUP BY 1 ORDER BY {order} LIMIT ?",
+        *(tx.ws, *values, op.limit),
+    ).fetchall()
+    return {str(name): count for name, count in (reversed(rows) if op.by == "day" else rows)}
+
+
+def _list_replaced(tx: Transaction, op: browsing.ListReplaced) -> tuple[Item, ...]:
+    return tx.select_items("i.superseded_by = ANY(?) ORDER BY i.created_at DESC, i.no DESC", list(op.ids))
+
+
+def _get_last_shown(tx: Transaction, op: browsing.GetLastShown) -> Mapping[str, datetime]:
+    rows = tx.execute(
+        "SELECT i.id, max(t.told_at) FROM told t JOIN items i USING(ws, no) "
+        "WHERE t.ws = ? AND i.id = ANY(?) GROUP BY i.id",
+        *(tx.ws, list(op.ids)),
+    )
+    return {str(name): from_microseconds(at) for name, at in rows}
+
+
+def _list_receipts(tx: Transaction, op: browsing.ListReceipts) -> tuple[Receipt, ...]:
+    clause, values = ("AND strpos(body, ?) > 0", [json.dumps(op.item_id)]) if op.item_id else ("", [])
+    rows = tx.execute(
+        f"SELECT body FROM receipts WHERE ws = ? {clause} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?",
+        *(tx.ws, *values, op.limit, op.skip),
+    )
+    return tuple(receipt_from_json(str(body)) for (body,) in rows)
+
+
+def _list_receipt_facts(tx: Transaction, op: browsing.ListReceiptFacts) -> tuple[browsing.ReceiptFacts, ...]:
+    receipts = _list_receipts(tx, browsing.ListReceipts(op.workspace, 0, op.limit))
+    return tuple(
+        browsing.ReceiptFacts(
+            receipt.id,
+            receipt.created_at,
+            receipt.recipe,
+            receipt.tokens,
+            len(receipt.injected),
+            sum(stage.milliseconds for stage in receipt.stages),
+        )
+        for receipt in receipts
+    )
+
+
+def _preview_delete(tx: Transaction, op: browsing.PreviewDelete) -> browsing.DeletePreview:
+    items = deleting.find_items_that_go(tx, op.ids)
+    numbers = list(tx.numbers_of([item.id for item in items]).values())
+    relations = tx.select_value(
+        "SELECT count(*) FROM relations WHERE ws = ? AND (from_no = ANY(?) OR to_no = ANY(?))",
+        *(tx.ws, numbers, numbers),
+    )
+    receipts = deleting.find_receipts_that_repeat(tx, [item.text for item in items], ())
+    return browsing.DeletePreview(tuple(items), len(receipts), int(relations))
+
+
+HANDLERS: dict[type[Operation[Any]], Callable[[Transaction, Any], Any]] = {
+    browsing.ListPage: _list_page,
+    browsing.CountPage: _count_page,
+    browsing.CountBy: _count_by,
+    browsing.ListReplaced: _list_replaced,
+    browsing.GetLastShown: _get_last_shown,
+    browsing.ListReceipts: _list_receipts,
+    browsing.ListReceiptFacts: _list_receipt_facts,
+    browsing.PreviewDelete: _preview_delete,
+}
+"""The function that carries out each operation."""
