@@ -3,8 +3,9 @@
 Else three things, each under its own heading: a summary of what is long ago, the earlier turns that bear on
 the present question (found elsewhere, handed in; a question with its answer), and the recent turns as they
 were said. In a small room the last exchange comes first, then what was recalled, then the summary, then more
-of the recent turns, then what else was recalled. The text is counted as it stands, joins included, and is
-never over. Only turns that may fit are looked at.
+of the recent turns, then what else was recalled. A very long turn, such as a pasted log, is told by its ends
+and by what the question names, so that it does not push out all others. The text is counted as it stands,
+joins included, and is never over. Only turns that may fit are looked at.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from foreword.compose.cutting import MIN_CUT_TOKENS, shorten_text, words_asked_for
 from foreword.compose.quoting import escape_headings, remove_half_characters
 from foreword.compose.turns import (
-    MIN_CUT_TOKENS,
     FormattedTurn,
     TurnStyle,
     TurnWording,
-    cut_middle_out,
     exchange_blocks,
     question_and_answer,
     sort_by_time,
@@ -30,13 +30,17 @@ from foreword.options import check_fraction, check_whole_number
 from foreword.text.clean import indent_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Collection, Hashable, Iterator, Sequence
 
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueState, DialogueSummarizer, Turn
 
 _JOIN = 2
 """What a line may cost beside its own tokens."""
+
+_LONG_TURN_SHARE, _MIN_LONG_TURN = 0.25, 120
+"""Where not all fits, a turn may have this share of the tokens, and so many in any case: more is shortened.
+The last exchange may have more."""
 
 _MAX_FILLS, _MIN_FILL = 4, 12
 """How often more is taken into room that was left over, and the least room that is worth it."""
@@ -153,13 +157,17 @@ class HistoryFormatter:
         self._recalled = TurnStyle(self.config.include_speakers, self.config.include_timestamps, day=True)
 
     def format(
-        self, dialogue_state: DialogueState, max_tokens: int, recalled: Sequence[Turn] = ()
+        self, dialogue_state: DialogueState, max_tokens: int, recalled: Sequence[Turn] = (), query: str = ""
     ) -> FormattedHistory:
-        """The conversation in at most so many tokens; `recalled` are earlier turns, the best first."""
-        turns = dialogue_state.turns
-        draft = _HistoryDraft(turns, max_tokens - self._heading_tokens(self.config.template.recent))
+        """The conversation in at most so many tokens; `recalled` are earlier turns, the best first.
+
+        Of a turn that is too long, what the query names stays.
+        """
+        room = max_tokens - self._heading_tokens(self.config.template.recent)
+        draft = _HistoryDraft(dialogue_state.turns, room, words_asked_for(query))
         if self._take_whole_conversation(draft, recalled):
             return self._shrink_to_exact_count(draft, max_tokens)
+        draft.longest = max(_MIN_LONG_TURN, int(max_tokens * _LONG_TURN_SHARE))
         for_recalled = int(max_tokens * self.config.recalled_share)
         self._take_last_exchange(draft, draft.left - (for_recalled // 2 if recalled else 0))
         self._take_recalled(draft, recalled, for_recalled)
@@ -175,6 +183,7 @@ class HistoryFormatter:
         Room is reckoned with a little to spare for every line; what is left over shows in the exact count.
         """
         made = self._shrink_to_exact_count(draft, max_tokens)
+        summarised = draft.first
         for _ in range(_MAX_FILLS):
             draft.left = max_tokens - made.token_count
             chosen = len(draft.recalled)
@@ -185,11 +194,14 @@ class HistoryFormatter:
             if len(draft.recalled) == chosen and not self._take_recent(draft):
                 break
             made = self._shrink_to_exact_count(draft, max_tokens)
+        if draft.summary and draft.first < summarised:
+            self._summarise_earlier(draft, self._tokenizer.count(draft.summary))
+            made = self._shrink_to_exact_count(draft, max_tokens)
         return made
 
     def _take_recent(self, draft: _HistoryDraft) -> bool:
-        """More of the recent turns, unless a summary tells what they say; returns whether there were any."""
-        blocks = self._earlier_blocks(draft, draft.left) if draft.recent and not draft.summary else []
+        """More of the recent turns; returns whether there were any."""
+        blocks = self._earlier_blocks(draft, draft.left) if draft.recent else []
         for start, worded in blocks:
             draft.add(start, worded)
         return bool(blocks)
@@ -215,7 +227,7 @@ class HistoryFormatter:
                 break
             worded = self._take_whole_block(block, room)
             if worded is None and not draft.recent:
-                worded = self._take_shortened_block(block, room)
+                worded = self._take_shortened_block(draft, block, room)
             if worded is None:
                 break
             draft.add(start, worded)
@@ -248,14 +260,22 @@ class HistoryFormatter:
     ) -> list[FormattedTurn]:
         """A recalled turn with what belongs to it; if that does not fit alone; if that does not, nothing."""
         for turns in (unit, [turn]):
-            worded = [line for one in turns if (line := self._wording.word(one, self._recalled, room))]
+            limit = min(room, draft.longest)
+            worded = [line for one in turns if (line := self._word_or_shorten(draft, one, limit))]
             if len(worded) == len(turns) and self._adds(draft, worded) <= room:
                 return worded
         if draft.recalled:
             return []
         inside = room - self._heading_tokens(self.config.template.recalled) - _JOIN
-        short = self._wording.shorten(turn, self._recalled, inside - self._day_tokens([turn]))
+        short = self._wording.shorten(turn, self._recalled, inside - self._day_tokens([turn]), draft.asked)
         return [short] if short is not None else []
+
+    def _word_or_shorten(self, draft: _HistoryDraft, turn: Turn, limit: int) -> FormattedTurn | None:
+        """A recalled turn; one that is very long is told in part."""
+        worded = self._wording.word(turn, self._recalled, limit)
+        if worded is None and limit == draft.longest:
+            worded = self._wording.shorten(turn, self._recalled, limit, draft.asked)
+        return worded
 
     def _adds(self, draft: _HistoryDraft, worded: Sequence[FormattedTurn]) -> int:
         """How many tokens more the recalled turns are with these."""
@@ -291,12 +311,14 @@ class HistoryFormatter:
             draft.add(start, worded)
 
     def _earlier_blocks(self, draft: _HistoryDraft, room: int) -> list[tuple[int, list[FormattedTurn]]]:
-        """The blocks before those of the draft that fit whole, newest first."""
+        """The blocks before those of the draft that fit, newest first; of very long turns, a part."""
         fitting: list[tuple[int, list[FormattedTurn]]] = []
         for start, block in exchange_blocks(draft.turns, draft.first):
             if self._is_long_ago(draft, start):
                 break
             worded = self._take_whole_block(block, room)
+            if draft.longest and (worded is None or max(line.tokens for line in worded) > draft.longest):
+                worded = self._take_shortened_block(draft, block, room)
             if worded is None:
                 break
             fitting.append((start, worded))
@@ -309,9 +331,14 @@ class HistoryFormatter:
             self.config.max_summary_tokens, draft.left - self._heading_tokens(self.config.template.summary)
         )
         if draft.first and room >= MIN_CUT_TOKENS:
-            summary = summarise(self._summarizer, draft.turns[: draft.first], room)
-            draft.summary = cut_middle_out(escape_headings(summary.text).strip(), room, self._tokenizer)
-            draft.problem = summary.problem
+            self._summarise_earlier(draft, room)
+
+    def _summarise_earlier(self, draft: _HistoryDraft, room: int) -> None:
+        """What came before the recent turns, in so many tokens; nothing if nothing did."""
+        earlier = draft.turns[: draft.first]
+        summary = summarise(self._summarizer, earlier, room) if earlier else Summary()
+        draft.summary = shorten_text(escape_headings(summary.text).strip(), room, self._tokenizer)
+        draft.problem = summary.problem
 
     def _take_whole_block(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
         """The turns of a block, if all of them fit together."""
@@ -324,10 +351,14 @@ class HistoryFormatter:
             room -= _token_sum([line])
         return worded
 
-    def _take_shortened_block(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
-        """The turns of a block with the same room for each, the middle left out of what is longer."""
-        each = room // len(block) - _JOIN
-        worded = [line for turn in block if (line := self._wording.shorten(turn, self._recent, each))]
+    def _take_shortened_block(
+        self, draft: _HistoryDraft, block: Sequence[Turn], room: int
+    ) -> list[FormattedTurn] | None:
+        """The turns of a block with the same room for each, at most that of a long turn; longer ones cut."""
+        each = min(room // len(block) - _JOIN, draft.longest if draft.recent else room)
+        worded = [
+            line for turn in block if (line := self._wording.shorten(turn, self._recent, each, draft.asked))
+        ]
         return worded if len(worded) == len(block) else None
 
     def _shrink_to_exact_count(self, draft: _HistoryDraft, max_tokens: int) -> FormattedHistory:
@@ -349,9 +380,11 @@ class HistoryFormatter:
 class _HistoryDraft:
     """What has been chosen so far: recent blocks newest first, recalled turns best first."""
 
-    def __init__(self, turns: Sequence[Turn], room: int) -> None:
+    def __init__(self, turns: Sequence[Turn], room: int, asked: Collection[str] = ()) -> None:
         self.turns = turns
         self.left = room
+        self.asked = asked
+        self.longest = 0
         self.first = len(turns)
         self.recent: list[list[FormattedTurn]] = []
         self.recalled: list[FormattedTurn] = []

@@ -58,6 +58,9 @@ may bear on it is worth more than one that was merely said of late."""
 _HEADING_TOKENS = 8
 """What the heading of a part and its joins may cost."""
 
+_MAX_FILLS = 3
+"""How often a part is filled again with less, when the whole came out over the window."""
+
 _ENTITY_JOINS = 4
 """How many tokens the wording of entities keeps free for joins, and for each entity two more."""
 
@@ -260,7 +263,7 @@ def word(draft: DialogueDraft) -> DialogueDraft:
     allocation = _divide_window(draft)
     system = wording.system.compose(allocation.system)
     recalled = [turn for turn, _ in draft.recalled.turns]
-    history = wording.history.format(state, allocation.history, recalled)
+    history = wording.history.format(state, allocation.history, recalled, draft.query.text)
     chunks = _chunks_within(draft.retrieved.chunks, allocation.rag, count)
     content = ContextContent(draft.query.text, system.text, history, rag_chunks=chunks)
     content = _word_known(draft, content, allocation.entities)
@@ -356,10 +359,21 @@ def _use_spare_tokens(draft: DialogueDraft, content: ContextContent) -> ContextC
     for part, has_more, fill in fillers:
         if not has_more or strategy.leaves_out(part):
             continue
-        spare = draft.budget - prompt_tokens(content, tokenizer) - _HEADING_TOKENS
-        if spare > 0:
-            fuller = fill(draft, content, spare)
-            content = fuller if prompt_tokens(fuller, tokenizer) <= draft.budget else content
+        spare = draft.budget - prompt_tokens(content, tokenizer)
+        content = _fill_within(draft, content, spare - _HEADING_TOKENS, fill)
+    return content
+
+
+def _fill_within(draft: DialogueDraft, content: ContextContent, spare: int, fill: Filler) -> ContextContent:
+    """The content after a part was filled, with less to spare for it where the whole came out over."""
+    for _ in range(_MAX_FILLS):
+        if spare <= 0:
+            break
+        fuller = fill(draft, content, spare)
+        over = prompt_tokens(fuller, draft.conversation.tokenizer) - draft.budget
+        if over <= 0:
+            return fuller
+        spare -= over + _HEADING_TOKENS
     return content
 
 
@@ -378,7 +392,7 @@ def _with_more_history(draft: DialogueDraft, content: ContextContent, spare: int
     recalled = [turn for turn, _ in draft.recalled.turns]
     formatter = draft.conversation.wording.history
     room = content.history.token_count + spare
-    fuller = replace(content, history=formatter.format(draft.state, room, recalled))
+    fuller = replace(content, history=formatter.format(draft.state, room, recalled, draft.query.text))
     return _word_known(draft, fuller, _known_tokens(content, draft.conversation.tokenizer.count))
 
 
