@@ -20,6 +20,7 @@ from foreword.compose.turns import (
     TurnStyle,
     TurnWording,
     exchange_blocks,
+    is_told_in_full,
     question_and_answer,
     sort_by_time,
     turn_identity,
@@ -41,6 +42,12 @@ _JOIN = 2
 _LONG_TURN_SHARE, _MIN_LONG_TURN = 0.25, 120
 """Where not all fits, a turn may have this share of the tokens, and so many in any case: more is shortened.
 The last exchange may have more."""
+
+_SPARE_SHARE = 0.03
+"""With more than this share of the tokens left over, long turns are told at greater length."""
+
+_MAX_LENGTHENINGS = 6
+"""How often a greater length is tried; each time by half as much."""
 
 _MAX_FILLS, _MIN_FILL = 4, 12
 """How often more is taken into room that was left over, and the least room that is worth it."""
@@ -163,11 +170,35 @@ class HistoryFormatter:
 
         Of a turn that is too long, what the query names stays.
         """
+        asked = words_asked_for(query)
+        longest = max(_MIN_LONG_TURN, int(max_tokens * _LONG_TURN_SHARE))
+        made = self._compose(dialogue_state.turns, max_tokens, recalled, asked, longest)
+        more = max_tokens
+        for _ in range(_MAX_LENGTHENINGS):
+            cut = [turn for turn in (*made.recalled, *made.recent_turns) if not is_told_in_full(turn)]
+            spare = max_tokens - made.token_count
+            if not cut or spare < max(_MIN_FILL, int(max_tokens * _SPARE_SHARE)):
+                break
+            more = min(more // 2, spare)
+            longer = self._compose(dialogue_state.turns, max_tokens, recalled, asked, longest + more)
+            if longer.token_count > made.token_count and len(longer.recent_turns) >= len(made.recent_turns):
+                made, longest = longer, longest + more
+        return made
+
+    def _compose(
+        self,
+        turns: Sequence[Turn],
+        max_tokens: int,
+        recalled: Sequence[Turn],
+        asked: Collection[str],
+        longest: int,
+    ) -> FormattedHistory:
+        """The conversation with no turn but those of the last exchange above `longest`, unless all fits."""
         room = max_tokens - self._heading_tokens(self.config.template.recent)
-        draft = _HistoryDraft(dialogue_state.turns, room, words_asked_for(query))
+        draft = _HistoryDraft(turns, room, asked)
         if self._take_whole_conversation(draft, recalled):
             return self._shrink_to_exact_count(draft, max_tokens)
-        draft.longest = max(_MIN_LONG_TURN, int(max_tokens * _LONG_TURN_SHARE))
+        draft.longest = longest
         for_recalled = int(max_tokens * self.config.recalled_share)
         self._take_last_exchange(draft, draft.left - (for_recalled // 2 if recalled else 0))
         self._take_recalled(draft, recalled, for_recalled)
@@ -313,9 +344,11 @@ class HistoryFormatter:
     def _earlier_blocks(self, draft: _HistoryDraft, room: int) -> list[tuple[int, list[FormattedTurn]]]:
         """The blocks before those of the draft that fit, newest first; of very long turns, a part."""
         fitting: list[tuple[int, list[FormattedTurn]]] = []
+        recalled = {turn_identity(line.turn): _token_sum([line]) for line in draft.recalled}
         for start, block in exchange_blocks(draft.turns, draft.first):
             if self._is_long_ago(draft, start):
                 break
+            room += sum(recalled.get(turn_identity(turn), 0) for turn in block)  # they need not be recalled
             worded = self._take_whole_block(block, room)
             if draft.longest and (worded is None or max(line.tokens for line in worded) > draft.longest):
                 worded = self._take_shortened_block(draft, block, room)

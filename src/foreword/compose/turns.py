@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _INDENT = 2
 _GAP = re.compile(r"(?<=\S)[^\S\n]{2,}")
 _REMEMBERED_TURNS, _LONGEST_REMEMBERED = 4096, 4000
-_ATTEMPTS, _GLANCE = 4, 200
+_ATTEMPTS, _GLANCE = 8, 200
 _MAX_TURNS_TO_ANSWER = 6
 """Within how many turns a question is answered, those of tools counted."""
 
@@ -112,7 +112,7 @@ class TurnWording:
                 break
             short = shorten_text(turn.text, inside, self._tokenizer, asked)
             made = self._word_within(turn, escape_headings(short).strip(), style, room) if short else None
-            inside = inside * 3 // 4
+            inside = inside * 9 // 10
         return made
 
     def _word_within(self, turn: Turn, content: str, style: TurnStyle, room: int) -> FormattedTurn | None:
