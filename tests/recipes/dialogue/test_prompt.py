@@ -318,6 +318,16 @@ def test_long_turns_and_little_to_recall_leave_no_window_empty(engine, seed):
         assert made.token_count >= min(window * (0.95 if is_missing else 0.9), window - one_turn)
 
 
+def test_the_best_piece_of_a_document_has_room_before_chatter_does(engine):
+    text = "The plum cake " + "is baked with plums and sugar and flour and care. " * 12
+    KnowledgeBase(engine, "w").index_document(Document("Plum cake", text))
+    session = Session(engine, "w", "s", rag=RAGConfig(min_relevance=0.0))
+    session.add_all([Turn(f"So we spoke of matter {at} at length, as ever.") for at in range(60)])
+    made = inject_context("How is the plum cake baked?", session, 500)
+    assert len(made.content.rag_chunks) == 1
+    assert made.token_count <= 500
+
+
 def test_of_a_pasted_log_the_ends_and_what_the_question_names_are_told(engine):
     lines = [f"10:{at // 60 % 60:02}:{at % 60:02} pump {at} runs" for at in range(3000)]
     lines[1700] = "10:28:20 valve seven is jammed"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword import pipeline
 from foreword.compose import prompt
-from foreword.compose.allocation import TokenBudget, TokenBudgetManager, redistribute, reserve
+from foreword.compose.allocation import Dynamic, TokenBudget, TokenBudgetManager, redistribute, reserve
 from foreword.compose.entity_context import entities_text
 from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
@@ -320,10 +320,20 @@ def _divide_window(draft: DialogueDraft) -> TokenBudget:
         "entities": _known_tokens(known, count),
         "rag": count(knowledge_text(chunks)),
     }
-    return redistribute(
+    divided = redistribute(
         allocation,
         {part: 0 if strategy.leaves_out(part) else tokens for part, tokens in needed.items()},
     )
+    return _with_room_for_best_chunk(draft, divided) if isinstance(strategy, Dynamic) else divided
+
+
+def _with_room_for_best_chunk(draft: DialogueDraft, allocation: TokenBudget) -> TokenBudget:
+    """The allocation in which the best chunk fits, if that takes no more than half of what turns have."""
+    best = draft.conversation.tokenizer.count(knowledge_text(draft.retrieved.chunks[:1]))
+    lacking = best - allocation.rag
+    if lacking <= 0 or lacking > allocation.history // 2:
+        return allocation
+    return replace(allocation, rag=best, history=allocation.history - lacking)
 
 
 def _word_known(draft: DialogueDraft, content: ContextContent, room: int) -> ContextContent:
