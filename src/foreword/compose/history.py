@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _JOIN = 2
 """What a line may cost beside its own tokens."""
 
-_LONG_TURN_SHARE, _MIN_LONG_TURN = 0.25, 120
+_LONG_TURN_SHARE, _MIN_LONG_TURN = 0.25, 400
 """Where not all fits, a turn may have this share of the tokens, and so many in any case: more is shortened.
 The last exchange may have more."""
 
@@ -272,33 +272,39 @@ class HistoryFormatter:
 
         The best is shortened rather than left out.
         """
-        before = self._recalled_tokens(draft.recalled)
-        room = min(allowed, draft.left)
+        room = left = min(allowed, draft.left)
         known = draft.shown() | {turn_identity(worded.turn) for worded in draft.recalled}
+        days = {worded.day for worded in draft.recalled}
         for rank, turn in enumerate(recalled):
-            spare = room - (self._recalled_tokens(draft.recalled) - before)
-            if spare <= _JOIN:
+            if left <= _JOIN:
                 break
             if turn_identity(turn) not in known:
                 unit = [one for one in draft.exchange_of(turn) if turn_identity(one) not in known]
-                worded = self._word_recalled(draft, unit, turn, spare)
+                worded = self._word_recalled(draft, unit, turn, left, days)
+                left -= self._recalled_cost(draft, worded, days)
                 known |= {turn_identity(line.turn) for line in worded}
+                days |= {line.day for line in worded}
                 draft.recalled += [replace(line, rank=rank) for line in worded]
-        draft.left -= self._recalled_tokens(draft.recalled) - before
+        draft.left -= room - left
 
     def _word_recalled(
-        self, draft: _HistoryDraft, unit: Sequence[Turn], turn: Turn, room: int
+        self, draft: _HistoryDraft, unit: Sequence[Turn], turn: Turn, room: int, days: Collection[str]
     ) -> list[FormattedTurn]:
-        """A recalled turn with what belongs to it; if that does not fit alone; if that does not, nothing."""
+        """A recalled turn with what belongs to it; if that does not fit alone; if that does not, nothing.
+
+        `days` are those that have their headings already.
+        """
         for turns in (unit, [turn]):
             limit = min(room, draft.longest)
             worded = [line for one in turns if (line := self._word_or_shorten(draft, one, limit))]
-            if len(worded) == len(turns) and self._adds(draft, worded) <= room:
+            if len(worded) == len(turns) and self._recalled_cost(draft, worded, days) <= room:
                 return worded
         if draft.recalled:
             return []
+        day = self._recalled.day_heading(turn)
         inside = room - self._heading_tokens(self.config.template.recalled) - _JOIN
-        short = self._wording.shorten(turn, self._recalled, inside - self._day_tokens([turn]), draft.asked)
+        inside -= self._heading_tokens(day) if day else 0
+        short = self._wording.shorten(turn, self._recalled, inside, draft.asked)
         return [short] if short is not None else []
 
     def _word_or_shorten(self, draft: _HistoryDraft, turn: Turn, limit: int) -> FormattedTurn | None:
@@ -308,21 +314,15 @@ class HistoryFormatter:
             worded = self._wording.shorten(turn, self._recalled, limit, draft.asked)
         return worded
 
-    def _adds(self, draft: _HistoryDraft, worded: Sequence[FormattedTurn]) -> int:
-        """How many tokens more the recalled turns are with these."""
-        return self._recalled_tokens([*draft.recalled, *worded]) - self._recalled_tokens(draft.recalled)
-
-    def _recalled_tokens(self, worded: Sequence[FormattedTurn]) -> int:
-        """What recalled turns cost, with their heading and those of their days; nothing for none."""
+    def _recalled_cost(
+        self, draft: _HistoryDraft, worded: Sequence[FormattedTurn], days: Collection[str]
+    ) -> int:
+        """What more recalled turns cost, with the headings that are not there yet; nothing for none."""
         if not worded:
             return 0
-        heading = self._heading_tokens(self.config.template.recalled)
-        return heading + _token_sum(worded) + self._day_tokens([line.turn for line in worded])
-
-    def _day_tokens(self, turns: Sequence[Turn]) -> int:
-        """What the headings of the days of turns cost."""
-        days = {self._recalled.day_heading(turn) for turn in turns} - {""}
-        return sum(self._heading_tokens(day) for day in days)
+        heading = 0 if draft.recalled else self._heading_tokens(self.config.template.recalled)
+        new_days = {line.day for line in worded} - {"", *days}
+        return heading + _token_sum(worded) + sum(map(self._heading_tokens, new_days))
 
     def _is_long_ago(self, draft: _HistoryDraft, start: int) -> bool:
         """Whether a turn is not one of the recent turns, where there is a most of these."""

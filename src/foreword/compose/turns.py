@@ -168,15 +168,21 @@ def exchange_blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[t
 def question_and_answer(turns: Sequence[Turn], place: int) -> list[Turn]:
     """The turn at a place with the answer to the question that it asks, or the question that it answers."""
     turn = turns[place]
-    if turn.role == "user" and asks(turn.text):
+    if turn.role == "user" and _asks(turn.text):
         answer = next(_spoken(turns[place + 1 : place + 1 + _MAX_TURNS_TO_ANSWER]), None)
         return [turn, answer] if answer is not None and answer.role == "assistant" else [turn]
     if turn.role == "assistant":
         before = turns[max(0, place - _MAX_TURNS_TO_ANSWER) : place]
         question = next(_spoken(reversed(before)), None)
-        if question is not None and question.role == "user" and asks(question.text):
+        if question is not None and question.role == "user" and _asks(question.text):
             return [question, turn]
     return [turn]
+
+
+@functools.lru_cache(_REMEMBERED_TURNS)
+def _asks(text: str) -> bool:
+    """Whether a turn asks something; the same turns come with every prompt."""
+    return asks(text)
 
 
 def _spoken(turns: Iterable[Turn]) -> Iterator[Turn]:
