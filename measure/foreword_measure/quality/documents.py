@@ -151,7 +151,9 @@ def _report(name: str, asked: dict[str, list[Asked]]) -> Report:
     rows: list[tuple[Cell, ...]] = []
     data: dict[str, Any] = {"set": name, "runs": {}}
     for run, answers in asked.items():
-        scores = {kind: _share_right([one for one in answers if one.question.kind == kind]) for kind in KINDS}
+        scores: dict[str, float | None] = {
+            kind: _share_right([one for one in answers if one.question.kind == kind]) for kind in KINDS
+        }
         right = _share_right([one for one in answers if one.question.page])
         told = [len(one.pages) for one in answers if one.pages]
         data["runs"][run] = {"right page first": right, **scores, "pages told": _mean(told)}

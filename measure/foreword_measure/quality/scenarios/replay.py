@@ -333,7 +333,7 @@ def split_into_pieces(text: str) -> tuple[str, ...]:
 def _pieces_of_prompt(prompt: InjectedContext) -> tuple[str, ...]:
     """All that a prompt is made of but the question, in its order."""
     content = prompt.content
-    worded = [content.system, *(line.formatted for line in content.user.lines)]
+    worded = [content.system, *(line.prompt_line for line in content.user.lines)]
     worded.append(content.history.summary or "")
     worded += [turn.formatted for turn in (*content.history.recalled, *content.history.recent_turns)]
     worded += [entity.formatted for entity in content.entities]
