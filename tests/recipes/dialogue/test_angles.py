@@ -19,11 +19,13 @@ def test_the_first_message_of_a_talk_stands_alone():
     assert question_angles("How do I charge the drill?", []) == (("How do I charge the drill?", 1.0),)
 
 
-def test_a_follow_up_is_asked_alone_and_after_the_last_exchange():
-    alone, exchange = question_angles("How do I set it back?", TALK)
+def test_a_follow_up_is_asked_alone_after_the_last_exchange_and_after_the_last_two():
+    alone, exchange, two = question_angles("How do I set it back?", TALK)
     assert alone.text == "How do I set it back?"
     assert exchange.text == "The Bora 12.\nThen its safety switch has to be set back.\nHow do I set it back?"
-    assert alone.weight + exchange.weight == pytest.approx(1)
+    assert two.text.startswith("My new drill does nothing at all.\nWhich one is it?\nThe Bora 12.")
+    assert alone.weight + exchange.weight + two.weight == pytest.approx(1)
+    assert exchange.weight == two.weight
 
 
 def test_the_fewer_words_of_its_own_a_question_has_the_more_it_leans_on_the_talk():

@@ -1,7 +1,7 @@
-"""A question, understood from the talk: asked alone, and after the last exchange.
+"""A question, understood from the talk: asked alone, after the last exchange, and after the last two.
 
 "How do I do that?" says little by itself. What it is about was said just before, seldom by a name that could
-be put in its place; "do you ship to Norway?" may come after anything. So documents are searched for both
+be put in its place; "do you ship to Norway?" may come after anything. So documents are searched for several
 texts, the *angles*, and each weighs as much as its question probably means it: the fewer words of its own a
 question has, and the more it begins like a continuation, the more it leans on the talk. A message that
 neither asks nor answers ("sounds fair") is not completed: it wants nothing.
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from foreword.types import Turn
 
-_TURNS_BEFORE = 2
-"""How many turns stand before the question in the second angle."""
+_TURNS_BEFORE = (2, 4)
+"""How many turns stand before the question in each angle but the first; these weigh the same."""
 
 _MAX_TURN_CHARACTERS = 300
 """At most how much of a turn stands there: its end, which is what the next turn goes on from."""
@@ -53,11 +53,13 @@ def question_angles(query: str, talk: Sequence[Turn]) -> tuple[Angle, ...]:
     spoken = [turn for turn in talk if turn.role in ("user", "assistant") and turn.text.strip()]
     if not spoken or not (asks(question) or _awaits_answer(spoken[-1])):
         return (Angle(question),)
-    before = [turn.text.strip()[-_MAX_TURN_CHARACTERS:] for turn in spoken[-_TURNS_BEFORE:]]
+    said = [turn.text.strip()[-_MAX_TURN_CHARACTERS:] for turn in spoken[-max(_TURNS_BEFORE) :]]
+    completed = dict.fromkeys("\n".join([*said[-turns:], question]) for turns in _TURNS_BEFORE)
     leaning = leans_on_talk(question)
-    angles = (Angle(question, 1 - leaning), Angle("\n".join([*before, question]), leaning))
+    angles = [Angle(question, 1 - leaning), *(Angle(text, leaning / len(completed)) for text in completed)]
     kept = [angle for angle in angles if angle.weight >= _MIN_WEIGHT]
-    return tuple(kept) if len(kept) > 1 else (kept[0]._replace(weight=1.0),)
+    whole = sum(angle.weight for angle in kept)
+    return tuple(angle._replace(weight=angle.weight / whole) for angle in kept)
 
 
 def leans_on_talk(question: str) -> float:

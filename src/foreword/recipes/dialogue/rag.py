@@ -63,9 +63,8 @@ _SPARE = 3
 _CANDIDATES, _STATEMENTS = 8, 2
 """How many chunks the reader reads from each angle, and at most how many statements of each."""
 
-_TAIL_SHARE = 0.1
-"""The least share of the best chunk's odds that is worth saying beside it: a sure answer is told alone, and
-beside one that is only likely its rivals are."""
+_TAIL_SHARE = 0.2
+"""The least share of the best chunk's odds that is worth saying beside it: a sure answer is told alone."""
 
 
 class _Curve(NamedTuple):
@@ -188,10 +187,10 @@ class RAGSystem:
         return pipeline.run(draft, (*stages, pipeline.drop_superseded))
 
     def _choose_relevant(self, weighed: Sequence[SearchResult]) -> list[SearchResult]:
-        """Those worth saying, each once, if the best is; a threshold of 0 asks for everything."""
+        """Those worth saying, each once; a threshold of 0 asks for everything, however far below the best."""
         floor, most = self.config.min_relevance, self.config.final_chunk_count
-        if floor and weighed and weighed[0].score >= floor:
-            floor = _probability(_log_odds(weighed[0].score) + math.log(_TAIL_SHARE))
+        if floor and weighed:
+            floor = max(floor, _probability(_log_odds(weighed[0].score) + math.log(_TAIL_SHARE)))
         relevant = [one for one in weighed if one.score >= floor]
         return split_off_repeats(relevant[: _SPARE * most])[0][:most]
 
