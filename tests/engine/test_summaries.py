@@ -103,13 +103,20 @@ def test_wrong_settings_are_refused_at_once(url, key, model, message):
 def test_the_settings_choose_who_summarises(settings, server):
     assert connect_summariser(Settings()) is None
     assert isinstance(choose_summarizer(Settings(), WordTokens()), ExtractiveSummarizer)
-    remote = choose_summarizer(settings, WordTokens())
-    assert isinstance(remote, RemoteDialogueSummarizer)
-    assert remote.summarize([Turn("Cap the retries at five.", name="Ann")], 30) == "Fine."
+    assert isinstance(choose_summarizer(settings, WordTokens()), RemoteDialogueSummarizer)
+
+
+def test_a_conversation_is_told_by_the_model_that_the_settings_name_and_by_itself_until_then(
+    settings, server
+):
+    remote = RemoteDialogueSummarizer(connect_summariser(settings), WordTokens(), run=lambda job: job())
+    said = [Turn("Cap the retries at five.", name="Ann")]
+    own_words = "Decided: Ann: Cap the retries at five."
+    assert remote.summarize(said, 30) == own_words
+    assert remote.summarize(said, 30) == "Fine."
     server.answer = (500, b"")
-    assert (
-        remote.summarize([Turn("Cap the retries at six.", name="Ann")], 30) == "Ann: Cap the retries at six."
-    )
+    said = [Turn("Cap the retries at six.", name="Ann")]
+    assert remote.summarize(said, 30) == remote.summarize(said, 30) == own_words.replace("five", "six")
 
 
 def test_an_engine_gives_every_conversation_a_summarizer_of_its_own(engine):

@@ -4,7 +4,8 @@
 what should not have been injected, `tables` reports. `measure_sets` measures all that the command line asks
 for; `summary` puts many sets into one table. A set of dialogues asks something else: whether a change of
 subject is noticed (`shifts`), or how good summaries are (`summaries`); one of pairs, whether texts that say
-the same are known (`repeats`); one of statements or talks, whether decisions and corrections are (`settled`).
+the same are known (`repeats`); one of statements or talks, whether decisions and corrections are (`settled`);
+one of pages, whether they answer what a chat asks (`documents`).
 `scenarios` replays whole histories and measures what their questions get.
 Nothing here changes how the engine searches, and the set's own data stays where it is.
 """
@@ -30,6 +31,7 @@ from foreword_measure.quality import (
     tables,
 )
 from foreword_measure.quality.dialogue import measure as measure_dialogues
+from foreword_measure.quality.documents import has_pages, measure_documents, own_sets
 from foreword_measure.quality.gaps import measure_gaps
 from foreword_measure.quality.runs import LANES, OURS, Plan
 from foreword_measure.quality.scenarios import measure_scenarios
@@ -85,6 +87,8 @@ def evaluate(
     plan = Plan(tuple(lanes), baselines, tuple(without))
     if run_file and (summaries.has_summaries(folder) or shifts.has_boundaries(folder)):
         raise ValidationError(f"{folder} holds dialogues, which give no ranking: leave out the run file")
+    if has_pages(folder):
+        return measure_documents(folder, limit, progress, provider)
     if settled.has_decisions(folder):
         return settled.measure_decisions(folder, limit)
     if settled.has_corrections(folder):
@@ -123,6 +127,7 @@ def measure_sets(
     *,
     lane: Literal["fast", "full", "both"],
     dialogue: bool,
+    documents: bool = False,
     entities: bool,
     gaps: bool,
     secrets: bool,
@@ -133,6 +138,7 @@ def measure_sets(
     **options: Any,  # noqa: ANN401  (those of `evaluate`)
 ) -> Iterator[Report]:
     """Everything that `foreword eval` is asked for, a report at a time; the last sums up, if wanted."""
+    folders = [*folders, *own_sets()] if documents else folders
     if entities:
         yield naming.measure_naming()
     if gaps:

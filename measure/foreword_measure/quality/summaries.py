@@ -1,4 +1,4 @@
-"""How much our summaries of a dialogue share with what humans wrote, beside its beginning and chance.
+"""How much our summaries share with what humans wrote, beside TextRank, the beginning, and chance.
 
     dialogues.jsonl    dialogue: lines of `speaker: text`; summaries: what humans wrote, each on its own
 
@@ -12,11 +12,14 @@ both have in the same order, over the whole text. Words are not stemmed: "asks" 
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from foreword.errors import ValidationError
 from foreword.knowledge.dialogue_summary import ExtractiveSummarizer
@@ -34,11 +37,14 @@ if TYPE_CHECKING:
     from foreword_measure.quality.runs import Progress
     from foreword_measure.report import Cell
 
-OURS, FIRST_WORDS, FIRST_SENTENCES, RANDOM = "foreword", "first words", "first sentences", "random sentences"
+OURS, TEXTRANK, RANDOM = "foreword", "TextRank", "random sentences"
+FIRST_WORDS, FIRST_SENTENCES = "first words", "first sentences"
 RATIO = 0.2
 MEASURES = ("ROUGE-1", "ROUGE-2", "ROUGE-L")
 
 _WORD = re.compile(r"[a-z0-9]+")
+_DAMPING, _ITERATIONS = 0.85, 30
+"""Those of TextRank, as its authors have them."""
 
 _SIDES: Mapping[str, Callable[[Overlap], float]] = {
     "F1": lambda overlap: overlap.f1,
@@ -138,6 +144,7 @@ def _summarizers() -> dict[str, Callable[[SummarizedDialogue, int], str]]:
 
     return {
         OURS: ours,
+        TEXTRANK: lambda dialogue, words: _fit_in_order(_sentences(dialogue), _text_rank(dialogue), words),
         FIRST_WORDS: lambda dialogue, words: " ".join(dialogue.written.split()[:words]),
         FIRST_SENTENCES: lambda dialogue, words: _fit_lines(_sentences(dialogue), words),
         RANDOM: by_chance,
@@ -159,6 +166,40 @@ def _fit_lines(lines: Sequence[str], words: int) -> str:
             kept.append(line)
             words -= cost
     return "\n".join(kept)
+
+
+def _fit_in_order(lines: Sequence[str], ranks: Sequence[float], words: int) -> str:
+    """The best lines that fit, in the order they were said."""
+    kept: list[int] = []
+    for at in sorted(range(len(lines)), key=lambda at: -ranks[at]):
+        cost = len(lines[at].split())
+        if cost <= words:
+            kept.append(at)
+            words -= cost
+    return "\n".join(lines[at] for at in sorted(kept))
+
+
+def _text_rank(dialogue: SummarizedDialogue) -> list[float]:
+    """How central each sentence is: by the words that it shares, over the logarithms of both lengths."""
+    said = read_sentences({at: turn.text for at, turn in enumerate(dialogue.turns)})
+    words = [set(_WORD.findall(one.text.lower())) for one in said]
+    shared = np.array(
+        [
+            [
+                len(one & other) / (math.log(len(one)) + math.log(len(other)))
+                if one is not other and min(len(one), len(other)) > 1
+                else 0.0
+                for other in words
+            ]
+            for one in words
+        ]
+    )
+    ranks = np.ones(len(words))
+    sums = shared.sum(axis=1, keepdims=True)
+    steps = np.divide(shared, sums, out=np.zeros_like(shared), where=sums > 0)
+    for _ in range(_ITERATIONS):
+        ranks = 1 - _DAMPING + _DAMPING * steps.T @ ranks
+    return [float(rank) for rank in ranks]
 
 
 # Their scores --------------------------------------------------------------------------------------------

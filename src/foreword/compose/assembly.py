@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.compose.assembled import SPARE, document, truncation_note
+from foreword.compose.cutting import MAX_CHARACTERS_A_TOKEN
 from foreword.compose.quoting import cut_line
-from foreword.compose.turns import MAX_CHARACTERS_A_TOKEN
 from foreword.text.tokens import cut_to_tokens
 
 if TYPE_CHECKING:

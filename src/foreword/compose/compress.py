@@ -1,9 +1,9 @@
-"""Make a prompt that is over its budget smaller, from what is least missed to the essence.
+"""Make a prompt that is over its budget smaller: by degrees, from what is least missed on.
 
-Four levels, each a list of steps. How much is over says which level is expected to do: before that one, a
-level is done whole and then counted; from there on every step is, and the first that suffices is the last.
-The query and the system prompt are never touched: when they alone are too much, that is an error. What was
-lost is told in words.
+First goes what costs nothing: white space, and chunks that another contains. Then items leave by their worth
+(`worth.py`), until the target is met; what the last one leaves free is filled again. How much is over is the
+level. The query and the system prompt are never touched: when they alone are too much, that is an error. What
+was lost is told in words.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from foreword.compose.cutting import shorten_text
 from foreword.compose.entity_context import entities_text, without_details
 from foreword.compose.history import FormattedHistory, Summary, make_history, summarise
 from foreword.compose.knowledge_chunk import knowledge_text
 from foreword.compose.prompt import NO_HISTORY, ContextContent, prompt_tokens
 from foreword.compose.system_prompt import Custom, SystemPromptBuilder
-from foreword.compose.turns import FormattedTurn, cut_middle_out, exchange_blocks, tidy_turn
-from foreword.compose.user_context import NO_USER, word_user_lines
+from foreword.compose.turns import FormattedTurn, exchange_blocks, tidy_turn
+from foreword.compose.user_context import word_user_lines
+from foreword.compose.worth import count_of, reduce_to
 from foreword.errors import CannotCompress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from foreword.compose.allocation import TokenBudget
     from foreword.compose.entity_context import EntityContext
@@ -31,17 +33,19 @@ if TYPE_CHECKING:
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueSummarizer, Turn
 
-_MARGIN = 4
-"""Tokens that joining may cost."""
-
 
 @dataclass(frozen=True, slots=True)
 class ReductionTools:
-    """What steps work with, and how many tokens the whole may have."""
+    """What steps work with."""
 
     summarizer: DialogueSummarizer
     tokenizer: Tokenizer
-    target: int
+
+    def summarise_turns(self, before: str, older: Sequence[Turn], tokens: int) -> Summary:
+        """What a summary said before and what these turns say, half the tokens for each."""
+        new = summarise(self.summarizer, older, tokens // 2 if before else tokens) if older else Summary()
+        kept = shorten_text(before, tokens - self.tokenizer.count(new.text) - 1, self.tokenizer)
+        return replace(new, text=shorten_text(f"{kept} {new.text}".strip(), tokens, self.tokenizer))
 
 
 Reduction = Callable[[ContextContent, ReductionTools], tuple[ContextContent, str]]
@@ -70,15 +74,7 @@ def drop_repeated_chunks(content: ContextContent, tools: ReductionTools) -> tupl
             kept.append(words)
             chunks.append(chunk)
     lost = len(content.rag_chunks) - len(chunks)
-    return replace(content, rag_chunks=tuple(chunks)), _count_of(lost, "repeated knowledge chunk")
-
-
-def drop_details(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
-    """Entities by name and type alone."""
-    detailed = sum(entity.has_details for entity in content.entities)
-    bare = tuple(without_details(entity, tools.tokenizer) for entity in content.entities)
-    lost = f"the details of {_count_of(detailed, 'entity')}" if detailed else ""
-    return replace(content, entities=bare), lost
+    return replace(content, rag_chunks=tuple(chunks)), count_of(lost, "repeated knowledge chunk")
 
 
 def keep_top_chunks(most: int) -> Reduction:
@@ -88,17 +84,7 @@ def keep_top_chunks(most: int) -> Reduction:
         best = sorted(content.rag_chunks, key=lambda chunk: -chunk.relevance)[:most]
         chunks = tuple(chunk for chunk in content.rag_chunks if chunk in best)[:most]
         lost = len(content.rag_chunks) - len(chunks)
-        return replace(content, rag_chunks=chunks), _count_of(lost, "knowledge chunk")
-
-    return step
-
-
-def keep_top_entities(most: int) -> Reduction:
-    """The step that keeps so many of the most relevant entities."""
-
-    def step(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:  # noqa: ARG001
-        entities = tuple(sorted(content.entities, key=lambda entity: -entity.relevance)[:most])
-        return replace(content, entities=entities), _count_of(len(content.entities) - len(entities), "entity")
+        return replace(content, rag_chunks=chunks), count_of(lost, "knowledge chunk")
 
     return step
 
@@ -117,74 +103,14 @@ def summarise_older(keep: int, tokens: int) -> Reduction:
         if not older and tools.tokenizer.count(before) <= tokens:
             return content, ""
         half = (tools.tokenizer.count(before) + sum(turn.tokens for turn in older)) // 2
-        summary = _summarise_turns(before, [turn.turn for turn in older], min(tokens, half), tools)
+        summary = tools.summarise_turns(before, [turn.turn for turn in older], min(tokens, half))
         how = "but for a summary" if summary.text else "without a summary"
-        lost = f"{_count_of(len(older), 'older turn')} {how}" if older else "some of the summary"
+        lost = f"{count_of(len(older), 'older turn')} {how}" if older else "some of the summary"
         made = _replace_history(content, tools, summary=summary.text, recent=recent)
         problem = summary.problem or history.problem
         return replace(made, history=replace(made.history, problem=problem)), lost
 
     return step
-
-
-def keep_best_recalled(most: int) -> Reduction:
-    """The step that keeps so many of the earlier turns that bear on the question, the best of them."""
-
-    def step(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
-        recalled = content.history.recalled
-        best = sorted(recalled, key=lambda turn: turn.rank)[:most]
-        if len(best) == len(recalled):
-            return content, ""
-        kept = tuple(turn for turn in recalled if turn in best)
-        lost = _count_of(len(recalled) - len(kept), "recalled turn")
-        return _replace_history(content, tools, recalled=kept), lost
-
-    return step
-
-
-def drop_summary(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
-    """No summary of what is long ago."""
-    if not content.history.summary:
-        return content, ""
-    return _replace_history(content, tools, summary=""), "the summary"
-
-
-def shorten_last_turn(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:
-    """The longest of the turns that are left, its middle left out, if the prompt then fits."""
-    recent = content.history.recent_turns
-    over = prompt_tokens(content, tools.tokenizer) - tools.target
-    if not recent or over <= 0:
-        return content, ""
-    longest = max(recent, key=lambda turn: turn.tokens)
-    room = longest.tokens - over - _MARGIN
-    formatted = cut_middle_out(longest.formatted, room, tools.tokenizer)
-    if not formatted:
-        return content, ""
-    short = replace(
-        longest,
-        content=cut_middle_out(longest.content, room, tools.tokenizer),
-        formatted=formatted,
-        tokens=tools.tokenizer.count(formatted),
-    )
-    turns = tuple(short if turn is longest else turn for turn in recent)
-    return _replace_history(content, tools, recent=turns), "the middle of the last turn"
-
-
-def drop_user(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:  # noqa: ARG001
-    """Nothing of what the user said in other conversations."""
-    return replace(content, user=NO_USER), "what the user said before" if content.user.lines else ""
-
-
-def drop_history(content: ContextContent, tools: ReductionTools) -> tuple[ContextContent, str]:  # noqa: ARG001
-    """Nothing of the conversation."""
-    return replace(content, history=NO_HISTORY), "the conversation" if content.history.text else ""
-
-
-def _summarise_turns(before: str, older: Sequence[Turn], tokens: int, tools: ReductionTools) -> Summary:
-    """What the summary said before and what these turns say, half the tokens for each."""
-    new = summarise(tools.summarizer, older, tokens // 2 if before else tokens) if older else Summary()
-    kept = cut_middle_out(before, tokens - tools.tokenizer.count(new.text) - 1, tools.tokenizer)
-    return replace(new, text=cut_middle_out(f"{kept} {new.text}".strip(), tokens, tools.tokenizer))
 
 
 def _newest_turns_start(history: FormattedHistory, keep: int) -> int:
@@ -219,14 +145,8 @@ def _replace_history(
     return replace(content, history=made)
 
 
-def _count_of(count: int, thing: str) -> str:
-    """How many of a thing, in words; nothing for none."""
-    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
-    return f"{count} {thing if count == 1 else plural}" if count else ""
-
-
 class CompressionLevel(IntEnum):
-    """How much is taken away: nothing, repetition, detail, all but the last turn, all but the essence."""
+    """How much has to go: nothing, less than 20, 40 or 60 percent of a prompt, or more."""
 
     NONE = 0
     LIGHT = 1
@@ -236,36 +156,12 @@ class CompressionLevel(IntEnum):
 
 
 _UP_TO = {0.2: CompressionLevel.LIGHT, 0.4: CompressionLevel.MEDIUM, 0.6: CompressionLevel.HEAVY}
-"""The share of a prompt that is over, and the level that mostly suffices below it."""
-
-_STEPS: Mapping[CompressionLevel, tuple[Reduction, ...]] = {
-    CompressionLevel.LIGHT: (tidy_turns, drop_repeated_chunks),
-    CompressionLevel.MEDIUM: (drop_details, keep_top_chunks(3), summarise_older(4, 200)),
-    CompressionLevel.HEAVY: (
-        keep_top_entities(3),
-        keep_top_chunks(2),
-        summarise_older(1, 100),
-        keep_best_recalled(2),
-    ),
-    CompressionLevel.EXTREME: (
-        keep_top_entities(1),
-        keep_top_chunks(1),
-        drop_summary,
-        keep_best_recalled(1),
-        shorten_last_turn,
-        keep_top_entities(0),
-        keep_best_recalled(0),
-        drop_user,
-        shorten_last_turn,
-        drop_history,
-        keep_top_chunks(0),
-    ),
-}
+"""The share of a prompt that is over, and the level below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compressed:
-    """A prompt within its target, the level that was needed, and in words what was lost."""
+    """A prompt within its target, how much of it had to go, and in words what was lost."""
 
     content: ContextContent
     token_count: int
@@ -274,7 +170,7 @@ class Compressed:
 
 
 def expected_level(tokens: int, target: int) -> CompressionLevel:
-    """The level that a prompt of so many tokens is expected to need."""
+    """How much of a prompt of so many tokens has to go."""
     if tokens <= target:
         return CompressionLevel.NONE
     over = (tokens - target) / tokens
@@ -290,22 +186,23 @@ class DynamicCompressor:
 
     def compress(self, content: ContextContent, target_tokens: int) -> Compressed:
         """The content in at most so many tokens, and what that has cost."""
-        tools = ReductionTools(self.summarizer, self.tokenizer, target_tokens)
         tokens = prompt_tokens(content, self.tokenizer)
-        expected = expected_level(tokens, target_tokens)
-        if expected is CompressionLevel.NONE:
+        level = expected_level(tokens, target_tokens)
+        if level is CompressionLevel.NONE:
             return Compressed(content, tokens)
+        tools = ReductionTools(self.summarizer, self.tokenizer)
         lost: list[str] = []
-        for level, steps in _STEPS.items():
-            for step in steps:
-                content, words = step(content, tools)
-                lost += [words] if words else []
-                if level < expected and step is not steps[-1]:
-                    continue
-                tokens = prompt_tokens(content, self.tokenizer)
-                if tokens <= target_tokens:
-                    return Compressed(content, tokens, level, tuple(lost))
-        raise CannotCompress(tokens, target_tokens)
+        for step in (tidy_turns, drop_repeated_chunks):
+            content, words = step(content, tools)
+            lost += [words] if words else []
+            tokens = prompt_tokens(content, self.tokenizer)
+            if tokens <= target_tokens:
+                return Compressed(content, tokens, level, tuple(lost))
+        content, more = reduce_to(content, target_tokens, self.tokenizer, tools.summarise_turns)
+        tokens = prompt_tokens(content, self.tokenizer)
+        if tokens > target_tokens:
+            raise CannotCompress(tokens, target_tokens)
+        return Compressed(content, tokens, level, (*lost, *more))
 
 
 # Parts within their own budgets ---------------------------------------------------------------------------

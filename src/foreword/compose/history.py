@@ -3,8 +3,9 @@
 Else three things, each under its own heading: a summary of what is long ago, the earlier turns that bear on
 the present question (found elsewhere, handed in; a question with its answer), and the recent turns as they
 were said. In a small room the last exchange comes first, then what was recalled, then the summary, then more
-of the recent turns, then what else was recalled. The text is counted as it stands, joins included, and is
-never over. Only turns that may fit are looked at.
+of the recent turns, then what else was recalled. A very long turn, such as a pasted log, is told by its ends
+and by what the question names, so that it does not push out all others. The text is counted as it stands,
+joins included, and is never over. Only turns that may fit are looked at.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from foreword.compose.cutting import MIN_CUT_TOKENS, shorten_text, words_asked_for
 from foreword.compose.quoting import escape_headings, remove_half_characters
 from foreword.compose.turns import (
-    MIN_CUT_TOKENS,
     FormattedTurn,
     TurnStyle,
     TurnWording,
-    cut_middle_out,
     exchange_blocks,
+    is_told_in_full,
     question_and_answer,
     sort_by_time,
     turn_identity,
@@ -31,13 +32,23 @@ from foreword.options import check_fraction, check_whole_number
 from foreword.text.clean import indent_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Collection, Hashable, Iterator, Sequence
 
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueState, DialogueSummarizer, Turn
 
 _JOIN = 2
 """What a line may cost beside its own tokens."""
+
+_LONG_TURN_SHARE, _MIN_LONG_TURN = 0.25, 400
+"""Where not all fits, a turn may have this share of the tokens, and so many in any case: more is shortened.
+The last exchange may have more."""
+
+_SPARE_SHARE = 0.03
+"""With more than this share of the tokens left over, long turns are told at greater length."""
+
+_MAX_LENGTHENINGS = 6
+"""How often a greater length is tried; each time by half as much."""
 
 _MAX_FILLS, _MIN_FILL = 4, 12
 """How often more is taken into room that was left over, and the least room that is worth it."""
@@ -156,13 +167,41 @@ class HistoryFormatter:
         )
 
     def format(
-        self, dialogue_state: DialogueState, max_tokens: int, recalled: Sequence[Turn] = ()
+        self, dialogue_state: DialogueState, max_tokens: int, recalled: Sequence[Turn] = (), query: str = ""
     ) -> FormattedHistory:
-        """The conversation in at most so many tokens; `recalled` are earlier turns, the best first."""
-        turns = dialogue_state.turns
-        draft = _HistoryDraft(turns, max_tokens - self._heading_tokens(self.config.template.recent))
+        """The conversation in at most so many tokens; `recalled` are earlier turns, the best first.
+
+        Of a turn that is too long, what the query names stays.
+        """
+        asked = words_asked_for(query)
+        longest = max(_MIN_LONG_TURN, int(max_tokens * _LONG_TURN_SHARE))
+        made = self._compose(dialogue_state.turns, max_tokens, recalled, asked, longest)
+        more = max_tokens
+        for _ in range(_MAX_LENGTHENINGS):
+            cut = [turn for turn in (*made.recalled, *made.recent_turns) if not is_told_in_full(turn)]
+            spare = max_tokens - made.token_count
+            if not cut or spare < max(_MIN_FILL, int(max_tokens * _SPARE_SHARE)):
+                break
+            more = min(more // 2, spare)
+            longer = self._compose(dialogue_state.turns, max_tokens, recalled, asked, longest + more)
+            if longer.token_count > made.token_count and len(longer.recent_turns) >= len(made.recent_turns):
+                made, longest = longer, longest + more
+        return made
+
+    def _compose(
+        self,
+        turns: Sequence[Turn],
+        max_tokens: int,
+        recalled: Sequence[Turn],
+        asked: Collection[str],
+        longest: int,
+    ) -> FormattedHistory:
+        """The conversation with no turn but those of the last exchange above `longest`, unless all fits."""
+        room = max_tokens - self._heading_tokens(self.config.template.recent)
+        draft = _HistoryDraft(turns, room, asked)
         if self._take_whole_conversation(draft, recalled):
             return self._shrink_to_exact_count(draft, max_tokens)
+        draft.longest = longest
         for_recalled = int(max_tokens * self.config.recalled_share)
         self._take_last_exchange(draft, draft.left - (for_recalled // 2 if recalled else 0))
         self._take_recalled(draft, recalled, for_recalled)
@@ -178,6 +217,7 @@ class HistoryFormatter:
         Room is reckoned with a little to spare for every line; what is left over shows in the exact count.
         """
         made = self._shrink_to_exact_count(draft, max_tokens)
+        summarised = draft.first
         for _ in range(_MAX_FILLS):
             draft.left = max_tokens - made.token_count
             chosen = len(draft.recalled)
@@ -188,11 +228,14 @@ class HistoryFormatter:
             if len(draft.recalled) == chosen and not self._take_recent(draft):
                 break
             made = self._shrink_to_exact_count(draft, max_tokens)
+        if draft.summary and draft.first < summarised:
+            self._summarise_earlier(draft, self._tokenizer.count(draft.summary))
+            made = self._shrink_to_exact_count(draft, max_tokens)
         return made
 
     def _take_recent(self, draft: _HistoryDraft) -> bool:
-        """More of the recent turns, unless a summary tells what they say; returns whether there were any."""
-        blocks = self._earlier_blocks(draft, draft.left) if draft.recent and not draft.summary else []
+        """More of the recent turns; returns whether there were any."""
+        blocks = self._earlier_blocks(draft, draft.left) if draft.recent else []
         for start, worded in blocks:
             draft.add(start, worded)
         return bool(blocks)
@@ -218,7 +261,7 @@ class HistoryFormatter:
                 break
             worded = self._take_whole_block(block, room)
             if worded is None and not draft.recent:
-                worded = self._take_shortened_block(block, room)
+                worded = self._take_shortened_block(draft, block, room)
             if worded is None:
                 break
             draft.add(start, worded)
@@ -232,49 +275,57 @@ class HistoryFormatter:
 
         The best is shortened rather than left out.
         """
-        before = self._recalled_tokens(draft.recalled)
-        room = min(allowed, draft.left)
+        room = left = min(allowed, draft.left)
         known = draft.shown() | {turn_identity(worded.turn) for worded in draft.recalled}
+        days = {worded.day for worded in draft.recalled}
         for rank, turn in enumerate(recalled):
-            spare = room - (self._recalled_tokens(draft.recalled) - before)
-            if spare <= _JOIN:
+            if left <= _JOIN:
                 break
             if turn_identity(turn) not in known:
                 unit = [one for one in draft.exchange_of(turn) if turn_identity(one) not in known]
-                worded = self._word_recalled(draft, unit, turn, spare)
+                worded = self._word_recalled(draft, unit, turn, left, days)
+                left -= self._recalled_cost(draft, worded, days)
                 known |= {turn_identity(line.turn) for line in worded}
+                days |= {line.day for line in worded}
                 draft.recalled += [replace(line, rank=rank) for line in worded]
-        draft.left -= self._recalled_tokens(draft.recalled) - before
+        draft.left -= room - left
 
     def _word_recalled(
-        self, draft: _HistoryDraft, unit: Sequence[Turn], turn: Turn, room: int
+        self, draft: _HistoryDraft, unit: Sequence[Turn], turn: Turn, room: int, days: Collection[str]
     ) -> list[FormattedTurn]:
-        """A recalled turn with what belongs to it; if that does not fit alone; if that does not, nothing."""
+        """A recalled turn with what belongs to it; if that does not fit alone; if that does not, nothing.
+
+        `days` are those that have their headings already.
+        """
         for turns in (unit, [turn]):
-            worded = [line for one in turns if (line := self._wording.word(one, self._recalled, room))]
-            if len(worded) == len(turns) and self._adds(draft, worded) <= room:
+            limit = min(room, draft.longest)
+            worded = [line for one in turns if (line := self._word_or_shorten(draft, one, limit))]
+            if len(worded) == len(turns) and self._recalled_cost(draft, worded, days) <= room:
                 return worded
         if draft.recalled:
             return []
+        day = self._recalled.day_heading(turn)
         inside = room - self._heading_tokens(self.config.template.recalled) - _JOIN
-        short = self._wording.shorten(turn, self._recalled, inside - self._day_tokens([turn]))
+        inside -= self._heading_tokens(day) if day else 0
+        short = self._wording.shorten(turn, self._recalled, inside, draft.asked)
         return [short] if short is not None else []
 
-    def _adds(self, draft: _HistoryDraft, worded: Sequence[FormattedTurn]) -> int:
-        """How many tokens more the recalled turns are with these."""
-        return self._recalled_tokens([*draft.recalled, *worded]) - self._recalled_tokens(draft.recalled)
+    def _word_or_shorten(self, draft: _HistoryDraft, turn: Turn, limit: int) -> FormattedTurn | None:
+        """A recalled turn; one that is very long is told in part."""
+        worded = self._wording.word(turn, self._recalled, limit)
+        if worded is None and limit == draft.longest:
+            worded = self._wording.shorten(turn, self._recalled, limit, draft.asked)
+        return worded
 
-    def _recalled_tokens(self, worded: Sequence[FormattedTurn]) -> int:
-        """What recalled turns cost, with their heading and those of their days; nothing for none."""
+    def _recalled_cost(
+        self, draft: _HistoryDraft, worded: Sequence[FormattedTurn], days: Collection[str]
+    ) -> int:
+        """What more recalled turns cost, with the headings that are not there yet; nothing for none."""
         if not worded:
             return 0
-        heading = self._heading_tokens(self.config.template.recalled)
-        return heading + _token_sum(worded) + self._day_tokens([line.turn for line in worded])
-
-    def _day_tokens(self, turns: Sequence[Turn]) -> int:
-        """What the headings of the days of turns cost."""
-        days = {self._recalled.day_heading(turn) for turn in turns} - {""}
-        return sum(self._heading_tokens(day) for day in days)
+        heading = 0 if draft.recalled else self._heading_tokens(self.config.template.recalled)
+        new_days = {line.day for line in worded} - {"", *days}
+        return heading + _token_sum(worded) + sum(map(self._heading_tokens, new_days))
 
     def _is_long_ago(self, draft: _HistoryDraft, start: int) -> bool:
         """Whether a turn is not one of the recent turns, where there is a most of these."""
@@ -294,12 +345,16 @@ class HistoryFormatter:
             draft.add(start, worded)
 
     def _earlier_blocks(self, draft: _HistoryDraft, room: int) -> list[tuple[int, list[FormattedTurn]]]:
-        """The blocks before those of the draft that fit whole, newest first."""
+        """The blocks before those of the draft that fit, newest first; of very long turns, a part."""
         fitting: list[tuple[int, list[FormattedTurn]]] = []
+        recalled = {turn_identity(line.turn): _token_sum([line]) for line in draft.recalled}
         for start, block in exchange_blocks(draft.turns, draft.first):
             if self._is_long_ago(draft, start):
                 break
+            room += sum(recalled.get(turn_identity(turn), 0) for turn in block)  # they need not be recalled
             worded = self._take_whole_block(block, room)
+            if draft.longest and (worded is None or max(line.tokens for line in worded) > draft.longest):
+                worded = self._take_shortened_block(draft, block, room)
             if worded is None:
                 break
             fitting.append((start, worded))
@@ -312,9 +367,14 @@ class HistoryFormatter:
             self.config.max_summary_tokens, draft.left - self._heading_tokens(self.config.template.summary)
         )
         if draft.first and room >= MIN_CUT_TOKENS:
-            summary = summarise(self._summarizer, draft.turns[: draft.first], room)
-            draft.summary = cut_middle_out(escape_headings(summary.text).strip(), room, self._tokenizer)
-            draft.problem = summary.problem
+            self._summarise_earlier(draft, room)
+
+    def _summarise_earlier(self, draft: _HistoryDraft, room: int) -> None:
+        """What came before the recent turns, in so many tokens; nothing if nothing did."""
+        earlier = draft.turns[: draft.first]
+        summary = summarise(self._summarizer, earlier, room) if earlier else Summary()
+        draft.summary = shorten_text(escape_headings(summary.text).strip(), room, self._tokenizer)
+        draft.problem = summary.problem
 
     def _take_whole_block(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
         """The turns of a block, if all of them fit together."""
@@ -327,10 +387,14 @@ class HistoryFormatter:
             room -= _token_sum([line])
         return worded
 
-    def _take_shortened_block(self, block: Sequence[Turn], room: int) -> list[FormattedTurn] | None:
-        """The turns of a block with the same room for each, the middle left out of what is longer."""
-        each = room // len(block) - _JOIN
-        worded = [line for turn in block if (line := self._wording.shorten(turn, self._recent, each))]
+    def _take_shortened_block(
+        self, draft: _HistoryDraft, block: Sequence[Turn], room: int
+    ) -> list[FormattedTurn] | None:
+        """The turns of a block with the same room for each, at most that of a long turn; longer ones cut."""
+        each = min(room // len(block) - _JOIN, draft.longest if draft.recent else room)
+        worded = [
+            line for turn in block if (line := self._wording.shorten(turn, self._recent, each, draft.asked))
+        ]
         return worded if len(worded) == len(block) else None
 
     def _shrink_to_exact_count(self, draft: _HistoryDraft, max_tokens: int) -> FormattedHistory:
@@ -352,9 +416,11 @@ class HistoryFormatter:
 class _HistoryDraft:
     """What has been chosen so far: recent blocks newest first, recalled turns best first."""
 
-    def __init__(self, turns: Sequence[Turn], room: int) -> None:
+    def __init__(self, turns: Sequence[Turn], room: int, asked: Collection[str] = ()) -> None:
         self.turns = turns
         self.left = room
+        self.asked = asked
+        self.longest = 0
         self.first = len(turns)
         self.recent: list[list[FormattedTurn]] = []
         self.recalled: list[FormattedTurn] = []

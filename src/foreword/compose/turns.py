@@ -10,18 +10,18 @@ import functools
 import json
 import re
 import sys
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.compose.content_parts import images_tokens, sent_parts
+from foreword.compose.cutting import MAX_CHARACTERS_A_TOKEN, MIN_CUT_TOKENS, shorten_text
 from foreword.compose.quoting import escape_heading_line, escape_headings, remove_half_characters
 from foreword.text.clean import indent_lines, remove_invisible
 from foreword.text.question import asks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 
     from foreword.text.tokens import Tokenizer
     from foreword.types import Turn
@@ -32,7 +32,7 @@ _JOIN = 12
 
 _GAP = re.compile(r"(?<=\S)[^\S\n]{2,}")
 _REMEMBERED_TURNS, _LONGEST_REMEMBERED = 4096, 4000
-_ATTEMPTS, _GLANCE = 4, 200
+_ATTEMPTS, _GLANCE = 8, 200
 _MAX_TURNS_TO_ANSWER = 6
 """Within how many turns a question is answered, those of tools counted."""
 
@@ -107,21 +107,24 @@ class TurnWording:
             return None
         return self._word_within(turn, escape_headings(turn.text).strip(), style, room)
 
-    def shorten(self, turn: Turn, style: TurnStyle, room: int) -> FormattedTurn | None:
-        """The turn, its middle left out where that makes it fit; nothing when there is no room even so.
+    def shorten(
+        self, turn: Turn, style: TurnStyle, room: int, asked: Collection[str] = ()
+    ) -> FormattedTurn | None:
+        """The turn, shortened to its ends and the lines with words that are asked for, where it does not fit.
 
-        Where its images leave no room for words, they go, and the words keep their marks.
+        Where its images leave no room for words, they go, and the words keep their marks. Nothing when there
+        is no room even so.
         """
         made = self.word(turn, style, room)
         inside = room - self.count(_turn_line(turn, "", style)) - images_tokens(sent_parts(turn))
         for _ in range(_ATTEMPTS):  # moving lines right costs tokens, too
             if made is not None or inside < MIN_CUT_TOKENS:
                 break
-            short = cut_middle_out(turn.text, inside, self._tokenizer)
+            short = shorten_text(turn.text, inside, self._tokenizer, asked)
             made = self._word_within(turn, escape_headings(short).strip(), style, room) if short else None
-            inside = inside * 3 // 4
+            inside = inside * 9 // 10
         if made is None and turn.parts:
-            return self.shorten(replace(turn, parts=()), style, room)
+            return self.shorten(replace(turn, parts=()), style, room, asked)
         return made
 
     def _word_within(self, turn: Turn, content: str, style: TurnStyle, room: int) -> FormattedTurn | None:
@@ -160,6 +163,17 @@ def is_told_in_full(worded: FormattedTurn) -> bool:
     return worded.content == escape_headings(worded.turn.text).strip()
 
 
+def shorten_worded_turn(
+    turn: FormattedTurn, room: int, tokenizer: Tokenizer, asked: Collection[str] = ()
+) -> FormattedTurn | None:
+    """A line within so many tokens: its ends, and what is asked for; None when that is too few."""
+    formatted = shorten_text(turn.formatted, room, tokenizer, asked)
+    if not formatted:
+        return None
+    content = shorten_text(turn.content, room, tokenizer, asked)
+    return replace(turn, content=content, formatted=formatted, tokens=tokenizer.count(formatted))
+
+
 def tidy_turn(turn: FormattedTurn, tokenizer: Tokenizer) -> FormattedTurn:
     """The turn without white space that says nothing: blank lines, and gaps inside and behind lines."""
     formatted = "\n".join(_GAP.sub(" ", line.rstrip()) for line in turn.formatted.split("\n") if line.strip())
@@ -187,15 +201,21 @@ def exchange_blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[t
 def question_and_answer(turns: Sequence[Turn], place: int) -> list[Turn]:
     """The turn at a place with the answer to the question that it asks, or the question that it answers."""
     turn = turns[place]
-    if turn.role == "user" and asks(turn.text):
+    if turn.role == "user" and _asks(turn.text):
         answer = next(_spoken(turns[place + 1 : place + 1 + _MAX_TURNS_TO_ANSWER]), None)
         return [turn, answer] if answer is not None and answer.role == "assistant" else [turn]
     if turn.role == "assistant":
         before = turns[max(0, place - _MAX_TURNS_TO_ANSWER) : place]
         question = next(_spoken(reversed(before)), None)
-        if question is not None and question.role == "user" and asks(question.text):
+        if question is not None and question.role == "user" and _asks(question.text):
             return [question, turn]
     return [turn]
+
+
+@functools.lru_cache(_REMEMBERED_TURNS)
+def _asks(text: str) -> bool:
+    """Whether a turn asks something; the same turns come with every prompt."""
+    return asks(text)
 
 
 def _spoken(turns: Iterable[Turn]) -> Iterator[Turn]:
@@ -279,68 +299,3 @@ def _read_tool_call(written: Mapping[str, Any]) -> ToolCall | None:
         arguments = json.dumps({"beginning": arguments[:_BEGINNING], "left_out": missing}, ensure_ascii=False)
     texts = (str(written.get("id") or ""), str(called["name"]), arguments or "{}")
     return ToolCall(*map(remove_half_characters, texts))
-
-
-# Cutting_the_middle_out -----------------------------------------------------------------------------------
-
-
-MAX_CHARACTERS_A_TOKEN = 16
-"""More characters than a token has, but for runs of white space: a longer text is taken not to fit."""
-
-MIN_CUT_TOKENS = 16
-"""With fewer tokens, nothing sensible would be left around the mark."""
-
-_GUESSES = 12
-_NEAR_A_WORD = 24
-
-
-def fits_within(text: str, tokens: int, tokenizer: Tokenizer) -> bool:
-    """Whether a text is within so many tokens; one that is far too long is not counted to the end."""
-    return len(text) <= tokens * MAX_CHARACTERS_A_TOKEN and tokenizer.count(text) <= tokens
-
-
-def cut_middle_out(text: str, tokens: int, tokenizer: Tokenizer) -> str:
-    """The text within so many tokens, its middle left out if need be; empty when there is no room."""
-    if fits_within(text, tokens, tokenizer):
-        return text
-    if tokens < MIN_CUT_TOKENS:
-        return ""
-    kept = min(len(text) - 1, tokens * MAX_CHARACTERS_A_TOKEN)
-    for _ in range(_GUESSES):
-        made = _leave_middle_out(text, kept)
-        count = tokenizer.count(made)
-        if count <= tokens:
-            return made
-        kept = min(kept - 1, int(kept * tokens / count * 0.97))
-    return ""
-
-
-def _leave_middle_out(text: str, kept: int) -> str:
-    """So many characters of a text, half from its beginning and half from its end, and the mark."""
-    head = _word_end(text, (kept + 1) // 2)
-    tail = _word_start(text, len(text) - kept // 2)
-    return f"{text[:head]} [… {tail - head:,} characters left out …] {text[tail:]}"
-
-
-def _word_end(text: str, at: int) -> int:
-    """The last place up to `at` where a word ends, if there is one near; else one between characters."""
-    near = range(at, max(0, at - _NEAR_A_WORD), -1)
-    at = next((place for place in near if text[place].isspace()), at)
-    while at and _is_inside_word(text[at : at + 2].lstrip()):
-        at -= 1
-    return at
-
-
-def _word_start(text: str, at: int) -> int:
-    """The first place from `at` on where a word begins, if there is one near; else one between characters."""
-    near = range(at, min(len(text), at + _NEAR_A_WORD))
-    at = next((place for place in near if text[place - 1].isspace()), at)
-    while _is_inside_word(text[at : at + 1]):
-        at += 1
-    return at
-
-
-def _is_inside_word(text: str) -> bool:
-    """Whether a text begins with what belongs to the character before it: an accent, a shade of skin."""
-    first = text[:1]
-    return bool(first) and (unicodedata.category(first)[0] == "M" or "\U0001f3fb" <= first <= "\U0001f3ff")

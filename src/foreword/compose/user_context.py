@@ -63,6 +63,12 @@ def word_user_lines(lines: Sequence[UserLine], max_tokens: int, tokenizer: Token
     return told
 
 
+def make_user_context(lines: Sequence[UserLine], tokenizer: Tokenizer) -> UserContext:
+    """The lines as text, counted."""
+    text = user_text(lines)
+    return UserContext(tuple(lines), text, tokenizer.count(text)) if lines else NO_USER
+
+
 def user_text(lines: Sequence[UserLine]) -> str:
     """The lines under their headings; empty for none."""
     parts = []

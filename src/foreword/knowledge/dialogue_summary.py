@@ -1,9 +1,10 @@
 """A conversation in a given number of tokens, updated with every turn at the cost of that turn.
 
-Extractive: the sentences that name things, decide matters or are left open, in reported speech (`I need it`
-said by Ann becomes `Ann needs it`), and nothing that nobody said. Reported speech knows English only, and
-only pronouns and the commonest verbs. What tools and systems said is left out if anybody else spoke: it
-would read as if people had said it.
+Extractive: the sentences that decide matters, are left open, or name things, as they were said, under who
+said them. Nothing is put into other words; what stands before a sentence and says nothing ("Well, yes,")
+is cut. What was decided comes first, then what is open, then the rest in its order, and what was
+corrected is told with its correction. What tools and systems said is left out if anybody else spoke: it would
+read as if people had said it.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from collections import OrderedDict
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from foreword.knowledge.corrections import MAX_CHARACTERS, MAX_TURNS_BACK, find_corrected
 from foreword.knowledge.sentence_weights import (
     ConversationWeights,
     choose_sentences,
     drop_covered,
     read_turn,
 )
+from foreword.knowledge.settled import is_decision
 from foreword.text.tokens import cut_to_tokens
 from foreword.text.words import STOPWORDS, split_words
+from foreword.types import Item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,6 +41,10 @@ _LANGUAGE_TURNS, _LANGUAGE_CHARACTERS = 20, 300
 _MIN_TOKENS = 4
 _IMPORTANT_SHARE = 0.5
 """How much of the room is kept for the important sentences of a long conversation."""
+
+_DECIDED, _OPEN = "Decided: ", "Open: "
+_MIN_CHANCE = 0.8
+"""How probable it must be that a turn corrects another to be told so."""
 
 _MAX_MISFITS = 12
 """After this many sentences that do not fit, the summary is full."""
@@ -80,6 +88,24 @@ def spoken_turns(turns: Sequence[Turn]) -> list[Turn]:
     return [turn for turn in turns if turn.role in ("user", "assistant")] or list(turns)
 
 
+def find_correction(turns: Sequence[Turn], place: int) -> int | None:
+    """The place of the turn by which a speaker corrected a turn soon after it; None without one."""
+    speaker = turns[place].speaker
+    near = [_turn_item(turn) for turn in turns[max(0, place - MAX_TURNS_BACK) : place + 1 + MAX_TURNS_BACK]]
+    own = min(place, MAX_TURNS_BACK)
+    for at in range(own + 1, len(near)):
+        if near[at].about != speaker or len(near[at].text) > MAX_CHARACTERS:
+            continue
+        found = find_corrected(near[at], near[:at][::-1])
+        if any(one.item is near[own] and one.chance >= _MIN_CHANCE for one in found):
+            return place + at - own
+    return None
+
+
+def _turn_item(turn: Turn) -> Item:
+    return Item(turn.text, "", kind="turn", about=turn.speaker)
+
+
 def _read_text(text: str) -> tuple[Sentence, ...]:
     return tuple(read_turn(text, 0, _MAX_TURN_CHARACTERS))
 
@@ -90,7 +116,6 @@ class _Draft:
     def __init__(self, conversation: ConversationWeights, tokenizer: Tokenizer, max_tokens: int) -> None:
         self._conversation = conversation
         self._turns = conversation.turns
-        self._speakers = conversation.speakers
         self._is_english = is_english(
             " ".join(turn.text[:_LANGUAGE_CHARACTERS] for turn in self._turns[:_LANGUAGE_TURNS])
         )
@@ -135,8 +160,9 @@ class _Draft:
         """Whether a sentence fits into the room; if so, the room is taken."""
         if self._room < _MIN_TOKENS or self._misfits >= _MAX_MISFITS:
             return False
-        text = self._report(sentence)
-        cost = self._tokenizer.count(f" {join_by_speaker([(self._speaker(sentence), text)])[0]}")
+        text = self._quote(sentence)
+        line = join_by_speaker([(self._speaker(sentence), text)])[0]
+        cost = self._tokenizer.count(f" {self._label(sentence)}{line}")
         if cost > self._room:
             self._misfits += 1
             return False
@@ -144,65 +170,53 @@ class _Draft:
         self._wording[sentence] = text
         return True
 
-    def _report(self, sentence: Sentence) -> str:
-        if not self._is_english:
-            return sentence.text
-        return report_sentence(sentence.text, self._speaker(sentence), self._speakers)
+    def _quote(self, sentence: Sentence) -> str:
+        """A sentence as it was said, with what corrected it since."""
+        text = drop_openers(sentence.text) if self._is_english else sentence.text
+        later = find_correction(self._turns, sentence.turn)
+        return text if later is None else f"{text} (corrected: {self._turns[later].text.strip()})"
 
     def _speaker(self, sentence: Sentence) -> str:
         return self._turns[sentence.turn].speaker
 
     def _word(self, chosen: list[Sentence]) -> str:
+        """What was decided, what is open, and the rest, each in the order it was said."""
         ordered = sorted(chosen, key=lambda sentence: sentence.position)
-        return "\n".join(join_by_speaker((self._speaker(one), self._wording[one]) for one in ordered))
+        groups: dict[str, list[Sentence]] = {_DECIDED: [], _OPEN: [], "": []}
+        for sentence in ordered:
+            groups[self._label(sentence)].append(sentence)
+        lines: list[str] = []
+        for label, sentences in groups.items():
+            spoken = join_by_speaker((self._speaker(one), self._wording[one]) for one in sentences)
+            lines += [label + line for line in spoken]
+        return "\n".join(lines)
+
+    def _label(self, sentence: Sentence) -> str:
+        """What a line begins with that has a sentence: whether it was decided or is open."""
+        if sentence.is_question:
+            return _OPEN if self._conversation.is_open(sentence) else ""
+        by_agent = self._turns[sentence.turn].role == "assistant"
+        return _DECIDED if is_decision(sentence.text, by_agent=by_agent) else ""
 
     def _word_beginning(self, sentence: Sentence) -> str:
         """As much of a sentence as fits, with an ellipsis; empty when that is less than two words."""
-        line = join_by_speaker([(self._speaker(sentence), self._report(sentence))])[0]
+        line = join_by_speaker([(self._speaker(sentence), self._quote(sentence))])[0]
         kept = cut_to_tokens(line, self._max_tokens, self._tokenizer)
         while kept and (kept == line or self._tokenizer.count(f"{kept}…") > self._max_tokens):
             kept = kept.rpartition(" ")[0]
         return f"{kept}…" if " " in kept else ""
 
 
-# Reported speech -----------------------------------------------------------------------------------------
+# Words that say nothing ----------------------------------------------------------------------------------
 
 _OPENERS = re.compile(
     r"(?:(?:well|oh|ok|okay|yes|yeah|no|sure|hey|hi|hello|right|alright|actually|of course|you know|i see|ah"
     r"|um|uh|great|good|thanks|thank you|sorry|excuse me|then|now)[,.!]\s+"
-    r"|(?:so|and|but|well|oh|i think|i guess|i mean)\b,?\s+(?!that\b))+",
+    r"|(?:so|and|but|well|oh)\b,?\s+(?!that\b))+",
     re.IGNORECASE,
 )
 _MIN_WORDS = 3
 _MIN_STOPWORD_SHARE = 0.25
-
-_REGULAR_VERBS = (
-    "need want think like know love see hope believe feel hear mean say get make take work live prefer plan "
-    "expect wish agree understand remember guess suppose enjoy hate keep look use wonder suggest recommend "
-    "appreciate find come ask"
-)
-_THIRD_PERSON = {verb: f"{verb}{'es' if verb == 'wish' else 's'}" for verb in _REGULAR_VERBS.split()}
-_THIRD_PERSON |= {
-    "go": "goes",
-    "try": "tries",
-    "have": "has",
-    "do": "does",
-    "am": "is",
-    "are": "is",
-    "were": "was",
-}
-_THIRD_PERSON |= {"don't": "doesn't", "haven't": "hasn't", "aren't": "isn't"}
-_VERB = "|".join(sorted(map(re.escape, _THIRD_PERSON), key=len, reverse=True))
-_ADVERB = r"(?:really|just|also|still|always|never|usually|often|already|only|even|actually)"
-_CONTRACTIONS = {"'m": "is", "'re": "is", "'ve": "has", "'ll": "will", "'d": "would"}
-_PRONOUN = r"(?P<who>I|[Yy]ou)"
-_SUBJECT = re.compile(
-    rf"\b{_PRONOUN}(?:(?P<short>'(?:m|re|ve|ll|d))|(?P<adverb>\s+{_ADVERB})?\s+(?P<verb>{_VERB}))?\b(?!')"
-)
-_QUESTION = re.compile(rf"\b(?P<verb>[Dd]o|[Aa]re|[Ww]ere|[Hh]ave|[Dd]on't|[Aa]m)\s+{_PRONOUN}\b")
-_OTHER_PRONOUNS = re.compile(r"\b(?P<who>[Mm]y|[Yy]our|[Mm]ine|[Yy]ours|me|[Mm]yself|[Yy]ourself)\b")
-_FIRST_PERSON = frozenset({"i", "my", "mine", "me", "myself"})
-_POSSESSIVE = frozenset({"my", "your", "mine", "yours"})
 
 
 def is_english(text: str) -> bool:
@@ -212,59 +226,19 @@ def is_english(text: str) -> bool:
 
 
 def drop_openers(text: str) -> str:
-    """The sentence without the `Well, yes, I think` before it, if a sentence is left."""
+    """The sentence without the `Well, yes,` before it, if a sentence is left."""
     rest = _OPENERS.sub("", text, count=1) if _OPENERS.match(text) else text
     return rest[:1].upper() + rest[1:] if len(rest.split()) >= _MIN_WORDS else text
 
 
-def name_pronouns(text: str, speaker: str, listener: str = "") -> str:
-    """The sentence with names for `I` and, where the listener is known, for `you`."""
-
-    def name(pronoun: str) -> str:
-        return speaker if pronoun.lower() in _FIRST_PERSON else listener
-
-    def replace_subject(match: re.Match[str]) -> str:
-        who, verb = name(match["who"]), match["verb"]
-        if not who:
-            return match.group()
-        if match["short"]:
-            return f"{who} {_CONTRACTIONS[match['short']]}"
-        return f"{who}{match['adverb'] or ''} {_THIRD_PERSON[verb]}" if verb else who
-
-    def replace_question(match: re.Match[str]) -> str:
-        who, verb = name(match["who"]), match["verb"]
-        if not who:
-            return match.group()
-        inflected = _THIRD_PERSON[verb.lower()]
-        return f"{inflected.capitalize() if verb[0].isupper() else inflected} {who}"
-
-    def replace_other(match: re.Match[str]) -> str:
-        who = name(match["who"])
-        if not who:
-            return match.group()
-        return f"{who}'s" if match["who"].lower() in _POSSESSIVE else who
-
-    text = _SUBJECT.sub(replace_subject, _QUESTION.sub(replace_question, text))
-    return _OTHER_PRONOUNS.sub(replace_other, text)
-
-
-def report_sentence(text: str, speaker: str, speakers: Sequence[str]) -> str:
-    """A sentence in reported speech; `you` is named only where there are two speakers."""
-    text = drop_openers(text)
-    if not speaker:
-        return text
-    others = [name for name in speakers if name != speaker]
-    return name_pronouns(text, speaker, others[0] if len(others) == 1 else "")
-
-
 def join_by_speaker(texts: Iterable[tuple[str, str]]) -> list[str]:
-    """A line for each run of texts by one speaker, who is named unless the text begins with the name."""
+    """A line for each run of texts by one speaker, who is named."""
     lines: list[str] = []
     before = None
     for speaker, text in texts:
         if speaker == before and lines:
             lines[-1] += f" {text}"
         else:
-            lines.append(f"{speaker}: {text}" if speaker and not text.startswith(speaker) else text)
+            lines.append(f"{speaker}: {text}" if speaker else text)
         before = speaker
     return lines

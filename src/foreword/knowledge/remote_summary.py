@@ -6,7 +6,10 @@ whoever hands in `post`.
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import ContextError, ForewordError, ValidationError
@@ -34,6 +37,12 @@ _MAX_TURN_CHARACTERS = 1_500
 _TOKENS_PER_WORD = 1.5
 _REST_SECONDS = 60.0
 """For how many seconds a model that failed is not asked again."""
+
+_MIN_TOKENS_SINCE = 24
+"""At least so many tokens must be left for the turns since the model's last summary."""
+
+_MAX_CONVERSATIONS = 64
+"""Of how many conversations the model's summaries are kept."""
 
 _TASK = (
     "Summarise the session below in at most {words} words, for an agent that continues the work. "
@@ -100,10 +109,11 @@ def _read_completion(answer: object) -> str:
 
 
 class RemoteDialogueSummarizer:
-    """Lets a language model summarise a conversation, and does it extractively when the model fails.
+    """Lets a language model summarise a conversation behind the answer: whoever asks never waits for it.
 
-    The last answer is kept: the same turns are not sent twice. After a failure the model is not asked for a
-    while, so that a conversation does not wait for it with every turn.
+    What is there is told at once: the model's last summary with the sentences of the turns since, or
+    sentences alone. Meanwhile the model is given its own last summary and those turns, and the next one who
+    asks gets what it made of them. After a failure the model is not asked for a while.
     """
 
     def __init__(
@@ -111,31 +121,84 @@ class RemoteDialogueSummarizer:
         model: Summariser,
         tokenizer: Tokenizer,
         clock: Callable[[], float] = time.monotonic,
+        run: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
+        """`run` does a job behind the caller's back; a thread does unless another way is given."""
         self._model = model
         self._tokenizer = tokenizer
         self._clock = clock
+        self._run = run or _run_in_thread
         self._fallback = ExtractiveSummarizer(tokenizer)
-        self._last: tuple[list[Turn], int, str] | None = None
+        self._known: OrderedDict[tuple[str, str, str], _ModelSummary] = OrderedDict()
+        self._pending: set[tuple[str, str, str]] = set()
         self._rests_until = clock()
+        self._lock = threading.Lock()
 
     def summarize(self, turns: Sequence[Turn], max_tokens: int) -> str:
-        """The turns in at most `max_tokens` tokens, in the model's words or in their own."""
+        """The turns in at most `max_tokens` tokens, as far as the model has told them in its words."""
         spoken = spoken_turns(turns)
-        words = int(max_tokens / _TOKENS_PER_WORD)
-        if not spoken or words < 1:
+        if not spoken or max_tokens < _TOKENS_PER_WORD:
             return ""
-        if self._last and self._last[:2] == (spoken, max_tokens):
-            return self._last[2]
-        if self._clock() < self._rests_until:
+        known = self._known_summary(spoken)
+        new = spoken[len(known.turns) :]
+        if new:
+            self._ask_behind(spoken, known, int(max_tokens / _TOKENS_PER_WORD))
+        if not known.text:
             return self._fallback.summarize(turns, max_tokens)
-        items = [Item(turn.text, "", kind="turn", about=turn.speaker) for turn in spoken]
+        told = cut_to_tokens(known.text, max_tokens, self._tokenizer).rstrip()
+        left = max_tokens - self._tokenizer.count(f"{told}\n")
+        since = self._fallback.summarize(new, left) if new and left >= _MIN_TOKENS_SINCE else ""
+        whole = f"{told}\n{since}" if since else told
+        return whole if self._tokenizer.count(whole) <= max_tokens else told
+
+    def _known_summary(self, spoken: Sequence[Turn]) -> _ModelSummary:
+        """What the model made of the beginning of a conversation; of one that changed since, nothing."""
+        with self._lock:
+            known = self._known.get(_conversation_key(spoken), _ModelSummary())
+        return known if known.turns == tuple(spoken[: len(known.turns)]) else _ModelSummary()
+
+    def _ask_behind(self, spoken: Sequence[Turn], known: _ModelSummary, words: int) -> None:
+        """Have the model told of the turns since its last summary, unless it is at it, or rests."""
+        key = _conversation_key(spoken)
+        with self._lock:
+            if key in self._pending or self._clock() < self._rests_until:
+                return
+            self._pending.add(key)
+        self._run(lambda: self._ask(key, tuple(spoken), known, words))
+
+    def _ask(
+        self, key: tuple[str, str, str], spoken: tuple[Turn, ...], known: _ModelSummary, words: int
+    ) -> None:
+        before = [Item(known.text, "", kind="summary", about="Summary so far")] if known.text else []
+        new = [Item(turn.text, "", kind="turn", about=turn.speaker) for turn in spoken[len(known.turns) :]]
         try:
-            text = self._model.summarise(items, words)
+            text = self._model.summarise([*before, *new], words)
         except ForewordError as error:
-            self._rests_until = self._clock() + _REST_SECONDS
             _log.warning("the summary is extractive: the model failed", problem=str(error))
-            return self._fallback.summarize(turns, max_tokens)
-        text = cut_to_tokens(text, max_tokens, self._tokenizer).rstrip()
-        self._last = (spoken, max_tokens, text)
-        return text
+            with self._lock:
+                self._rests_until = self._clock() + _REST_SECONDS
+        else:
+            with self._lock:
+                self._known[key] = _ModelSummary(spoken, text)
+                self._known.move_to_end(key)
+                if len(self._known) > _MAX_CONVERSATIONS:
+                    self._known.popitem(last=False)
+        finally:
+            with self._lock:
+                self._pending.discard(key)
+
+
+@dataclass(frozen=True, slots=True)
+class _ModelSummary:
+    """What a model made of the first turns of a conversation."""
+
+    turns: tuple[Turn, ...] = ()
+    text: str = ""
+
+
+def _conversation_key(spoken: Sequence[Turn]) -> tuple[str, str, str]:
+    return spoken[0].turn_id, spoken[0].speaker, spoken[0].text
+
+
+def _run_in_thread(job: Callable[[], None]) -> None:
+    threading.Thread(target=job, name="foreword-summary", daemon=True).start()

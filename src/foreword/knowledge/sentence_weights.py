@@ -332,7 +332,6 @@ class ConversationWeights:
         self._sentences: list[Sentence] = []
         self._weights: list[float] = []
         self._importance: dict[int, float] = {}
-        self._speakers: Counter[str] = Counter()
         self._first_sentences: list[int] = []
         self._turn_counts: Counter[str] = Counter()
         self._sentences_with: defaultdict[str, list[int]] = defaultdict(list)
@@ -348,10 +347,16 @@ class ConversationWeights:
         for turn in turns[same:]:
             self._add(turn)
 
-    @property
-    def speakers(self) -> list[str]:
-        """Who spoke, in the order of their first turns."""
-        return list(self._speakers)
+    def is_open(self, question: Sentence) -> bool:
+        """Whether a question is open: nobody else has stated anything since, or none of its words came back.
+
+        One that says nothing of its own ("How about you?") is never open.
+        """
+        if len(question.content_words) < _MIN_CONTENT_WORDS:
+            return False
+        if question.turn >= self._first_open_turn():
+            return True
+        return asks_for_fact(question) and self._is_never_repeated(question)
 
     def weigh(self) -> list[Weighed]:
         """The sentences that say most about the conversation, in its order, with their weights."""
@@ -391,14 +396,15 @@ class ConversationWeights:
 
     def _is_left_open(self, question: int) -> bool:
         """Whether no later turn has a content word of a question."""
-        asked = self._sentences[question]
-        last = (self._sentences_with[word][-1] for word in asked.content_words)
-        return all(self._sentences[at].turn == asked.turn for at in last)
+        return self._is_never_repeated(self._sentences[question])
+
+    def _is_never_repeated(self, question: Sentence) -> bool:
+        last = (self._sentences_with[word][-1] for word in question.content_words)
+        return all(self._sentences[at].turn == question.turn for at in last)
 
     def _add(self, turn: Turn) -> None:
         number = len(self.turns)
         self.turns.append(turn)
-        self._speakers[turn.speaker] += 1
         self._first_sentences.append(len(self._sentences))
         sentences = self._read(turn.text)
         act = turn.speech_act if len(sentences) <= _MAX_ACT_SENTENCES else None
@@ -428,10 +434,7 @@ class ConversationWeights:
             self._shapes.pop(at, None)
             self._importance.pop(at, None)
         del self._sentences[first:], self._weights[first:], self._first_sentences[-1]
-        speaker = self.turns.pop().speaker
-        self._speakers[speaker] -= 1
-        if not self._speakers[speaker]:
-            del self._speakers[speaker]
+        self.turns.pop()
 
     def _words_of_last_turn(self) -> set[str]:
         last = self._sentences[self._first_sentences[-1] :]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.command_results import is_tool_output, read_commit_messages, read_test_result
-from foreword.knowledge.dialogue_summary import is_english, join_by_speaker, report_sentence
+from foreword.knowledge.dialogue_summary import drop_openers, is_english, join_by_speaker
 from foreword.knowledge.open_ends import find_open_ends, is_open
 from foreword.knowledge.progress_cues import is_done, is_question
 from foreword.knowledge.sentence_weights import choose_sentences, read_sentences, weigh_sentences
@@ -92,20 +92,18 @@ _LANGUAGE_TURNS, _LANGUAGE_CHARACTERS = 50, 500
 
 
 def _summarise_conversation(turns: Sequence[Item], quotable: list[int], max_words: int) -> SessionSummary:
-    """The conversation in reported speech."""
-    speakers = list(dict.fromkeys(filter(None, (_speaker_name(turns[index]) for index in quotable))))
+    """The conversation by its best sentences, as they were said."""
     sample = " ".join(turns[index].text[:_LANGUAGE_CHARACTERS] for index in quotable[:_LANGUAGE_TURNS])
     english = is_english(sample)
     wording: dict[Sentence, str] = {}
     room = max_words
 
     def take_if_fits(sentence: Sentence) -> bool:
-        """Put a sentence into reported speech and take the room for it, if there is enough left."""
+        """Take a sentence and the room for it, if there is enough left."""
         nonlocal room
         if room < _MIN_ROOM_WORDS:
             return False
-        speaker = _speaker_name(turns[sentence.turn])
-        text = report_sentence(sentence.text, speaker, speakers) if english else sentence.text
+        text = drop_openers(sentence.text) if english else sentence.text
         cost = len(text.split()) + 1  # a word more, for the speaker's name
         if cost > room:
             return False

@@ -87,12 +87,31 @@ def test_a_heading_inside_a_fence_is_no_heading():
     assert [chunk.headings for chunk in chunks("# One\n\n```\n# not one\n```\n")] == [("One",)]
 
 
-def test_front_matter_is_a_chunk_of_its_own():
+def test_front_matter_is_no_chunk():
     found = chunks("---\ntitle: Guide\nowner: Ann\n---\n# One\n\nText.\n")
-    assert [(chunk.headings, chunk.text) for chunk in found] == [
-        ((), "title: Guide\nowner: Ann"),
-        (("One",), "Text."),
-    ]
+    assert [(chunk.headings, chunk.text) for chunk in found] == [(("One",), "Text.")]
+
+
+def test_of_front_matter_the_description_is_told():
+    found = chunks("---\ntitle: Guide\ndescription: How seats are held.\n---\n# One\n\nText.\n")
+    assert [chunk.text for chunk in found] == ["description: How seats are held.", "Text."]
+    assert [chunk.first_line for chunk in found] == [3, 7]
+
+
+def test_lines_of_links_and_tables_of_contents_are_no_text():
+    text = (
+        "# Seats\n\n[Home](/) | [Help](/help) | [Contact](/contact)\n\n"
+        "- [Holding](#holding)\n- [Prices](#prices)\n\n"
+        "## Holding\n\nA hold lasts ten minutes, see [Prices](#prices).\n"
+    )
+    (found,) = chunks(text)
+    assert found.text == "A hold lasts ten minutes, see [Prices](#prices)."
+    assert text[found.start : found.end] == found.text
+
+
+def test_links_inside_a_fence_or_with_words_beside_them_stay():
+    text = "See [one](a.md) and [two](b.md) first.\n\n```\n[a](b) [c](d)\n```\n"
+    assert "".join(chunk.text for chunk in chunks(text)).count("](") == 4
 
 
 def test_of_nothing_but_headings_the_headings_are_told():

@@ -169,7 +169,7 @@ def test_front_matter_gives_the_title_and_is_a_piece_of_its_own():
 
 
 def test_front_matter_in_toml_is_read():
-    assert places_and_texts('+++\ntitle = "Cards"\n+++\nVisa.\n')[1] == ("Cards", "Visa.")
+    assert places_and_texts('+++\ntitle = "Cards"\n+++\nVisa.\n') == [("Cards", "Visa.")]
 
 
 def test_a_rule_at_the_top_is_no_front_matter():
@@ -315,6 +315,31 @@ def test_a_page_is_read_as_it_is_seen():
 
 def test_a_page_that_says_its_title_in_a_heading_says_it_once():
     assert places_and_texts("<title>Shop</title><h1>Shop</h1><p>Sells.", "page.html") == [("Shop", "Sells.")]
+
+
+def test_a_title_that_goes_on_after_the_heading_is_not_told_beside_it():
+    page = "<title>Returns - Plum Bakery</title><h1>Returns</h1><p>Within ten days."
+    assert places_and_texts(page, "page.html") == [("Returns", "Within ten days.")]
+
+
+SITE = "<nav><ul><li><a href='/'>Home</a><li>Shop</ul></nav><header><p>Plum Bakery</p></header>"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        SITE + "<h1>Cakes</h1><p>By the slice.</p><footer>Imprint</footer>",
+        SITE + "<div role='navigation'>All cakes</div><h1>Cakes</h1><p>By the slice.",
+        "<p>Sign in</p><main><h1>Cakes</h1><p>By the slice.</p></main><p>Cookies</p>",
+        "<header><h1>Cakes</h1></header><p>By the slice.",
+    ],
+)
+def test_what_stands_on_every_page_of_a_site_is_not_told(page):
+    assert places_and_texts(page, "page.html") == [("Cakes", "By the slice.")]
+
+
+def test_a_page_of_headers_that_are_never_closed_is_read():
+    assert places_and_texts("<header>" * 20_000 + "<p>Text.", "page.html")[-1][1].endswith("Text.")
 
 
 @pytest.mark.parametrize(

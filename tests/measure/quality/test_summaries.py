@@ -18,6 +18,7 @@ from foreword_measure.quality.summaries import (
     MEASURES,
     OURS,
     RANDOM,
+    TEXTRANK,
     measure_summaries,
     rouge_scores,
 )
@@ -42,7 +43,7 @@ def test_a_dialogue_is_measured_at_both_lengths(tmp_path):
     assert report.data["summaries"] == 4
     assert list(report.data["lengths"]) == ["8 words", "20% of the words"]
     measured = report.data["lengths"]["8 words"]
-    assert set(measured["runs"]) == {OURS, FIRST_WORDS, FIRST_SENTENCES, RANDOM}
+    assert set(measured["runs"]) == {OURS, TEXTRANK, FIRST_WORDS, FIRST_SENTENCES, RANDOM}
     for run in measured["runs"].values():
         assert run["words"] <= 8
     for table in report.tables:
@@ -65,7 +66,7 @@ def test_the_same_set_gives_the_same_numbers(tmp_path):
 def test_every_dialogue_of_every_run_is_a_step(tmp_path):
     steps = []
     measure_summaries(folder_with(tmp_path, json.dumps(ROW)), progress=lambda *step: steps.append(step))
-    assert len(steps) == 8
+    assert len(steps) == 10
     assert {step[1:] for step in steps} == {(1, 1)}
 
 
@@ -108,7 +109,7 @@ def test_on_real_dialogues_ours_is_ahead_of_the_beginning_and_of_chance_beyond_d
     report = measure_summaries(DATA / "dialogsum", 200)
     for length, measured in report.data["lengths"].items():
         ahead = {name: ends for name, ends in measured["intervals"].items() if "less" in name}
-        assert len(ahead) == 9
+        assert len(ahead) == 12
         assert all(ends["from"] > 0 for ends in ahead.values()), (length, ahead)
 
 

@@ -150,10 +150,6 @@ def test_a_first_question_in_other_words_finds_its_section(helpdesk):
     assert "two hours" in found.content
 
 
-def test_chatter_after_the_same_talk_finds_nothing(engine, base):
-    assert RAGSystem(engine, "shop").retrieve("that is very kind", talk=TALK).chunks == ()
-
-
 # Reading
 
 

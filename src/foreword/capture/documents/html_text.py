@@ -1,4 +1,7 @@
-"""What a reader of a web page sees: its title, its headings and its text; no scripts, styles or hidden parts.
+"""What a reader of a web page reads: its title, its headings and its text, but nothing hidden.
+
+Nor what stands on every page of a site: navigation, footers, headers without a heading. Where a page says
+what its main part is, that is all that is read.
 
 A tokenizer of our own: building a tree takes a time that grows with the square of the nesting (200,000 open
 `div`s took one parser five minutes), and for the text no tree is needed. Every character is looked at a
@@ -13,6 +16,9 @@ import re
 from foreword.capture.documents.sections import Section
 
 _UNSEEN = frozenset({"script", "style", "template", "noscript", "svg", "math", "iframe", "object", "select"})
+_ON_EVERY_PAGE = frozenset({"nav", "footer"})
+_SITE_ROLE = re.compile(r"""\srole\s?=\s?["']?(?:navigation|contentinfo|banner|search)\b""", re.IGNORECASE)
+_MAIN, _HEADER, _HEADING = re.compile(r"<main[\s>]"), "header", re.compile(r"<h[1-6][\s>]")
 _BLOCKS = frozenset(
     {
         *("address", "article", "aside", "blockquote", "body", "br", "caption", "dd", "details", "div", "dl"),
@@ -34,6 +40,7 @@ _HIDDEN = re.compile(
 )
 _MAX_TAG = 20_000
 _MAX_QUOTED = 1_000
+_MAX_HEADER = 4_000
 _MAX_TITLE = 200
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 _LOWER_CASE = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
@@ -42,13 +49,8 @@ _LOWER_CASE = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 def read_page(text: str) -> tuple[str, list[Section]]:
     """The title of a page, and its sections."""
     page = _PageReader(text)
-    place = 0
-    while place < len(text):
-        tag = text.find("<", place)
-        page.add_text(text[place : tag if tag >= 0 else len(text)])
-        if tag < 0:
-            break
-        place = page.read_tag(tag)
+    for start, end in page.parts_to_read():
+        page.read_part(start, end)
     page.end_line()
     page.end_section()
     return page.title, page.sections
@@ -68,6 +70,26 @@ class _PageReader:
         self._words: list[str] = []
         self._heading_level = 0
         self._inside = ""
+
+    def parts_to_read(self) -> list[tuple[int, int]]:
+        """Where the parts begin and end that are read: the title and the main part, or the whole page."""
+        main = _MAIN.search(self._lower)
+        if main is None:
+            return [(0, len(self._text))]
+        head = self._lower.find("<title", 0, main.start())
+        title = [(head, _position_after(self._lower, "</title>", head))] if head >= 0 else []
+        start = _find_tag_end(self._text, main.start())
+        return [*title, (main.start(), _find_element_end(self._lower, "main", start))]
+
+    def read_part(self, start: int, end: int) -> None:
+        """Read a stretch of the page, tag by tag."""
+        place = start
+        while place < end:
+            tag = self._text.find("<", place, end)
+            self.add_text(self._text[place : tag if tag >= 0 else end])
+            if tag < 0:
+                break
+            place = self.read_tag(tag)
 
     def add_text(self, text: str) -> None:
         """Add text to the line that is being read."""
@@ -89,11 +111,22 @@ class _PageReader:
         end = _find_tag_end(text, tag_start)
         if text[tag_start + 1] == "/":
             self._handle_closing_tag(name[1])
-        elif name[1] in _UNSEEN or (name[1] not in _VOID and _HIDDEN.search(text, tag_start, end)):
+        elif self._is_passed_over(name[1], tag_start, end):
             return end if text[end - 2 : end] == "/>" else _find_element_end(self._lower, name[1], end)
         else:
             self._handle_opening_tag(name[1])
         return end
+
+    def _is_passed_over(self, name: str, start: int, end: int) -> bool:
+        """Whether an element is hidden, or stands on every page of a site."""
+        if name in _UNSEEN or name in _ON_EVERY_PAGE:
+            return True
+        if name in _VOID:
+            return False
+        if name == _HEADER:
+            closed = self._lower.find("</header", end, end + _MAX_HEADER)
+            return closed >= 0 and _HEADING.search(self._lower, end, closed) is None
+        return bool(_HIDDEN.search(self._text, start, end) or _SITE_ROLE.search(self._text, start, end))
 
     def _handle_opening_tag(self, name: str) -> None:
         """Begin a block, a heading or a list's element; other tags are passed over."""

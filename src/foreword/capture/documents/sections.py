@@ -23,6 +23,9 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 _HTML_HEADING = re.compile(r" {0,3}<h([1-6])(?: [^<>]{0,200})?>([^<>]{1,200})</h[1-6]>\s*$", re.IGNORECASE)
 _LINK = re.compile(r"!?\[([^\[\]]{0,200})\](?:\([^()]{0,500}\)|\[[^\[\]]{0,100}\])")
 _EMPHASIS = re.compile(r"[`*]+|(?<!\w)_+|_+(?!\w)|\{#[^{}]{0,100}\}")
+_LIST_MARK = re.compile(r"^\s*(?:[-*+>]|\d{1,3}[.)])\s")
+_MAX_NAVIGATION_LINE = 1_000
+_DESCRIBING_FIELDS = frozenset({"description", "summary", "abstract", "excerpt"})
 _NOT_PROSE = ("-", "*", "+", ">", "|", "#", "<")
 _FRONT_MATTER_ENDS = {"---": ("---", "..."), "+++": ("+++",)}
 _FIELD = re.compile(r"([A-Za-z][\w-]{0,60})\s{0,8}[:=]\s{0,8}(\S.{0,500})$")
@@ -39,8 +42,13 @@ class Section:
     page: int = 0
 
     def under(self, title: str) -> Section:
-        """The section with a document's title above its headings, unless they say the same."""
+        """The section with a document's title above its headings, unless the first of them says the same.
+
+        A page called "Returns - Plum Bakery" says nothing more than its heading "Returns".
+        """
         if not title or title in self.headings:
+            return self
+        if self.headings and title.casefold().startswith(self.headings[0].casefold()):
             return self
         return replace(self, headings=(title, *self.headings))
 
@@ -57,18 +65,45 @@ def has_words(text: str) -> bool:
 def read_sections(lines: list[str], language: str, *, under_title: bool) -> tuple[str, list[Section]]:
     """The title that the front matter names, or "", and the sections of a `markdown` or `rst` text in order.
 
-    The front matter is a section of its own. With `under_title`, the title stands above all headings.
+    Of the front matter, only a description is told. Lines of links and tables of contents lead elsewhere and
+    say nothing; they are left blank. With `under_title`, the title stands above all headings.
     """
     front_lines, fields = _read_front_matter(lines)
     title = fields.get("title", "") or fields.get("name", "")
     root = title if under_title else ""
     headings = rst_headings(lines) if language == "rst" else markdown_headings(lines)
-    sections = list(_cut_at_headings(lines, headings, front_lines, root))
-    if front_lines:
-        sections.insert(0, Section((root,) if root else (), 1, lines[1 : front_lines - 1]))
+    text_lines = _blank_out_navigation(lines) if language == "markdown" else lines
+    sections = list(_cut_at_headings(text_lines, headings, front_lines, root))
+    sections[:0] = _describe_front_matter(lines[:front_lines], root)
     if not any(has_words(line) for section in sections for line in section.lines):
         sections = [Section((), 0, lines)]  # nothing but headings: they are its text
     return title, sections
+
+
+def _describe_front_matter(lines: list[str], document_title: str) -> Iterator[Section]:
+    """The line of the front matter that describes the document, if there is one."""
+    for row, line in enumerate(lines):
+        field = _FIELD.match(line)
+        if field and field[1].lower() in _DESCRIBING_FIELDS and has_words(field[2]):
+            yield Section((document_title,) if document_title else (), row, [line])
+
+
+def _blank_out_navigation(lines: list[str]) -> list[str]:
+    """The lines with blanks for those that are links to elsewhere and nothing else, outside of fences."""
+    flags = flag_fenced_lines(lines)
+    return [
+        " " * len(line) if not fenced and _is_navigation(line) else line
+        for line, fenced in zip(lines, flags, strict=True)
+    ]
+
+
+def _is_navigation(line: str) -> bool:
+    """Whether a line is several links in a row, or an entry of a table of contents."""
+    if "](" not in line or len(line) > _MAX_NAVIGATION_LINE:
+        return False
+    links = _LINK.findall(line)
+    is_entry = len(links) == 1 and "](#" in line
+    return (len(links) > 1 or is_entry) and not has_words(_LINK.sub("", _LIST_MARK.sub("", line)))
 
 
 def _cut_at_headings(

@@ -27,6 +27,7 @@ _FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
     "foreword eval data/locomo --lane fast --without trigram\n"
     "foreword eval data --all --silence --json\n"
     "foreword eval data/locomo --dialogue\n"
+    "foreword eval --documents\n"
     "foreword eval --entities\n"
     "foreword eval --secrets data/locomo\n"
     "foreword eval --scenarios scenarios.jsonl --outputs answers.jsonl",
@@ -63,6 +64,7 @@ _FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 @click.option("--all", "everything", is_flag=True, help="Each DIR holds several sets: measure them all.")
 @click.option("--home", type=click.Path(path_type=Path), metavar="PATH", help="Keep the vectors there.")
 @click.option("--dialogue", is_flag=True, help="How much evidence the prompts of a conversation hold.")
+@click.option("--documents", is_flag=True, help="Pages of help that answer a chat, on our own products.")
 @click.option("--entities", is_flag=True, help="Names, references and acts of speech, on our own sentences.")
 @click.option("--gaps", is_flag=True, help="Missing context noticed, on our own states of agents.")
 @click.option(
@@ -86,13 +88,16 @@ def evaluate(call: CliCall, folders: tuple[Path, ...], everything: bool, **optio
     """Measure quality on labelled sets.
 
     DIR holds corpus.jsonl, queries.jsonl and qrels.tsv; or dialogues.jsonl, whose changes of subject or
-    summaries count.
+    summaries count; or pages and questions.jsonl, which a chat asks about them.
     """
     _require_measure_package("eval")
     from foreword_measure.quality import measure_sets
 
-    if not (folders or options["entities"] or options["gaps"] or options["secrets"] or options["scenarios"]):
-        raise click.UsageError("name a DIR, or ask for --entities, --gaps, --secrets or --scenarios FILE")
+    own = ("documents", "entities", "gaps", "secrets", "scenarios")
+    if not folders and not any(options[name] for name in own):
+        raise click.UsageError(
+            "name a DIR, or ask for --documents, --entities, --gaps, --secrets or --scenarios FILE"
+        )
     if options["outputs"] is not None and options["scenarios"] is None:
         raise click.UsageError("--outputs takes the answers to scenarios: name them with --scenarios FILE")
     sets = [one for folder in folders for one in (_find_labelled_sets(folder) if everything else [folder])]

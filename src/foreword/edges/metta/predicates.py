@@ -243,7 +243,7 @@ class MettaConversation:
     def _compression_means(self) -> ReductionTools:
         """The tools that steps of compression work with."""
         compressor = self.session.wording.compressor
-        return ReductionTools(compressor.summarizer, compressor.tokenizer, MAX_TOKENS)
+        return ReductionTools(compressor.summarizer, compressor.tokenizer)
 
 
 class _MettaSessionAtState:

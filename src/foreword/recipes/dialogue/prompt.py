@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword import pipeline
 from foreword.compose import prompt
-from foreword.compose.allocation import TokenBudget, TokenBudgetManager, redistribute, reserve
+from foreword.compose.allocation import Dynamic, TokenBudget, TokenBudgetManager, redistribute, reserve
 from foreword.compose.entity_context import entities_text
 from foreword.compose.fit import FittedText
 from foreword.compose.knowledge_chunk import knowledge_text
@@ -59,6 +59,9 @@ may bear on it is worth more than one that was merely said of late."""
 
 _HEADING_TOKENS = 8
 """What the heading of a part and its joins may cost."""
+
+_MAX_FILLS = 3
+"""How often a part is filled again with less, when the whole came out over the window."""
 
 _ENTITY_JOINS = 4
 """How many tokens the wording of entities keeps free for joins, and for each entity two more."""
@@ -294,7 +297,7 @@ def word(draft: DialogueDraft) -> DialogueDraft:
     allocation = _divide_window(draft)
     system = wording.system.compose(allocation.system)
     recalled = [turn for turn, _ in draft.recalled.turns]
-    history = wording.history.format(state, allocation.history, recalled)
+    history = wording.history.format(state, allocation.history, recalled, draft.query.text)
     chunks = chunks_within(draft.retrieved.chunks, allocation.rag, count)
     content = replace(draft.content, system=system.text, history=history, rag_chunks=chunks)
     content = _word_known(draft, content, allocation.entities)
@@ -347,10 +350,20 @@ def _divide_window(draft: DialogueDraft) -> TokenBudget:
         "entities": _known_tokens(known, count),
         "rag": count(knowledge_text(chunks)),
     }
-    return redistribute(
+    divided = redistribute(
         allocation,
         {part: 0 if strategy.leaves_out(part) else tokens for part, tokens in needed.items()},
     )
+    return _with_room_for_best_chunk(draft, divided) if isinstance(strategy, Dynamic) else divided
+
+
+def _with_room_for_best_chunk(draft: DialogueDraft, allocation: TokenBudget) -> TokenBudget:
+    """The allocation in which the best chunk fits, if that takes no more than half of what turns have."""
+    best = draft.conversation.tokenizer.count(knowledge_text(draft.retrieved.chunks[:1]))
+    lacking = best - allocation.rag
+    if lacking <= 0 or lacking > allocation.history // 2:
+        return allocation
+    return replace(allocation, rag=best, history=allocation.history - lacking)
 
 
 def _word_known(draft: DialogueDraft, content: ContextContent, room: int) -> ContextContent:
@@ -386,10 +399,21 @@ def _use_spare_tokens(draft: DialogueDraft, content: ContextContent) -> ContextC
     for part, has_more, fill in fillers:
         if not has_more or strategy.leaves_out(part):
             continue
-        spare = draft.budget - prompt_tokens(content, tokenizer) - _HEADING_TOKENS
-        if spare > 0:
-            fuller = fill(draft, content, spare)
-            content = fuller if prompt_tokens(fuller, tokenizer) <= draft.budget else content
+        spare = draft.budget - prompt_tokens(content, tokenizer)
+        content = _fill_within(draft, content, spare - _HEADING_TOKENS, fill)
+    return content
+
+
+def _fill_within(draft: DialogueDraft, content: ContextContent, spare: int, fill: Filler) -> ContextContent:
+    """The content after a part was filled, with less to spare for it where the whole came out over."""
+    for _ in range(_MAX_FILLS):
+        if spare <= 0:
+            break
+        fuller = fill(draft, content, spare)
+        over = prompt_tokens(fuller, draft.conversation.tokenizer) - draft.budget
+        if over <= 0:
+            return fuller
+        spare -= over + _HEADING_TOKENS
     return content
 
 
@@ -408,7 +432,7 @@ def _with_more_history(draft: DialogueDraft, content: ContextContent, spare: int
     recalled = [turn for turn, _ in draft.recalled.turns]
     formatter = draft.conversation.wording.history
     room = content.history.token_count + spare
-    fuller = replace(content, history=formatter.format(draft.state, room, recalled))
+    fuller = replace(content, history=formatter.format(draft.state, room, recalled, draft.query.text))
     return _word_known(draft, fuller, _known_tokens(content, draft.conversation.tokenizer.count))
 
 

@@ -32,7 +32,7 @@ from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, Lane, SearchOptions
 from foreword.recipes.dialogue.asking import with_text_of_parts
 from foreword.recipes.dialogue.prompt import RECALL, RecalledTurns, RetrievedChunks, Wording
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
-from foreword.recipes.dialogue.turns import ConversationTurns, check_turn, item_turn, turn_item
+from foreword.recipes.dialogue.turns import check_turn, conversation_turns, item_turn, turn_item
 from foreword.recipes.dialogue.users import UserMemories, storable_user, user_memory
 from foreword.store.base import PutReceipt
 from foreword.text.question import question_first
@@ -117,7 +117,7 @@ class Session:
             EntityContextFormatter(engine.tokenizer, _check_type(EntityContextConfig, "entities", entities)),
             DynamicCompressor(summarizer, engine.tokenizer),
         )
-        self._turns = ConversationTurns(engine.store, self.workspace, self.session_id, find_entities)
+        self._turns = conversation_turns(engine, self.workspace, self.session_id, find_entities)
         self._user_id = storable_user(self.user)
 
     @property

@@ -22,12 +22,14 @@ from foreword.knowledge.registry import EntityRegistry
 from foreword.knowledge.speech_acts import classify_speech_act
 from foreword.options import check_time_zone
 from foreword.recipes.dialogue.item_feed import ItemFeed
+from foreword.recipes.dialogue.shared import SharedByEngine
 from foreword.types import ROLES, DialogueState, Filters, Item, Role, Source, SpeechAct, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
+    from foreword.engine.base import Engine
     from foreword.knowledge.registry import Finder
     from foreword.store.base import Store
     from foreword.types import Trust
@@ -153,6 +155,19 @@ class ConversationTurns:
             self._act = turn.speech_act
             self._said.add(_turn_identity(turn))
         return True
+
+
+_MAX_CONVERSATIONS = 64
+_conversations: SharedByEngine[ConversationTurns] = SharedByEngine(_MAX_CONVERSATIONS)
+
+
+def conversation_turns(engine: Engine, workspace: str, session_id: str, find: Finder) -> ConversationTurns:
+    """The turns of a conversation, read once for all sessions of an engine; the latest are kept."""
+    return _conversations.get(
+        engine,
+        (workspace, session_id),
+        lambda: ConversationTurns(engine.store, workspace, session_id, find),
+    )
 
 
 def _turn_identity(turn: Turn) -> object:

@@ -13,7 +13,6 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from foreword import pipeline
 from foreword.capture.redact import redact
@@ -23,6 +22,7 @@ from foreword.knowledge.value_corrections import is_correction
 from foreword.options import SearchOptions
 from foreword.recall.history import MAX_SUCCESSORS, find_successors
 from foreword.recipes.dialogue.item_feed import ItemFeed
+from foreword.recipes.dialogue.shared import SharedByEngine
 from foreword.recipes.dialogue.turns import user_of
 from foreword.text.question import question_first
 from foreword.text.words import content_words
@@ -67,19 +67,12 @@ def storable_user(user: str) -> str:
 
 
 _MAX_USERS = 256
-_memories: WeakKeyDictionary[Engine, dict[tuple[str, str], UserMemory]] = WeakKeyDictionary()
-_memories_lock = threading.Lock()
+_memories: SharedByEngine[UserMemory] = SharedByEngine(_MAX_USERS)
 
 
 def user_memory(engine: Engine, workspace: str, user: str) -> UserMemory:
     """What a user of a workspace said, read once for all sessions of an engine; the latest users are kept."""
-    with _memories_lock:
-        known = _memories.setdefault(engine, {})
-        memory = known.pop((workspace, user), None) or UserMemory(engine, workspace, user)
-        known[workspace, user] = memory
-        if len(known) > _MAX_USERS:
-            del known[next(iter(known))]
-        return memory
+    return _memories.get(engine, (workspace, user), lambda: UserMemory(engine, workspace, user))
 
 
 class UserMemory:

@@ -1,0 +1,39 @@
+"""Values that are made once for an engine, such as a conversation that was read: the latest are kept."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from foreword.engine.base import Engine
+
+Value = TypeVar("Value")
+
+
+class SharedByEngine(Generic[Value]):
+    """At most so many values for each engine, as long as it lives. Safe to use from many threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: WeakKeyDictionary[Engine, OrderedDict[Hashable, Value]] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def get(self, engine: Engine, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value under a key; made, if it is not there, and then the one unused for longest may go."""
+        with self._lock:
+            values = self._values.setdefault(engine, OrderedDict())
+            if key in values:
+                values.move_to_end(key)
+                return values[key]
+        made = make()  # without the lock: reading a conversation takes a while
+        with self._lock:
+            value = values.setdefault(key, made)
+            values.move_to_end(key)
+            while len(values) > self._most:
+                values.popitem(last=False)
+            return value
