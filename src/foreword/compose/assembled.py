@@ -198,7 +198,8 @@ def _word_document(item: Item) -> str:
     title = _place_in_file(known) or quote_line(known["title"] or item.about, _NAME)
     head = " ".join(filter(None, ("**Document**", title)))
     head += f" › {headings}" if headings else ""
-    return f"{head}{_author_note(item)}\n{_prose(item, item.text)}"
+    said_by = _author_note(item)
+    return f"{head}{said_by}{':' if said_by else ''}\n{_prose(item, item.text)}"
 
 
 _WORDINGS: Mapping[str, Callable[[Item], str]] = {
@@ -255,9 +256,9 @@ def _bullet_line(name: str, said: str, source: Source) -> str:
 def _author_note(item: Item) -> str:
     """Whose words these are, where that is not plain.
 
-    Experiences and values are the agent's by nature; what the repository holds says where it stands.
+    Experiences and values are the agent's by nature; code and commits of the repository say where they stand.
     """
-    plain = ("code", "commit", "document") if item.source.trust == "repository" else ("experience", "value")
+    plain = ("code", "commit") if item.source.trust == "repository" else ("experience", "value")
     if item.kind in plain and item.source.trust not in ("tool", "web"):
         return ""
     author = attribution(item)

@@ -363,12 +363,17 @@ def test_a_commit_is_nearly_as_relevant_as_a_memory_that_says_the_same(engine, s
 
 def test_documents_are_a_source_like_the_others(engine, searcher):
     held = {"path": "docs/locks.md", "start_line": 12, "headings": ["Locks", "Postgres"]}
-    engine.remember("Deadlock in Postgres: sort the ids.", "shop", kind="document", metadata=held)
+    source = Source("file:docs/locks.md", "repository")
+    engine.remember(
+        "Deadlock in Postgres: sort the ids.", "shop", kind="document", metadata=held, source=source
+    )
     engine.remember("Deadlock in Postgres: elsewhere.", "shop", kind="document", metadata={"path": "a.md"})
     assert len(run_search(searcher.search_documents(QUESTION))) == 2
     (item,) = run_search(searcher.search_documents(QUESTION, path="docs/locks.md"))
-    assert item.content.startswith("**Document** `docs/locks.md:12` › Locks › Postgres")
-    assert "Deadlock in Postgres: sort the ids." in item.content
+    assert item.content == (
+        "**Document** `docs/locks.md:12` › Locks › Postgres, file docs/locks.md says:\n"
+        "> Deadlock in Postgres: sort the ids."
+    )
     assert (item.source, item.metadata["file_path"], item.metadata["start_line"]) == (
         "document",
         "docs/locks.md",
