@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from foreword.config import Settings
 from foreword.edges.service.loopback import listen, make_server
+from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ForewordError
 from foreword_measure.report import Table
 from foreword_measure.speed import corpus, dialogue
@@ -53,7 +55,12 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
     added = round(asked["times"][WAYS[2]]["p50"] - asked["times"][WAYS[1]]["p50"], 1)
     share = f"{asked['contexts']} of {asked['times'][WAYS[2]]['count']} requests got a context"
     notes = (f"added at p50: {added} (aim: at most {TARGET_ADDED:g}; met: {met(added, TARGET_ADDED)})", share)
-    return [Table(title, _COLUMNS, tuple(rows), notes)], {
+    stages = tuple((name, *spread.values()) for name, spread in asked["stages"].items())
+    tables = [
+        Table(title, _COLUMNS, tuple(rows), notes),
+        Table("Stages of the contexts, milliseconds", ("stage", *_COLUMNS[1:]), stages),
+    ]
+    return tables, {
         "chunks": chunks,
         "turns": turns,
         "added": added,
@@ -69,24 +76,38 @@ def ask(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
     runs = min(_RUNS, turns) + _WARM_UP_RUNS
     questions = [question.text for question in corpus.questions(chunks, runs)]
     times: dict[str, list[float]] = {way: [] for way in WAYS}
+    receipts: list[str] = []
     with _serve(model) as upstream, _start_proxy(folder, upstream) as proxy:
         addresses = (f"{upstream}{_CHAT}", f"{proxy}{_BARE}", f"{proxy}{_CHAT}")
         with httpx2.Client(timeout=60, trust_env=False) as client:
             for at in range(runs):
                 for way, address in zip(WAYS, addresses, strict=True):
-                    taken = _milliseconds_to_first_token(client, address, questions[at])
+                    taken, receipt = _milliseconds_to_first_token(client, address, questions[at])
                     if at >= _WARM_UP_RUNS:
                         times[way].append(taken)
+                        receipts += [receipt] if receipt else []
                 send(progress=[at + 1, runs])
     return {
         "turns": turns,
         "contexts": model.contexts,
         "times": {way: _spread(values) for way, values in times.items()},
+        "stages": {name: _spread(values) for name, values in _stage_times(folder, receipts).items()},
     }
 
 
-def _milliseconds_to_first_token(client: httpx2.Client, address: str, question: str) -> float:
-    """Ask a question, and read the whole answer; returns how long its first piece took."""
+def _stage_times(folder: Path, receipts: Sequence[str]) -> dict[str, list[float]]:
+    """How long each stage of the contexts took, as their receipts say."""
+    times: dict[str, list[float]] = {}
+    with ContextEngine(settings=Settings(home=folder, embedding="none")) as engine:
+        for name in receipts:
+            receipt = engine.explain(corpus.WORKSPACE, name)
+            for stage in receipt.stages if receipt else ():
+                times.setdefault(stage.stage, []).append(stage.milliseconds)
+    return times
+
+
+def _milliseconds_to_first_token(client: httpx2.Client, address: str, question: str) -> tuple[float, str]:
+    """Ask a question, and read the whole answer; returns how long its first piece took, and the receipt."""
     body = {"model": "gpt-4o", "stream": True, "messages": [{"role": "user", "content": question}]}
     headers = {"x-foreword-session": "bench", "x-foreword-workspace": corpus.WORKSPACE}
     began = time.perf_counter()
@@ -96,7 +117,7 @@ def _milliseconds_to_first_token(client: httpx2.Client, address: str, question: 
         taken = (time.perf_counter() - began) * 1000
         for _ in pieces:
             pass
-    return taken
+    return taken, answer.headers.get("x-foreword-receipt", "")
 
 
 def _spread(samples: Sequence[float]) -> dict[str, float]:
