@@ -66,7 +66,7 @@ class BrowsingTests(Suite):
         assert self.store.run(CountBy(HERE, "type")) == {"rule": 1}
         assert self.store.run(CountBy(HERE, "session")) == {"s": 1}
         assert self.store.run(CountBy(HERE, "trust", Filters(kinds=("turn",)))) == {"tool": 1}
-        assert list(self.store.run(CountBy(HERE, "day", limit=1)).keys()) == ["2026-01-15"]
+        assert self.store.run(CountBy(HERE, "day", limit=1)) == {"2026-01-15": 1}
 
     def test_what_an_item_replaced_is_found_from_it(self) -> None:
         self._put_days()
