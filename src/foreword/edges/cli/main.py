@@ -86,7 +86,7 @@ def main() -> None:
 for _command in (
     *(memory.remember, memory.search, memory.forget),
     *(ledger.open_ends, ledger.decisions, ledger.facts),
-    *(context.context, context.premortem, context.why),
+    *(context.context, context.assemble_document, context.premortem, context.why),
     *(memory.export, memory.import_),
     *(privacy.pause, privacy.resume, privacy.purge, backups.backup, backups.restore),
     *(index.index, index.watch, experience.experience, experience.values),

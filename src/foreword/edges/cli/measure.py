@@ -28,6 +28,7 @@ _FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
     "foreword eval data --all --silence --json\n"
     "foreword eval data/locomo --dialogue\n"
     "foreword eval --entities\n"
+    "foreword eval --experiences\n"
     "foreword eval --secrets data/locomo\n"
     "foreword eval --scenarios scenarios.jsonl --outputs answers.jsonl",
 )
@@ -66,6 +67,9 @@ _FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 @click.option("--entities", is_flag=True, help="Names, references and acts of speech, on our own sentences.")
 @click.option("--gaps", is_flag=True, help="Missing context noticed, on our own states of agents.")
 @click.option(
+    "--experiences", is_flag=True, help="Precedents of failures and themes, on our own experiences."
+)
+@click.option(
     "--secrets",
     is_flag=True,
     help="Secrets found, on texts of our own; false alarms also in the talk of DIR.",
@@ -91,8 +95,11 @@ def evaluate(call: CliCall, folders: tuple[Path, ...], everything: bool, **optio
     _require_measure_package("eval")
     from foreword_measure.quality import measure_sets
 
-    if not (folders or options["entities"] or options["gaps"] or options["secrets"] or options["scenarios"]):
-        raise click.UsageError("name a DIR, or ask for --entities, --gaps, --secrets or --scenarios FILE")
+    own = ("entities", "gaps", "experiences", "secrets", "scenarios")
+    if not folders and not any(options[name] for name in own):
+        raise click.UsageError(
+            "name a DIR, or ask for --entities, --gaps, --experiences, --secrets or --scenarios FILE"
+        )
     if options["outputs"] is not None and options["scenarios"] is None:
         raise click.UsageError("--outputs takes the answers to scenarios: name them with --scenarios FILE")
     sets = [one for folder in folders for one in (_find_labelled_sets(folder) if everything else [folder])]

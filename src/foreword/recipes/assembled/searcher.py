@@ -16,6 +16,8 @@ from foreword import pipeline
 from foreword.compose.assembled import SourceItems, context_item, facts
 from foreword.errors import ValidationError
 from foreword.knowledge.axes import AXES
+from foreword.knowledge.experiences import Experiences
+from foreword.knowledge.precedents import find_precedents
 from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_superseded
 from foreword.types import DroppedResult
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
-    from foreword.knowledge.experiences import Experiences
+    from foreword.knowledge.precedents import Failure
     from foreword.options import Lane
     from foreword.pipeline import SearchDraft
     from foreword.types import Item, Receipt
@@ -95,6 +97,13 @@ class Searcher:
         held = _facts_filter(domain=domain, strategy=strategy, outcome_status=outcome)
         fits = partial(_is_resolved, axis=axis, held=held)
         return await asyncio.to_thread(self._search, query, "experience", limit, fits)
+
+    async def search_precedents(self, failure: Failure, limit: int = 3) -> SourceItems:
+        """The experiences nearest to what has just failed; their relevance is how well they fit it."""
+        check_whole_number("limit", limit, 1, MAX_LIMIT)
+        experiences = self._experiences or Experiences(self._engine)
+        ask = partial(find_precedents, self._engine, experiences, self.workspace, failure, limit)
+        return SourceItems(map(context_item, await asyncio.to_thread(ask)))
 
     async def search_values(self, query: str, limit: int = 10, axis: str | None = None) -> SourceItems:
         """What experience has taught; from one axis, if it is named."""
