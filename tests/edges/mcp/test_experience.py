@@ -99,7 +99,7 @@ def test_what_a_run_left_unexplained_is_asked_for(tools, engine):
 
 def test_a_verdict_can_be_amended_with_a_reason(tools):
     begun = tools.experience_start(**BEGUN, session="s1").experience
-    tools.experience_resolve(begun.id, "confirmed", "200 at once.", takeaway="Renew early.")
+    tools.experience_resolve(begun.id, "confirmed", "200.", what_worked="NTP.", takeaway="Renew early.")
     with pytest.raises(ValidationError, match="surprise"):
         tools.experience_amend(begun.id, "falsified", "It was the cache.")
     changed = tools.experience_amend(begun.id, "falsified", "It was the cache.", **WHY).experience

@@ -22,7 +22,8 @@ from foreword.knowledge.experience import DOMAINS, STRATEGIES, TIER_WEIGHTS, Les
 from foreword.knowledge.experiences import Experiences
 from foreword.recipes.assembled.premortem import SECTIONS
 from foreword.recipes.assembled.stages import weight
-from foreword.types import Item, SearchResult
+from foreword.store.base import Amend
+from foreword.types import Filters, Item, SearchResult
 
 STORY = {
     "domain": "debugging",
@@ -224,3 +225,12 @@ def test_the_footer_counts_experiences_and_not_values(lived):
     told = sum(item.source == "experience" for item in context.items)
     assert f"*Based on {told} past experiences*" in context.markdown
     assert premortem_footer([]) == "*Based on 0 past experiences*"
+
+
+def test_a_value_that_was_contradicted_too_often_is_not_told(engine, lived):
+    """Emergent values from experience clustering: they weaken when contradicted."""
+    (value,) = engine.store.recent("shop", Filters(kinds=("value",)), 5)
+    held = {**value.metadata, "cluster_confidence": 0.6}
+    for confidence, told in ((0.4, True), (0.2, False)):
+        engine.store.batch([Amend("shop", value.id, confidence=confidence, metadata=held)])
+        assert ("Read the queue first." in premortem(lived, "debugging").markdown) is told

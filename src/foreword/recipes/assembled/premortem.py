@@ -43,6 +43,9 @@ MAX_PRECEDENTS = 3
 _MIN_DOMAIN_SHARE = 0.25
 """A value belongs to a domain if at least this share of the experiences it was drawn from does."""
 
+_MIN_BELIEVED_SHARE = 0.5
+"""A value is not told once experiences have taken more than this of the confidence that it began with."""
+
 
 @runtime_checkable
 class FindsPrecedents(Protocol):
@@ -113,8 +116,14 @@ def plan_premortem(
 
 
 def _with_ties(value: ContextItem, lists: Mapping[str, Sequence[ContextItem]], domain: str) -> ContextItem:
-    """A value, above every floor if it was drawn from a precedent, or from experiences of the domain."""
+    """A value, above every floor if it was drawn from a precedent, or from experiences of the domain.
+
+    One that experiences have contradicted too often is below every floor.
+    """
     result, held = result_of(value), result_of(value).memory.metadata
+    first = held.get("cluster_confidence")
+    if isinstance(first, int | float) and result.memory.confidence < _MIN_BELIEVED_SHARE * first:
+        return replace(value, relevance=0.0, result=replace(result, score=0.0))
     told = [
         str(one.metadata.get("id")) for one in lists.get(PRECEDENTS, ()) if one.relevance >= PRECEDENT_FLOOR
     ]
