@@ -63,6 +63,7 @@ LEAVES = {
     "platformdirs": {"config"},
     "structlog": {"log"},
     "sklearn": {"knowledge"},
+    "scipy": {"knowledge"},
     "tree_sitter": {"capture"},
     "pathspec": {"capture"},
     "pypdf": {"capture"},

@@ -16,8 +16,8 @@
 that searches an engine's workspace. They raise `ContextAssemblyError`, or
 `InvalidContextTypeError` for a source that there is none of. `Experiences` keeps what was tried: an
 `Experience` has a goal, a hypothesis, an action, a prediction, an outcome, and perhaps a `RootCause` and a
-`Lesson`; `Values` finds what they have in common. An `Indexer` reads a folder's code, documents and
-commits, and says how much in `Indexed`.
+`Lesson`; a `Failure` is what a premortem finds precedents of; `Values` finds what experiences have in common.
+An `Indexer` reads a folder's code, documents and commits, and says how much in `Indexed`.
 """
 
 from foreword.compose.assembled import ContextItem, FormattedContext
@@ -25,6 +25,7 @@ from foreword.errors import ContextAssemblyError, InvalidContextTypeError
 from foreword.indexing.indexer import Indexed, Indexer
 from foreword.knowledge.experience import Experience, Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
+from foreword.knowledge.precedents import Failure
 from foreword.knowledge.values import Values
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import EngineSearcher
@@ -37,6 +38,7 @@ __all__ = [
     "EngineSearcher",
     "Experience",
     "Experiences",
+    "Failure",
     "FormattedContext",
     "Indexed",
     "Indexer",

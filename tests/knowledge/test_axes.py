@@ -48,7 +48,9 @@ def test_the_whole_story():
         "Prediction: It works.\n"
         "Outcome: falsified - Still 401.\n"
         "Surprise: The clock was wrong.\n"
-        "Lesson: Compare the clocks first."
+        "Root cause: environment-issue - The container had no time.\n"
+        "Lesson: Compare the clocks first.\n"
+        "Takeaway: Time is an input."
     )
     assert axes.describe_whole_experience(OPEN).endswith("Prediction: It works.")
 
@@ -58,7 +60,8 @@ def test_how_a_strategy_fared():
         "Strategy: read-the-error\n"
         "Applied to: Fix the login.\n"
         "Outcome: falsified after 3 iteration(s)\n"
-        "What worked: Compare the clocks first."
+        "What worked: Compare the clocks first.\n"
+        "Takeaway: Time is an input."
     )
     assert "What worked" not in axes.describe_strategy(replace(FALSIFIED, lesson=None))
 
@@ -78,7 +81,8 @@ def test_why_it_failed():
         "Category: environment-issue\n"
         "Description: The container had no time.\n"
         "Context: debugging - read-the-error\n"
-        "Original hypothesis: The token expired."
+        "Original hypothesis: The token expired.\n"
+        "Takeaway: Time is an input."
     )
 
 

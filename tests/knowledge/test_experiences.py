@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
+from datetime import timedelta
 
 import apsw
 import pytest
@@ -9,6 +11,7 @@ from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, StorageError, ValidationError
 from foreword.knowledge import axes
+from foreword.knowledge.evidence import Evidence
 from foreword.knowledge.experience import MAX_HISTORY_ENTRIES, MAX_NOTES, Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
 from foreword.store import operations
@@ -192,12 +195,12 @@ def test_who_calls_it_falsified_says_what_surprised_and_why(experiences, begin):
 def test_a_run_that_falsifies_need_not_explain_but_somebody_may(experiences, begin):
     begun = begin(session="s1")
     ended = experiences.resolve("shop", begun.id, "falsified", "pytest: 1 failed", auto_captured=True)
-    assert (ended.tier, ended.lacks) == ("gold", ("surprise", "root_cause"))
+    assert (ended.tier, ended.lacks) == ("silver", ("surprise", "root_cause"))
     assert experiences.unexplained("shop", "s1") == [ended]
     with pytest.raises(ValidationError, match="root_cause"):
         experiences.resolve("shop", begun.id, "falsified", surprise="Two retries.")
     told = experiences.resolve("shop", begun.id, "falsified", surprise="Two retries.", root_cause=CAUSE)
-    assert (told.tier, told.outcome, told.lacks) == ("gold", ended.outcome, ())
+    assert (told.tier, told.outcome, told.lacks) == ("silver", ended.outcome, ())
     assert experiences.unexplained("shop") == []
 
 
@@ -253,12 +256,80 @@ def test_a_run_ends_one_experience_however_often_it_is_told(experiences, begin, 
     first, second = begin(), begin(session="s1")
     at = clock.advance(minutes=1)
     clock.advance(minutes=1)
-    assert experiences.resolve_from_run("shop", second.id, "confirmed", "pytest: 3 passed", at)
+    assert experiences.resolve_from_run("shop", second.id, "pytest: 3 passed", at)
     ended = experiences.get("shop", second.id)
-    assert (ended.status, ended.tier, ended.outcome.captured_at) == ("confirmed", "gold", at)
-    assert not experiences.resolve_from_run("shop", first.id, "confirmed", "pytest: 3 passed", at)
+    assert (ended.status, ended.tier, ended.outcome.captured_at) == ("confirmed", "silver", at)
+    assert not experiences.resolve_from_run("shop", first.id, "pytest: 3 passed", at)
     assert experiences.get("shop", first.id) == first
-    assert experiences.resolve_from_run("shop", first.id, "confirmed", "pytest: 3 passed", clock())
+    assert experiences.resolve_from_run(
+        "shop", first.id, "pytest: 3 passed", clock(), "failed then passed", ["test_retry"]
+    )
+    assert (experiences.get("shop", first.id).tier, experiences.get("shop", first.id).outcome.names) == (
+        "gold",
+        ("test_retry",),
+    )
+
+
+def test_a_verdict_can_be_amended_whoever_gave_it_and_what_it_was_stays(experiences, begin, clock):
+    begun = begin(session="s1")
+    experiences.resolve_from_run(
+        "shop", begun.id, "pytest: 3 passed", clock(), "failed then passed", ["test_a"]
+    )
+    with pytest.raises(ValidationError, match="surprise"):
+        experiences.amend("shop", begun.id, "falsified", "it fails again")
+    changed = experiences.amend(
+        "shop", begun.id, "falsified", "it fails again", surprise="Two retries.", root_cause=CAUSE
+    )
+    assert (changed.status, changed.tier, changed.outcome.proof) == ("falsified", "silver", "stated")
+    (was,) = changed.amendments
+    assert (was.status, was.result, was.reason) == ("confirmed", "pytest: 3 passed", "it fails again")
+    assert experiences.get("shop", begun.id) == changed
+    again = experiences.amend(
+        "shop", begun.id, "confirmed", "the machine was broken", result="It charges once."
+    )
+    assert (again.status, again.outcome.result, len(again.amendments)) == ("confirmed", "It charges once.", 2)
+
+
+def test_a_verdict_can_be_taken_back(experiences, begin):
+    begun = begin(session="s1")
+    experiences.resolve("shop", begun.id, "confirmed", "It charges once.")
+    opened = experiences.amend("shop", begun.id, "open", "it was another test")
+    assert (opened.status, opened.tier, opened.outcome) == ("open", None, None)
+    assert experiences.active("shop", "s1") == opened
+
+
+def test_a_verdict_is_not_taken_back_beside_another_that_is_open(experiences, begin):
+    begun = begin(session="s1")
+    experiences.resolve("shop", begun.id, "confirmed", "It charges once.")
+    begin(session="s1", goal="Charge at all.")
+    with pytest.raises(ValidationError, match="resolve it first"):
+        experiences.amend("shop", begun.id, "open", "it was another test")
+
+
+@pytest.mark.parametrize(("status", "reason"), [("open", "x"), ("confirmed", " "), ("solved", "x")])
+def test_an_amendment_needs_another_status_and_a_reason(experiences, begin, status, reason):
+    begun = begin()
+    if reason == " ":
+        experiences.resolve("shop", begun.id, "abandoned", "No time.")
+    with pytest.raises(ValidationError):
+        experiences.amend("shop", begun.id, status, reason)
+
+
+def test_evidence_is_added_once_in_its_order_and_no_version_is_made(engine, experiences, begin, clock):
+    begun = begin()
+    late, early = (
+        Evidence(clock.advance(minutes=2), "run", "red"),
+        Evidence(clock(), "change", "a.py", fits=True),
+    )
+    early = replace(early, at=late.at - timedelta(minutes=1))
+    for seen in (late, early, late):
+        experiences.add_evidence("shop", begun.id, [seen])
+    held = experiences.get("shop", begun.id)
+    assert [one.kind for one in held.evidence] == ["change", "run"]
+    assert len([*engine.store.scan("shop")]) == 1
+    experiences.resolve("shop", begun.id, "confirmed", "It charges once.")
+    assert experiences.get("shop", begun.id).evidence == held.evidence
+    assert experiences.add_evidence("shop", begun.id, [replace(late, what="later")]).evidence == held.evidence
 
 
 def test_a_session_adopts_what_belongs_to_none_and_is_open(experiences, begin, live_experience, clock):

@@ -11,13 +11,8 @@ from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import EmbeddingError, MissingExtra, ValidationError
 from foreword.knowledge import values as values_module
-from foreword.knowledge.values import (
-    MIN_CLUSTER_SIZE,
-    MIN_EXPERIENCES,
-    Values,
-    cosine_distance,
-    find_centre,
-)
+from foreword.knowledge.grouping import cosine_distance, find_centre, group_vectors
+from foreword.knowledge.values import MIN_CLUSTER_SIZE, MIN_EXPERIENCES, Values
 from foreword.types import Filters, Source
 
 CLOCKS = ["clock", "drift", "container", "synchronised", "time", "jumped", "backwards"]
@@ -86,9 +81,7 @@ def test_members_are_told_the_most_typical_first(values, lessons):
 
 
 def test_few_experiences_have_nothing_in_common_yet(values, live_experience, embed, monkeypatch):
-    monkeypatch.setattr(
-        values_module, "_group_vectors", lambda vectors: pytest.fail("too few to be compared")
-    )
+    monkeypatch.setattr(values_module, "group_vectors", lambda vectors: pytest.fail("too few to be compared"))
     for _ in range(MIN_EXPERIENCES - 1):
         live_experience("falsified")
     live_experience("confirmed")
@@ -114,9 +107,9 @@ def test_clusters_are_worked_out_once_until_something_changes(
 ):
     lessons()
     worked = []
-    honest = values_module._group_vectors
+    honest = values_module.group_vectors
     monkeypatch.setattr(
-        values_module, "_group_vectors", lambda vectors: worked.append(len(vectors)) or honest(vectors)
+        values_module, "group_vectors", lambda vectors: worked.append(len(vectors)) or honest(vectors)
     )
     assert values.clusters("shop", "surprise") == values.clusters("shop", "surprise")
     live_experience("falsified")
@@ -239,3 +232,70 @@ def test_distance_looks_at_the_direction_only():
     assert cosine_distance((1, 0), (0, 3)) == pytest.approx(1)
     assert cosine_distance((1, 0), (-2, 0)) == pytest.approx(2)
     assert cosine_distance((1, 0), (0, 0)) == pytest.approx(1)
+
+
+# What speaks for a value, and what against it
+
+
+@pytest.fixture
+def clock_value(values, lessons):
+    lessons()
+    return values.propose("shop", lesson_about(CLOCKS), "root_cause_0")
+
+
+def test_a_wording_is_suggested_in_the_words_of_a_member_and_fits(values, lessons):
+    lessons()
+    wording = values.suggest("shop", "root_cause_0")
+    assert wording in {one.root_cause.description for one in values.members("shop", "root_cause_0")}
+    assert values.propose("shop", wording, "root_cause_0").text == wording
+
+
+def test_a_value_is_kept_with_its_evidence(clock_value, values):
+    held = clock_value.metadata
+    members = values.members("shop", "root_cause_0")
+    assert held["members"] == [one.id for one in members]
+    assert held["domains"] == {"debugging": len(members)}
+    assert held["supported_by"] == held["contradicted_by"] == []
+
+
+def test_what_was_about_a_value_and_failed_contradicts_it_and_what_came_true_supports_it(
+    clock_value, values, live_experience, clock
+):
+    clock.advance(hours=1)
+    about = {"hypothesis": f"Mind the {' '.join(CLOCKS)}.", "action": "mind them", "prediction": "x"}
+    right = live_experience("confirmed", **about)
+    (standing,) = values.review("shop")
+    assert (standing.supported_by, standing.contradicted_by) == ((right.id,), ())
+    assert standing.confidence == clock_value.confidence
+    wrong = live_experience("falsified", **about)
+    (weaker,) = values.review("shop")
+    assert weaker.contradicted_by == (wrong.id,)
+    assert weaker.confidence < standing.confidence
+    (kept,) = values.list("shop")
+    assert (kept.confidence, kept.metadata["contradicted_by"]) == (weaker.confidence, [wrong.id])
+
+
+def test_what_has_nothing_to_do_with_a_value_leaves_it_as_it_is(clock_value, values, live_experience, clock):
+    clock.advance(hours=1)
+    live_experience("falsified", hypothesis=" ".join(LOCKS), action="sort the rows", prediction="x")
+    (standing,) = values.review("shop")
+    assert (standing.supported_by, standing.contradicted_by) == ((), ())
+    assert standing.confidence == clock_value.confidence
+
+
+def test_whoever_knows_better_contradicts_a_value_and_that_stays(clock_value, values, live_experience):
+    against = live_experience("falsified", hypothesis="zebras", action="paint them")
+    said = values.contradict("shop", clock_value.id, against.id)
+    assert said.contradicted_by == (against.id,)
+    assert said.confidence < clock_value.confidence
+    (standing,) = values.review("shop")
+    assert standing.contradicted_by == (against.id,)
+    for value, experience in (("nobody", against.id), (clock_value.id, "nobody")):
+        with pytest.raises(ValidationError, match="nobody"):
+            values.contradict("shop", value, experience)
+
+
+def test_vectors_without_any_structure_form_no_clusters():
+    dice = random.Random(3)
+    vectors = [[dice.gauss(0, 1) for _ in range(384)] for _ in range(60)]
+    assert len(group_vectors(vectors)) <= 1

@@ -6,7 +6,8 @@ for; `summary` puts many sets into one table. A set of dialogues asks something 
 subject is noticed (`shifts`), or how good summaries are (`summaries`); one of pairs, whether texts that say
 the same are known (`repeats`); one of statements or talks, whether decisions and corrections are (`settled`);
 one of pages, whether they answer what a chat asks (`documents`).
-`scenarios` replays whole histories and measures what their questions get.
+`scenarios` replays whole histories and measures what their questions get; `precedents` whether failures find
+what was learnt from earlier ones, and experiences their themes.
 Nothing here changes how the engine searches, and the set's own data stays where it is.
 """
 
@@ -33,6 +34,7 @@ from foreword_measure.quality import (
 from foreword_measure.quality.dialogue import measure as measure_dialogues
 from foreword_measure.quality.documents import has_pages, measure_documents, own_sets
 from foreword_measure.quality.gaps import measure_gaps
+from foreword_measure.quality.precedents import measure_experiences
 from foreword_measure.quality.runs import LANES, OURS, Plan
 from foreword_measure.quality.scenarios import measure_scenarios
 from foreword_measure.quality.silence import measure_silence
@@ -132,6 +134,7 @@ def measure_sets(
     gaps: bool,
     secrets: bool,
     summarize: bool,
+    experiences: bool = False,
     scenarios: Path | None = None,
     outputs: Path | None = None,
     open_progress: Callable[[], AbstractContextManager[Progress]],
@@ -143,6 +146,8 @@ def measure_sets(
         yield naming.measure_naming()
     if gaps:
         yield measure_gaps()
+    if experiences:
+        yield measure_experiences()
     if secrets:
         from foreword_measure.quality.secrets import measure_secrets  # with every edge, and what these need
 

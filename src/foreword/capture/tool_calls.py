@@ -78,6 +78,26 @@ class CallRecord:
     command: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file that a tool changed, named inside the session's folder, and the texts that went and came."""
+
+    path: str
+    before: str = ""
+    after: str = ""
+
+
+def read_file_changes(call: ToolCall) -> list[FileChange]:
+    """The files that a call has changed; none for a tool that changes none, or a call that failed."""
+    if call.went_wrong or not _CHANGING_TOOL.fullmatch(call.tool.lower().rpartition("__")[2]):
+        return []
+    before, after = _texts_before_and_after_change(call.given)
+    patched = [new or plain for new, plain in _PATCHED.findall(_patch_in_tool_input(call.given))]
+    first = _changed_file_path(call)
+    paths = dict.fromkeys([first, *patched] if first else patched)
+    return [FileChange(path, before, after) for path in paths if path]
+
+
 def read_call_record(call: ToolCall) -> CallRecord | None:
     """What a call leaves worth keeping, or None."""
     name = call.tool.lower()
@@ -214,6 +234,11 @@ _READING_COMMAND = re.compile(
     r"|reflog|shortlog|cat-file|config))(?:\s|$)"
 )
 _ASKS_FOR_HELP = re.compile(r"(?:^|\s)(?:--help|--version)(?:\s|$)")
+
+
+def is_shell_tool(tool: str) -> bool:
+    """Whether a tool runs commands."""
+    return bool(_SHELL_TOOL.fullmatch(tool.lower().rpartition("__")[2]))
 
 
 def read_command(tool_input: Mapping[str, Any]) -> str:

@@ -169,6 +169,8 @@ def _story_lines(item: Item) -> list[str]:
         ("Outcome", ended),
         ("Surprise", _first_text(held, "surprise")),
         ("Lesson", _first_text(_nested_facts(held, "lesson", "what_worked"), "what_worked")),
+        ("Root cause", _root_cause(held)),
+        ("Takeaway", _first_text(_nested_facts(held, "lesson", "what_worked"), "takeaway")),
     ]
     return [_bullet_line(name, said, item.source) for name, said in story if said]
 
@@ -212,11 +214,15 @@ _WORDINGS: Mapping[str, Callable[[Item], str]] = {
 }
 
 
+def _root_cause(held: Mapping[str, Any]) -> str:
+    """Why an experience failed: the kind of the cause, and the cause."""
+    root = _nested_facts(held, "root_cause", "description")
+    return " - ".join(filter(None, (_first_text(root, "category"), _first_text(root, "description"))))
+
+
 def word_warning(item: Item, *, failures_stand_out: bool = False) -> str:
-    """An experience as a warning: its root cause behind its story; a failure may stand out."""
-    root = _nested_facts(item.metadata, "root_cause", "description")
-    why = " - ".join(filter(None, (_first_text(root, "category"), _first_text(root, "description"))))
-    story = word_item(item) + (f"\n{_bullet_line('Root cause', why, item.source)}" if why else "")
+    """An experience as a warning; a failure may stand out."""
+    story = word_item(item)
     if failures_stand_out:
         story = story.replace("\n- **Outcome**: falsified", "\n- **Outcome**: **falsified**", 1)
     return story

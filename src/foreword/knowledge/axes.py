@@ -51,7 +51,9 @@ def describe_whole_experience(experience: Experience) -> str:
         ("Prediction", experience.prediction),
         ("Outcome", f"{outcome.status} - {outcome.result}" if outcome else ""),
         ("Surprise", experience.surprise),
+        ("Root cause", _why_it_failed(experience)),
         ("Lesson", _what_worked(experience)),
+        ("Takeaway", _what_to_take(experience)),
     )
 
 
@@ -65,6 +67,7 @@ def describe_strategy(experience: Experience) -> str:
         ("Applied to", experience.goal),
         ("Outcome", outcome),
         ("What worked", _what_worked(experience)),
+        ("Takeaway", _what_to_take(experience)),
     )
 
 
@@ -72,12 +75,11 @@ def describe_surprise(experience: Experience) -> str:
     """What was expected and what happened instead; empty when nothing surprised."""
     if experience.outcome is None or not experience.surprise:
         return ""
-    cause = experience.root_cause
     return _join_labelled_lines(
         ("Expected", experience.prediction),
         ("Actual", experience.outcome.result),
         ("Surprise", experience.surprise),
-        ("Root cause", f"{cause.category} - {cause.description}" if cause else ""),
+        ("Root cause", _why_it_failed(experience)),
     )
 
 
@@ -90,6 +92,7 @@ def describe_root_cause(experience: Experience) -> str:
         ("Description", experience.root_cause.description),
         ("Context", f"{experience.domain} - {experience.strategy}"),
         ("Original hypothesis", experience.hypothesis),
+        ("Takeaway", _what_to_take(experience)),
     )
 
 
@@ -111,6 +114,17 @@ def describe_gist(axis: Axis, experience: Experience) -> str:
 def _what_worked(experience: Experience) -> str:
     """What its lesson says worked; empty when it has no lesson."""
     return experience.lesson.what_worked if experience.lesson else ""
+
+
+def _what_to_take(experience: Experience) -> str:
+    """What its lesson says to do next time; empty when it says nothing of that."""
+    return experience.lesson.takeaway if experience.lesson else ""
+
+
+def _why_it_failed(experience: Experience) -> str:
+    """The kind of its root cause and the cause; empty when nobody has said so."""
+    cause = experience.root_cause
+    return f"{cause.category} - {cause.description}" if cause else ""
 
 
 def _join_labelled_lines(*lines: tuple[str, str]) -> str:

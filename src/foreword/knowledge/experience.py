@@ -14,11 +14,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from foreword.errors import ValidationError
+from foreword.knowledge.evidence import PROOFS, evidence_to_metadata, read_evidence
 from foreword.text.words import content_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from foreword.knowledge.evidence import Evidence, Proof
     from foreword.types import Item
 
 Domain = Literal[
@@ -67,7 +69,8 @@ OPEN = "open"
 """The status of an experience that has no outcome yet."""
 
 TIER_WEIGHTS: Mapping[Tier, float] = {"gold": 1.0, "silver": 0.8, "bronze": 0.5, "abandoned": 0.2}
-"""How much an outcome counts: reported by a run, by the agent, by an agent that had guessed, or given up."""
+"""How much an outcome counts: what failed passes after the change; a run or the agent says so; it was a
+guess, or given up."""
 
 OPEN_WEIGHT = 0.5
 """How much an experience counts that has no outcome yet."""
@@ -76,7 +79,8 @@ MAX_TEXT_CHARACTERS = 4_000
 MAX_NOTE_CHARACTERS = 2_000
 MAX_NOTES = 50
 MAX_HISTORY_ENTRIES = 40
-"""At most this many of the last notes and history entries are kept."""
+MAX_AMENDMENTS = 20
+"""At most this many of the last notes, history entries and amendments are kept."""
 
 _VAGUE_WORDS = (
     "maybe perhaps probably possibly might may should work works working fix fixes fixed help helps thing "
@@ -90,22 +94,38 @@ _Word = TypeVar("_Word", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """What was believed, done and expected before, until this moment."""
+    """What was believed, done and expected before, until this moment; and what a run had shown of it."""
 
     timestamp: datetime
     hypothesis: str
     action: str
     prediction: str
+    result: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an experience ended; `auto_captured` when a test or build run showed it, and not the agent."""
+    """How an experience ended; `auto_captured` when a test or build run showed it, and not the agent.
+
+    `proof` says what showed it, and `names` what failed before the change and passes after it.
+    """
 
     status: Status
     result: str
     captured_at: datetime
     auto_captured: bool = False
+    proof: Proof = "stated"
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """That a verdict was changed: which it was, with its result, until when, and why it is no more."""
+
+    timestamp: datetime
+    status: str
+    result: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +165,8 @@ class Experience:
     lesson: Lesson | None = None
     tier: Tier | None = None
     notes: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    amendments: tuple[Amendment, ...] = ()
 
     @property
     def status(self) -> str:
@@ -158,20 +180,30 @@ class Experience:
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """Which of surprise and root cause a falsified experience has not explained yet; for others, none."""
-        if self.status != "falsified":
-            return ()
-        explanation = {"surprise": self.surprise, "root_cause": self.root_cause}
-        return tuple(name for name, value in explanation.items() if not value)
+        """What nobody has explained yet: of a falsified one its surprise and root cause.
+
+        Of one that a run has confirmed, its root cause, if something had failed before.
+        """
+        if self.status == "falsified":
+            explanation = {"surprise": self.surprise, "root_cause": self.root_cause}
+            return tuple(name for name, value in explanation.items() if not value)
+        failed = any(one.kind == "run" and not one.passed for one in self.evidence)
+        by_run = self.outcome is not None and self.outcome.auto_captured and self.status == "confirmed"
+        had_failed = by_run and (failed or bool(self.outcome and self.outcome.names))
+        return ("root_cause",) if had_failed and self.root_cause is None else ()
 
 
 def outcome_tier(experience: Experience) -> Tier | None:
-    """How sure the outcome is: gold from a run, silver from the agent, bronze when it had only guessed."""
+    """How sure the outcome is.
+
+    Gold when what failed before the change passes after it; silver when a run passed after the change, or the
+    agent says so; bronze when the hypothesis was only a guess.
+    """
     if experience.outcome is None:
         return None
     if experience.outcome.status == "abandoned":
         return "abandoned"
-    if experience.outcome.auto_captured:
+    if experience.outcome.proof == "failed then passed":
         return "gold"
     return "bronze" if is_vague_hypothesis(experience.hypothesis, experience.goal) else "silver"
 
@@ -232,12 +264,20 @@ def experience_to_metadata(experience: Experience) -> dict[str, Any]:
     fields = asdict(experience)
     del fields["id"], fields["session"], fields["created_at"]
     if experience.outcome:
-        fields["outcome"]["captured_at"] = experience.outcome.captured_at.isoformat()
+        names = list(experience.outcome.names)
+        fields["outcome"] |= {"captured_at": experience.outcome.captured_at.isoformat(), "names": names}
     fields["history"] = [
-        [entry.timestamp.isoformat(), entry.hypothesis, entry.action, entry.prediction]
+        [entry.timestamp.isoformat(), entry.hypothesis, entry.action, entry.prediction, entry.result]
         for entry in experience.history
     ]
     fields["notes"] = list(experience.notes)
+    fields["evidence"] = evidence_to_metadata(experience.evidence)
+    fields["amendments"] = [
+        [one.timestamp.isoformat(), one.status, one.result, one.reason] for one in experience.amendments
+    ]
+    for name in ("evidence", "amendments"):  # most have none
+        if not fields[name]:
+            del fields[name]
     return {"experience": experience.id, "started_at": experience.created_at.isoformat(), **fields}
 
 
@@ -254,6 +294,10 @@ def read_experience(item: Item) -> Experience | None:
 def _experience_from_metadata(metadata: Mapping[str, Any], session: str | None) -> Experience:
     """The experience that metadata describes; raises whatever the metadata lacks or has wrong."""
     outcome, root_cause, lesson = metadata["outcome"], metadata["root_cause"], metadata["lesson"]
+    read = _outcome_from_fields(outcome) if outcome else None
+    tier = check_choice("tier", metadata["tier"], TIERS) if metadata["tier"] else None
+    if tier == "gold" and read is not None and read.proof != "failed then passed":
+        tier = "silver"  # stored when any line of a run was taken for proof
     return Experience(
         id=str(metadata["experience"]),
         session=session,
@@ -268,19 +312,30 @@ def _experience_from_metadata(metadata: Mapping[str, Any], session: str | None) 
             HistoryEntry(datetime.fromisoformat(at), *map(str, rest)) for at, *rest in metadata["history"]
         ),
         iteration_count=int(metadata["iteration_count"]),
-        outcome=_outcome_from_fields(outcome) if outcome else None,
+        outcome=read,
         surprise=str(metadata["surprise"]),
         root_cause=_root_cause_from_fields(root_cause) if root_cause else None,
         lesson=Lesson(str(lesson["what_worked"]), str(lesson["takeaway"])) if lesson else None,
-        tier=check_choice("tier", metadata["tier"], TIERS) if metadata["tier"] else None,
+        tier=tier,
         notes=tuple(map(str, metadata["notes"])),
+        evidence=read_evidence(metadata.get("evidence", [])),
+        amendments=tuple(
+            Amendment(datetime.fromisoformat(at), *map(str, rest))
+            for at, *rest in metadata.get("amendments", ())
+        ),
     )
 
 
 def _outcome_from_fields(fields: Mapping[str, Any]) -> Outcome:
     status = check_choice("status", fields["status"], STATUSES)
-    captured_at = datetime.fromisoformat(fields["captured_at"])
-    return Outcome(status, str(fields["result"]), captured_at, auto_captured=bool(fields["auto_captured"]))
+    return Outcome(
+        status,
+        str(fields["result"]),
+        datetime.fromisoformat(fields["captured_at"]),
+        auto_captured=bool(fields["auto_captured"]),
+        proof=check_choice("proof", fields.get("proof", "stated"), PROOFS),
+        names=tuple(map(str, fields.get("names", ()))),
+    )
 
 
 def _root_cause_from_fields(fields: Mapping[str, Any]) -> RootCause:

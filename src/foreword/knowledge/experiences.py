@@ -5,7 +5,8 @@ item's text never changes, so every change is a new item that supersedes the las
 id, which is the id of the first of them. Each version names its neighbours the way the store wants it, so
 that forgetting any of them, by whatever means, takes all of them along.
 
-A test or build run is about its session's own open experience, or about one that belongs to no session.
+A test or build run is about its session's own open experience, or about one that belongs to no session. What
+was seen of an experience while it was open, its evidence, is added to the newest version without a new one.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
 from foreword.knowledge.axes import AXES, AxisQuery, describe_whole_experience, search_axis
+from foreword.knowledge.evidence import Evidence, add_evidence, evidence_to_metadata
 from foreword.knowledge.experience import (
     DOMAINS,
+    MAX_AMENDMENTS,
     MAX_HISTORY_ENTRIES,
     MAX_NOTE_CHARACTERS,
     MAX_NOTES,
@@ -28,6 +31,7 @@ from foreword.knowledge.experience import (
     STATUSES,
     STRATEGIES,
     TIERS,
+    Amendment,
     Experience,
     HistoryEntry,
     Outcome,
@@ -45,10 +49,11 @@ from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from foreword.engine.base import Engine
+    from foreword.knowledge.evidence import Proof
     from foreword.knowledge.experience import Lesson, RootCause, Status
     from foreword.types import SearchResult
 
@@ -132,9 +137,7 @@ class Experiences:
             notes=_notes_with_added(old.notes, note),
         )
         if (new.hypothesis, new.action, new.prediction) != (old.hypothesis, old.action, old.prediction):
-            past = HistoryEntry(self._engine.clock(), old.hypothesis, old.action, old.prediction)
-            history = (*old.history, past)[-MAX_HISTORY_ENTRIES:]
-            new = replace(new, history=history, iteration_count=old.iteration_count + 1)
+            new = _begin_iteration(old, new, self._engine.clock())
         return self._store_new_version(workspace, item, old, new)
 
     def resolve(
@@ -155,7 +158,7 @@ class Experiences:
 
         An agent that calls one falsified must give a surprise and a root cause. A run cannot: then the
         experience `lacks` both until somebody resolves it again with them. To resolve again with the same
-        status adds to what is known; the status changes only where it came from a run.
+        status adds to what is known; the status changes only where it came from a run, else by `amend`.
         """
         item, old = self._require_newest_version(workspace, experience_id)
         checked = check_choice("status", status, STATUSES)
@@ -169,23 +172,85 @@ class Experiences:
             notes=_notes_with_added(old.notes, note),
         )
         new = replace(new, tier=outcome_tier(new))
-        if new.lacks and not auto_captured:
-            raise ValidationError(
-                "what is falsified teaches by what surprised and why it failed: give a surprise, "
-                "and a root_cause with its category and description"
-            )
+        if not auto_captured:
+            _require_explanation(new)
         return self._store_new_version(workspace, item, old, new)
 
     def resolve_from_run(
-        self, workspace: str, experience_id: str, status: str, result: str, at: datetime
+        self,
+        workspace: str,
+        experience_id: str,
+        result: str,
+        at: datetime,
+        proof: Proof = "passed after the change",
+        names: Sequence[str] = (),
     ) -> bool:
-        """End an experience as a run at that moment showed; False when that run has ended one already."""
-        lately = self.list(workspace, tier="gold", limit=_FIRST_PAGE_ITEMS)
-        if any(one.outcome is not None and one.outcome.captured_at == at for one in lately):
+        """Confirm an experience as a run at that moment showed; False when that run has ended one already.
+
+        `names` are what failed before the change and passes after it, if the proof is of that kind.
+        """
+        lately = self.list(workspace, status="confirmed", limit=_FIRST_PAGE_ITEMS)
+        if any(one.outcome and one.outcome.auto_captured and one.outcome.captured_at == at for one in lately):
             return False
-        shortened = result[:MAX_TEXT_CHARACTERS]
-        self.resolve(workspace, experience_id, status, shortened, auto_captured=True, at=at)
+        item, old = self._require_newest_version(workspace, experience_id)
+        outcome = Outcome("confirmed", result[:MAX_TEXT_CHARACTERS], at, True, proof, tuple(names))  # noqa: FBT003
+        new = replace(old, outcome=outcome)
+        self._store_new_version(workspace, item, old, replace(new, tier=outcome_tier(new)))
         return True
+
+    def amend(
+        self,
+        workspace: str,
+        experience_id: str,
+        status: str,
+        reason: str,
+        *,
+        result: str = "",
+        surprise: str = "",
+        root_cause: RootCause | None = None,
+        lesson: Lesson | None = None,
+    ) -> Experience:
+        """Change a verdict, whoever gave it, and say why; `open` takes it back.
+
+        The verdict that was is kept among the `amendments`. What is falsified needs a surprise and a root
+        cause. ValidationError when the experience is open still, or stands so already.
+        """
+        item, old = self._require_newest_version(workspace, experience_id)
+        checked = check_choice("status", status, (OPEN, *STATUSES))
+        if old.outcome is None or checked == old.status:
+            raise ValidationError(f"{old.id!r} is {old.status}; amend gives it another status than it has")
+        was = Amendment(
+            self._engine.clock(), old.status, old.outcome.result, check_text("the reason", reason)
+        )
+        new = replace(
+            old,
+            outcome=None,
+            surprise=check_text("surprise", surprise, may_be_empty=True) or old.surprise,
+            root_cause=check_root_cause(root_cause) or old.root_cause,
+            lesson=check_lesson(lesson) or old.lesson,
+            amendments=(*old.amendments, was)[-MAX_AMENDMENTS:],
+        )
+        if checked != OPEN:
+            text = check_text("result", result, may_be_empty=True) or old.outcome.result
+            new = replace(new, outcome=Outcome(check_choice("status", status, STATUSES), text, was.timestamp))
+        elif old.session is not None and (other := self.active(workspace, old.session)) is not None:
+            raise ValidationError(f"the experience {other.id!r} of its session is open; resolve it first")
+        new = replace(new, tier=outcome_tier(new))
+        _require_explanation(new)
+        return self._store_new_version(workspace, item, old, new)
+
+    def add_evidence(
+        self, workspace: str, experience_id: str, new: Sequence[Evidence], *, is_iteration: bool = False
+    ) -> Experience:
+        """Add what was seen to an open experience; what is known already is not added twice."""
+        item, old = self._require_newest_version(workspace, experience_id)
+        merged = add_evidence(old.evidence, new)
+        if old.outcome is not None or merged == old.evidence:
+            return old
+        count = old.iteration_count + is_iteration
+        held = {**item.metadata, "evidence": evidence_to_metadata(merged), "iteration_count": count}
+        self._engine.store.batch([Amend(workspace, item.id, metadata=held)])
+        return replace(old, evidence=merged, iteration_count=count)
 
     def adopt(self, workspace: str, experience_id: str, session: str) -> Experience:
         """Give an open experience that belongs to no session to this one; any other stays as it is."""
@@ -222,6 +287,11 @@ class Experiences:
         found = self._find_newest_version(workspace, experience_id)
         return found[1] if found else None
 
+    def find_item(self, workspace: str, experience_id: str) -> Item | None:
+        """The item that holds the newest version of an experience; None when there is none."""
+        found = self._find_newest_version(workspace, experience_id)
+        return found[0] if found else None
+
     def list(
         self,
         workspace: str,
@@ -248,8 +318,8 @@ class Experiences:
     def unexplained(
         self, workspace: str, session: str | None = None, limit: int = 5
     ) -> builtins.list[Experience]:
-        """The experiences that runs have falsified and nobody has explained yet, the newest first."""
-        found = self.list(workspace, status="falsified", tier="gold", session=session, limit=MAX_LIMIT)
+        """The experiences that have ended and nobody has explained yet, the newest first."""
+        found = self.list(workspace, session=session, limit=MAX_LIMIT)
         return [experience for experience in found if experience.lacks][:limit]
 
     def iterate_resolved(self, workspace: str) -> Iterator[tuple[Item, Experience]]:
@@ -374,6 +444,29 @@ def _linked_versions_metadata(item: Item, *ids: str) -> dict[str, list[str]]:
     return {"derived_from": [item.source.name], "turns": [*ids]}
 
 
+def _begin_iteration(old: Experience, new: Experience, at: datetime) -> Experience:
+    """The new version as another iteration, unless a failed run has begun it already."""
+    last = next((one for one in reversed(old.evidence) if one.kind == "run"), None)
+    failed = last is not None and not last.passed and any(one.kind == "change" for one in old.evidence)
+    result = last.what if last is not None and failed else ""
+    past = HistoryEntry(at, old.hypothesis, old.action, old.prediction, result)
+    return replace(
+        new,
+        history=(*old.history, past)[-MAX_HISTORY_ENTRIES:],
+        iteration_count=old.iteration_count + (0 if failed and old.iteration_count > 1 else 1),
+        evidence=add_evidence(old.evidence, [Evidence(at, "plan")]) if old.evidence else (),
+    )
+
+
+def _require_explanation(experience: Experience) -> None:
+    """Raise ValidationError if an experience is falsified and does not say what surprised, and why."""
+    if experience.status == "falsified" and experience.lacks:
+        raise ValidationError(
+            "what is falsified teaches by what surprised and why it failed: give a surprise, "
+            "and a root_cause with its category and description"
+        )
+
+
 def _merge_with_earlier_outcome(
     experience: Experience, status: Status, result: str, at: datetime, *, auto_captured: bool
 ) -> Outcome:
@@ -386,7 +479,7 @@ def _merge_with_earlier_outcome(
         return replace(before, result=text)
     if auto_captured or not before.auto_captured:
         raise ValidationError(
-            f"{experience.id!r} is {before.status} already; start another experience instead"
+            f"{experience.id!r} is {before.status} already; amend the verdict, with a reason, if it is wrong"
         )
     return Outcome(status, text, at)
 

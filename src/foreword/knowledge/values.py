@@ -3,32 +3,34 @@
 Experiences that are alike on an axis form clusters. A value is a sentence somebody proposes for a cluster; it
 is kept if it is as near to the middle of the members' own sentences as they usually are themselves: in cosine
 distance, at most the mean and half a deviation. Sentences are compared with sentences, since a maxim is far
-from every whole story. Clusters are worked out when asked for and not stored. The only module that knows
-scikit-learn.
+from every whole story. Clusters are worked out when asked for and not stored; how they are found, `grouping`
+says.
+
+What comes later counts for or against a value: an experience that was about what the value says supports it
+if it was confirmed, and contradicts it if it was falsified; whoever knows better says so with `contradict`. A
+value that is contradicted is believed less, and in the end not told.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, cast
 
-from foreword.errors import EmbeddingError, MissingExtra, ValidationError
+from foreword.errors import EmbeddingError, ValidationError
 from foreword.knowledge.axes import AXES, describe_gist, item_text_on_axis
 from foreword.knowledge.experience import check_choice, check_text
 from foreword.knowledge.experiences import Experiences
+from foreword.knowledge.grouping import MIN_CLUSTER_SIZE, Centre, cosine_distance, find_centre, group_vectors
 from foreword.options import MAX_LIMIT, check_whole_number, check_workspace
-from foreword.store.base import GetVectors
+from foreword.store.base import Amend, GetVectors
 from foreword.types import Filters, Item, Source
 
 if TYPE_CHECKING:
     import builtins
     from collections.abc import Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
@@ -38,20 +40,18 @@ if TYPE_CHECKING:
 MIN_EXPERIENCES = 20
 """At least this many experiences on an axis are clustered; what fewer have in common may be chance."""
 
-MIN_CLUSTER_SIZE = 5
-"""At least this many experiences form a cluster."""
+__all__ = ["MIN_CLUSTER_SIZE", "MIN_EXPERIENCES", "Cluster", "Clustering", "ValueStanding", "Values"]
 
-_MAX_EXPERIENCES = 4_000
-"""At most this many, the newest, are compared; that takes a second, and a third of a gigabyte."""
+_MAX_EXPERIENCES = 2_000
+"""At most this many, the newest, are compared; that takes a few seconds, and a tenth of a gigabyte."""
 
-_MIN_SAMPLES = 3
-_MAX_DEVIATIONS = 0.5
 _MAX_VALUE_CHARACTERS = 2_000
 _MAX_CLUSTER_ID_CHARACTERS = 200
 _MAX_VALUES = 10_000
 _MAX_COMPARED_MEMBERS = 64
 _MAX_CACHED_CLUSTERINGS = 16
 _ROUNDING = 0.001
+_CONTRADICTION_WEIGHT = 2
 _AGENT = Source("agent", "agent")
 
 
@@ -92,6 +92,18 @@ class _ExperienceVector:
     item: Item
     experience: Experience
     vector: tuple[float, ...]
+    joined: tuple[float, ...] = ()
+    """What it is grouped by: of the whole story, also why it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueStanding:
+    """What speaks for a value and what against it, by the ids of experiences, and how far it is believed."""
+
+    value: Item
+    supported_by: tuple[str, ...]
+    contradicted_by: tuple[str, ...]
+    confidence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +142,7 @@ class Values:
         """Keep a value for a cluster; ValidationError, with the distances, when it is too far from it."""
         text = check_text("the value", text, _MAX_VALUE_CHARACTERS)
         cluster, points = self._require_cluster(workspace, cluster_id)
-        distance = self._check_distance_from_members(text, cluster, points)
+        distance, most = self._check_distance_from_members(text, cluster, points)
         item = Item(
             text=text,
             workspace=workspace,
@@ -144,16 +156,103 @@ class Values:
                 "cluster_id": cluster.id,
                 "cluster_size": cluster.size,
                 "similarity_to_centroid": round(1.0 - distance, 4),
+                "max_distance": round(most, 4),
                 "members": list(cluster.members),
+                "domains": dict(Counter(point.experience.domain for point in points)),
+                "cluster_confidence": cluster.confidence,
+                "supported_by": [],
+                "contradicted_by": [],
                 "derived_from": sorted({point.item.source.name for point in points}),
             },
         )
         return self._engine.remember_all([item], workspace)[0]
 
+    def suggest(self, workspace: str, cluster_id: str) -> str:
+        """A wording for a value: what the member says on the axis that is nearest to what all of them say."""
+        cluster, points = self._require_cluster(workspace, cluster_id)
+        typical = points[:_MAX_COMPARED_MEMBERS]
+        gists = [describe_gist(cluster.axis, point.experience) for point in typical]
+        vectors = self._require_encoder().embed_items([Item(one, "") for one in gists])
+        centre = find_centre(vectors, [point.experience.weight for point in typical])
+        return gists[min(range(len(gists)), key=lambda place: centre.distances[place])]
+
+    def contradict(self, workspace: str, value_id: str, experience_id: str) -> ValueStanding:
+        """Say that an experience contradicts a value, which is believed less from now on."""
+        value = next((one for one in self.list(workspace, limit=MAX_LIMIT) if one.id == value_id), None)
+        experience = self._experiences.get(workspace, experience_id)
+        if value is None or experience is None:
+            kind, name = ("value", value_id) if value is None else ("experience", experience_id)
+            raise ValidationError(
+                f"no {kind} of {workspace!r} has the id {name!r}; list them to see their ids"
+            )
+        named = {*_ids_in(value, "named_against"), experience.id}
+        value = replace(value, metadata={**value.metadata, "named_against": sorted(named)})
+        return self._keep_standing(workspace, self._weigh(value, {}))
+
+    def review(self, workspace: str) -> builtins.list[ValueStanding]:
+        """How every value stands, with what experiences have shown since; what changed is kept."""
+        since = list(islice(self._experiences.iterate_resolved(check_workspace(workspace)), _MAX_EXPERIENCES))
+        values = self.list(workspace, limit=MAX_LIMIT)
+        if not values:
+            return []
+        bearing = self._experiences_that_bear(values, [experience for _, experience in since])
+        return [self._keep_standing(workspace, self._weigh(one, bearing.get(one.id, {}))) for one in values]
+
+    def _experiences_that_bear(
+        self, values: Sequence[Item], experiences: Sequence[Experience]
+    ) -> dict[str, dict[str, str]]:
+        """By the id of each value: the experiences begun after it that were about what it says, and how
+        they ended.
+        """  # noqa: D205
+        later = [one for one in experiences if one.created_at > min(value.created_at for value in values)]
+        if not later:
+            return {}
+        done = [Item(f"{one.hypothesis} {one.action}", "") for one in later]
+        vectors = self._require_encoder().embed_items([*(Item(one.text, "") for one in values), *done])
+        found: dict[str, dict[str, str]] = {}
+        for place, value in enumerate(values):
+            most, members = value.metadata.get("max_distance"), set(_ids_in(value, "members"))
+            if not isinstance(most, int | float):
+                continue
+            for experience, vector in zip(later, vectors[len(values) :], strict=True):
+                near = cosine_distance(vectors[place], vector) <= most
+                if near and experience.created_at > value.created_at and experience.id not in members:
+                    found.setdefault(value.id, {})[experience.id] = experience.status
+        return found
+
+    def _weigh(self, value: Item, bearing: Mapping[str, str]) -> ValueStanding:
+        """How a value stands: each contradiction takes as much as two of its experiences had given."""
+        against = {name for name, status in bearing.items() if status == "falsified"}
+        against |= set(_ids_in(value, "named_against"))
+        for_it = {name for name, status in bearing.items() if status == "confirmed"} - against
+        size = len(_ids_in(value, "members")) + len(for_it)
+        first = value.metadata.get("cluster_confidence", value.confidence)
+        share = size / max(1, size + _CONTRADICTION_WEIGHT * len(against))
+        return ValueStanding(
+            value, tuple(sorted(for_it)), tuple(sorted(against)), round(float(first) * share, 3)
+        )
+
+    def _keep_standing(self, workspace: str, standing: ValueStanding) -> ValueStanding:
+        """Write the standing into the value, if it has changed."""
+        value = standing.value
+        held = {
+            **value.metadata,
+            "supported_by": list(standing.supported_by),
+            "contradicted_by": list(standing.contradicted_by),
+        }
+        kept = self._engine.store.get(workspace, value.id)[0]
+        if kept is None or (kept.metadata, kept.confidence) == (held, standing.confidence):
+            return standing
+        self._engine.store.batch([Amend(workspace, value.id, confidence=standing.confidence, metadata=held)])
+        return replace(standing, value=replace(value, metadata=held, confidence=standing.confidence))
+
     def _check_distance_from_members(
         self, text: str, cluster: Cluster, points: Sequence[_ExperienceVector]
-    ) -> float:
-        """The distance of a text from the middle of the members' gists; ValidationError if it is too far."""
+    ) -> tuple[float, float]:
+        """The distance of a text from the middle of the members' gists, and the most it may be.
+
+        ValidationError if it is more.
+        """
         typical = points[:_MAX_COMPARED_MEMBERS]
         gists = [describe_gist(cluster.axis, point.experience) for point in typical]
         vectors = self._require_encoder().embed_items([Item(one, "") for one in (text, *gists)])
@@ -165,7 +264,7 @@ class Values:
                 f"the most is {centre.max_distance:.3f} (the members' mean {centre.mean:.3f} and half of "
                 f"their deviation {centre.deviation:.3f}); say it as they do: {gists[0][:120]!r}"
             )
-        return distance
+        return distance, centre.max_distance
 
     def list(self, workspace: str, axis: str | None = None, limit: int = 50) -> builtins.list[Item]:
         """The values that are not superseded, the newest first."""
@@ -211,20 +310,39 @@ class Values:
 
     def _read_points_on_axis(self, workspace: str, axis: Axis) -> builtins.list[_ExperienceVector]:
         """The newest experiences that have a vector on an axis, the oldest of them first."""
-        encoder = self._require_encoder()
-        with_text = [
-            (encoder.view_hash(replace(item, about="", text=text)), item, experience)
-            for item, experience in islice(self._experiences.iterate_resolved(workspace), _MAX_EXPERIENCES)
-            if (text := item_text_on_axis(axis, item))
-        ]
-        op = GetVectors(workspace, encoder.digest, tuple({view_hash for view_hash, _, _ in with_text}))
-        known = cast("dict[str, tuple[float, ...]]", self._engine.store.batch([op])[0])
+        every = list(islice(self._experiences.iterate_resolved(workspace), _MAX_EXPERIENCES))
+        vectors = self._vectors_on_axis(workspace, axis, [item for item, _ in every])
+        causes = (
+            self._vectors_on_axis(workspace, "root_cause", [one for one, _ in every])
+            if axis == "full"
+            else {}
+        )
+        nowhere = (0.0,) * len(next(iter(vectors.values()), ()))
         # The oldest first: a cluster keeps its number while others come after it.
         return [
-            _ExperienceVector(item, experience, known[view_hash])
-            for view_hash, item, experience in reversed(with_text)
-            if view_hash in known
+            _ExperienceVector(
+                item,
+                experience,
+                vectors[item.id],
+                (*vectors[item.id], *causes.get(item.id, nowhere)) if causes else vectors[item.id],
+            )
+            for item, experience in reversed(every)
+            if item.id in vectors
         ]
+
+    def _vectors_on_axis(
+        self, workspace: str, axis: Axis, items: Sequence[Item]
+    ) -> dict[str, tuple[float, ...]]:
+        """The vectors of these items on an axis by their ids, as far as they have been made."""
+        encoder = self._require_encoder()
+        hashes = {
+            item.id: encoder.view_hash(replace(item, about="", text=text))
+            for item in items
+            if (text := item_text_on_axis(axis, item))
+        }
+        op = GetVectors(workspace, encoder.digest, tuple(set(hashes.values())))
+        known = cast("dict[str, tuple[float, ...]]", self._engine.store.batch([op])[0])
+        return {name: known[view_hash] for name, view_hash in hashes.items() if view_hash in known}
 
     def _require_encoder(self) -> VectorSpace:
         """The encoder; EmbeddingError when there is none."""
@@ -240,7 +358,7 @@ def _cluster_points(axis: Axis, points: builtins.list[_ExperienceVector]) -> _Cl
         return _ClusteringWithMembers(Clustering(axis, len(points)), {})
     found: builtins.list[Cluster] = []
     members: dict[str, Sequence[_ExperienceVector]] = {}
-    for label, group in enumerate(_group_vectors([point.vector for point in points])):
+    for label, group in enumerate(group_vectors([point.joined for point in points])):
         grouped = [points[place] for place in group]
         weights = [point.experience.weight for point in grouped]
         centre = find_centre([point.vector for point in grouped], weights)
@@ -253,78 +371,7 @@ def _cluster_points(axis: Axis, points: builtins.list[_ExperienceVector]) -> _Cl
     return _ClusteringWithMembers(Clustering(axis, len(points), tuple(found)), members)
 
 
-# Groups of vectors ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Centre:
-    """The middle of a group, and the cosine distance of each of its vectors from there.
-
-    `mean` and `deviation` are of the distances of each vector from the middle of the others: without its own
-    pull a member stands there as a stranger does, and the two can be compared.
-    """
-
-    vector: tuple[float, ...]
-    distances: tuple[float, ...]
-    mean: float
-    deviation: float
-
-    @property
-    def max_distance(self) -> float:
-        """At most this far from the middle may a text be that speaks for the group."""
-        return self.mean + _MAX_DEVIATIONS * self.deviation
-
-
-def _group_vectors(vectors: Sequence[Sequence[float]]) -> list[dict[int, float]]:
-    """The groups among these vectors: the place of each member, and how surely it belongs.
-
-    Groups are found by density (HDBSCAN): their number is not given, and what belongs to none is left out.
-    On vectors of length one the euclidean distance orders pairs as the cosine does.
-    """
-    try:
-        from sklearn.cluster import HDBSCAN
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "learn") from error
-    found = HDBSCAN(
-        min_cluster_size=MIN_CLUSTER_SIZE,
-        min_samples=_MIN_SAMPLES,
-        metric="euclidean",
-        algorithm="brute",  # in hundreds of dimensions a tree compares everything too, and more slowly
-        cluster_selection_method="eom",
-        copy=True,
-    ).fit(_scale_to_unit_length(vectors))
-    groups: dict[int, dict[int, float]] = {}
-    for place, (label, sure) in enumerate(zip(found.labels_.tolist(), found.probabilities_, strict=True)):
-        if label >= 0:
-            groups.setdefault(label, {})[place] = float(sure)
-    return list(groups.values())
-
-
-def find_centre(vectors: Sequence[Sequence[float]], weights: Sequence[float]) -> Centre:
-    """The middle of these vectors, to which each pulls by its weight."""
-    import numpy as np
-
-    units, pull = _scale_to_unit_length(vectors), np.asarray(weights, np.float64)[:, None]
-    total = (units * pull).sum(axis=0)
-    middle = _scale_to_unit_length(total[None])[0]
-    from_others = 1.0 - (units * _scale_to_unit_length(total - units * pull)).sum(axis=1)
-    return Centre(
-        tuple(middle.tolist()),
-        tuple((1.0 - units @ middle).tolist()),
-        float(from_others.mean()),
-        float(from_others.std()),
-    )
-
-
-def cosine_distance(one: Sequence[float], other: Sequence[float]) -> float:
-    """The cosine distance of two vectors: 0 when they point the same way, at most 2."""
-    units = _scale_to_unit_length([one, other])
-    return float(1.0 - units[0] @ units[1])
-
-
-def _scale_to_unit_length(vectors: Sequence[Sequence[float]] | NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
-    values = np.asarray(vectors, np.float64)
-    lengths = np.linalg.norm(values, axis=1, keepdims=True)
-    return np.asarray(values / np.maximum(lengths, 1e-12))
+def _ids_in(value: Item, key: str) -> builtins.list[str]:
+    """The ids that a value's metadata lists under a name."""
+    listed = value.metadata.get(key)
+    return [str(one) for one in listed] if isinstance(listed, list) else []

@@ -31,59 +31,59 @@ class Attempt:
 def decide(command, output, prediction, exit_state=None, **more):
     run = read_run_result(command, output, exit_state)
     assert run is not None
-    return judge_run(run, Attempt(prediction, **more)).status
+    return judge_run(run, Attempt(prediction, **more)).speaks
 
 
 @pytest.mark.parametrize(
     ("prediction", "command", "status"),
     [
-        ("the tests pass", "pytest", "confirmed"),
-        ("the tests pass", "pytest tests/test_math.py", "confirmed"),
-        ("It works.", "pytest tests/test_math.py", "confirmed"),
-        ("all unit tests pass", "pytest tests/test_math.py", "confirmed"),
-        ("the failing test passes", "pytest tests/test_math.py", "confirmed"),
-        ("test_retry passes", "pytest", "confirmed"),
-        ("test_retry passes", "pytest -q tests", "confirmed"),
-        ("test_retry passes", "python -m pytest -q -p no:cacheprovider", "confirmed"),
-        ("test_retry passes", "pytest -x -n 4 --tb short --ignore tests/slow", "confirmed"),
-        ("test_retry passes", "make test", "confirmed"),
+        ("the tests pass", "pytest", "for"),
+        ("the tests pass", "pytest tests/test_math.py", "for"),
+        ("It works.", "pytest tests/test_math.py", "for"),
+        ("all unit tests pass", "pytest tests/test_math.py", "for"),
+        ("the failing test passes", "pytest tests/test_math.py", "for"),
+        ("test_retry passes", "pytest", "for"),
+        ("test_retry passes", "pytest -q tests", "for"),
+        ("test_retry passes", "python -m pytest -q -p no:cacheprovider", "for"),
+        ("test_retry passes", "pytest -x -n 4 --tb short --ignore tests/slow", "for"),
+        ("test_retry passes", "make test", "for"),
         ("test_retry passes", "tsc && pytest tests/test_math.py", None),
         ("package.json is read", "pytest tests/test_math.py", None),
-        ("package.json is read", "pytest tests/test_package.py", "confirmed"),
+        ("package.json is read", "pytest tests/test_package.py", "for"),
         ("test_retry passes", "pytest tests/test_math.py", None),
-        ("test_retry passes", "pytest tests/test_retry.py", "confirmed"),
-        ("test_retry passes", "pytest tests/test_calls.py::test_retry", "confirmed"),
+        ("test_retry passes", "pytest tests/test_retry.py", "for"),
+        ("test_retry passes", "pytest tests/test_calls.py::test_retry", "for"),
         ("test_retry passes", "pytest tests/test_retry.py::test_other", None),
-        ("test_retry passes", "pytest -k retry", "confirmed"),
+        ("test_retry passes", "pytest -k retry", "for"),
         ("test_retry passes", "pytest -k 'not retry'", None),
         ("test_retry passes", "pytest -k math", None),
         ("test_retry passes", "pytest -m slow", None),
         ("test_retry passes", "pytest --lf", None),
         ("test_retry passes", "pytest --ignore tests/test_retry.py", None),
         ("test_retry passes", "pytest --deselect=tests/test_calls.py::test_retry", None),
-        ("test_retry passes", "make test V=1 CC=clang", "confirmed"),
+        ("test_retry passes", "make test V=1 CC=clang", "for"),
         ("test_retry passes", "pytest -s tests/test_math.py", None),
         ("test_retry passes", "make test ARGS='-k math'", None),
         ("test_retry and test_math pass", "pytest tests/test_retry.py", None),
-        ("test_retry and test_math pass", "pytest tests/test_retry.py tests/test_math.py", "confirmed"),
+        ("test_retry and test_math pass", "pytest tests/test_retry.py tests/test_math.py", "for"),
         ("tests/test_calls.py::test_retry passes", "pytest tests/test_math.py", None),
-        ("tests/test_retry.py is green", "pytest tests/test_retry.py", "confirmed"),
+        ("tests/test_retry.py is green", "pytest tests/test_retry.py", "for"),
         ("tests/test_retry.py is green", "pytest tests/test_retry.py -k pause", None),
         ("src/shop/retry.py waits", "pytest tests/test_math.py", None),
-        ("src/shop/retry.py waits", "pytest tests/test_retry.py", "confirmed"),
+        ("src/shop/retry.py waits", "pytest tests/test_retry.py", "for"),
         ("shop.retry waits", "pytest tests/test_math.py", None),
         ("the retry tests pass", "pytest tests/test_math.py", None),
-        ("the retry tests pass", "pytest tests/test_retry.py", "confirmed"),
+        ("the retry tests pass", "pytest tests/test_retry.py", "for"),
         ("the retry module waits", "pytest tests/test_math.py", None),
-        ("pytest passes", "pytest", "confirmed"),
-        ("pytest passes", "make test", "confirmed"),
+        ("pytest passes", "pytest", "for"),
+        ("pytest passes", "make test", "for"),
         ("ruff is content", "pytest", None),
         ("`make lint` is silent", "pytest", None),
-        ("`make test` passes", "make test", "confirmed"),
+        ("`make test` passes", "make test", "for"),
         ("the build is clean", "pytest", None),
         ("it type-checks", "pytest", None),
-        ("the build passes its tests", "pytest", "confirmed"),
-        ("Node.js reads it", "pytest tests/test_math.py", "confirmed"),
+        ("the build passes its tests", "pytest", "for"),
+        ("Node.js reads it", "pytest tests/test_math.py", "for"),
     ],
 )
 def test_a_pass_confirms_what_it_has_touched(prediction, command, status):
@@ -93,26 +93,26 @@ def test_a_pass_confirms_what_it_has_touched(prediction, command, status):
 @pytest.mark.parametrize(
     ("prediction", "command", "output", "status"),
     [
-        ("TestRetry passes", "go test -run '^TestRetry$' ./...", "ok  \tx/a\t0.1s\n", "confirmed"),
+        ("TestRetry passes", "go test -run '^TestRetry$' ./...", "ok  \tx/a\t0.1s\n", "for"),
         ("TestRetry passes", "go test -run TestMath ./...", "ok  \tx/a\t0.1s\n", None),
-        ("TestRetry passes", "go test ./...", "ok  \tx/a\t0.1s\n", "confirmed"),
+        ("TestRetry passes", "go test ./...", "ok  \tx/a\t0.1s\n", "for"),
         ("TestRetry passes", "go test ./internal/math", "ok  \tx/internal/math\t0.1s\n", None),
-        ("RetryTest passes", "mvn -q test -Dtest=RetryTest", "", "confirmed"),
+        ("RetryTest passes", "mvn -q test -Dtest=RetryTest", "", "for"),
         ("RetryTest passes", "mvn -q test -Dtest=MathTest#adds", "", None),
-        ("RetryTest passes", "gradle test --tests RetryTest", "BUILD SUCCESSFUL in 1s\n", "confirmed"),
+        ("RetryTest passes", "gradle test --tests RetryTest", "BUILD SUCCESSFUL in 1s\n", "for"),
         ("RetryTest passes", "gradle test --tests MathTest", "BUILD SUCCESSFUL in 1s\n", None),
         ("src/retry.test.ts passes", "npx jest src/math", JEST, None),
-        ("src/retry.test.ts passes", "npx jest retry", JEST, "confirmed"),
+        ("src/retry.test.ts passes", "npx jest retry", JEST, "for"),
         ("src/retry.test.ts passes", "npm test -- -t math", JEST, None),
-        ("src/retry.test.ts passes", "npm test", JEST, "confirmed"),
+        ("src/retry.test.ts passes", "npm test", JEST, "for"),
         ("src/retry.test.ts passes", "npm test -w math", JEST, None),
         (
             "src/retry.test.ts passes",
             "npx jest packages/api",
             f"PASS packages/api/src/retry.test.ts\n{JEST}",
-            "confirmed",
+            "for",
         ),
-        ("test_retry passes", "python manage.py test", "Ran 2 tests in 0.1s\n\nOK\n", "confirmed"),
+        ("test_retry passes", "python manage.py test", "Ran 2 tests in 0.1s\n\nOK\n", "for"),
         ("test_retry passes", "python manage.py test shop.math", "Ran 2 tests in 0.1s\n\nOK\n", None),
         ("test_retry passes", "python tests/test_math.py", "Ran 2 tests in 0.1s\n\nOK\n", None),
         (
@@ -137,7 +137,7 @@ def test_a_pass_confirms_what_it_has_touched(prediction, command, status):
             "test_retry passes",
             "pytest -v tests/unit",
             "tests/unit/test_calls.py::test_retry PASSED [100%]\n1 passed in 0.1s\n",
-            "confirmed",
+            "for",
         ),
     ],
 )
@@ -148,14 +148,14 @@ def test_every_tool_says_in_its_way_what_it_was_to_run(prediction, command, outp
 @pytest.mark.parametrize(
     ("prediction", "command", "status"),
     [
-        ("the tests pass", "pytest", "falsified"),
-        ("test_add passes", "pytest", "falsified"),
-        ("tests/test_math.py passes", "pytest", "falsified"),
+        ("the tests pass", "pytest", "against"),
+        ("test_add passes", "pytest", "against"),
+        ("tests/test_math.py passes", "pytest", "against"),
         ("test_retry passes", "pytest", None),
         ("test_retry passes", "pytest tests/test_math.py", None),
         ("the retry tests pass", "pytest", None),
         ("latency drops below 200 ms in production", "pytest", None),
-        ("the tests pass and latency drops below 200 ms", "pytest", "falsified"),
+        ("the tests pass and latency drops below 200 ms", "pytest", "against"),
     ],
 )
 def test_a_failure_falsifies_what_it_has_hit(prediction, command, status):
@@ -164,8 +164,8 @@ def test_a_failure_falsifies_what_it_has_hit(prediction, command, status):
 
 def test_what_does_not_compile_falsifies_every_test():
     broken = "error[E0308]: mismatched types\nerror: could not compile `calc` (lib test)\n"
-    assert decide("cargo test", broken, "test_retry passes", 101) == "falsified"
-    assert decide("cargo test retry", broken, "test_retry passes", 101) == "falsified"
+    assert decide("cargo test", broken, "test_retry passes", 101) == "against"
+    assert decide("cargo test retry", broken, "test_retry passes", 101) == "against"
 
 
 @pytest.mark.parametrize(
@@ -192,18 +192,18 @@ def test_what_no_test_can_show_is_not_confirmed_by_a_pass(prediction):
     ["test_latency passes", "the latency tests pass", "tests/test_users.py passes", "It waits 5 s."],
 )
 def test_a_test_may_be_named_for_what_no_test_can_show(prediction):
-    assert decide("pytest", PASSING, prediction) == "confirmed"
+    assert decide("pytest", PASSING, prediction) == "for"
 
 
 @pytest.mark.parametrize(
     ("action", "hypothesis", "command", "status"),
     [
         ("edit src/shop/retry.py", "it sleeps", "pytest tests/test_math.py", None),
-        ("edit src/shop/retry.py", "it sleeps", "pytest tests/test_retry.py", "confirmed"),
-        ("edit src/shop/retry.py", "it sleeps", "pytest", "confirmed"),
+        ("edit src/shop/retry.py", "it sleeps", "pytest tests/test_retry.py", "for"),
+        ("edit src/shop/retry.py", "it sleeps", "pytest", "for"),
         ("wait longer", "shop/retry.py sleeps", "pytest tests/test_math.py", None),
         ("run `make lint` again", "it sleeps", "pytest", None),
-        ("wait longer", "it sleeps", "pytest tests/test_math.py", "confirmed"),
+        ("wait longer", "it sleeps", "pytest tests/test_math.py", "for"),
     ],
 )
 def test_where_the_prediction_names_nothing_what_was_done_does(action, hypothesis, command, status):
@@ -211,28 +211,25 @@ def test_where_the_prediction_names_nothing_what_was_done_does(action, hypothesi
 
 
 def test_what_the_prediction_names_counts_before_what_was_done():
-    assert (
-        decide("pytest tests/test_retry.py", PASSING, "test_retry passes", action="edit pause.py")
-        == "confirmed"
-    )
+    assert decide("pytest tests/test_retry.py", PASSING, "test_retry passes", action="edit pause.py") == "for"
 
 
 def test_a_real_run_of_everything_decides_on_a_test_that_is_named(tmp_path):
     predicted = Attempt("test_price passes", "round to two places", "Python rounds half up")
-    for code, status in (("round(2.675, 2) == 2.68", "falsified"), ("round(2.5) == 2", "confirmed")):
+    for code, status in (("round(2.675, 2) == 2.68", "against"), ("round(2.5) == 2", "for")):
         (tmp_path / "test_price.py").write_text(f"def test_price():\n    assert {code}\n")
         command = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider"
         ran = subprocess.run(
             command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
         )
         for exit_state in (ran.returncode, f"exit {ran.returncode}", None):
-            assert judge_run(read_run_result(command, ran.stdout, exit_state), predicted).status == status
+            assert judge_run(read_run_result(command, ran.stdout, exit_state), predicted).speaks == status
 
 
 def test_that_it_builds_does_not_show_that_tests_pass():
     assert decide("cargo build", "    Finished dev\n", "It compiles and the tests pass.", 0) is None
     assert decide("mvn -q install -DskipTests", "", "The build passes its tests.", 0) is None
-    assert decide("mvn -q install -DskipTests", "", "The build is clean.", 0) == "confirmed"
+    assert decide("mvn -q install -DskipTests", "", "The build is clean.", 0) == "for"
 
 
 @pytest.mark.parametrize(
@@ -259,7 +256,7 @@ def test_code_and_its_tests_go_by_one_key(name, key):
 def test_any_words_can_be_judged(prediction, action, command, passed):
     run = read_run_result(f"pytest {command}", "1 passed in 0.1s" if passed else "1 failed in 0.1s", None)
     judged = judge_run(run or RunResult("pytest", "test", passed), Attempt(prediction, action, action))
-    assert judged.status in (None, "confirmed" if (run.passed if run else passed) else "falsified")
+    assert judged.speaks in (None, "for" if (run.passed if run else passed) else "against")
 
 
 # What a run means ----------------------------------------------------------------------------------------
@@ -270,8 +267,8 @@ PASSED = RunResult("pytest", "test", True, 0, 14)
 
 
 def test_a_run_resolves_the_open_attempt():
-    assert judge_run(PASSED, Attempt("The cart tests pass.")).status == "confirmed"
-    assert judge_run(FAILED, Attempt("The cart tests pass.")).status == "falsified"
+    assert judge_run(PASSED, Attempt("The cart tests pass.")).speaks == "for"
+    assert judge_run(FAILED, Attempt("The cart tests pass.")).speaks == "against"
     assert (
         judge_run(FAILED, Attempt("The cart tests pass.")).result
         == "pytest: 2 failed, 12 passed (cart::b, …): assert 20 == 30"
@@ -280,8 +277,8 @@ def test_a_run_resolves_the_open_attempt():
 
 
 def test_without_an_open_attempt_a_run_resolves_nothing():
-    assert judge_run(PASSED, None).status is None
-    assert judge_run(FAILED, None).status is None
+    assert judge_run(PASSED, None).speaks is None
+    assert judge_run(FAILED, None).speaks is None
 
 
 def test_a_failure_is_warned_of_once_in_a_session():
@@ -319,9 +316,9 @@ def test_a_failure_without_a_name_is_known_by_its_error_whatever_the_numbers():
 
 def test_that_it_compiles_confirms_only_who_said_so():
     compiled = RunResult("cargo", "build", True)
-    assert judge_run(compiled, Attempt("Requests take half the time.")).status is None
-    assert judge_run(compiled, Attempt("It compiles without the unsafe block.")).status == "confirmed"
-    assert judge_run(RunResult("tsc", "build", False), Attempt("The build is clean.")).status == "falsified"
+    assert judge_run(compiled, Attempt("Requests take half the time.")).speaks is None
+    assert judge_run(compiled, Attempt("It compiles without the unsafe block.")).speaks == "for"
+    assert judge_run(RunResult("tsc", "build", False), Attempt("The build is clean.")).speaks == "against"
 
 
 @pytest.mark.parametrize(
@@ -340,4 +337,4 @@ def test_that_it_compiles_confirms_only_who_said_so():
     ],
 )
 def test_a_prediction_of_failure_is_left_to_whoever_made_it(prediction, judged):
-    assert (judge_run(PASSED, Attempt(prediction)).status is not None) is judged
+    assert (judge_run(PASSED, Attempt(prediction)).speaks is not None) is judged

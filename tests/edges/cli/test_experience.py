@@ -32,7 +32,7 @@ def start_experience(foreword):
     return start
 
 
-@pytest.mark.parametrize("command", ["start", "update", "resolve", "list"])
+@pytest.mark.parametrize("command", ["start", "update", "resolve", "amend", "unexplained", "list"])
 def test_every_subcommand_explains_itself_and_ends_with_an_example(foreword, command):
     ran = foreword("experience", command, "--help")
     assert (ran.code, ran.err) == (0, "")
@@ -42,10 +42,12 @@ def test_every_subcommand_explains_itself_and_ends_with_an_example(foreword, com
 
 def test_the_group_lists_its_commands(foreword):
     out = foreword("experience", "--help").out
-    assert [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines()[:4]] == [
+    assert [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines()[:6]] == [
         "start",
         "update",
         "resolve",
+        "amend",
+        "unexplained",
         "list",
     ]
 
@@ -253,3 +255,29 @@ def test_without_an_encoder_there_are_no_clusters(foreword):
 def test_wrong_usage_of_values_is_exit_code_2(foreword, arguments):
     ran = foreword("values", *arguments)
     assert (ran.code, ran.out) == (2, "")
+
+
+def test_a_verdict_is_amended_with_a_reason_and_taken_back(foreword, start_experience):
+    begun = start_experience()
+    foreword("experience", "resolve", begun, "confirmed", "--result", "200.", "--no-embed")
+    wrong = foreword("experience", "amend", begun, "falsified", "--reason", "It was cached.")
+    assert wrong.code != 0
+    assert "surprise" in wrong.err
+    changed = foreword(
+        "experience", "amend", begun, "falsified", "--reason", "It was cached.", *WHY, "--json"
+    ).json
+    assert (changed["status"], changed["amendments"][0]["reason"]) == ("falsified", "It was cached.")
+    assert (
+        foreword("experience", "amend", begun, "open", "--reason", "Unclear.", "--json").json["status"]
+        == "open"
+    )
+
+
+def test_what_nobody_has_explained_is_listed(foreword, start_experience):
+    assert foreword("experience", "unexplained").code == 1
+    begun = start_experience()
+    with ContextEngine(embedding_provider=HashEmbeddings(), settings=load_settings()) as engine:
+        (where,) = engine.store.workspaces()
+        Experiences(engine).resolve(where, begun, "falsified", "1 failed", auto_captured=True)
+    (found,) = foreword("experience", "unexplained", "--json").json
+    assert (found["id"], found["lacks"]) == (begun, ["surprise", "root_cause"])

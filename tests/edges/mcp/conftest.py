@@ -25,7 +25,7 @@ TOKEN = secrets.token_urlsafe(32)
 @pytest.fixture(autouse=True)
 def no_hurry(monkeypatch):
     """A tool of a server in this process searches however long that takes on a busy machine."""
-    monkeypatch.setattr("foreword.edges.mcp.tools._DEADLINE_MS", 60_000.0)
+    monkeypatch.setattr("foreword.edges.mcp.tools.DEADLINE_MS", 60_000.0)
 
 
 def _run_async(work):

@@ -94,7 +94,17 @@ def test_what_a_run_left_unexplained_is_asked_for(tools, engine):
     begun = tools.experience_start(**BEGUN, session="s1").experience
     Experiences(engine).resolve("shop", begun.id, "falsified", "pytest: 1 failed", auto_captured=True)
     half = tools.experience_resolve(begun.id, "falsified", **WHY)
-    assert (half.experience.lacks, half.note, half.experience.tier) == ([], "", "gold")
+    assert (half.experience.lacks, half.note, half.experience.tier) == ([], "", "silver")
+
+
+def test_a_verdict_can_be_amended_with_a_reason(tools):
+    begun = tools.experience_start(**BEGUN, session="s1").experience
+    tools.experience_resolve(begun.id, "confirmed", "200.", what_worked="NTP.", takeaway="Renew early.")
+    with pytest.raises(ValidationError, match="surprise"):
+        tools.experience_amend(begun.id, "falsified", "It was the cache.")
+    changed = tools.experience_amend(begun.id, "falsified", "It was the cache.", **WHY).experience
+    assert (changed.status, changed.takeaway) == ("falsified", "Renew early.")
+    assert tools.experience_amend(begun.id, "open", "Not sure.").experience.status == "open"
 
 
 def test_the_past_is_found_by_axis_and_filter(tools, engine):

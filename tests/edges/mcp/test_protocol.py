@@ -29,10 +29,14 @@ TOOLS = {
     "experience_start": (False, False),
     "experience_update": (False, False),
     "experience_resolve": (False, False),
+    "experience_amend": (False, True),
     "experience_list": (True, False),
     "experience_search": (True, False),
     "value_clusters": (True, False),
     "value_propose": (False, False),
+    "value_contradict": (False, False),
+    "context_assemble": (True, False),
+    "context_premortem": (True, False),
 }
 """Each tool: whether it only reads, and whether it can destroy."""
 

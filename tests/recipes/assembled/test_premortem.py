@@ -13,7 +13,7 @@ from foreword.compose.assembled import ContextItem, context_item
 from foreword.errors import SearchError, ValidationError
 from foreword.knowledge.experience import Lesson, RootCause
 from foreword.knowledge.experiences import Experiences
-from foreword.recipes.assembled.assembler import assign_to_sections
+from foreword.recipes.assembled.premortem import assign_to_sections
 from foreword.types import Item, SearchResult
 
 ABOUT = (
@@ -64,8 +64,9 @@ def shop_searcher(engine):
             lesson=Lesson(f"reading {about}"),
         )  # fmt: skip
     engine.remember(
-        "Read the thing before you change its settings.", "shop", kind="value", metadata={"axis": "full"}
-    )
+        "Read the thing before you change its settings.", "shop", kind="value",
+        metadata={"axis": "full", "domains": {"debugging": 5}},
+    )  # fmt: skip
     engine.embed_pending("shop")
     return EngineSearcher(engine, "shop", experiences, deadline_ms=None)
 

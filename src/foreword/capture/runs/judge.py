@@ -1,8 +1,9 @@
-"""What a run means for a session: whether it decides on an open experience, and whether to warn.
+"""What a run means for a session: whether it speaks of an open experience, and whether to warn.
 
-A run decides only on what it covered. Where a prediction names a test, a file, a module or a command, the run
-must have covered that; what happens in production, to users or to a latency no test can show; and whoever
-expects a failure decides alone. A prediction that names nothing is decided by any run of its kind.
+A run speaks only of what it covered; whether that is evidence depends on what came before, which is not known
+here. Where a prediction names a test, a file, a module or a command, the run must have covered that; what
+happens in production, to users or to a latency no test can show; and whoever expects a failure decides alone.
+A prediction that names nothing is decided by any run of its kind.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ class Attempt(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a run means: how the open experience ended, if it did, and if a warning is called for.
+    """What a run means: whether it speaks for or against the open experience, and if a warning is called for.
 
     `failures` are to be remembered as seen by the session.
     """
 
-    status: Literal["confirmed", "falsified"] | None = None
+    speaks: Literal["for", "against"] | None = None
     result: str = ""
     premortem: bool = False
     failures: frozenset[str] = frozenset()
@@ -50,13 +51,13 @@ class Judgement:
 def judge_run(run: RunResult, attempt: Attempt | None, seen: Collection[str] = ()) -> Judgement:
     """What a run means for the session's open attempt, and if something fails that it has not seen fail.
 
-    A passing run confirms and a failing one falsifies, where it bears on what was expected.
+    A passing run speaks for it and a failing one against it, where it bears on what was expected.
     """
-    status: Literal["confirmed", "falsified"] | None = None
+    speaks: Literal["for", "against"] | None = None
     if attempt is not None and can_decide_attempt(run, attempt):
-        status = "confirmed" if run.passed else "falsified"
+        speaks = "for" if run.passed else "against"
     failures = run.failure_names
-    return Judgement(status, run.summary, bool(failures - set(seen)), failures)
+    return Judgement(speaks, run.summary, bool(failures - set(seen)), failures)
 
 
 class SeenFailures:

@@ -1,8 +1,7 @@
-"""Context and premortem: the text an agent would get."""
+"""Context, assemble and premortem: the text an agent would get."""
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from foreword.engine.context_engine import ContextEngine
-    from foreword.recipes.assembled.assembler import ContextAssembler
     from foreword.recipes.chat import ContextResult
     from foreword.types import Receipt
 
@@ -149,18 +147,20 @@ def _build_assembled_context(
     engine: ContextEngine, query: str, workspace: str, options: ContextOptions, *, record: bool
 ) -> ContextResult:
     """What memories, code, experiences, values, commits and documents say, each in its section."""
-    from foreword.recipes.assembled.assembler import TYPES
+    from foreword.edges.shared.assembling import assemble, make_assembler
 
     budget = engine.settings.token_budget if options.token_budget is None else options.token_budget
-    work = _make_assembler(engine, workspace, options).assemble_context(
+    assembler = make_assembler(
+        engine, workspace, deadline_ms=options.deadline_ms, lane=options.lane, floor=options.floor
+    )
+    made = assemble(
+        assembler,
         query,
-        TYPES,
         limit=options.limit,
         max_tokens=budget,
-        session_id=options.asked_in,
+        session=options.asked_in,
         record=record,
     )
-    made = asyncio.run(work)
     return _make_context_result(made.markdown, made.token_count, made.receipt, "assembled")
 
 
@@ -176,21 +176,6 @@ def _build_dialogue_prompt(
     return _make_context_result(made.formatted, made.token_count, made.receipt, "dialogue")
 
 
-def _make_assembler(engine: ContextEngine, workspace: str, options: ContextOptions) -> ContextAssembler:
-    from foreword.knowledge.experiences import Experiences
-    from foreword.recipes.assembled.assembler import ContextAssembler
-    from foreword.recipes.assembled.searcher import DEADLINE_MS, EngineSearcher
-
-    searcher = EngineSearcher(
-        engine,
-        workspace,
-        Experiences(engine),
-        deadline_ms=options.deadline_ms or DEADLINE_MS,
-        lane=options.lane or "fast",
-    )
-    return ContextAssembler(searcher, floor=options.floor)
-
-
 def _make_context_result(text: str, tokens: int, receipt: Receipt | None, recipe: str) -> ContextResult:
     """A recipe's answer in the form that every recipe is printed in."""
     from foreword.recipes.chat import ContextResult
@@ -200,22 +185,86 @@ def _make_context_result(text: str, tokens: int, receipt: Receipt | None, recipe
     return ContextResult(text, tokens, (), truncated=over, template=recipe, receipt=receipt)
 
 
-@command("premortem", "foreword premortem debugging --strategy read-the-error")
-@click.argument("domain")
+@command(
+    "assemble",
+    'foreword assemble "How long is a seat held?" --type memories --type commits\n'
+    'foreword assemble "Why do retries wait?" --budget 1000 --json',
+)
+@click.argument("query")
+@click.option(
+    "--type", "types", multiple=True, metavar="T", help="Only this source; may be repeated [default: all]."
+)
+@click.option(
+    "--budget", type=int, default=2000, show_default=True, metavar="N", help="Tokens, a soft limit."
+)
+@click.option(
+    "--limit", type=int, default=_LIMIT_A_SOURCE, show_default=True, metavar="N", help="The most a source."
+)
+@click.option("--session", metavar="S", help="The session that asks: what it was shown is left out.")
+@click.option("--dry-run", is_flag=True, help="Keep no receipt.")
+@deadline_option
+@lane_option
+@click.option("--floor", type=float, metavar="F", help="Leave out what is less probable than this, 0 to 1.")
+def assemble_document(
+    call: CliCall, query: str, types: tuple[str, ...], dry_run: bool, **chosen: OptionValue
+) -> int:
+    """Print one document from several sources.
+
+    The sources are memories, code, experiences, values and commits, each in its section, by relevance.
+    Nothing is printed when nothing is relevant to QUERY.
+    """
+    from foreword.edges.shared.assembling import assemble, make_assembler
+
+    how = {name: chosen.pop(name) for name in ("deadline_ms", "lane", "floor")}
+    chosen["max_tokens"] = chosen.pop("budget")
+    with open_engine() as engine:
+        assembler = make_assembler(engine, call.workspace, **how)
+        made = assemble(assembler, query, types, record=not dry_run, **chosen)
+    result = _make_context_result(made.markdown, made.token_count, made.receipt, "assembled")
+    return _print_context(call, result, recorded=not dry_run)
+
+
+@command(
+    "premortem",
+    "foreword premortem debugging --strategy read-the-error\n"
+    'foreword premortem debugging --test test_retry --error "TimeoutError: pool is empty"',
+)
+@click.argument("domain", required=False, default="debugging")
 @click.option("--strategy", metavar="S", help="Also how this strategy fared.")
+@click.option("--test", "tests", multiple=True, metavar="NAME", help="A test that failed; may be repeated.")
+@click.option("--error", default="", metavar="T", help="What was printed; - reads it from stdin.")
+@click.option("--command", "ran", default="", metavar="C", help="The command that failed.")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="A file involved; may be repeated.")
 @click.option("--budget", type=int, default=1500, show_default=True, metavar="N", help="The most tokens.")
 @click.option("--limit", type=int, default=10, show_default=True, metavar="N", help="The most a section.")
-def premortem(call: CliCall, domain: str, strategy: str | None, budget: int, limit: int) -> int:
-    """Say what went wrong before in a DOMAIN.
+@click.option("--session", metavar="S", help="The session that asks; the receipt is filed under it.")
+@click.option("--dry-run", is_flag=True, help="Keep no receipt.")
+def premortem(
+    call: CliCall,
+    domain: str,
+    tests: tuple[str, ...],
+    error: str,
+    ran: str,
+    files: tuple[str, ...],
+    dry_run: bool,
+    **chosen: OptionValue,
+) -> int:
+    """Say what went wrong before in a DOMAIN, or what is near to a failure.
 
     The domains are debugging, refactoring, feature, testing, configuration, documentation, performance,
-    security and integration. Prints what an agent gets when something fails; nothing when nothing is known.
+    security and integration. With --test, --error, --command or --file, only experiences that are near to
+    that failure are told, the nearest first. Prints what an agent gets; nothing when nothing is known.
     """
+    from foreword.edges.shared.assembling import get_premortem, make_assembler, make_failure
+
+    said = sys.stdin.read() if error == "-" else error
+    chosen["max_tokens"] = chosen.pop("budget")
     with open_engine() as engine:
-        assembler = _make_assembler(engine, call.workspace, ContextOptions())
-        made = asyncio.run(assembler.get_premortem_context(domain, strategy, limit, budget))
+        assembler = make_assembler(engine, call.workspace)
+        failure = make_failure(tests, said, ran, files)
+        made = get_premortem(assembler, domain, failure=failure, record=not dry_run, **chosen)
     result = _make_context_result(made.markdown, made.token_count, made.receipt, "premortem")
-    return _print_context(call, result, recorded=True)
+    return _print_context(call, result, recorded=not dry_run)
 
 
 def _print_context(call: CliCall, result: ContextResult, *, recorded: bool) -> int:

@@ -68,7 +68,8 @@ def start(call: CliCall, session: str | None, **fields: OptionValue) -> None:
     """Begin an experience and print its id.
 
     A session has one open at a time: resolve the last before the next. Without --session any number may be
-    open. The next test or build run that an agent's hook sees, and that speaks of it, resolves it.
+    open. What an agent's hook sees changed and tested afterwards is its evidence: a test or build run that
+    speaks of it and passes after a change that fits the action confirms it.
     """
     with open_engine(embedding=False) as engine:
         experiences = Experiences(engine)
@@ -122,7 +123,7 @@ def resolve(
     """Say how an experience ended.
 
     One that is falsified needs its surprise and its cause. To resolve again with the same status adds to what
-    is known; a status that a test run told can still be changed.
+    is known; another status is given with `amend`.
     """
     if (cause is None) == bool(because):
         raise click.UsageError("--cause and --because go together: the kind of reason, and the reason")
@@ -138,6 +139,43 @@ def resolve(
         )
         _print_experience(call, ended)
         make_vectors(engine, call.workspace, later="a later command will make its vectors")
+
+
+@command(
+    "amend",
+    'foreword experience amend 3f9c2a7be1d04c58 open --reason "The test was skipped, not passed."\n'
+    'foreword experience amend 3f9c2a7be1d04c58 falsified --reason "It fails again." \\\n'
+    '    --surprise "It passed once." --cause timing-issue --because "The test depends on the hour"',
+)
+@click.argument("experience", metavar="ID")
+@click.argument("status", type=click.Choice([OPEN, *STATUSES]))
+@click.option("--reason", required=True, metavar="T", help="Why the verdict was wrong.")
+@click.option("--result", default="", metavar="T", help="What came of it in truth.")
+@click.option("--surprise", default="", metavar="T", help="What was not expected.")
+@click.option("--cause", type=click.Choice(CAUSES), help="What kind of reason it failed for.")
+@click.option("--because", default="", metavar="T", help="That reason, in words.")
+def amend(call: CliCall, experience: str, cause: Cause | None, because: str, **verdict: OptionValue) -> None:
+    """Change the verdict on an experience, whoever gave it; `open` takes it back.
+
+    The verdict that was is kept with the reason. One that is falsified needs its surprise and its cause.
+    """
+    if (cause is None) == bool(because):
+        raise click.UsageError("--cause and --because go together: the kind of reason, and the reason")
+    root_cause = RootCause(cause, because) if cause else None
+    with open_engine(embedding=False) as engine:
+        changed = Experiences(engine).amend(call.workspace, experience, root_cause=root_cause, **verdict)
+        _print_experience(call, changed)
+
+
+@command("unexplained", "foreword experience unexplained --session monday")
+@click.option("--session", metavar="S", help="Only of this session.")
+@limit_option
+def unexplained(call: CliCall, session: str | None, limit: int) -> int:
+    """List the experiences that ended without a reason; resolve them again with --cause and --because."""
+    with open_engine(embedding=False) as engine:
+        found = Experiences(engine).unexplained(call.workspace, session, limit)
+    values = list(map(_experience_as_json, found))
+    return call.answer_list(values, lambda: _show_experiences_table(found), "every experience is explained")
 
 
 @command("list", "foreword experience list --status falsified --domain debugging")
@@ -197,7 +235,7 @@ experience = family(
     'foreword experience start --domain testing --strategy check-assumptions --goal "…" …\n'
     'foreword experience resolve 3f9c2a7be1d04c58 confirmed --result "It passes."\n'
     "foreword experience list --status falsified",
-    (start, update, resolve, list_experiences),
+    (start, update, resolve, amend, unexplained, list_experiences),
 )
 
 
@@ -240,6 +278,7 @@ def clusters(call: CliCall, axis: str) -> int:
         values = Values(engine)
         clustering = values.clusters(workspace, axis)
         members = {one.id: values.members(workspace, one.id) for one in clustering.clusters}
+        wordings = {one.id: values.suggest(workspace, one.id) for one in clustering.clusters}
     count = show.plural(clustering.experiences, "experience")
     if call.as_json:
         show.json(_clustering_as_json(clustering))
@@ -249,6 +288,7 @@ def clusters(call: CliCall, axis: str) -> int:
         show.note(f"nothing in common on the axis {axis} among {count}")
     for one in () if call.as_json else clustering.clusters:
         show.text(f"{one.id}  {show.plural(one.size, 'experience')}, confidence {one.confidence:.2f}")
+        show.text(f"  {show.shorten(wordings[one.id], 200)}")
         for member in members[one.id][:_MAX_SHOWN_MEMBERS]:
             show.text(f"  {member.id}  {show.shorten(member.goal, 100)}")
     return 0 if clustering.clusters else 1
@@ -269,18 +309,55 @@ def _clustering_as_json(clustering: Clustering) -> dict[str, object]:
     return {"axis": clustering.axis, "experiences": clustering.experiences, "clusters": clusters}
 
 
-@command("propose", 'foreword values propose root_cause_0 "Compare the clocks before anything else."')
+@command(
+    "propose",
+    'foreword values propose root_cause_0 "Compare the clocks before anything else."\n'
+    "foreword values propose root_cause_0",
+)
 @click.argument("cluster")
-@click.argument("text")
+@click.argument("text", required=False, default="")
 @click.option("--session", metavar="S", help="The session it was thought of in.")
 def propose(call: CliCall, cluster: str, text: str, session: str | None) -> None:
-    """Keep TEXT as a value of CLUSTER, if it speaks for it, and print its id."""
+    """Keep TEXT as a value of CLUSTER, if it speaks for it, and print its id.
+
+    Without TEXT, the value is in the words of the member that is nearest to what all of them say.
+    """
     from foreword.knowledge.values import Values
 
     with open_engine() as engine:
         make_vectors(engine, call.workspace)
-        value = Values(engine).propose(call.workspace, redact(text), cluster, _USER, session)
+        values = Values(engine)
+        wording = redact(text) or values.suggest(call.workspace, cluster)
+        value = values.propose(call.workspace, wording, cluster, _USER, session)
     call.answer(asdict(value), value.id)
+
+
+@command("review", "foreword values review")
+def review(call: CliCall) -> int:
+    """Weigh every value by what experiences have shown since, and print how it stands."""
+    from foreword.knowledge.values import Values
+
+    with open_engine() as engine:
+        standings = Values(engine).review(call.workspace)
+    lines = (
+        f"{one.value.id}  confidence {one.confidence:.2f}, {len(one.supported_by)} for it and "
+        f"{len(one.contradicted_by)} against it since\n  {show.shorten(one.value.text, 500)}"
+        for one in standings
+    )
+    rows: list[object] = [asdict(one) for one in standings]
+    return call.answer_list(rows, lambda: show.text("\n".join(lines)), "no value yet")
+
+
+@command("contradict", "foreword values contradict 9c1e5d7a2b3f4e60 3f9c2a7be1d04c58")
+@click.argument("value")
+@click.argument("experience")
+def contradict(call: CliCall, value: str, experience: str) -> None:
+    """Say that EXPERIENCE contradicts VALUE, which is believed less from now on."""
+    from foreword.knowledge.values import Values
+
+    with open_engine(embedding=False) as engine:
+        standing = Values(engine).contradict(call.workspace, value, experience)
+    call.answer(asdict(standing), f"confidence {standing.confidence:.2f}")
 
 
 values = family(
@@ -289,5 +366,5 @@ values = family(
     "foreword values clusters --axis root_cause\n"
     'foreword values propose root_cause_0 "Compare the clocks before anything else."\n'
     "foreword values list",
-    (list_values, clusters, propose),
+    (list_values, clusters, propose, review, contradict),
 )

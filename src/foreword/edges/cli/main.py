@@ -95,7 +95,7 @@ for _command in (
     *(memory.remember, memory.search, items.list_items, items.show_item),
     *(items.edit, items.relate, memory.forget),
     *(ledger.open_ends, ledger.decisions, ledger.facts),
-    *(context.context, context.premortem, why.why, view.view),
+    *(context.context, context.assemble_document, context.premortem, why.why, view.view),
     *(memory.export, memory.import_, move.move),
     *(privacy.pause, privacy.resume, privacy.purge, backups.backup, backups.restore),
     *(index.index, index.watch, experience.experience, experience.values),

@@ -29,6 +29,7 @@ _FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
     "foreword eval data/locomo --dialogue\n"
     "foreword eval --documents\n"
     "foreword eval --entities\n"
+    "foreword eval --experiences\n"
     "foreword eval --secrets data/locomo\n"
     "foreword eval --scenarios scenarios.jsonl --outputs answers.jsonl",
 )
@@ -68,6 +69,9 @@ _FILES_OF_A_SET = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 @click.option("--entities", is_flag=True, help="Names, references and acts of speech, on our own sentences.")
 @click.option("--gaps", is_flag=True, help="Missing context noticed, on our own states of agents.")
 @click.option(
+    "--experiences", is_flag=True, help="Precedents of failures and themes, on our own experiences."
+)
+@click.option(
     "--secrets",
     is_flag=True,
     help="Secrets found, on texts of our own; false alarms also in the talk of DIR.",
@@ -93,10 +97,10 @@ def evaluate(call: CliCall, folders: tuple[Path, ...], everything: bool, **optio
     _require_measure_package("eval")
     from foreword_measure.quality import measure_sets
 
-    own = ("documents", "entities", "gaps", "secrets", "scenarios")
+    own = ("documents", "entities", "gaps", "experiences", "secrets", "scenarios")
     if not folders and not any(options[name] for name in own):
         raise click.UsageError(
-            "name a DIR, or ask for --documents, --entities, --gaps, --secrets or --scenarios FILE"
+            f"name a DIR, or ask for {', '.join(f'--{name}' for name in own[:-1])} or --scenarios FILE"
         )
     if options["outputs"] is not None and options["scenarios"] is None:
         raise click.UsageError("--outputs takes the answers to scenarios: name them with --scenarios FILE")

@@ -16,7 +16,7 @@ from pydantic.json_schema import models_json_schema
 import foreword
 from foreword.edges.http import wire
 from foreword.edges.http.guard import OPEN_PATHS, SHELL_PATH
-from foreword.edges.shared import calls
+from foreword.edges.shared import assembling, calls
 from foreword.engine.ledger import Ledger
 from foreword.options import ContextOptions, SearchOptions
 from foreword.types import Source
@@ -143,6 +143,14 @@ def _list_engine_endpoints(engine: ContextEngine) -> list[Endpoint]:
             handlers.build_context, wire.ContextAnswer, wire.ContextQuestion, fails=(404, *sought),
         ),
         Endpoint(
+            "assemble", "POST", "/v1/assemble", "Build one document from several sources.",
+            handlers.assemble, wire.DocumentAnswer, wire.AssembleQuestion, fails=sought,
+        ),
+        Endpoint(
+            "premortem", "POST", "/v1/premortem", "Say what went wrong before, or near to a failure.",
+            handlers.get_premortem, wire.DocumentAnswer, wire.PremortemQuestion, fails=sought,
+        ),
+        Endpoint(
             "record", "POST", "/v1/record", "Keep a decision, a fact or a loose end, or correct one.",
             handlers.record, wire.ItemAnswer, wire.RecordQuestion, fails=(404, *stored),
         ),
@@ -224,6 +232,31 @@ class _EngineHandlers:
         options = ContextOptions(**body.model_dump(exclude={"workspace", "query", "preview"}))
         build = self._engine.preview_context if body.preview else self._engine.build_context
         return build(body.query, body.workspace, options)
+
+    def assemble(self, call: EndpointCall) -> object:
+        body: wire.AssembleQuestion = call.body
+        return assembling.assemble(
+            assembling.make_assembler(self._engine, body.workspace),
+            body.query,
+            body.types,
+            limit=body.limit,
+            max_tokens=body.max_tokens,
+            session=body.session,
+            record=not body.preview,
+        )
+
+    def get_premortem(self, call: EndpointCall) -> object:
+        body: wire.PremortemQuestion = call.body
+        return assembling.get_premortem(
+            assembling.make_assembler(self._engine, body.workspace),
+            body.domain,
+            body.strategy,
+            assembling.make_failure(body.tests, body.error, body.command, body.files),
+            limit=body.limit,
+            max_tokens=body.max_tokens,
+            session=body.session,
+            record=not body.preview,
+        )
 
     def forget(self, call: EndpointCall) -> object:
         body: wire.ForgetQuestion = call.body

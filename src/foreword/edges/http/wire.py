@@ -26,7 +26,9 @@ from pydantic_core import ErrorDetails
 
 from foreword.capture.item_checks import MAX_CHARACTERS
 from foreword.engine.ledger import LineKind
+from foreword.knowledge.experience import Domain, Strategy
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, MAX_RELATIONSHIP_DEPTH, Lane
+from foreword.recipes.assembled.assembler import MAX_TOKENS
 from foreword.types import Kind, Reason, Trust
 
 _MAX_LABEL = 4096
@@ -78,6 +80,8 @@ Instant = Annotated[AwareDatetime, BeforeValidator(_parse_instant)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_whole_float_to_int)]
 Depth = Annotated[int, Field(ge=1, le=MAX_RELATIONSHIP_DEPTH), BeforeValidator(_whole_float_to_int)]
 Budget = Annotated[int, Field(ge=1, le=_MAX_BUDGET), BeforeValidator(_whole_float_to_int)]
+DocumentTokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), BeforeValidator(_whole_float_to_int)]
+ContextType = Literal["memories", "code", "experiences", "values", "commits"]
 Ranker = Literal["default", "similarity", "recency", "confidence", "mmr"]
 
 
@@ -176,6 +180,38 @@ class ContextQuestion(SearchQuestion):
     include_metadata: bool = False
     asked_in: Label | None = Field(default=None, description="The session that asks.")
     floor: Share | None = Field(default=None, description="Leave out what is less probably relevant.")
+    preview: bool = Field(default=False, description="Keep no receipt.")
+
+
+class AssembleQuestion(Question):
+    """A question that wants one document from several sources."""
+
+    workspace: Workspace
+    query: QueryText
+    types: list[ContextType] = Field(
+        default=[], max_length=10, description="Only these sources; all, if empty."
+    )
+    limit: Limit = Field(default=20, description="The most items of each source.")
+    max_tokens: DocumentTokens = Field(default=2000, description="A soft limit.")
+    session: Name | None = Field(default=None, description="The session that asks.")
+    preview: bool = Field(default=False, description="Keep no receipt.")
+
+
+class PremortemQuestion(Question):
+    """What went wrong before in a domain; or near to a failure, if anything of one is told."""
+
+    workspace: Workspace
+    domain: Domain = "debugging"
+    strategy: Strategy | None = None
+    tests: list[Label] = Field(default=[], max_length=100, description="Tests that failed.")
+    error: Annotated[str, StringConstraints(max_length=100_000, pattern=_TEXT)] = Field(
+        default="", description="What was printed of the error."
+    )
+    command: Label = Field(default="", description="The command that failed.")
+    files: list[Label] = Field(default=[], max_length=100, description="Files involved.")
+    limit: Limit = Field(default=10, description="The most experiences of each section.")
+    max_tokens: DocumentTokens = 1500
+    session: Name | None = Field(default=None, description="The session that asks.")
     preview: bool = Field(default=False, description="Keep no receipt.")
 
 
@@ -367,6 +403,27 @@ class ContextAnswer(Answer):
     token_count: int
     truncated: bool
     template: str
+    receipt: ReceiptAnswer
+
+
+class ContextItemAnswer(Answer):
+    """A piece of a document: where it comes from, its wording, how relevant it is, and its facts."""
+
+    source: str
+    content: str
+    relevance: float
+    metadata: dict[str, JsonValue]
+
+
+class DocumentAnswer(Answer):
+    """A document from several sources, or a premortem; empty when there is nothing to say."""
+
+    markdown: str
+    items: list[ContextItemAnswer]
+    token_count: int
+    sources_used: dict[str, int]
+    over_by: int
+    notes: list[NoteAnswer]
     receipt: ReceiptAnswer
 
 

@@ -19,6 +19,7 @@ from foreword.edges.mcp.wire import (
     Precedent,
     Precedents,
     Recorded,
+    Standing,
     Valued,
     describe_attempt,
 )
@@ -65,8 +66,9 @@ class ExperienceTools(EngineTools):
     ) -> Recorded:
         """Record a hypothesis before you act on it: when you debug, optimise, or are not sure.
 
-        One is open in a session at a time. The next test or build run that speaks of it resolves it; if none
-        does, call experience_resolve. What is learnt so is told when something like it fails again.
+        One is open in a session at a time. A test or build run that passes after a change that fits the
+        action confirms it; if none does, call experience_resolve. What is learnt so is told when something
+        like it fails again.
         """
         where = self.workspace(workspace)
         started = Experiences(self.engine()).start(
@@ -126,21 +128,43 @@ class ExperienceTools(EngineTools):
         After a run has resolved one, call this with the same status to add surprise, root cause and lesson.
         """
         where = self.workspace(workspace)
-        if (root_cause is None) == bool(root_cause_description):
-            raise ValidationError(
-                "root_cause and root_cause_description go together: the kind, and the reason"
-            )
-        reason, worked, learnt = map(_clean_agent_text, (root_cause_description, what_worked, takeaway))
+        cause = _make_root_cause(root_cause, root_cause_description)
+        worked, learnt = map(_clean_agent_text, (what_worked, takeaway))
         ended = Experiences(self.engine()).resolve(
             where,
             id,
             status,
             _clean_agent_text(result),
             surprise=_clean_agent_text(surprise),
-            root_cause=RootCause(root_cause, reason) if root_cause else None,
+            root_cause=cause,
             lesson=Lesson(worked, learnt) if what_worked or takeaway else None,
         )
         return _describe_recorded(where, ended)
+
+    def experience_amend(
+        self,
+        id: Name,  # noqa: A002
+        status: Annotated[AnyStatus, Field(description="What it is in truth; open takes the verdict back.")],
+        reason: Annotated[Sentence, Field(description="Why the verdict was wrong.")],
+        result: Annotated[Sentence, Field(description="What happened in truth. Empty keeps it.")] = "",
+        surprise: Annotated[Sentence, Field(description="What you did not expect; falsified needs it.")] = "",
+        root_cause: Annotated[Cause | None, Field(description="falsified needs it.")] = None,
+        root_cause_description: Annotated[Sentence, Field(description="That reason, in a sentence.")] = "",
+        workspace: Workspace = "",
+    ) -> Recorded:
+        """Change a verdict that turned out wrong, a run's or your own; the old one is kept beside it."""
+        where = self.workspace(workspace)
+        cause = _make_root_cause(root_cause, root_cause_description)
+        changed = Experiences(self.engine()).amend(
+            where,
+            id,
+            status,
+            _clean_agent_text(reason),
+            result=_clean_agent_text(result),
+            surprise=_clean_agent_text(surprise),
+            root_cause=cause,
+        )
+        return _describe_recorded(where, changed)
 
     def experience_list(
         self,
@@ -217,10 +241,30 @@ class ExperienceTools(EngineTools):
             note="" if found.enough else few,
         )
 
+    def value_contradict(
+        self,
+        value: Annotated[str, Field(max_length=200, description="The value's id.")],
+        experience: Name,
+        workspace: Workspace = "",
+    ) -> Standing:
+        """Say that an experience contradicts a value, which is believed less from now on."""
+        where = self.workspace(workspace)
+        standing = Values(self.engine()).contradict(where, value, experience)
+        return Standing(
+            workspace=where,
+            id=standing.value.id,
+            text=escape_entry(standing.value.text),
+            confidence=standing.confidence,
+            supported_by=list(standing.supported_by),
+            contradicted_by=list(standing.contradicted_by),
+        )
+
     def value_propose(
         self,
         cluster: Annotated[str, Field(max_length=200, description="The cluster that value_clusters told.")],
-        text: Annotated[str, Field(max_length=2_000, description="One sentence: what its members teach.")],
+        text: Annotated[
+            str, Field(max_length=2_000, description="One sentence: what its members teach. Empty: theirs.")
+        ] = "",
         session: Annotated[str, Field(max_length=1000)] = "",
         workspace: Workspace = "",
     ) -> Valued:
@@ -229,7 +273,9 @@ class ExperienceTools(EngineTools):
         A sentence that does not speak for the cluster is refused, with its distance.
         """
         where = self.workspace(workspace)
-        value = Values(self.engine()).propose(where, _clean_agent_text(text), cluster, AGENT, session or None)
+        values = Values(self.engine())
+        wording = _clean_agent_text(text) or values.suggest(where, cluster)
+        value = values.propose(where, wording, cluster, AGENT, session or None)
         return Valued(
             workspace=where,
             id=value.id,
@@ -237,6 +283,13 @@ class ExperienceTools(EngineTools):
             cluster=cluster,
             similarity=value.metadata["similarity_to_centroid"],
         )
+
+
+def _make_root_cause(kind: Cause | None, reason: str) -> RootCause | None:
+    """The root cause in the agent's own words; ValidationError if only one of its parts is there."""
+    if (kind is None) == bool(reason):
+        raise ValidationError("root_cause and root_cause_description go together: the kind, and the reason")
+    return RootCause(kind, _clean_agent_text(reason)) if kind else None
 
 
 def _clean_agent_text(text: str) -> str:

@@ -27,6 +27,7 @@ from starlette.applications import Starlette
 
 import foreword
 from foreword.edges.mcp import wire
+from foreword.edges.mcp.assembling import AssemblingTools
 from foreword.edges.mcp.experience import ExperienceTools
 from foreword.edges.mcp.ledger import LedgerTools
 from foreword.edges.mcp.tools import MemoryTools
@@ -69,7 +70,9 @@ def server(engine: "ContextEngine | Callable[[], ContextEngine]", default_worksp
         )
     threads = anyio.CapacityLimiter(_THREADS)
     ledger = LedgerTools(get_engine, default_workspace)
-    _add_tools(protocol, tools, ledger, ExperienceTools(get_engine, default_workspace), threads)
+    experience = ExperienceTools(get_engine, default_workspace)
+    assembling = AssemblingTools(get_engine, default_workspace)
+    _add_tools(protocol, tools, ledger, experience, assembling, threads)
     _add_resources(protocol, tools, threads, default_workspace)
     _add_prompts(protocol, tools, threads)
     return protocol
@@ -94,6 +97,7 @@ def _add_tools(
     tools: MemoryTools,
     ledger: LedgerTools,
     experience: ExperienceTools,
+    assembling: AssemblingTools,
     threads: anyio.CapacityLimiter,
 ) -> None:
     table: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
@@ -107,13 +111,17 @@ def _add_tools(
         (ledger.ledger_close, "Close a line", _CHANGES),
         (tools.context_build, "Build a context", _READS),
         (tools.context_why, "Explain a context", _READS),
+        (assembling.context_assemble, "Assemble a document", _READS),
+        (assembling.context_premortem, "Say what went wrong before", _READS),
         (experience.experience_start, "Record a hypothesis", _ADDS),
         (experience.experience_update, "Change a hypothesis", _ADDS),
         (experience.experience_resolve, "Record an outcome", _ADDS),
+        (experience.experience_amend, "Change a verdict", _CHANGES),
         (experience.experience_list, "List experiences", _READS),
         (experience.experience_search, "Search experiences", _READS),
         (experience.value_clusters, "Show what experiences share", _READS),
         (experience.value_propose, "Store a value", _ADDS),
+        (experience.value_contradict, "Contradict a value", _ADDS),
     )
     for tool, title, hints in table:
         protocol.add_tool(

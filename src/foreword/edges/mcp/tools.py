@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
     from foreword.recipes.chat import ContextResult
 
-_DEADLINE_MS = 3000.0
+DEADLINE_MS = 3000.0
 """How many milliseconds an agent waits at most: enough for the cross-encoder."""
 
 _EMPTY_FRAME = wrap_in_frame("-")
@@ -94,7 +94,7 @@ class MemoryTools(EngineTools):
             date_to=parse_date_bound("until", until, time.max),
             session=session or None,
             lane="full",
-            deadline_ms=_DEADLINE_MS,
+            deadline_ms=DEADLINE_MS,
         )
         return wire.describe_matches(where, results, "" if results else _NOTHING_FOUND)
 
@@ -149,7 +149,7 @@ class MemoryTools(EngineTools):
                 token_budget=allowed,
                 asked_in=session or None,
                 lane="full",
-                deadline_ms=_DEADLINE_MS,
+                deadline_ms=DEADLINE_MS,
             )
             text = wrap_in_frame(wire.contain_lines(result.context))
             excess = engine.tokenizer.count(text) - budget

@@ -2,9 +2,8 @@
 
 `stages.assembled_stages` lists what happens. A source that fails or is late leaves a note, and the others
 speak. The limit of `assembled` is soft: it is exceeded only where otherwise nothing could be said, and then
-the context says by how much. `premortem` has a hard limit, and a question of its own for every section. An
-experience that answers several of them is told once: sections take turns, each its most relevant that is
-still there, so that none of them empties another.
+the context says by how much. `premortem` has a hard limit, and a question of its own for every section
+(`premortem`).
 """
 
 from __future__ import annotations
@@ -16,20 +15,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
-from foreword.compose.assembled import (
-    CONTEXT,
-    TITLES,
-    TYPE_NAMES,
-    FormattedContext,
-    premortem_title,
-    word_warning,
-)
-from foreword.compose.assembly import Layout, context_footer, premortem_footer
+from foreword.compose.assembled import CONTEXT, TITLES, TYPE_NAMES, FormattedContext, premortem_title
+from foreword.compose.assembly import Layout, context_footer
 from foreword.errors import InvalidContextTypeError, StorageError, ValidationError
 from foreword.knowledge.experience import DOMAINS, STRATEGIES, check_choice
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, check_fraction, check_whole_number
 from foreword.pipeline import FLOOR, run_async
+from foreword.recipes.assembled.premortem import plan_premortem, premortem_questions
 from foreword.recipes.assembled.sources import OwnRecords, Records
 from foreword.recipes.assembled.stages import AssembledDraft, Plan, assembled_stages, items_by_id, result_of
 from foreword.types import Note
@@ -38,8 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from foreword.compose.assembled import ContextItem
+    from foreword.knowledge.precedents import Failure
     from foreword.pipeline import AsyncStage, Stage
-    from foreword.recipes.assembled.sources import Finding, Questions, Searcher
+    from foreword.recipes.assembled.sources import Finding, Searcher
     from foreword.types import Receipt
 
 _log = get_logger("foreword.assembler")
@@ -68,8 +62,8 @@ _ASK: Mapping[str, Callable[[Any, str, int], Finding]] = {
 class ContextAssembler:
     """Assembles contexts from several sources, which any `Searcher` can be asked for.
 
-    What is less relevant than `floor` is not said; by default, every source has its own. (A premortem is
-    chosen by its filters, and has none.) A source that takes longer than `timeout` seconds is left behind.
+    What is less relevant than `floor` is not said; by default, every source has its own. (A premortem has
+    floors of its own.) A source that takes longer than `timeout` seconds is left behind.
     """
 
     def __init__(
@@ -113,24 +107,27 @@ class ContextAssembler:
         limit: int = 10,
         max_tokens: int = 1500,
         *,
+        failure: Failure | None = None,
         session_id: str | None = None,
         record: bool = True,
     ) -> FormattedContext:
         """What went wrong before in a domain, as Markdown; with a strategy, also how that fared.
 
-        For the moment when a test or a build fails for the first time. `limit` is the most experiences asked
-        for each section; `max_tokens` is never exceeded. What the session was shown is said again: a warning
-        belongs where something has just failed.
+        For the moment when a test or a build fails for the first time. With a `failure`, only what is near to
+        that is told, in whatever domain it was: the nearest first; nothing when nothing is. `limit` is the
+        most experiences asked for each section; `max_tokens` is never exceeded. What the session was shown is
+        said again: a warning belongs where something has just failed.
         """
         check_choice("domain", domain, DOMAINS)
         if strategy is not None:
             check_choice("strategy", strategy, STRATEGIES)
         _check_limits(limit, max_tokens, session_id)
         title = premortem_title(domain, strategy)
-        query = title.removeprefix("# ")
+        query = "\n".join(filter(None, (title.removeprefix("# "), failure.lines if failure else "")))
         draft = await asyncio.to_thread(self._draft, query, "premortem", max_tokens, session_id)
-        questions = premortem_questions(self._searcher, domain, strategy, limit)
-        stages = assembled_stages(questions, self._timeout, partial(arrange_by_section, title=title))
+        questions = premortem_questions(self._searcher, domain, strategy, limit, failure)
+        plan = partial(plan_premortem, title=title, domain=domain, has_failure=bool(failure))
+        stages = assembled_stages(questions, self._timeout, plan)
         return await self._run(draft, stages, record=record)
 
     def _draft(self, query: str, recipe: str, budget: int, session: str | None) -> AssembledDraft:
@@ -198,82 +195,3 @@ def _check_limits(limit: int, max_tokens: int, session: str | None) -> None:
     check_whole_number("max_tokens", max_tokens, 1, MAX_TOKENS)
     if session is not None and (not 0 < len(session) <= MAX_NAME_CHARACTERS or not session.isprintable()):
         raise ValidationError(f"a session's name has 1 to {MAX_NAME_CHARACTERS} printable characters")
-
-
-# Premortem ------------------------------------------------------------------------------------------------
-
-
-FAILURES = "Common Failures"
-STRATEGY = "Strategy Performance"
-SURPRISES = "Unexpected Outcomes"
-CAUSES = "Root Causes to Watch"
-PRINCIPLES = "Relevant Principles"
-SECTIONS = (FAILURES, STRATEGY, SURPRISES, CAUSES, PRINCIPLES)
-
-MAX_PRINCIPLES = 5
-"""At most how many principles are asked for."""
-
-
-def premortem_questions(sources: Searcher, domain: str, strategy: str | None, limit: int) -> Questions:
-    """What is asked for each section; of a strategy only when there is one."""
-    experiences = partial(sources.search_experiences, limit=limit)
-    asked: dict[str, Callable[[], Finding]] = {
-        FAILURES: partial(
-            experiences,
-            query=f"failures and issues in {domain}",
-            axis="full",
-            domain=domain,
-            outcome="falsified",
-        )
-    }
-    if strategy is not None:
-        asked[STRATEGY] = partial(
-            experiences, query=f"outcomes using {strategy} strategy", axis="strategy", strategy=strategy
-        )
-    asked[SURPRISES] = partial(
-        experiences, query=f"unexpected outcomes in {domain}", axis="surprise", domain=domain
-    )
-    asked[CAUSES] = partial(
-        experiences, query=f"why hypotheses fail in {domain}", axis="root_cause", domain=domain
-    )
-    principles = f"principles for {domain}" + (f" using {strategy}" if strategy is not None else "")
-    asked[PRINCIPLES] = partial(sources.search_values, query=principles, limit=min(MAX_PRINCIPLES, limit))
-    return asked
-
-
-def arrange_by_section(lists: Mapping[str, Sequence[ContextItem]], title: str) -> Plan:
-    """Each experience once, in the section that tells it; the limit is hard."""
-    turns = assign_to_sections(lists)
-    sections = {result_of(item).memory.id: section for section, item in turns}
-    layout = Layout(title, SECTIONS, premortem_footer)
-    return Plan(items_by_id(item for _, item in turns), sections, layout, hard=True)
-
-
-def assign_to_sections(found: Mapping[str, Sequence[ContextItem]]) -> list[tuple[str, ContextItem]]:
-    """Each item once, with the section that tells it, worded for it; sections take turns."""
-    lists = {section: list(items) for section, items in found.items()}
-    if STRATEGY in lists:
-        lists[STRATEGY].sort(key=lambda item: item.metadata.get("outcome_status") != "falsified")
-    taken: set[object] = set()
-    turns: list[tuple[str, ContextItem]] = []
-    queues = {section: iter(items) for section, items in lists.items()}
-    while queues:
-        for section in list(queues):
-            item = next((one for one in queues[section] if _experience_id(one) not in taken), None)
-            if item is None:
-                del queues[section]
-            else:
-                taken.add(_experience_id(item))
-                turns.append((section, _as_warning(section, item)))
-    return turns
-
-
-def _experience_id(item: ContextItem) -> object:
-    return item.metadata.get("id") or result_of(item).memory.id
-
-
-def _as_warning(section: str, item: ContextItem) -> ContextItem:
-    memory = result_of(item).memory
-    if item.source != "experience" or memory.text == item.content:
-        return item
-    return replace(item, content=word_warning(memory, failures_stand_out=section == STRATEGY))

@@ -20,6 +20,8 @@ from foreword import pipeline
 from foreword.compose.assembled import SourceItems, context_item, facts
 from foreword.errors import ContextError, ValidationError
 from foreword.knowledge.axes import AXES
+from foreword.knowledge.experiences import Experiences
+from foreword.knowledge.precedents import find_precedents
 from foreword.options import MAX_LIMIT, SearchOptions, check_whole_number, check_workspace
 from foreword.pipeline import SEARCH, drop_superseded
 from foreword.recall.fuse import BLENDS, DEFAULT_BLEND, raise_blends, sort_by_probability
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from foreword.engine.base import Engine
     from foreword.knowledge.axes import Axis
-    from foreword.knowledge.experiences import Experiences
+    from foreword.knowledge.precedents import Failure
     from foreword.options import Lane
     from foreword.pipeline import SearchDraft, Stage
     from foreword.recall.fuse import Blend
@@ -109,6 +111,13 @@ class EngineSearcher:
         held = _facts_filter(domain=domain, strategy=strategy, outcome_status=outcome)
         fits = partial(_is_resolved, axis=axis, held=held)
         return await asyncio.to_thread(self._search, query, "experience", limit, fits)
+
+    async def search_precedents(self, failure: Failure, limit: int = 3) -> SourceItems:
+        """The experiences nearest to what has just failed; their relevance is how well they fit it."""
+        check_whole_number("limit", limit, 1, MAX_LIMIT)
+        experiences = self._experiences or Experiences(self._engine)
+        ask = partial(find_precedents, self._engine, experiences, self.workspace, failure, limit)
+        return SourceItems(map(context_item, await asyncio.to_thread(ask)))
 
     async def search_values(self, query: str, limit: int = 10, axis: str | None = None) -> SourceItems:
         """What experience has taught; from one axis, if it is named."""

@@ -240,9 +240,7 @@ def fit(draft: AssembledDraft) -> AssembledDraft:
         Piece(name, plan.items[name], plan.sections[name], result.rank or 0.0)
         for name, result in results.items()
     ]
-    fitted, over = _fit_within_share(
-        draft, pieces, find_exempt(draft.results) if plan.floors else frozenset()
-    )
+    fitted, over = _fit_within_share(draft, pieces, frozenset() if plan.hard else find_exempt(draft.results))
     lines = tuple(
         ContextLine(results[piece.id], piece.section, piece.item.content, piece.tokens)
         for piece in fitted.pieces

@@ -3,8 +3,9 @@
     a session begins      what is open, what was decided last, what changed since, and the topics
     a prompt              what matters to it; then the prompt is kept
     a tool is about to    a brief, for tools that change or run something
-    a tool has            the call and its result are kept; a test run ends the open experience of which it
-                          speaks, and what fails for the first time in a session brings what went wrong before
+    a tool has            the call and its result are kept; changes and runs become evidence of the open
+                          experience they fit; what a run has closed is told, and what fails for the first
+                          time in a session brings what went wrong before
     the agent stops       its message is kept, the session's summary made anew
     a compact, a clear    what the session was shown may be shown again, and its own summary is told
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -26,7 +28,6 @@ from foreword.capture.agent import items_from_event
 from foreword.capture.junk import RecentTexts, junk_reason
 from foreword.capture.redact import redact
 from foreword.capture.runs.judge import SeenFailures, judge_run
-from foreword.capture.runs.run import read_run_result
 from foreword.capture.tool_calls import read_command
 from foreword.errors import ForewordError
 from foreword.knowledge.experiences import Experiences
@@ -36,10 +37,11 @@ from foreword.pipeline import record, unrelated_cosine
 from foreword.recall.divergence import MAX_COMPARED_TURNS, DivergenceDetector
 from foreword.recipes.assembled.assembler import ContextAssembler
 from foreword.recipes.assembled.searcher import EngineSearcher
+from foreword.recipes.coding.failure import read_failure
 from foreword.recipes.coding.injection import InjectionPipeline
+from foreword.recipes.coding.learning import Learning, describe_teachings, read_event_run
 from foreword.store.base import Amend, ClearShown, Delete, ListRecent, MarkShown
 from foreword.text.frame import remove_frames, wrap_in_frame
-from foreword.text.provenance import quote_entry
 from foreword.text.question import MAX_QUESTION_CHARACTERS, question_first
 from foreword.types import Filters, Note, SearchResult
 from foreword.workspace import workspace_of
@@ -48,8 +50,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from foreword.capture.agent import AgentEvent
-    from foreword.capture.runs.run import RunResult
     from foreword.engine.base import Engine
+    from foreword.knowledge.experience import Experience
     from foreword.knowledge.sessions import Summariser
     from foreword.recall.divergence import DivergenceAlert
     from foreword.recipes.coding.injection import InjectionResult
@@ -71,6 +73,9 @@ _MAX_FOLDERS = 256
 _PREMORTEM_TOKENS = 800
 _DEFAULT_DOMAIN = "debugging"
 """The domain of a failure that no open experience speaks of."""
+
+_ASK_FOR_REASONS, _MAX_REASONS_ASKED = timedelta(days=7), 2
+"""How long after its end a session that begins is asked why an experience ended so, and of how many."""
 
 _SUMMARISED_AFTER = ("Stop", "PreCompact", "SessionEnd")
 
@@ -109,6 +114,7 @@ class Companion:
         self._repeats = RecentTexts()
         self._failing = SeenFailures()
         self.experiences = Experiences(engine)
+        self._learning = Learning(engine, self.experiences)
         # Shifts are rarer beside an agent than in the sets the curve was fitted on: only clear ones are told.
         self._detector = DivergenceDetector(threshold=0.65)
         self._sessions = SessionContextProvider(engine.store, engine.clock, summariser)
@@ -152,7 +158,8 @@ class Companion:
         workspace = self._workspace(event)
         self._clear_shown(event)
         self._keep_turns(items_from_event(event, workspace, self._repeats), event, workspace)
-        self._learn_from_run(event, workspace)
+        self._adopt_experience(event, workspace)
+        self._learning.keep(event, workspace)
         if event.session and (event.name in _SUMMARISED_AFTER or _has_been_compacted(event)):
             self._summarise(event.session, workspace)
         if event.session and event.name == "SessionEnd":
@@ -186,7 +193,7 @@ class Companion:
                     deadline_ms=deadline_ms, record=False,
                 )  # fmt: skip
             case "PostToolUse" | "PostToolUseFailure":
-                return self._premortem(event, workspace)
+                return self._saying_after_tool(event, workspace)
             case "PreToolUse" if event.tool.casefold() in ACTING_TOOLS:
                 result = self.pipeline.generate_brief(
                     _question_of(event), event.session, workspace=workspace, context=event.context,
@@ -205,20 +212,6 @@ class Companion:
             ids = tuple(item.id for item in kept)
             self._engine.store.post(MarkShown(workspace, event.context, ids, event.at))
 
-    def _learn_from_run(self, event: AgentEvent, workspace: str) -> None:
-        """Let a test or build run decide the first open experience that it bears on."""
-        self._adopt_experience(event, workspace)
-        run = _run_of(event)
-        if run is None:
-            return
-        for attempt in self.experiences.list_open_for_run(workspace, event.session, event.at):
-            verdict = judge_run(run, attempt)
-            if verdict.status is not None:
-                printed = quote_entry(verdict.result.removeprefix(f"{run.tool}: "))
-                result = f"{run.tool} printed {printed}"
-                self.experiences.resolve_from_run(workspace, attempt.id, verdict.status, result, event.at)
-                return
-
     def _adopt_experience(self, event: AgentEvent, workspace: str) -> None:
         """Give an experience that an agent began without naming its session to that session."""
         if not event.session or not _starts_experience(event):
@@ -227,9 +220,16 @@ class Companion:
             if attempt.id in event.tool_output:
                 self.experiences.adopt(workspace, attempt.id, event.session)
 
+    def _saying_after_tool(self, event: AgentEvent, workspace: str) -> Saying:
+        """What a tool's end has closed, and what went wrong before if something failed for the first time."""
+        closed = describe_teachings(self._learning.read(event, workspace))
+        warning = self._premortem(event, workspace)
+        text = "\n\n".join(filter(None, (closed, warning.text)))
+        return replace(warning, text=text, context=event.context) if text else warning
+
     def _premortem(self, event: AgentEvent, workspace: str) -> Saying:
         """What went wrong before, when something fails for the first time in this agent's context."""
-        run = _run_of(event)
+        run = read_event_run(event)
         if run is None:
             return Saying()
         verdict = judge_run(run, None, self._failing.seen_in(workspace, event.context))
@@ -240,7 +240,12 @@ class Companion:
         assembler = ContextAssembler(EngineSearcher(self._engine, workspace, self.experiences))
         domain, strategy = (attempt.domain, attempt.strategy) if attempt else (_DEFAULT_DOMAIN, None)
         asked = assembler.get_premortem_context(
-            domain, strategy, max_tokens=_PREMORTEM_TOKENS, session_id=event.session or None, record=False
+            domain,
+            strategy,
+            max_tokens=_PREMORTEM_TOKENS,
+            failure=read_failure(run, redact(remove_frames(event.tool_output)), _files_changed(attempt)),
+            session_id=event.session or None,
+            record=False,
         )
         warning = asyncio.run(asked)
         if not warning.markdown:
@@ -267,7 +272,19 @@ class Companion:
 
     def _tell_open_ends(self, workspace: str, session: str) -> list[SearchResult]:
         ends = self._sessions.choose_open_ends(session, workspace)
-        return [SearchResult(end.item, 0.0, excerpt=end.labelled_text) for end in ends]
+        lines = [SearchResult(end.item, 0.0, excerpt=end.labelled_text) for end in ends]
+        return [*lines, *self._ask_for_reasons(workspace)]
+
+    def _ask_for_reasons(self, workspace: str) -> list[SearchResult]:
+        """A question for each experience that ended lately and whose reason nobody has told."""
+        since = self._engine.clock() - _ASK_FOR_REASONS
+        found = []
+        for one in self.experiences.unexplained(workspace, limit=_MAX_REASONS_ASKED):
+            item = self.experiences.find_item(workspace, one.id)
+            if item is not None and item.created_at > since:
+                asked = f"Not explained yet: experience {one.id} ({one.goal[:80]}), {one.status}; why?"
+                found.append(SearchResult(item, 0.0, excerpt=asked))
+        return found
 
     def _tell_decisions(self, workspace: str, session: str) -> list[SearchResult]:
         decided = self._sessions.choose_decisions(session, workspace)
@@ -319,12 +336,10 @@ def _has_been_cleared(event: AgentEvent) -> bool:
     return event.name == "SessionStart" and event.source == "clear"
 
 
-def _run_of(event: AgentEvent) -> RunResult | None:
-    """What a test or build run showed, if the event is the end of one."""
-    command = read_command(event.tool_input)
-    if not command or not event.name.startswith("PostToolUse"):
-        return None
-    return read_run_result(command, redact(remove_frames(event.tool_output)), event.outcome)
+def _files_changed(attempt: Experience | None) -> tuple[str, ...]:
+    """The files that were changed for an open experience, the newest first."""
+    changes = [one.what for one in reversed(attempt.evidence) if one.kind == "change"] if attempt else []
+    return tuple(dict.fromkeys(changes))
 
 
 def _starts_experience(event: AgentEvent) -> bool:

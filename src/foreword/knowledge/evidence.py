@@ -1,0 +1,144 @@
+"""What was seen to happen to an experience, and what that shows.
+
+Changes and runs are kept in their order, and a run counts only after a change that fits the action: what
+fails before anything was changed says nothing of a hypothesis. A run that fails after the change is an
+iteration, and a later one that passes confirms; if the same had failed before the change, that is the
+strongest evidence there is. A run that passes where one failed and nothing was changed in between shows that
+one of the two is not to be relied upon, and decides nothing. Pure: what fits whom is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+EvidenceKind = Literal["change", "undo", "redo", "run", "plan"]
+Proof = Literal["failed then passed", "passed after the change", "stated"]
+PROOFS: tuple[Proof, ...] = get_args(Proof)
+_KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
+
+MAX_EVIDENCE = 60
+"""At most so many of the last observations are kept of an experience."""
+
+MAX_WHAT_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One observation: a change, its undoing or return, a run, or that the plan was changed.
+
+    `what` is the file, the command or the run in a line. `fits` says of a change that it fits the action.
+    `before` and `after` stand for the texts that a change replaced and put there. `names` are what a run
+    saw fail.
+    """
+
+    at: datetime
+    kind: EvidenceKind
+    what: str = ""
+    fits: bool = False
+    passed: bool = False
+    names: tuple[str, ...] = ()
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What stands when a run comes: the changes that fit and hold, and the last run, with what came since."""
+
+    changes: tuple[Evidence, ...] = ()
+    last_run: Evidence | None = None
+    changed_since_run: bool = False
+
+    @property
+    def is_untried(self) -> bool:
+        """Whether a change holds that no run has tried yet."""
+        newest = max((change.at for change in self.changes), default=None)
+        return newest is not None and (self.last_run is None or newest > self.last_run.at)
+
+
+def add_evidence(evidence: Sequence[Evidence], new: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """All of it in its order, each once; the oldest go if there are too many."""
+    known = set(evidence)
+    merged = sorted((*evidence, *(one for one in new if one not in known)), key=lambda one: one.at)
+    return tuple(merged[-MAX_EVIDENCE:])
+
+
+def read_standing(evidence: Sequence[Evidence]) -> Standing:
+    """What stands after all of this."""
+    changes: list[Evidence] = []
+    undone: list[Evidence] = []
+    tried: set[Evidence] = set()
+    last_run, changed = None, False
+    for one in evidence:
+        match one.kind:
+            case "change" | "undo":
+                gone = [change for change in changes if _is_undone_by(change, one)]
+                undone = gone or undone
+                changes = [change for change in changes if change not in gone]
+                changes += [one] if one.kind == "change" and one.fits and not gone else []
+                changed = True
+            case "redo":
+                changes, undone, changed = [*changes, *undone], [], True
+            case "run":
+                tried.update(changes)
+                last_run, changed = one, False
+            case "plan":  # what was tried for the last plan says nothing of the new one
+                changes = [change for change in changes if change not in tried]
+    return Standing(tuple(changes), last_run, changed)
+
+
+def _is_undone_by(change: Evidence, later: Evidence) -> bool:
+    """Whether a later observation takes a change back: git did, or an edit that put back what was there."""
+    if later.kind == "undo":
+        return not later.what or later.what in change.what
+    return bool(later.after) and (later.what, later.after, later.before) == (
+        change.what, change.before, change.after,
+    )  # fmt: skip
+
+
+def last_run_before_changes(evidence: Sequence[Evidence], changes: Sequence[Evidence]) -> Evidence | None:
+    """The last run before the first of these changes; None when there was none."""
+    first = min((change.at for change in changes), default=None)
+    runs = [one for one in evidence if one.kind == "run" and first is not None and one.at < first]
+    return runs[-1] if runs else None
+
+
+# In an item's metadata -----------------------------------------------------------------------------------
+
+
+def evidence_to_metadata(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
+    """The observations as JSON, without what is empty."""
+    rows = []
+    for one in evidence:
+        fields = {name: getattr(one, name) for name in ("what", "fits", "passed", "before", "after")}
+        row = {"at": one.at.isoformat(), "kind": one.kind, "names": list(one.names), **fields}
+        rows.append({name: value for name, value in row.items() if value})
+    return rows
+
+
+def read_evidence(rows: object) -> tuple[Evidence, ...]:
+    """The observations that metadata holds; raises ValueError, KeyError or TypeError where they are wrong."""
+    if not isinstance(rows, list):
+        raise TypeError("evidence is a list")
+    return tuple(map(_read_row, rows))
+
+
+def _read_row(row: Mapping[str, Any]) -> Evidence:
+    kind = next(kind for kind in _KINDS if kind == row["kind"]) if row["kind"] in _KINDS else None
+    if kind is None:
+        raise ValueError(f"no evidence of the kind {row['kind']!r}")
+    return Evidence(
+        datetime.fromisoformat(row["at"]),
+        kind,
+        str(row.get("what", "")),
+        bool(row.get("fits")),
+        bool(row.get("passed")),
+        tuple(map(str, row.get("names", ()))),
+        str(row.get("before", "")),
+        str(row.get("after", "")),
+    )

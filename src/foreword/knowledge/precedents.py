@@ -1,0 +1,136 @@
+"""Precedents of a failure: resolved experiences that are near to what has just failed.
+
+A failure is asked for twice: by its words (of the failed tests and the errors, without the runner's own), on
+every axis, and by its lines as they were printed, on the whole story. What an experience has in common with
+the words counts a little besides. The fit is 0 for a stranger and 1 for the same text, whatever the encoder;
+below `PRECEDENT_FLOOR` nothing is a precedent.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from foreword.knowledge.axes import item_text_on_axis
+from foreword.text.words import content_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from foreword.engine.base import Engine
+    from foreword.knowledge.axes import Axis
+    from foreword.knowledge.experiences import Experiences
+    from foreword.types import SearchResult
+
+PRECEDENT_FLOOR = 0.26
+"""The least fit of a precedent. Fitted on `measure/experiences/shop`: `foreword eval --experiences`."""
+
+_AXES: tuple[Axis, ...] = ("full", "surprise", "root_cause")
+_CANDIDATES = 60
+_LINES_SHARE, _WORDS_BONUS = 1 / 3, 0.1
+_USUAL_UNRELATED = 0.53
+_MAX_QUESTION_CHARACTERS = 2_000
+_MIN_WORDS = 4
+
+_WORDS_OF_RUNNERS = (
+    "assert assertion assertionerror error errors exception exceptions failed fail fails failure "
+    "failing test tests expect expected received got want tobe true false none panicked thread line file "
+    "trace traceback recent call last left right py src errno e"
+)
+_RUNNERS_WORDS = frozenset(_WORDS_OF_RUNNERS.split())
+_PATH_OR_NODE = re.compile(
+    r"\S+::\S+|\S*[/\\]\S+|\b\S+\.(?:py|[cm]?[jt]sx?|c|cc|cpp|h|rs|go|java|kt|rb)\b[:(]?[\d,)]*"
+)
+_BETWEEN_PARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W]+")
+_NUMBER = re.compile(r"\d+|0x[0-9a-f]+|[0-9a-f]{6,}")
+_ENDING = re.compile(r"(?:ing|ed|es|e|s|ions?)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What failed: the tests by name, what was printed of the errors, the command, and the files involved."""
+
+    tests: tuple[str, ...] = ()
+    error: str = ""
+    command: str = ""
+    files: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.tests or self.error.strip() or self.command.strip() or self.files)
+
+    @property
+    def words(self) -> str:
+        """The words that say what failed, each once, without those that every failed run prints."""
+        names = (test.rpartition("::")[2] for test in self.tests)
+        stems = (file.rpartition("/")[2].partition(".")[0] for file in self.files)
+        texts = [*names, *stems, _PATH_OR_NODE.sub(" ", self.error)]
+        parts = (part for text in texts for part in _BETWEEN_PARTS.split(text))
+        told = {part.lower(): part for part in reversed([*parts]) if _says_something(part)}
+        found = " ".join(reversed([*told.values()]))
+        return (found or self.command)[:_MAX_QUESTION_CHARACTERS]
+
+    @property
+    def lines(self) -> str:
+        """The names and the errors as they were printed; the command where nothing else is known."""
+        return "\n".join(filter(None, (*self.tests, self.error)))[:_MAX_QUESTION_CHARACTERS] or self.command
+
+
+def _says_something(part: str) -> bool:
+    word = part.lower()
+    return len(word) > 1 and word not in _RUNNERS_WORDS and not _NUMBER.fullmatch(word)
+
+
+def find_precedents(
+    engine: Engine, experiences: Experiences, workspace: str, failure: Failure, limit: int = 3
+) -> list[SearchResult]:
+    """The experiences nearest to a failure, the nearest first; the score is the fit, whatever the floor."""
+    if not failure:
+        return []
+    words, lines = failure.words, failure.lines
+    found: dict[str, SearchResult] = {}
+    by_words: dict[str, float] = {}
+    for axis in _AXES:
+        for result in experiences.search_axis(workspace, words, axis, limit=_CANDIDATES):
+            found.setdefault(result.memory.id, result)
+            by_words[result.memory.id] = max(result.score, by_words.get(result.memory.id, 0.0))
+    printed = {
+        result.memory.id: result.score
+        for result in experiences.search_axis(workspace, lines, "full", limit=_CANDIDATES)
+    }
+    unrelated = _unrelated_score(engine)
+    asked = _stems(words)
+    fits = {
+        name: _fit(by_words[name], printed.get(name, min(printed.values(), default=0.0)), unrelated)
+        + _WORDS_BONUS * _share_of_words(asked, result)
+        for name, result in found.items()
+    }
+    best = sorted(found, key=lambda name: -fits[name])[:limit]
+    return [replace(found[name], score=min(1.0, max(0.0, fits[name]))) for name in best]
+
+
+def _unrelated_score(engine: Engine) -> float:
+    """The score that unrelated texts have: the encoder's, or none where words alone are compared."""
+    if engine.kit.encoder is None:
+        return 0.0
+    measured = engine.kit.encoder.unrelated
+    return _USUAL_UNRELATED if measured is None else measured
+
+
+def _fit(by_words: float, by_lines: float, unrelated: float) -> float:
+    score = (1 - _LINES_SHARE) * by_words + _LINES_SHARE * by_lines
+    return (score - unrelated) / (1 - unrelated)
+
+
+def _share_of_words(asked: set[str], result: SearchResult) -> float:
+    return len(asked & _stems(item_text_on_axis("full", result.memory))) / max(_MIN_WORDS, len(asked))
+
+
+def _stems(text: str) -> set[str]:
+    return {_ENDING.sub("", word) for word in content_words(text)}
+
+
+def value_ties(value: Mapping[str, object], experience_ids: Iterable[str]) -> bool:
+    """Whether a value, by its metadata, was drawn from one of these experiences."""
+    members = value.get("members")
+    return isinstance(members, list) and not set(members).isdisjoint(experience_ids)

@@ -1,0 +1,246 @@
+"""What an agent's events teach about its open experiences: evidence, and sometimes a verdict.
+
+Every change and every run that bears on an open experience is added to its evidence. A run decides only after
+a change that fits the experience's action, and only if it passes: a failed one is an iteration. What a run
+has closed is told to the agent, with how it was shown, and with a question if nobody has said why it had
+failed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+
+from foreword.capture.redact import redact
+from foreword.capture.runs.changes import SeenChange, fits_action, read_changes
+from foreword.capture.runs.judge import judge_run
+from foreword.capture.runs.run import read_run_result
+from foreword.capture.runs.scope import subject_key
+from foreword.capture.tool_calls import ToolCall, read_command
+from foreword.knowledge.evidence import (
+    MAX_WHAT_CHARACTERS,
+    Evidence,
+    add_evidence,
+    last_run_before_changes,
+    read_standing,
+)
+from foreword.store.base import ListRecent
+from foreword.text.frame import remove_frames
+from foreword.text.provenance import quote_entry
+from foreword.types import Filters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.capture.agent import AgentEvent
+    from foreword.capture.runs.run import RunResult
+    from foreword.engine.base import Engine
+    from foreword.knowledge.evidence import Proof
+    from foreword.knowledge.experience import Experience
+    from foreword.knowledge.experiences import Experiences
+    from foreword.types import Item
+
+_MAX_EARLIER_TURNS = 60
+_EARLIER = timedelta(hours=12)
+"""How long before an experience a failed run may have been that it was begun for."""
+
+_INSTANT = timedelta(microseconds=1)
+_MAX_NAMES_TOLD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Teaching:
+    """What an event means for one experience: new evidence, and how it ends, if `proof` says that it does."""
+
+    experience: Experience
+    evidence: tuple[Evidence, ...]
+    is_iteration: bool = False
+    proof: Proof | None = None
+    names: tuple[str, ...] = ()
+    result: str = ""
+
+
+class Learning:
+    """Reads events for what they teach, and keeps it."""
+
+    def __init__(self, engine: Engine, experiences: Experiences) -> None:
+        self._engine = engine
+        self._experiences = experiences
+
+    def read(self, event: AgentEvent, workspace: str) -> list[Teaching]:
+        """What an event teaches about the open experiences it may be about; at most one of them ends."""
+        if not event.name.startswith("PostToolUse"):
+            return []
+        call = ToolCall(event.tool, event.tool_input, event.tool_output, event.outcome, event.folder)
+        changes, run = read_changes(call), read_event_run(event)
+        if not changes and run is None:
+            return []
+        found: list[Teaching] = []
+        for attempt in self._experiences.list_open_for_run(workspace, event.session, event.at):
+            teaching = self._read_for(attempt, event, workspace, run)
+            found += [teaching] if teaching.evidence else []
+            if teaching.proof is not None or (run is not None and teaching.evidence):
+                break  # a run is about one
+        return found
+
+    def keep(self, event: AgentEvent, workspace: str) -> None:
+        """Store what an event teaches."""
+        for one in self.read(event, workspace):
+            name = one.experience.id
+            self._experiences.add_evidence(workspace, name, one.evidence, is_iteration=one.is_iteration)
+            if one.proof is not None:
+                self._experiences.resolve_from_run(
+                    workspace, name, one.result, event.at, one.proof, one.names
+                )
+
+    def _read_for(
+        self,
+        attempt: Experience,
+        event: AgentEvent,
+        workspace: str,
+        run: RunResult | None,
+    ) -> Teaching:
+        """What an event, with the run that it ended, means for one open experience."""
+        new = _evidence_of_changes(event, attempt)
+        before_run = [one for one in new if one.at < event.at]
+        speaks = judge_run(run, attempt).speaks if run is not None else None
+        if run is None or speaks is None:
+            return Teaching(attempt, tuple(new))
+        seen = add_evidence([_fitted_to_plan(one, attempt) for one in attempt.evidence], before_run)
+        shown = _evidence_of_run(run, event)
+        evidence = (*before_run, shown, *(one for one in new if one.at > event.at))
+        standing = read_standing(seen)
+        if speaks == "against":
+            return Teaching(attempt, evidence, is_iteration=standing.is_untried)
+        if not standing.changes or not _explains_pass(
+            run, standing.last_run, changed=standing.changed_since_run
+        ):
+            return Teaching(attempt, evidence)
+        earlier = last_run_before_changes(seen, standing.changes)
+        if earlier is None:
+            earlier = self._run_before_experience(workspace, event.session, attempt, standing.changes[0])
+        names = _names_that_pass_now(run, earlier)
+        if earlier is not None and not earlier.passed and earlier.names and not names:
+            return Teaching(attempt, evidence)  # what had failed was not run
+        failed = earlier is not None and not earlier.passed
+        proof: Proof = "failed then passed" if failed else "passed after the change"
+        result = _describe_proof(run, standing.changes, names, failed=failed)
+        return Teaching(attempt, evidence, proof=proof, names=names, result=result)
+
+    def _run_before_experience(
+        self, workspace: str, session: str, attempt: Experience, change: Evidence
+    ) -> Evidence | None:
+        """The last run of the session before the change that speaks of the experience, from what was kept."""
+        if not session:
+            return None
+        asked = ListRecent(workspace, Filters(session=session, kinds=("turn",)), _MAX_EARLIER_TURNS)
+        turns = cast("tuple[Item, ...]", self._engine.store.batch([asked])[0])
+        for turn in sorted(turns, key=lambda one: one.created_at, reverse=True):
+            if not attempt.created_at - _EARLIER < turn.created_at < change.at:
+                continue
+            run = _run_of_turn(turn)
+            if run is not None and judge_run(run, attempt).speaks is not None:
+                return Evidence(turn.created_at, "run", passed=run.passed, names=run.failing)
+        return None
+
+
+def read_event_run(event: AgentEvent) -> RunResult | None:
+    """What a test or build run showed, if the event is the end of one."""
+    command = read_command(event.tool_input)
+    if not command or not event.name.startswith("PostToolUse"):
+        return None
+    return read_run_result(command, redact(remove_frames(event.tool_output)), event.outcome)
+
+
+def _run_of_turn(turn: Item) -> RunResult | None:
+    """What a run showed that was kept as a turn: its command, its outcome, and parts of what it printed."""
+    if turn.source.trust != "tool" or not turn.text.startswith("$ "):
+        return None
+    command, _, output = turn.text[2:].partition("\n")
+    command = str(turn.metadata.get("command") or command)
+    return read_run_result(command, output, str(turn.metadata.get("outcome") or ""))
+
+
+def _evidence_of_changes(event: AgentEvent, attempt: Experience) -> list[Evidence]:
+    """The changes of an event; those before its run an instant earlier, those after it an instant later."""
+    call = ToolCall(event.tool, event.tool_input, event.tool_output, event.outcome, event.folder)
+    seen = read_changes(call)
+    found = []
+    for place, one in enumerate(seen):
+        steps = place + 1 if one.after_run else place - len(seen)
+        found.append(
+            Evidence(
+                event.at + steps * _INSTANT,
+                one.kind,
+                redact(one.path or ("" if one.kind != "change" else one.command))[:MAX_WHAT_CHARACTERS],
+                fits=one.kind == "change" and fits_action(one, attempt),
+                before=_digest(one.before),
+                after=_digest(one.after),
+            )
+        )
+    return found
+
+
+def _fitted_to_plan(seen: Evidence, attempt: Experience) -> Evidence:
+    """A change as it fits the plan that there is now: it may have been made before that was written down."""
+    if seen.kind != "change" or seen.fits or not attempt.history:
+        return seen
+    is_path = seen.before or seen.after or " " not in seen.what
+    change = SeenChange("change", path=seen.what) if is_path else SeenChange("change", command=seen.what)
+    return replace(seen, fits=fits_action(change, attempt))
+
+
+def _digest(text: str) -> str:
+    """A short stand-in for a text, by which it is known again; empty for none."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16] if text else ""
+
+
+def _evidence_of_run(run: RunResult, event: AgentEvent) -> Evidence:
+    return Evidence(event.at, "run", run.summary[:MAX_WHAT_CHARACTERS], passed=run.passed, names=run.failing)
+
+
+def _explains_pass(run: RunResult, last: Evidence | None, *, changed: bool) -> bool:
+    """Whether a pass can be believed: after a failure, something was changed, and what had failed was run."""
+    if last is None or last.passed:
+        return True
+    return changed and (not last.names or bool(_names_that_pass_now(run, last)))
+
+
+def _names_that_pass_now(run: RunResult, earlier: Evidence | None) -> tuple[str, ...]:
+    """What failed earlier and this run, which passed, covered."""
+    if earlier is None or earlier.passed:
+        return ()
+    return tuple(name for name in earlier.names if run.scope.covers(subject_key(name.rpartition("::")[2])))
+
+
+def _describe_proof(
+    run: RunResult, changes: Sequence[Evidence], names: Sequence[str], *, failed: bool
+) -> str:
+    """What a run showed, in a sentence; what the tool printed stands in quotes."""
+    printed = f"{run.tool} printed {quote_entry(run.summary.removeprefix(f'{run.tool}: '))}"
+    what = ", ".join(dict.fromkeys(change.what for change in changes[-_MAX_NAMES_TOLD:]))
+    if not failed:
+        return f"{printed} after the change of {what}"
+    listed = ", ".join(quote_entry(name) for name in names[:_MAX_NAMES_TOLD]) or "the same"
+    return f"{printed}; {listed} failed before the change of {what} and passes after it"
+
+
+def describe_teachings(teachings: Sequence[Teaching]) -> str:
+    """What to tell the agent of what an event has closed, and what to ask; empty when nothing was closed."""
+    lines = []
+    for one in teachings:
+        if one.proof is None:
+            continue
+        name, goal = one.experience.id, one.experience.goal[:120]
+        sure = "what failed passes after the change" if one.proof == "failed then passed" else one.proof
+        lines.append(f"- Closed: experience {name} ({goal}) is confirmed, {sure}: {one.result}.")
+        failed = one.names or any(seen.kind == "run" and not seen.passed for seen in one.experience.evidence)
+        if failed and one.experience.root_cause is None:
+            lines.append(
+                f"- Why had it failed? Tell its root cause and a takeaway: experience_resolve {name} "
+                f"confirmed, or: foreword experience resolve {name} confirmed --cause … --because …"
+            )
+        lines.append(f"- If the verdict is wrong, amend it: experience_amend {name}")
+    return "\n".join(lines)

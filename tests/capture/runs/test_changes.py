@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from foreword.capture.runs.changes import SeenChange, fits_action, read_changes
+from foreword.capture.tool_calls import ToolCall
+
+
+@dataclass(frozen=True)
+class Attempt:
+    action: str
+    hypothesis: str = "the pause is read in seconds"
+    prediction: str = "test_retry passes"
+
+
+def edit(path, before="a", after="b"):
+    return SeenChange("change", path, before=before, after=after)
+
+
+@pytest.mark.parametrize(
+    ("action", "path", "fits"),
+    [
+        ("change src/retry.py", "src/retry.py", True),
+        ("change retry.py", "src/shop/retry.py", True),
+        ("change src/retry.py", "src/other/retry.py", False),
+        ("change retry.py", "src/billing.py", False),
+        ("rework src/shop/payments", "src/shop/payments/retry.py", True),
+        ("rework src/shop/payments", "src/shop/users.py", False),
+        ("make `RetryPolicy` count in milliseconds", "src/retry.py", True),
+        ("make `RetryPolicy` count in milliseconds", "src/billing.py", False),
+        ("call flush_all() before closing", "src/billing.py", False),
+        ("convert the pause", "src/anything.py", True),
+        ("convert the pause", "config.toml", True),
+        ("convert the pause", "README.md", False),
+        ("convert the pause", "docs/retry.txt", False),
+        ("convert the pause", "tests/test_retry.py", False),
+        ("mock the clock in the fixture", "tests/conftest.py", True),
+        ("correct the expected value in the test", "tests/test_retry.py", True),
+        ("say so in the readme", "README.md", True),
+        ("pin the base image in the Dockerfile", "Dockerfile", True),
+    ],
+)
+def test_an_edit_fits_the_action_that_speaks_of_it(action, path, fits):
+    assert fits_action(edit(path), Attempt(action)) is fits
+
+
+def test_an_edit_fits_by_the_names_in_it():
+    action = Attempt("call flush_all() before closing")
+    assert fits_action(edit("src/writer.py", "close()", "flush_all()\nclose()"), action)
+
+
+@pytest.mark.parametrize(
+    ("action", "command", "fits"),
+    [
+        ("upgrade urllib3", "pip install urllib3==2.2", True),
+        ("upgrade urllib3", "pip install numpy", False),
+        ("change retry.py", "sed -i 's/5/50/' src/retry.py", True),
+        ("clear the cache folder", "rm -rf .cache", True),
+        ("restart the worker", "docker compose restart worker", True),
+        ("convert the pause", "docker compose up -d db", False),
+    ],
+)
+def test_a_command_fits_if_it_shares_a_word_with_the_action(action, command, fits):
+    assert fits_action(SeenChange("change", command=command), Attempt(action)) is fits
+
+
+def kinds(command, outcome="exit 0"):
+    call = ToolCall("Bash", {"command": command}, outcome=outcome)
+    return [(one.kind, one.path, one.after_run) for one in read_changes(call)]
+
+
+@pytest.mark.parametrize(
+    ("command", "seen"),
+    [
+        ("cat src/retry.py | grep pause", []),
+        ("pytest -q", []),
+        ("make build && pytest", []),
+        ("git status && git diff", []),
+        ("git add -A && git commit -m 'wip; rm it'", []),
+        ("sed -i s/5/50/ a.py", [("change", "", False)]),
+        ("sed -i s/5/50/ a.py && pytest", [("change", "", False)]),
+        ("pytest; rm -rf out", [("change", "", True)]),
+        ("git checkout -- src/a.py", [("undo", "src/a.py", False)]),
+        (
+            "git checkout HEAD -- src/a.py src/b.py",
+            [("undo", "src/a.py", False), ("undo", "src/b.py", False)],
+        ),
+        ("git checkout .", [("undo", "", False)]),
+        ("git checkout main", []),
+        ("git restore src/a.py", [("undo", "src/a.py", False)]),
+        ("git restore --staged src/a.py", []),
+        ("git reset --hard", [("undo", "", False)]),
+        ("git stash", [("undo", "", False)]),
+        ("git stash && pytest && git stash pop", [("undo", "", False), ("redo", "", True)]),
+        ("git stash list", []),
+    ],
+)
+def test_what_a_command_changed_and_took_back(command, seen):
+    assert kinds(command) == seen
+
+
+def test_a_command_that_failed_changed_nothing():
+    assert kinds("pip install urllib3==2.2", "exit 1") == []
+    assert kinds("sed -i s/5/50/ a.py && pytest", "exit 1") == [("change", "", False)]
+
+
+def test_an_edit_that_failed_changed_nothing():
+    given = {"file_path": "/shop/src/a.py", "old_string": "x", "new_string": "y"}
+    assert read_changes(ToolCall("Edit", given, outcome="failed", folder="/shop")) == []
+    (change,) = read_changes(ToolCall("Edit", given, folder="/shop"))
+    assert (change.path, change.before, change.after) == ("src/a.py", "x", "y")
+
+
+def test_a_patch_changes_every_file_it_names():
+    patch = "*** Begin Patch\n*** Update File: a.py\n-x\n+y\n*** Add File: b.py\n+z\n*** End Patch"
+    call = ToolCall("apply_patch", {"input": patch})
+    assert [change.path for change in read_changes(call)] == ["a.py", "b.py"]
+
+
+def test_a_tool_that_reads_changes_nothing():
+    assert read_changes(ToolCall("Read", {"file_path": "a.py"})) == []

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from foreword.knowledge.precedents import PRECEDENT_FLOOR, Failure, find_precedents, value_ties
+
+
+def test_the_words_of_a_failure_are_what_it_says_and_not_what_every_runner_prints():
+    failure = Failure(
+        ("tests/test_pool.py::test_gives_back",),
+        "E   AssertionError: assert 3 == 0\nsrc/shop/pool.py:41: ConnectionLeak",
+        files=("src/shop/pool.py",),
+    )
+    assert failure.words.split() == ["gives", "back", "pool", "Connection", "Leak"]
+
+
+def test_a_failure_of_which_only_the_command_is_known_asks_by_that():
+    assert Failure(command="make firmware").words == "make firmware"
+    assert Failure(command="make firmware").lines == "make firmware"
+
+
+@pytest.mark.parametrize("nothing", [Failure(), Failure(error="  ")])
+def test_no_failure_is_no_question(engine, experiences, nothing):
+    assert not nothing
+    assert find_precedents(engine, experiences, "shop", nothing) == []
+
+
+def test_the_nearest_comes_first_and_a_stranger_stays_below_the_floor(
+    engine, experiences, live_experience, embed
+):
+    near = live_experience(
+        "falsified", goal="the seat map is empty", hypothesis="tiles expired",
+        surprise="tiles expired at noon", root_cause=("oversight", "tiles expired in the cache"),
+    )  # fmt: skip
+    live_experience(
+        "falsified", goal="the invoice is late", hypothesis="cron died", surprise="cron was paused"
+    )
+    embed()
+    found = find_precedents(engine, experiences, "shop", Failure(error="tiles expired: seat map is empty"))
+    assert found[0].memory.metadata["experience"] == near.id
+    assert found[0].score >= PRECEDENT_FLOOR > found[1].score
+    (strange, *_) = find_precedents(engine, experiences, "shop", Failure(error="zebra crossing unpainted"))
+    assert strange.score < PRECEDENT_FLOOR
+
+
+def test_a_takeaway_is_found_by_its_words(experiences, engine, begin, embed):
+    from foreword.knowledge.experience import Lesson
+
+    begun = begin()
+    experiences.resolve(
+        "shop", begun.id, "confirmed", "It held.", lesson=Lesson("Asking.", "Beware of zebras.")
+    )
+    embed()
+    for axis in ("full", "strategy"):
+        (found, *_) = experiences.search_axis("shop", "zebras", axis)
+        assert found.score > 0, axis
+
+
+def test_a_value_is_tied_to_the_experiences_it_was_drawn_from():
+    assert value_ties({"members": ["a", "b"]}, ["b"])
+    assert not value_ties({"members": ["a"]}, ["b"])
+    assert not value_ties({}, ["b"])
