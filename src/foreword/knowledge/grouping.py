@@ -27,7 +27,7 @@ _DIMENSIONS = 8
 _MAX_GROUPS = 40
 _MIN_COHESION = 1.2
 """By how many deviations of all pairs the pairs of a group must be more alike than pairs usually are. Among
-vectors whose dimensions were shuffled, one group in fifteen is; of those of real experiences, five in six."""
+vectors whose dimensions were shuffled, one group in ten is; of those of real experiences, nine in eleven."""
 
 _MAX_DEVIATIONS = 0.5
 
