@@ -81,7 +81,7 @@ Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_whole_float_t
 Depth = Annotated[int, Field(ge=1, le=MAX_RELATIONSHIP_DEPTH), BeforeValidator(_whole_float_to_int)]
 Budget = Annotated[int, Field(ge=1, le=_MAX_BUDGET), BeforeValidator(_whole_float_to_int)]
 DocumentTokens = Annotated[int, Field(ge=1, le=MAX_TOKENS), BeforeValidator(_whole_float_to_int)]
-ContextType = Literal["memories", "code", "experiences", "values", "commits"]
+ContextType = Literal["memories", "code", "experiences", "values", "commits", "documents"]
 Ranker = Literal["default", "similarity", "recency", "confidence", "mmr"]
 
 

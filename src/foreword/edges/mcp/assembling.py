@@ -16,7 +16,7 @@ from foreword.text.frame import wrap_in_frame
 if TYPE_CHECKING:
     from foreword.compose.assembled import FormattedContext
 
-ContextType = Literal["memories", "code", "experiences", "values", "commits"]
+ContextType = Literal["memories", "code", "experiences", "values", "commits", "documents"]
 Session = Annotated[str, Field(max_length=1000, description="The session that asks; for the receipt.")]
 
 
