@@ -31,6 +31,7 @@ from foreword_measure.quality import (
 )
 from foreword_measure.quality.dialogue import measure as measure_dialogues
 from foreword_measure.quality.gaps import measure_gaps
+from foreword_measure.quality.lacks import measure_lacks
 from foreword_measure.quality.runs import LANES, OURS, Plan
 from foreword_measure.quality.scenarios import measure_scenarios
 from foreword_measure.quality.silence import measure_silence
@@ -137,6 +138,8 @@ def measure_sets(
         yield naming.measure_naming()
     if gaps:
         yield measure_gaps()
+        yield measure_lacks(folders)
+        folders = ()
     if secrets:
         from foreword_measure.quality.secrets import measure_secrets  # with every edge, and what these need
 

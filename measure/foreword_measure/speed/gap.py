@@ -12,6 +12,7 @@ import json
 import time
 from collections import defaultdict
 from functools import cache, partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from foreword.config import Settings
@@ -32,6 +33,7 @@ from foreword_measure.speed.corpus import WORKSPACE
 from foreword_measure.speed.parts import fill_and_ask, send, spread_table, target_table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from foreword_measure.report import Table
@@ -40,12 +42,14 @@ if TYPE_CHECKING:
 SIZE = 10_000
 ROWS = (
     ("no gap in a state of 500 messages", "no gap", 5.0),
+    ("no gap, the last reply of 300 words, with the encoder", "no gap, long", 5.0),
     ("a gap, the messages never seen before", "new messages", 60.0),
     ("a gap, most messages seen at the last gap", "known messages", 60.0),
 )
 """What is measured: its name, its key, and the most milliseconds it may take at the median."""
 
 _MESSAGES = 500
+_LONG_WORDS = 300
 _RUNS, _WARM_UP_RUNS, _MIN_SENTENCE_CHARACTERS = 20, 3, 30
 _CONFIG = InjectionConfig(min_relevance_score=0.0)  # made-up questions are beside the point
 _AGENTS = ("dev", "pm", "architect", "tester")
@@ -94,13 +98,20 @@ async def _measure_states(engine: ContextEngine, size: int) -> Samples:
         asker = _Asker(engine, counted)
         history = [_message(size + turn * _MESSAGES + at) for at in range(_MESSAGES)]
         calm = {"messages": history, "current_agent": "dev"}
-        taken, computing = both_clocks(partial(find_context_gap, calm))
-        counted["no gap"].append(taken)
-        counted["no gap (cpu)"].append(computing)
+        _measure_calm_state(counted, "no gap", partial(find_context_gap, calm))
+        newest = {"role": "assistant", "name": "dev", "content": _long_reply(turn)}
+        long = {"messages": [*history[1:], newest], "current_agent": "dev"}
+        _measure_calm_state(counted, "no gap, long", partial(find_context_gap, long, asker.encode))
         for name in ("new messages", "known messages"):
             await asker.fill(name, history, _sentences()[len(times[name]) * 13 + len(name)])
         send(progress=[turn + 1, _RUNS + _WARM_UP_RUNS])
     return times
+
+
+def _measure_calm_state(times: Samples, name: str, detect: Callable[[], object]) -> None:
+    taken, computing = both_clocks(detect)
+    times[name].append(taken)
+    times[f"{name} (cpu)"].append(computing)
 
 
 class _Asker:
@@ -110,6 +121,7 @@ class _Asker:
         self._engine = engine
         self._memory = EngineMemory(engine, WORKSPACE)
         self._times = times
+        self.encode = self._memory.encode
 
     async def fill(self, name: str, history: list[dict[str, str]], question: str) -> None:
         """Fill the gap of an agent that asks a question after so much talk."""
@@ -131,6 +143,17 @@ def _message(at: int) -> dict[str, str]:
     spoken = _sentences()
     said = f"{spoken[at % len(spoken)]} {spoken[at * 7 % len(spoken)]}"
     return {"role": "assistant", "name": _AGENTS[at % len(_AGENTS)], "content": said}
+
+
+def _long_reply(turn: int) -> str:
+    """Three hundred words that were never seen before: every sentence has a number of its own."""
+    spoken = _sentences()
+    words: list[str] = []
+    for at in count(turn * 101):
+        if len(words) >= _LONG_WORDS:
+            return " ".join(words)
+        words += f"{spoken[at % len(spoken)].rstrip('.')} ({at}).".split()
+    return ""
 
 
 @cache
