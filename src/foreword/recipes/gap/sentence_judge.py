@@ -4,7 +4,7 @@ Each sentence is judged together with the one before and the one after it, so th
 answered at once is none. A message asks when one of its sentences does, however long the rest is. The
 features of a sentence are summed with their weights and compared with a threshold; where that is close and
 an encoder is at hand, the vector of the sentence is weighed as well. Many sentences have no word that could
-ask and are passed over at once. `tools/fit_gap.py` writes the weights, which lie beside this module as plain
+ask and are passed over at once. `tools/fit_lack.py` writes the weights, which lie beside this module as plain
 JSON; neither a learning library nor an encoder is needed.
 
 It hears English best, and German, French, Spanish, Italian, Portuguese, Dutch, Chinese and Japanese from
