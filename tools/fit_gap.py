@@ -39,7 +39,7 @@ from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 
 _MESSAGES = Path(__file__).with_name("gap_messages.jsonl")
-_OUTPUT = Path(__file__).parent.parent / "src" / "foreword" / "recall" / "gaps" / WEIGHTS_FILE
+_OUTPUT = Path(__file__).parent.parent / "src" / "foreword" / "recipes" / "gap" / WEIGHTS_FILE
 _MIN_MESSAGES, _MAX_TRAITS = 3, 5000
 """In how many messages a trait must be at least, and how many traits are kept at most."""
 _SCALE, _MEANT_SCALE, _MEANING_REGULARISATION = 3.0, 3.0, 0.5

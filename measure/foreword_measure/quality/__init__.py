@@ -34,6 +34,7 @@ from foreword_measure.quality import (
 from foreword_measure.quality.dialogue import measure as measure_dialogues
 from foreword_measure.quality.documents import has_pages, measure_documents, own_sets
 from foreword_measure.quality.gaps import measure_gaps
+from foreword_measure.quality.lacks import measure_lacks
 from foreword_measure.quality.precedents import measure_experiences
 from foreword_measure.quality.runs import LANES, OURS, Plan
 from foreword_measure.quality.scenarios import measure_scenarios
@@ -146,6 +147,8 @@ def measure_sets(
         yield naming.measure_naming()
     if gaps:
         yield measure_gaps()
+        yield measure_lacks(folders)
+        folders = ()
     if experiences:
         yield measure_experiences()
     if secrets:

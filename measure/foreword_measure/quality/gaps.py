@@ -25,7 +25,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ValidationError
-from foreword.recipes.gap.detect import MAX_MESSAGES_READ, find_context_gap, find_unanswered_request
+from foreword.recipes.gap.detect import find_context_gap
 from foreword.recipes.gap.state import get_value, read_messages, value_as_text
 from foreword.recipes.gap.types import VALID_GAP_REASONS
 from foreword.spaces.bundled import BundledEmbeddingProvider
@@ -110,12 +110,8 @@ def measure_gaps(path: Path | None = None) -> Report:
 
 def detected_reasons(state: Mapping[str, Any], encode: Encode | None = None) -> frozenset[str]:
     """The reasons for which the detector sees a gap in a state."""
-    gap = find_context_gap(state)
-    reasons = frozenset() if gap is None else frozenset(sign.reason for sign in gap.reasons)
-    if encode is None:
-        return reasons
-    asks = find_unanswered_request(read_messages(state, MAX_MESSAGES_READ).messages, encode) is not None
-    return reasons | {ASKED} if asks else reasons - {ASKED}
+    gap = find_context_gap(state, encode)
+    return frozenset() if gap is None else frozenset(sign.reason for sign in gap.reasons)
 
 
 def keyword_reasons(state: Mapping[str, Any]) -> frozenset[str]:

@@ -12,6 +12,7 @@ import json
 import time
 from collections import defaultdict
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from foreword.config import Settings
@@ -39,12 +40,14 @@ if TYPE_CHECKING:
 SIZE = 10_000
 ROWS = (
     ("no gap in a state of 500 messages", "no gap", 5.0),
+    ("no gap, the last reply of 300 words, with the encoder", "no gap, long", 5.0),
     ("a gap, the messages never seen before", "new messages", 60.0),
     ("a gap, most messages seen at the last gap", "known messages", 60.0),
 )
 """What is measured: its name, its key, and the most milliseconds it may take at the median."""
 
 _MESSAGES = 500
+_LONG_WORDS = 300
 _RUNS, _WARM_UP_RUNS, _MIN_SENTENCE_CHARACTERS = 20, 3, 30
 _CONFIG = InjectionConfig(min_relevance_score=0.0)  # made-up questions are beside the point
 _AGENTS = ("dev", "pm", "architect", "tester")
@@ -94,6 +97,8 @@ async def _measure_states(engine: ContextEngine, size: int) -> Samples:
         history = [_message(size + turn * _MESSAGES + at) for at in range(_MESSAGES)]
         calm = {"messages": history, "current_agent": "dev"}
         await asker.look("no gap", calm)
+        newest = {"role": "assistant", "name": "dev", "content": _long_reply(turn)}
+        await asker.look("no gap, long", {"messages": [*history[1:], newest], "current_agent": "dev"})
         for name in ("new messages", "known messages"):
             await asker.fill(name, history, _sentences()[len(times[name]) * 13 + len(name)])
         send(progress=[turn + 1, _RUNS + _WARM_UP_RUNS])
@@ -135,6 +140,17 @@ def _message(at: int) -> dict[str, str]:
     spoken = _sentences()
     said = f"{spoken[at % len(spoken)]} {spoken[at * 7 % len(spoken)]}"
     return {"role": "assistant", "name": _AGENTS[at % len(_AGENTS)], "content": said}
+
+
+def _long_reply(turn: int) -> str:
+    """Three hundred words that were never seen before: every sentence has a number of its own."""
+    spoken = _sentences()
+    words: list[str] = []
+    for at in count(turn * 101):
+        if len(words) >= _LONG_WORDS:
+            return " ".join(words)
+        words += f"{spoken[at % len(spoken)].rstrip('.')} ({at}).".split()
+    return ""
 
 
 @cache

@@ -24,6 +24,7 @@ from foreword.recipes.gap.detect import (
     read_request,
     receiving_agent,
 )
+from foreword.recipes.gap.sentence_judge import MAX_ENCODED_SENTENCES
 from foreword.recipes.gap.state import read_message, read_messages
 
 MEANINGLESS = ("", "   ", None, 0, [], {}, False)
@@ -153,6 +154,29 @@ def test_a_review_goes_to_and_fro_without_being_a_circle():
     assert reasons(talk(*review)) == []
 
 
+def test_a_circle_is_noticed_though_it_is_reworded():
+    reworded = [
+        agent("pm", "I can't rank the refund story before its criteria are finished."),
+        agent("analyst", "Criteria for refunds depend on how the pm ranks the story."),
+        agent("pm", "Ranking needs finished criteria for the refund story, so it goes back."),
+        agent("analyst", "Without a rank from the pm there are no criteria for refunds; back to the pm."),
+    ]
+    assert reasons(talk(*reworded)) == ["circular_logic"]
+    assert reasons(talk(*reworded[:3])) == []
+    gets_on = agent("analyst", "Criteria for refunds are written, the rank from the pm is 3.")
+    assert reasons(talk(*reworded[:3], gets_on)) == []
+
+
+def test_three_agents_can_go_round_as_well():
+    said_round = [
+        agent("pm", "The refund story waits for the designer's mockup."),
+        agent("designer", "The mockup waits for the developer's estimate."),
+        agent("dev", "The estimate waits for the refund story of the pm."),
+    ]
+    assert "circular_logic" in reasons(talk(*said_round * 2))
+    assert "circular_logic" not in reasons(talk(*said_round, *said_round[:2]))
+
+
 def test_numbers_that_change_are_news_and_no_circle():
     stories = []
     for number in range(4):
@@ -277,6 +301,27 @@ def test_no_text_makes_detection_slow(bait):
     assert time.thread_time() - started < 2
 
 
+def test_question_fields_of_json_are_read():
+    for text in (
+        '{"status": "blocked", "open_questions": ["Which currency are the limits in?"]}',
+        '```json\n{"done": ["parser"], "question": "Where is the schema kept, I cannot find it"}\n```',
+    ):
+        assert reasons(talk(agent("dev", text))) == ["clarification_requested"], text
+    for text in (
+        '{"status": "done", "open_questions": [], "needs_clarification": false}',
+        '{"question": "Which currency are the limits in?", "answer": "Euros."}',
+        '{"error": "the parameter region is required", "code": 422}',
+    ):
+        assert reasons(talk(agent("dev", text))) == [], text
+
+
+def test_what_a_log_says_is_no_request():
+    log = (
+        "2026-05-04 10:00:01 ERROR missing context: which region?\nValueError: unclear which tenant is meant"
+    )
+    assert reasons(talk(agent("dev", f"The worker failed:\n{log}\nI restarted it and it runs."))) == []
+
+
 def test_a_request_needs_what_its_asking_sentences_say():
     lack = "Nobody has told me which file format the partner bank expects."
     sign = find_unanswered_request(said(f"{DONE} {DONE} {lack}"))
@@ -321,7 +366,7 @@ def test_only_the_newest_messages_are_encoded():
         return [0.0] * len(load_weights().vector)
 
     find_unanswered_request(said(*["Which branch? `main` or the other one."] * 6), encode)
-    assert 0 < len(encoded) <= MAX_ENCODED_MESSAGES
+    assert len(encoded) <= MAX_ENCODED_MESSAGES * MAX_ENCODED_SENTENCES
 
 
 KEYS = st.sampled_from(

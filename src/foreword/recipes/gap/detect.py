@@ -15,7 +15,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from foreword.capture.redact import redact
+from foreword.recipes.gap.circles import newest_circle
 from foreword.recipes.gap.classifier import CLEAR_MARGIN, request_score_margin, unquoted_sentences
+from foreword.recipes.gap.message_text import own_sentences
+from foreword.recipes.gap.sentence_judge import LONG_MESSAGE, NEVER_ASKS, sentence_margins
 from foreword.recipes.gap.state import (
     MAX_MESSAGE_CHARACTERS,
     fields_by_name,
@@ -61,8 +64,11 @@ MAX_FLAG_AGE, MAX_REQUEST_AGE, MAX_CIRCLE_AGE, MAX_PROGRESS_AGE = 6, 12, 16, 6
 MAX_ENCODED_MESSAGES = 2
 """At most how many messages, the newest, the encoder is asked about."""
 
-MIN_CIRCLE_MESSAGES, MIN_CIRCLE_SIMILARITY, MIN_CIRCLE_WORDS = 4, 0.65, 3
-"""At least how many messages in turn make a circle, how similar they are to the agent's last, how long."""
+SURELY_CALM_MARGIN = -1.2
+"""A short message whose sentences all lie below this asks nothing, whatever it sounds like as a whole."""
+
+MIN_CIRCLE_MESSAGES = 4
+"""At least how many messages make a circle."""
 
 SLOW_FACTOR, MIN_HISTORY = 2.0, 3
 """A cycle longer than so many usual ones is slow; at least how many earlier cycles show the usual one."""
@@ -91,6 +97,8 @@ _KNOWLEDGE = (
     r"(?:contexts?|information|requirements?|acceptance criteria|specifications?|specs?|decisions?"
     r"|rationale|definitions?|background|scope|constraints?|targets?|documentation|story)"
 )
+_FOREIGN_OR_JSON = re.compile(r"^\s*(?:`{3}\w*\s*)?[{\[]|[^\W\d_a-zA-Z]")
+"""Marks of JSON, or of a language with other letters than English."""
 _KNOWLEDGE_MISSING = re.compile(
     rf"missing[_-]context|\b{_UNKNOWN}\b(?:[\s:,]+\w+){{0,3}}?[\s:,]+{_KNOWLEDGE}\b"
     rf"|\b{_KNOWLEDGE}\b(?:[\s:,]+\w+){{0,8}}?[\s:,]+{_UNKNOWN}\b",
@@ -114,7 +122,7 @@ def find_context_gap(state: object, encode: Encode | None = None) -> ContextGap 
         find_missing_context_flag(state, messages),
         find_unanswered_request(messages, encode),
         find_failed_gate(state),
-        find_circular_exchange(state, messages),
+        find_circular_exchange(state, messages, encode),
         find_slow_agent(state, current_agent(state), messages),
     )
     signs = sorted((sign for sign in found if sign is not None), key=lambda sign: -sign.confidence)
@@ -265,8 +273,10 @@ def _named_agent_outputs(state: object) -> Iterator[tuple[str, object]]:
 def find_unanswered_request(messages: Sequence[Message], encode: Encode | None = None) -> GapSign | None:
     """The newest request for clarification that nobody answered since."""
     for message, later in _newest_with_later_messages(messages, MAX_REQUEST_AGE):
+        if is_answered(message, later):  # quicker to see than what it asks for, if anything
+            continue
         sign = read_request(message, encode if len(later) < MAX_ENCODED_MESSAGES else None)
-        if sign is not None and not is_answered(message, later):
+        if sign is not None:
             return sign
     return None
 
@@ -274,24 +284,24 @@ def find_unanswered_request(messages: Sequence[Message], encode: Encode | None =
 def read_request(message: Message, encode: Encode | None = None) -> GapSign | None:
     """The request that an agent's message makes for what it lacks; None when it makes none.
 
-    A question mark alone is no request: agents also offer, ask for permission, interview a user, and answer
-    their own questions.
+    One sentence is enough, however much is said around it. A question mark alone is no request: agents also
+    offer, ask for permission, interview a user, and answer their own questions.
     """
     if message.role != "agent":
         return None
     if str(message.flags.get("clarification_needed") or "no").casefold() not in ("no", "none", "false"):
         confidence, evidence, need = FLAG_CONFIDENCE, "clarification_needed_flag", message.text
     else:
-        sentences = unquoted_sentences(message.text)
+        sentences, margins = _judge_sentences(message.text, encode)
         if not sentences or message.calls_tools:  # an agent that calls a tool is looking for the answer
             return None
-        margin = request_score_margin(sentences, encode)
-        if margin < 0:
+        surest = max(margins)
+        if surest < 0:
             return None
-        asking = _asking_sentences(sentences)
+        asking = [one for one, margin in zip(sentences, margins, strict=True) if margin >= 0]
         evidence = "question_to_peers" if asking[-1].endswith("?") else "lack_stated"
-        confidence = CLEAR_CONFIDENCE if margin >= CLEAR_MARGIN else LIKELY_CONFIDENCE
-        need = " ".join(asking)
+        confidence = CLEAR_CONFIDENCE if surest >= CLEAR_MARGIN else LIKELY_CONFIDENCE
+        need = _asking_sentences(sentences, margins)
     return GapSign("clarification_requested", confidence, evidence, need, message.name, message.position)
 
 
@@ -300,10 +310,33 @@ def is_answered(request: Message, later: Sequence[Message]) -> bool:
     return any(_is_answer(request, message) for message in later)
 
 
-def _asking_sentences(sentences: tuple[str, ...]) -> tuple[str, ...]:
-    """The sentences that say what is lacking; all of them when those have too few content words."""
-    asking = tuple(sentence for sentence in sentences if request_score_margin((sentence,)) >= 0)
-    return asking if len(word_prefixes(" ".join(asking))) > 2 else sentences
+def _judge_sentences(text: str, encode: Encode | None) -> tuple[tuple[str, ...], list[float]]:
+    """The sentences of a message, and how far beyond the threshold each of them lies.
+
+    A short one in English is judged as a whole, which tells more, unless all its sentences are surely calm;
+    any other sentence by sentence.
+    """
+    sentences = own_sentences(text)
+    if len(sentences) > LONG_MESSAGE or _FOREIGN_OR_JSON.search(text):
+        return sentences, sentence_margins(sentences, encode)
+    if max(sentence_margins(sentences), default=NEVER_ASKS) < SURELY_CALM_MARGIN:
+        return sentences, [NEVER_ASKS] * len(sentences)
+    sentences = unquoted_sentences(text)
+    whole = request_score_margin(sentences, encode)
+    alone = [request_score_margin((sentence,)) for sentence in sentences]
+    together = whole < 0 or max(alone) < 0
+    return sentences, [whole if together or margin >= 0 else NEVER_ASKS for margin in alone]
+
+
+def _asking_sentences(sentences: Sequence[str], margins: Sequence[float]) -> str:
+    """The sentences that best say what is lacking; if they have few content words, with their neighbours."""
+    around = [-math.inf, *margins, -math.inf]
+    asking = {at for at, margin in enumerate(margins) if margin >= max(0.0, around[at], around[at + 2])}
+    said = " ".join(sentences[at] for at in sorted(asking))
+    if len(word_prefixes(said)) > 2:
+        return said
+    near = {other for at in asking for other in (at - 1, at, at + 1)}
+    return " ".join(sentence for at, sentence in enumerate(sentences) if at in near)
 
 
 def _is_answer(request: Message, message: Message) -> bool:
@@ -312,7 +345,7 @@ def _is_answer(request: Message, message: Message) -> bool:
         return False
     if message.role == "agent" and message.speaker == request.speaker:
         return not message.calls_tools and read_request(message) is None
-    text = " ".join(unquoted_sentences(message.text)).casefold()
+    text = " ".join(own_sentences(message.text)).casefold()
     if NO_ANSWER.search(message.text.casefold()) or text.endswith("?"):
         return False
     common = word_prefixes(request.text) & word_prefixes(message.text)
@@ -322,11 +355,10 @@ def _is_answer(request: Message, message: Message) -> bool:
 # Circles --------------------------------------------------------------------------------------------------
 
 
-def find_circular_exchange(state: object, messages: Sequence[Message]) -> GapSign | None:
-    """Two agents that hand the same thing to and fro; a `cycle_analysis` in the state is believed.
-
-    A review goes to and fro as well, but its comments differ each time; different numbers are news, too.
-    """
+def find_circular_exchange(
+    state: object, messages: Sequence[Message], encode: Encode | None = None
+) -> GapSign | None:
+    """Agents that hand the same thing round; a `cycle_analysis` in the state is believed."""
     analysis = get_value(state, "cycle_analysis")
     if analysis is not None:
         if get_value(analysis, "circular_detected") is not True:
@@ -334,33 +366,12 @@ def find_circular_exchange(state: object, messages: Sequence[Message]) -> GapSig
         topic = _first_plain_text(analysis, _TOPIC_KEYS)
         return GapSign("circular_logic", CIRCLE_CONFIDENCE, "cycle_analysis", topic)
     spoken = [message for message in messages if message.role == "agent" and message.text]
-    turns = _newest_two_agent_exchange(spoken[-MAX_CIRCLE_AGE:])
-    if len(turns) < MIN_CIRCLE_MESSAGES:
-        return None
-    if not (_is_repetition(turns[-1], turns[-3]) and _is_repetition(turns[-2], turns[-4])):
+    turns = newest_circle(spoken[-MAX_CIRCLE_AGE:], encode)
+    if not turns:
         return None
     confidence = SHORT_CIRCLE_CONFIDENCE if len(turns) == MIN_CIRCLE_MESSAGES else CIRCLE_CONFIDENCE
     need = f"{turns[-2].text}\n{turns[-1].text}"
     return GapSign("circular_logic", confidence, "agents_repeat_themselves", need)
-
-
-def _newest_two_agent_exchange(messages: Sequence[Message]) -> list[Message]:
-    """The newest messages in which the same two agents take turns, oldest first."""
-    turns: list[Message] = []
-    for message in reversed(messages):
-        if turns and message.speaker == turns[-1].speaker:
-            break
-        if len(turns) > 1 and message.speaker != turns[-2].speaker:
-            break
-        turns.append(message)
-    return turns[::-1]
-
-
-def _is_repetition(message: Message, earlier: Message) -> bool:
-    """Whether a message says almost the same as an earlier one, in enough words to tell."""
-    if len(word_prefixes(message.text)) < MIN_CIRCLE_WORDS:
-        return False
-    return text_similarity(message.text, earlier.text) >= MIN_CIRCLE_SIMILARITY
 
 
 # Slow agents ----------------------------------------------------------------------------------------------

@@ -79,6 +79,7 @@ def split_sentences(text: str) -> list[str]:
     return [sentence[-MAX_SENTENCE_CHARACTERS:] for sentence in split if sentence]
 
 
+@lru_cache(maxsize=512)
 def word_prefixes(text: str) -> frozenset[str]:
     """The words of a text without stopwords, each cut to its first letters so that inflections are equal."""
     return frozenset(word[:PREFIX_CHARACTERS] for word in split_words(text) if word not in STOPWORDS)
@@ -114,7 +115,11 @@ def word_group(word: str) -> str | None:
 @cache
 def _read_word_groups() -> tuple[dict[str, str], dict[str, str]]:
     """The groups of `word_groups.toml`, by word and by stem."""
-    groups = tomllib.loads(Path(__file__).with_name("word_groups.toml").read_text(encoding="utf-8"))
+    read = tomllib.loads(Path(__file__).with_name("word_groups.toml").read_text(encoding="utf-8"))
+    english = {name: words for name, words in read.items() if isinstance(words, str)}
+    languages = [english, *(table for table in read.values() if not isinstance(table, str))]
     # In reverse, so that the first group of a word is the one that stays.
-    members = [(word, group) for group, words in groups.items() for word in words.split()][::-1]
+    members = [
+        (word, name) for groups in languages for name, words in groups.items() for word in words.split()
+    ][::-1]
     return dict(members), {stem(word): group for word, group in members}

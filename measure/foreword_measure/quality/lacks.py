@@ -1,0 +1,147 @@
+"""Whether a lack is heard at real lengths: in long replies of another hand, and nowhere in ordinary messages.
+
+    test.jsonl       text, lack, asks (the sentences that ask), language, layout (text or json)
+    circles_test.jsonl    circle, messages
+
+Both lie in measure/lacks, by a hand that wrote them after the lessons, of other trades, and before anything
+was measured. Each message is the only one of a state, said by an agent. Ordinary messages are in which nobody
+asks for anything; what is heard in them is a false alarm.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foreword.errors import ValidationError
+from foreword.recipes.gap.detect import find_circular_exchange, find_unanswered_request
+from foreword.recipes.gap.state import read_messages
+from foreword.spaces.bundled import BundledEmbeddingProvider
+from foreword_measure.quality.gaps import ENCODED, OURS, count_guesses
+from foreword_measure.quality.ordinary import ordinary_messages
+from foreword_measure.report import Report, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from foreword.recipes.gap.classifier import Encode
+    from foreword_measure.report import Cell
+
+FOLDER = Path(__file__).parents[2] / "lacks"
+REPLIES, CIRCLES = "test.jsonl", "circles_test.jsonl"
+LONG_WORDS = 100
+"""From how many words on a reply is a long one."""
+
+MIN_PRECISION, MIN_RECALL, MAX_FALSE_ALARMS = 0.93, 0.90, 20.0
+"""What is aimed at on long replies, and at most how many false alarms in 1,000 ordinary messages."""
+
+_COLUMNS = ("messages", "right", "wrong", "missed", "precision", "recall")
+
+
+def measure_lacks(folders: Sequence[Path] = ()) -> Report:
+    """How well lacks are heard, by words alone and with the encoder; `folders` hold more ordinary texts."""
+    runs: dict[str, Encode | None] = {OURS: None, ENCODED: BundledEmbeddingProvider().embed}
+    replies = [_Reply(row) for row in _read_rows(FOLDER / REPLIES)]
+    heard = {run: {reply: _heard(reply.text, encode) for reply in replies} for run, encode in runs.items()}
+    groups = _groups(replies)
+    counts = {
+        f"{run}, {name}": count_guesses((one.lack, heard[run][one] is not None) for one in group)
+        for run in runs
+        for name, group in groups.items()
+    }
+    named = {run: _share_named(groups["long replies"], heard[run]) for run in runs}
+    circles = {run: _count_circles(encode) for run, encode in runs.items()}
+    ordinary = ordinary_messages(folders)
+    alarms = {run: _false_alarms(ordinary, encode) for run, encode in runs.items()}
+    tables = (
+        Table(
+            "A lack heard in replies of another hand",
+            ("run", *_COLUMNS),
+            _rows(counts),
+            (
+                f"long replies have {LONG_WORDS} words or more; aims: {MIN_PRECISION:.2f}, {MIN_RECALL:.2f}",
+                *(
+                    f"{run}: the query holds what is asked in {share:.2f} of those heard"
+                    for run, share in named.items()
+                ),
+            ),
+        ),
+        Table("Agents in circles, reworded", ("run", *_COLUMNS), _rows(circles)),
+        Table(
+            "False alarms in ordinary messages",
+            ("run", "kind", "messages", "alarms", "per 1,000"),
+            tuple((run, kind, *cells) for run, kinds in alarms.items() for kind, cells in kinds.items()),
+            (f"aim: {MAX_FALSE_ALARMS:.0f} per 1,000",),
+        ),
+    )
+    wrong = {
+        run: [one.text[:80] for one in replies if one.lack != (heard[run][one] is not None)] for run in runs
+    }
+    data: dict[str, Any] = {"replies": counts, "named": named, "circles": circles, "alarms": alarms}
+    return Report(tables, data | {"wrong": wrong})
+
+
+class _Reply:
+    """One reply of the set."""
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        self.text: str = row["text"]
+        self.lack: bool = row["lack"]
+        self.asks: list[str] = row["asks"]
+        self.language: str = row["language"]
+        self.layout: str = row["layout"]
+
+
+def _groups(replies: list[_Reply]) -> dict[str, list[_Reply]]:
+    return {
+        "long replies": [one for one in replies if len(one.text.split()) >= LONG_WORDS],
+        "English": [one for one in replies if one.language == "en" and one.layout == "text"],
+        "other languages": [one for one in replies if one.language != "en"],
+        "JSON": [one for one in replies if one.layout == "json"],
+    }
+
+
+def _heard(text: str, encode: Encode | None) -> str | None:
+    """What is heard to be lacking in a message; None when nothing is."""
+    state = {"messages": [{"role": "assistant", "name": "agent", "content": text}]}
+    sign = find_unanswered_request(read_messages(state).messages, encode)
+    return None if sign is None else sign.needs
+
+
+def _share_named(replies: list[_Reply], heard: Mapping[_Reply, str | None]) -> float:
+    """In which part of the lacks that were heard the query holds most of a sentence that asks."""
+    found = [(set(needs.split()), one.asks) for one in replies if one.lack and (needs := heard[one])]
+    held = [
+        any(len(set(ask.split()) & words) > len(set(ask.split())) / 2 for ask in asks)
+        for words, asks in found
+    ]
+    return sum(held) / len(held) if held else 0.0
+
+
+def _count_circles(encode: Encode | None) -> dict[str, float | None]:
+    pairs = []
+    for row in _read_rows(FOLDER / CIRCLES):
+        state = {"messages": [{"role": "assistant", **message} for message in row["messages"]]}
+        sign = find_circular_exchange(state, read_messages(state).messages, encode)
+        pairs.append((bool(row["circle"]), sign is not None))
+    return count_guesses(pairs)
+
+
+def _false_alarms(kinds: Mapping[str, list[str]], encode: Encode | None) -> dict[str, tuple[int, int, float]]:
+    counted = {}
+    for kind, texts in kinds.items():
+        alarms = sum(_heard(text, encode) is not None for text in texts)
+        counted[kind] = (len(texts), alarms, 1000 * alarms / len(texts))
+    return counted
+
+
+def _rows(table: Mapping[str, Mapping[str, float | None]]) -> tuple[tuple[Cell, ...], ...]:
+    return tuple((name, *values.values()) for name, values in table.items())
+
+
+def _read_rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        raise ValidationError(f"cannot read {path}: {error}") from error

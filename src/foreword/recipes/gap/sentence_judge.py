@@ -1,0 +1,263 @@
+"""Whether a sentence of a long message asks for something that its speaker lacks, learned from examples.
+
+Each sentence is judged together with the one before and the one after it, so that a question that is
+answered at once is none. A message asks when one of its sentences does, however long the rest is. The
+features of a sentence are summed with their weights and compared with a threshold; where that is close and
+an encoder is at hand, the vector of the sentence is weighed as well. Many sentences have no word that could
+ask and are passed over at once. `tools/fit_lack.py` writes the weights, which lie beside this module as plain
+JSON; neither a learning library nor an encoder is needed.
+
+It hears English best, and German, French, Spanish, Italian, Portuguese, Dutch, Chinese and Japanese from
+fewer examples; `foreword eval --gaps` has the numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+from itertools import pairwise
+
+from foreword.errors import EmbeddingError
+from foreword.log import get_logger
+from foreword.recipes.gap.vocabulary import EXPLICIT_REQUEST, word_group
+
+_log = get_logger("foreword.gap")
+
+WEIGHTS_FILE = "sentence_weights.json"
+
+UNDECIDED_SCORES = (-2.0, 3.0)
+"""The encoder is asked only about sentences whose features score between these two."""
+
+MAX_ENCODED_SENTENCES = 3
+"""At most how many sentences of a message, the likeliest, the encoder is asked about."""
+
+CLEAR_MARGIN = 1.0
+"""At least how far beyond the threshold a sentence lies that clearly asks."""
+
+NEVER_ASKS = -9.0
+"""The margin of a sentence without any word that could ask."""
+
+MAX_WORDS_IN_ROW, MAX_GROUPS_IN_ROW = 3, 4
+MAX_PAIR_DISTANCE = 6
+"""At most how many places apart two word groups still make a feature together; common groups do not count."""
+
+LONG_MESSAGE = 6
+"""A message of more sentences than this is a long one, in which a bare question is seldom a request."""
+
+_CJK = "\u3040-\u30ff\u3400-\u9fff"
+_TOKEN = re.compile(rf"[{_CJK}]|@?[^\W\d_{_CJK}](?:[\w'/.-]*\w)?|\d[\d.,:%]*|[?!,;:()—–-]")
+_WIDE_MARKS = str.maketrans("？！，；：（）’", "?!,;:()'")
+_NUMBER, _NAME, _IDENTIFIER, _MENTION, _NO_GROUP = "0", "Name", "#", "@", "_"
+_SHORT_FORMS = {"m": "am", "re": "are", "ve": "have", "ll": "will", "d": "would"}
+_NEGATED = {"ca": "can", "wo": "will"}
+_COMMON_GROUPS = frozenset({_NO_GROUP, ",", _NAME, _NUMBER, "BE", "THIS"})
+_ASKING_GROUPS = frozenset(
+    {
+        *("I", "SOMEBODY", "NOBODY", "NOT", "NO", "NOTHING", "WITHOUT", "WH", "IF", "OR", "UNABLE"),
+        *("VAGUE", "LACK", "ENOUGH", "INFO", "ASK", "HOLD", "BUT"),
+    }
+)
+"""A sentence without a question mark and without a word of these groups asks for nothing."""
+
+Encode = Callable[[str], Sequence[float]]
+"""Gives the vector of a text, from the encoder whose digest the weights name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceWeights:
+    """What was learned, as in `sentence_weights.json`.
+
+    A sentence asks when its score, `start` plus its features, is at least `threshold`. With a vector it asks
+    when `combined_start`, plus the score times `share`, plus the product with `vector`, is at least
+    `combined_threshold`. Both thresholds are higher by `more_if_long` in a long message, where there is more
+    to mistake.
+    """
+
+    start: float
+    features: Mapping[str, float]
+    threshold: float
+    encoder: str
+    combined_start: float
+    share: float
+    vector: Sequence[float]
+    combined_threshold: float
+    more_if_long: float
+
+
+@cache
+def load_sentence_weights() -> SentenceWeights:
+    """The weights that come with Foreword; read once."""
+    file = resources.files("foreword.recipes.gap").joinpath(WEIGHTS_FILE)
+    return SentenceWeights(**json.loads(file.read_text(encoding="utf-8")))
+
+
+def surest_margin(sentences: Sequence[str], encode: Encode | None = None) -> float:
+    """How far beyond the threshold the surest sentence lies; the message asks if this is 0 or more."""
+    return max(sentence_margins(sentences, encode), default=NEVER_ASKS)
+
+
+def sentence_margins(sentences: Sequence[str], encode: Encode | None = None) -> list[float]:
+    """For each sentence of a message, how far beyond the threshold it lies."""
+    weights, scores = load_sentence_weights(), sentence_scores(tuple(sentences))
+    more = weights.more_if_long if len(sentences) > LONG_MESSAGE else 0.0
+    margins = [NEVER_ASKS if score is None else score - weights.threshold - more for score in scores]
+    if len(sentences) <= LONG_MESSAGE:  # in a long text, "it is unclear" is more often about the world
+        clear = [EXPLICIT_REQUEST.search(sentence) is not None for sentence in sentences]
+        margins = [max(0.0, margin) if said else margin for margin, said in zip(margins, clear, strict=True)]
+        if any(clear):
+            return margins
+    if encode is None:
+        return margins
+    for at, score in _most_likely_undecided(scores):
+        try:
+            vector = encode(sentences[at])
+        except EmbeddingError as error:
+            _log.warning("a message is judged by its words alone", problem=str(error))
+            return margins
+        margins[at] = combined_score(weights, score, vector) - weights.combined_threshold - more
+    return margins
+
+
+@lru_cache(maxsize=1024)
+def sentence_scores(sentences: tuple[str, ...]) -> tuple[float | None, ...]:
+    """The score of each sentence by its features; None for those that cannot ask."""
+    weights = load_sentence_weights()
+    return tuple(
+        None if features is None else sum_features(weights.features, weights.start, features)
+        for features in features_by_sentence(sentences)
+    )
+
+
+def _most_likely_undecided(scores: Sequence[float | None]) -> list[tuple[int, float]]:
+    """The sentences that the encoder is asked about: where they stand, and their scores."""
+    low, high = UNDECIDED_SCORES
+    undecided = [(at, score) for at, score in enumerate(scores) if score is not None and low < score < high]
+    return sorted(undecided, key=lambda one: -one[1])[:MAX_ENCODED_SENTENCES]
+
+
+def sum_features(weights: Mapping[str, float], start: float, features: Iterable[str]) -> float:
+    """`start` plus the weights of the features that are known, divided by the root of their number."""
+    known = [weights[feature] for feature in features if feature in weights]
+    return start + sum(known) / math.sqrt(len(known) or 1)
+
+
+def combined_score(weights: SentenceWeights, score: float, vector: Sequence[float]) -> float:
+    """The score of a sentence by its features and its vector together."""
+    product = sum(weight * value for weight, value in zip(weights.vector, vector, strict=True))
+    return weights.combined_start + weights.share * score + product
+
+
+# Features -------------------------------------------------------------------------------------------------
+
+
+def features_by_sentence(sentences: Sequence[str]) -> list[frozenset[str] | None]:
+    """The features of each sentence of a message in its place; None for those that cannot ask."""
+    return [_features_in_place(sentences, at) if may_ask(one) else None for at, one in enumerate(sentences)]
+
+
+def _features_in_place(sentences: Sequence[str], at: int) -> frozenset[str]:
+    """The features of a sentence and its neighbours together, and which of them are its own.
+
+    `?WH BE` is a question in which a form of "to be" follows a question word, `NOT..SAY` a sentence in which
+    a verb of saying comes some way after a negation, `this NOT` a negation in the sentence itself. Numbers,
+    names and identifiers count only as such.
+    """
+    end = len(sentences) - 1
+    first, last = max(0, at - 1), min(end, at + 1)
+    near = sentences[first : last + 1]
+    questions = [_is_question(one) for one in near]
+    features = {"long" if end > LONG_MESSAGE else "short"}.union(*map(own_features, near))
+    if any(questions):
+        features.add("asks")
+    if any(question and not following for question, following in pairwise(questions)):
+        features.add("asks and goes on")
+    if last == end:
+        features |= _group_features("last", near[-1], 1)
+    if first < last:
+        features |= _group_features("first", near[0], 1)
+        features |= _group_features("this ?" if questions[at - first] else "this", sentences[at], 2)
+    return frozenset(features)
+
+
+@lru_cache(maxsize=4096)
+def may_ask(sentence: str) -> bool:
+    """Whether a sentence has a question mark, or any word with which something can be asked for."""
+    words = split_tokens(sentence)
+    return "?" in words or any(
+        word_group(word) in _ASKING_GROUPS or "\u3040" <= word[0] <= "\u9fff" for word in words
+    )
+
+
+@lru_cache(maxsize=1024)
+def own_features(sentence: str) -> frozenset[str]:
+    """The features of a sentence by itself: rows of words and of groups, and pairs of groups."""
+    words = split_tokens(sentence)
+    groups, prefix = word_groups(words), "?" if words[-1:] == ("?",) else ""
+    rare = [group for group in groups if group not in _COMMON_GROUPS]
+    pairs = (
+        f"{group}..{other}"
+        for index, group in enumerate(rare, 1)
+        for other in rare[index : index + MAX_PAIR_DISTANCE]
+    )
+    rows = (_rows(words, MAX_WORDS_IN_ROW), _rows(groups, MAX_GROUPS_IN_ROW), pairs)
+    return frozenset(prefix + feature for kind in rows for feature in kind)
+
+
+@lru_cache(maxsize=4096)
+def _group_features(place: str, sentence: str, max_length: int) -> frozenset[str]:
+    """The groups of a sentence in rows of up to so many, with its place before each."""
+    return frozenset(f"{place} {row}" for row in _rows(word_groups(split_tokens(sentence)), max_length))
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip("\"')]*_ ").endswith(("?", "？"))
+
+
+@lru_cache(maxsize=4096)
+def split_tokens(sentence: str) -> tuple[str, ...]:
+    """The words of a sentence in lower case, short forms spelled out, and its punctuation."""
+    found = enumerate(_TOKEN.findall(sentence.translate(_WIDE_MARKS)))
+    return tuple(word for index, token in found for word in _expand_token(token, index) if word)
+
+
+def word_groups(words: Sequence[str]) -> list[str]:
+    """The group of each word; neighbours without a group become a single `_`."""
+    groups: list[str] = []
+    for word in words:
+        group = word if word == _NAME or not word[0].isalpha() else word_group(word) or _NO_GROUP
+        if group != _NO_GROUP or groups[-1:] != [_NO_GROUP]:
+            groups.append(group)
+    return groups
+
+
+def _rows(words: Sequence[str], max_length: int) -> Iterator[str]:
+    """Every row of up to so many neighbours; `<` and `>` stand for the ends of the sentence."""
+    bounded = ["<", *words, ">"]
+    for length in range(1, max_length + 1):
+        for index in range(len(bounded) - length + 1):
+            yield " ".join(bounded[index : index + length])
+
+
+def _expand_token(token: str, index: int) -> list[str]:
+    """The words of a token: a short form spelled out, a name or a number as its kind."""
+    word = token.casefold()
+    if not token[0].isalpha():
+        return [_MENTION if token[0] == "@" else _NUMBER if token[0].isdigit() else token]
+    if word.endswith("n't"):
+        return [_NEGATED.get(word[:-3], word[:-3]), "not"]
+    if word == "cannot":
+        return ["can", "not"]
+    if "'" in token:
+        head, _, tail = token.partition("'")
+        rest = [_SHORT_FORMS.get(tail, "'s")] if tail in (*_SHORT_FORMS, "s") else _expand_token(tail, 1)
+        return [*_expand_token(head, index), *rest]
+    if any(mark.isdigit() or mark in "_./" for mark in word) or token[1:] != token[1:].lower():
+        return [_IDENTIFIER]
+    if index and token[0].isupper() and word != "i" and word_group(word) is None:
+        return [_NAME]
+    return word.split("-")

@@ -1,0 +1,218 @@
+"""Sentences that ask for what their speaker lacks are recognised, by their features and their vectors."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.errors import EmbeddingError
+from foreword.recipes.gap.message_text import own_sentences
+from foreword.recipes.gap.sentence_judge import (
+    MAX_ENCODED_SENTENCES,
+    NEVER_ASKS,
+    UNDECIDED_SCORES,
+    combined_score,
+    features_by_sentence,
+    load_sentence_weights,
+    may_ask,
+    sentence_margins,
+    sentence_scores,
+    split_tokens,
+    sum_features,
+    surest_margin,
+    word_groups,
+)
+from foreword.spaces.bundled import BundledEmbeddingProvider
+from foreword.spaces.dense import DenseSpace
+
+EXAMPLES = Path(__file__).parents[3] / "tools" / "gap_messages.jsonl"
+
+
+def asks(text, encode=None):
+    return surest_margin(own_sentences(text), encode) >= 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nobody has told me which region the backups go to.",
+        "The runbook doesn't say who may restart the broker.",
+        "Do we hash the serial number or keep it in the clear? I can't find a decision.",
+        "I'm stuck: there is no definition of a late delivery in any document I was given.",
+        "Parser and tests are done. What I don't know is how duplicates are meant to be merged.",
+        "This is unclear.",
+        "Unclear.",
+        "It is unclear which plan applies.",
+        "That part remains unclear",
+        "It's unclear whether the fee is due twice.",
+        "The requirements are unclear.",
+        "Ich weiß nicht, welche der beiden Listen gilt.",
+        "Je ne trouve nulle part qui doit approuver la commande.",
+        "No sé cuál de los dos contratos se aplica aquí.",
+    ],
+)
+def test_a_message_that_states_a_lack_asks(text):
+    assert asks(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "All 48 tests pass and the branch is merged.",
+        "Shall I deploy it now?",
+        "Would you like a second version of the letter?",
+        "Why was it slow? A missing index. It takes 12 ms now.",
+        "The form says which field is missing.",
+        "I asked Ana about the limit; it is 100, and that is what I built.",
+        "The reply was `I do not know what you mean`, as the test expects.",
+        "Nothing is unclear.",
+        "It was unclear which plan applies; it is the monthly one.",
+        "Unclear names are rejected by the linter.",
+        "OAuth2 authentication is required for the API endpoints.",
+        "A valid token is required before any request is accepted.",
+        "Für jeden Aufruf ist ein Schlüssel erforderlich.",
+        "Si un champ manque, la ligne est refusée.",
+    ],
+)
+def test_a_message_that_reports_offers_or_answers_does_not_ask(text):
+    assert not asks(text)
+
+
+@pytest.mark.skipif(not EXAMPLES.exists(), reason="tools/gap_messages.jsonl is not here")
+def test_most_of_the_examples_are_classified_correctly():
+    examples = [json.loads(line) for line in EXAMPLES.read_text(encoding="utf-8").splitlines()]
+    assert len({example["text"] for example in examples}) == len(examples) > 1500
+    results = [(example["gap"], asks(example["text"])) for example in examples]
+    right = results.count((True, True))
+    assert right / (right + results.count((False, True))) > 0.97
+    assert right / (right + results.count((True, False))) > 0.93
+
+
+CALM = "The parser is merged and all 48 tests pass. The export took two seconds."
+LACK = "Nobody has told me which file format the partner bank expects."
+
+
+def undecided_sentence():
+    return next(
+        sentence
+        for sentence in ("Which branch?", "Which one is it?", "Is it the blue one?", "Who has the list?")
+        if UNDECIDED_SCORES[0] < (sentence_scores((sentence,))[0] or NEVER_ASKS) < UNDECIDED_SCORES[1]
+    )
+
+
+def test_one_sentence_is_heard_however_much_is_said_around_it():
+    reply = own_sentences(f"{CALM * 8} {LACK} {CALM * 8}")
+    margins = sentence_margins(reply)
+    assert max(margins) >= 0
+    assert reply[margins.index(max(margins))] == LACK
+    assert surest_margin(own_sentences(CALM * 16)) < 0
+
+
+def test_a_question_that_is_answered_at_once_is_none():
+    assert not asks(f"{CALM} Why two tables? Because the old clients read the first. {CALM}")
+
+
+def test_sentences_without_a_word_that_could_ask_are_passed_over():
+    assert sentence_margins(["The export took two seconds."]) == [NEVER_ASKS]
+    assert may_ask("Which port?")
+    assert may_ask("どの版か分かりません。")
+    assert surest_margin([]) == NEVER_ASKS
+
+
+def test_the_encoder_is_asked_about_what_is_undecided_and_about_nothing_else():
+    shown = []
+
+    def encode(text):
+        shown.append(text)
+        return [0.0] * len(load_sentence_weights().vector)
+
+    asks("All 48 tests pass and the branch is merged.", encode)
+    assert shown == []
+    unsure = undecided_sentence()
+    asks(f"{CALM} {unsure}", encode)
+    assert unsure in shown
+    shown.clear()
+    asks(" ".join(f"{unsure[:-1]}, number {at}?" for at in range(20)), encode)
+    assert len(shown) <= MAX_ENCODED_SENTENCES
+
+
+def test_an_encoder_that_fails_leaves_the_decision_to_the_words():
+    def encode(text):
+        raise EmbeddingError("out of order")
+
+    said = (undecided_sentence(),)
+    assert surest_margin(said, encode) == surest_margin(said)
+
+
+def test_the_weights_are_for_the_bundled_encoder_and_small():
+    known = load_sentence_weights()
+    assert known.encoder == DenseSpace(BundledEmbeddingProvider()).digest
+    assert len(known.vector) == BundledEmbeddingProvider.dimensions
+    assert 1000 < len(known.features) <= 5000
+
+
+def test_weights_are_divided_by_the_root_of_their_number():
+    assert sum_features({"a": 1.0}, 0.5, ["a", "unknown"]) == 1.5
+    assert sum_features({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0}, 0.0, "abcd") == 2.0
+    assert sum_features({}, -0.5, ["a"]) == -0.5
+
+
+def test_features_and_vector_are_added_up():
+    known = load_sentence_weights()
+    nothing = [0.0] * len(known.vector)
+    assert combined_score(known, 0.0, nothing) == known.combined_start
+    assert combined_score(known, 1.0, nothing) == pytest.approx(known.combined_start + known.share)
+    with pytest.raises(ValueError, match="zip"):
+        combined_score(known, 0.0, [1.0])
+
+
+def test_words_without_a_group_are_joined():
+    assert word_groups(["the", "green", "spec", "never", "says", "Name", "?"]) == [
+        "_", "DONE", "PAPER", "NOT", "SAY", "Name", "?",
+    ]  # fmt: skip
+
+
+def test_words_of_other_languages_are_in_the_same_groups():
+    assert word_groups(split_tokens("Die Spezifikation sagt nichts")) == ["_", "PAPER", "SAY", "NOTHING"]
+    assert word_groups(split_tokens("Le contrat n'indique rien")) == ["_", "PAPER", "NOT", "SAY", "NOTHING"]
+
+
+def test_short_forms_are_spelled_out_and_names_count_as_names():
+    assert split_tokens("I can't tell, and I'd ask; it's Priya's job_id, not 42!") == (
+        "i", "can", "not", "tell", ",", "and", "i", "would", "ask", ";",
+        "it", "'s", "Name", "'s", "#", ",", "not", "0", "!",
+    )  # fmt: skip
+    assert split_tokens("@pm cannot co-operate, won't, n't") == (
+        "@", "can", "not", "co", "operate", ",", "will", "not", ",", "not",
+    )  # fmt: skip
+    assert split_tokens("哪个版本？") == ("哪", "个", "版", "本", "?")
+
+
+def test_a_sentence_has_its_own_features_and_those_of_its_neighbours():
+    asking, stating = features_by_sentence(["Which port?", "The ticket never says."])
+    assert {"asks", "asks and goes on", "?which port", "?WH", "this ? WH", "PAPER..SAY"} <= asking
+    assert {"asks", "?which port", "this PAPER", "last SAY"} <= stating
+    assert "this ? WH" not in stating
+    assert "asks and goes on" not in features_by_sentence(["It says nothing.", "Which port?"])[1]
+    assert features_by_sentence([]) == []
+    assert features_by_sentence(["…"]) == [None]
+
+
+@settings(max_examples=2000)
+@given(st.text(max_size=120))
+def test_any_text_is_classified(text):
+    assert isinstance(surest_margin(own_sentences(text)), float)
+
+
+@pytest.mark.parametrize("bait", ["a", "a-", "n't ", "I'", "?", "no. ", "@a", "1,", "Ab.", "what "])
+def test_no_text_makes_classifying_slow(bait):
+    text = (bait * 8000)[:8000]
+    started = time.thread_time()
+    surest_margin(own_sentences(text))
+    assert time.thread_time() - started < 1
