@@ -98,9 +98,12 @@ def test_a_run_past_its_deadline_still_ends_the_experience_of_no_session(forewor
     ran = {"hook_event_name": "PostToolUse", "session_id": "s1", "cwd": "/work/shop", "tool_name": "Bash",
            "tool_input": {"command": "pytest -k test_retry"},
            "tool_response": "test_retry.py . [100%]\n1 passed in 0.10s"}  # fmt: skip
-    assert foreword("hook", "--direct", "--deadline-ms", "1", stdin=encode_event(ran)).code == 0
+    change = {"file_path": "/work/shop/retry.py", "old_string": "pause", "new_string": "1000 * pause"}
+    edited = {**ran, "tool_name": "Edit", "tool_response": "done", "tool_input": change}
+    for event in (edited, ran):
+        assert foreword("hook", "--direct", "--deadline-ms", "1", stdin=encode_event(event)).code == 0
     (told,) = foreword("experience", "list", "-w", "/work/shop", "--json").json
-    assert (told["id"], told["status"], told["tier"]) == (begun, "confirmed", "gold")
+    assert (told["id"], told["status"]) == (begun, "confirmed")
 
 
 def test_the_answer_is_given_before_the_rest_is_finished(foreword, monkeypatch):

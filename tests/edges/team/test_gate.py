@@ -20,6 +20,8 @@ CALLS = {
     "hook_keep": ("POST", "/v1/hook/keep", {"workspace": "acme/shop", "event": {"name": "Stop"}, "at": 1}),
     "search": ("POST", "/v1/search", {"workspace": "acme/shop", "query": "deploys"}),
     "context": ("POST", "/v1/context", {"workspace": "acme/shop", "query": "deploys"}),
+    "assemble": ("POST", "/v1/assemble", {"workspace": "acme/shop", "query": "deploys"}),
+    "premortem": ("POST", "/v1/premortem", {"workspace": "acme/shop", "domain": "debugging"}),
     "ledger": ("POST", "/v1/ledger", {"workspace": "acme/shop", "what": "open"}),
     "item": ("GET", "/v1/items/x?workspace=acme/shop", None),
     "receipt": ("GET", "/v1/receipts/latest?workspace=acme/shop", None),

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from foreword.capture.redact import redact, remove_private_spans
 from foreword.edges.cli import show
 from foreword.edges.cli.common import (
     CliCall,
@@ -82,7 +83,8 @@ def remember(
     paragraphs, and an id is printed for each. Once the id is printed, the text survives a power cut and words
     find it; the vector by which its meaning is found is made next.
     """
-    texts = split_into_pieces(_read_text_to_remember(text, file))
+    # Secrets and private spans go first: a cut might part them in two.
+    texts = split_into_pieces(redact(remove_private_spans(_read_text_to_remember(text, file))))
     metadata, workspace = dict(map(_split_key_and_value, meta)), call.workspace
     with open_engine(embedding=not no_embed) as engine:
         quiet = without_encoder(engine)

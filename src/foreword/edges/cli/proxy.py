@@ -14,7 +14,7 @@ from foreword.options import MAX_NAME_CHARACTERS
 @command(
     "proxy",
     "foreword proxy --upstream https://api.openai.com/v1 --user mara\n"
-    "OPENAI_BASE_URL=http://127.0.0.1:8790/v1 python my_chat.py",
+    "foreword proxy --upstream http://127.0.0.1:11434/v1 &  OPENAI_BASE_URL=http://127.0.0.1:8790/v1 my_chat",
 )
 @click.option("--upstream", required=True, metavar="URL", help="The API's base URL, usually ending in /v1.")
 @click.option("--port", type=port_type, default=8790, show_default=True, metavar="N", help="0 is any.")

@@ -90,6 +90,6 @@ def audit(call: CliCall, since: datetime | None, member: str | None) -> int:
 team = family(
     "team",
     "Say who may use a team's service, and see who has.",
-    "foreword team add mara --workspaces 'git.example.org/acme/*'\nforeword serve --team --host 0.0.0.0",
+    "foreword team add mara --workspaces 'git.example.org/acme/*'\nforeword team audit --since 1d",
     [add, list_members, revoke, audit],
 )

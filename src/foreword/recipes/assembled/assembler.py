@@ -15,12 +15,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
+from foreword.capture.item_checks import check_text
 from foreword.compose.assembled import CONTEXT, TITLES, TYPE_NAMES, FormattedContext, premortem_title
 from foreword.compose.assembly import Layout, context_footer
 from foreword.errors import InvalidContextTypeError, StorageError, ValidationError
 from foreword.knowledge.experience import DOMAINS, STRATEGIES, check_choice
 from foreword.log import get_logger
-from foreword.options import MAX_LIMIT, MAX_NAME_CHARACTERS, check_fraction, check_whole_number
+from foreword.options import MAX_LIMIT, check_fraction, check_whole_number
 from foreword.pipeline import FLOOR, run_async
 from foreword.recipes.assembled.premortem import plan_premortem, premortem_questions
 from foreword.recipes.assembled.sources import OwnRecords, Records
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _log = get_logger("foreword.assembler")
 
+MAX_SESSION_CHARACTERS = 4096
 TYPES = tuple(TYPE_NAMES.values())
 """What may be asked for."""
 
@@ -193,5 +195,5 @@ def _check_types(context_types: Sequence[str]) -> list[str]:
 def _check_limits(limit: int, max_tokens: int, session: str | None) -> None:
     check_whole_number("limit", limit, 1, MAX_LIMIT)
     check_whole_number("max_tokens", max_tokens, 1, MAX_TOKENS)
-    if session is not None and (not 0 < len(session) <= MAX_NAME_CHARACTERS or not session.isprintable()):
-        raise ValidationError(f"a session's name has 1 to {MAX_NAME_CHARACTERS} printable characters")
+    if session is not None:
+        check_text("session", session, MAX_SESSION_CHARACTERS)
