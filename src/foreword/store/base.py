@@ -184,19 +184,6 @@ class GetCountAndLast(Read[tuple[int, Item | None]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListConversations(Read[tuple[str, ...]]):
-    """List the names of conversations with items that pass the filters, sorted by their UTF-8 bytes.
-
-    The list begins behind the name `after` and has at most `limit` names. A conversation of many items must
-    not cost more than one of few.
-    """
-
-    filters: Filters = EVERYTHING
-    after: str = ""
-    limit: int = 1000
-
-
-@dataclass(frozen=True, slots=True)
 class Amend(Write[Item | None]):
     """Change what is known about an item, never its text. Returns the item, or None if the id is unknown.
 

@@ -65,6 +65,19 @@ class CountPage(Read[int]):
 
 
 @dataclass(frozen=True, slots=True)
+class ListConversations(Read[tuple[str, ...]]):
+    """List the names of conversations with items that pass the filters, sorted by their UTF-8 bytes.
+
+    The list begins behind the name `after` and has at most `limit` names. A conversation of many items must
+    not cost more than one of few.
+    """
+
+    filters: Filters = EVERYTHING
+    after: str = ""
+    limit: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
 class CountBy(Read[Mapping[str, int]]):
     """Count items that pass the filters by day (`2026-01-31`, UTC), kind, type, source, trust or session.
 

@@ -57,6 +57,24 @@ def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
     return {str(name): count for name, count in (reversed(rows) if op.by == "day" else rows)}
 
 
+def _list_conversations(tx: Transaction, op: browsing.ListConversations) -> tuple[str, ...]:
+    """The names of conversations: each is looked up behind the last, however many items that one has."""
+    clause, values = filters_to_sql(op.filters)
+    names: list[str] = []
+    after = op.after
+    while len(names) < op.limit:
+        found = tx.select_value(
+            f"SELECT i.conversation FROM items i WHERE i.conversation > ? AND {clause} "
+            "ORDER BY i.conversation LIMIT 1",
+            *(after, *values),
+        )
+        if found is None:
+            break
+        names.append(found)
+        after = found
+    return tuple(names)
+
+
 def _list_replaced(tx: Transaction, op: browsing.ListReplaced) -> tuple[Item, ...]:
     return tx.select_items(
         f"WHERE i.superseded_by {IN_LIST} ORDER BY i.created_at DESC, i.no DESC", json.dumps(op.ids)
@@ -103,6 +121,7 @@ HANDLERS: dict[type[Operation[Any]], Callable[[Transaction, Any], Any]] = {
     browsing.ListPage: _list_page,
     browsing.CountPage: _count_page,
     browsing.CountBy: _count_by,
+    browsing.ListConversations: _list_conversations,
     browsing.ListReplaced: _list_replaced,
     browsing.GetLastShown: _get_last_shown,
     browsing.ListReceipts: _list_receipts,

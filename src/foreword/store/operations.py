@@ -86,24 +86,6 @@ def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int
     return count, next(iter(tx.select_items("WHERE no = ?", last)), None)
 
 
-def _list_conversations(tx: Transaction, op: base.ListConversations) -> tuple[str, ...]:
-    """The names of conversations: each is looked up behind the last, however many items that one has."""
-    clause, values = filters_to_sql(op.filters)
-    names: list[str] = []
-    after = op.after
-    while len(names) < op.limit:
-        found = tx.select_value(
-            f"SELECT i.conversation FROM items i WHERE i.conversation > ? AND {clause} "
-            "ORDER BY i.conversation LIMIT 1",
-            *(after, *values),
-        )
-        if found is None:
-            break
-        names.append(found)
-        after = found
-    return tuple(names)
-
-
 def _amend(tx: Transaction, op: base.Amend) -> Item | None:
     changes: dict[str, Any] = {
         "confidence": op.confidence,
@@ -280,7 +262,6 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Scan: _list_items_page,
     base.ListRecent: _list_recent_items,
     base.GetCountAndLast: _count_and_find_last,
-    base.ListConversations: _list_conversations,
     base.Amend: lambda tx, op: _amend(tx, op),  # noqa: PLW0108  (looked up at each call: tests make it fail)
     base.Delete: deleting.delete_items,
     base.PutRelations: lambda tx, op: sum(_put_relation(tx, relation) for relation in op.relations),

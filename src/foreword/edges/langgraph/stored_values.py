@@ -28,7 +28,8 @@ from foreword.edges.langgraph.values import (
 from foreword.errors import EmbeddingError
 from foreword.log import get_logger
 from foreword.options import MAX_LIMIT, SearchOptions
-from foreword.store.base import ListConversations, Scan, Search
+from foreword.store.base import Scan, Search
+from foreword.store.browsing import ListConversations
 from foreword.types import Filters, VectorProbe
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from foreword.store.base import (
     Delete,
     GetTokenCodes,
     GetVectors,
-    ListConversations,
     ListUnembedded,
     ListWithoutTokenCodes,
     PutRelations,
@@ -21,6 +20,7 @@ from foreword.store.base import (
     Search,
     Vector,
 )
+from foreword.store.browsing import ListConversations
 from foreword.store.conformance.suite import (
     DIGEST,
     DIMENSIONS,

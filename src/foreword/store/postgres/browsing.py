@@ -53,6 +53,22 @@ def _count_by(tx: Transaction, op: browsing.CountBy) -> dict[str, Any]:
     return {str(name): count for name, count in (reversed(rows) if op.by == "day" else rows)}
 
 
+def _list_conversations(tx: Transaction, op: browsing.ListConversations) -> tuple[str, ...]:
+    """The names of conversations: each is looked up behind the last, however many items that one has."""
+    clause, values = filters_to_sql(op.filters)
+    names: list[str] = []
+    while len(names) < op.limit:
+        found = tx.select_value(
+            f"SELECT i.conversation FROM items i WHERE i.ws = ? AND i.conversation > ? AND {clause} "
+            "ORDER BY i.conversation LIMIT 1",
+            *(tx.ws, names[-1] if names else op.after, *values),
+        )
+        if found is None:
+            break
+        names.append(found)
+    return tuple(names)
+
+
 def _list_replaced(tx: Transaction, op: browsing.ListReplaced) -> tuple[Item, ...]:
     return tx.select_items("i.superseded_by = ANY(?) ORDER BY i.created_at DESC, i.no DESC", list(op.ids))
 
@@ -105,6 +121,7 @@ HANDLERS: dict[type[Operation[Any]], Callable[[Transaction, Any], Any]] = {
     browsing.ListPage: _list_page,
     browsing.CountPage: _count_page,
     browsing.CountBy: _count_by,
+    browsing.ListConversations: _list_conversations,
     browsing.ListReplaced: _list_replaced,
     browsing.GetLastShown: _get_last_shown,
     browsing.ListReceipts: _list_receipts,

@@ -74,22 +74,6 @@ def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int
     return count, next(iter(tx.select_items(f"{clause} ORDER BY i.no DESC LIMIT 1", *values)), None)
 
 
-def _list_conversations(tx: Transaction, op: base.ListConversations) -> tuple[str, ...]:
-    """The names of conversations: each is looked up behind the last, however many items that one has."""
-    clause, values = filters_to_sql(op.filters)
-    names: list[str] = []
-    while len(names) < op.limit:
-        found = tx.select_value(
-            f"SELECT i.conversation FROM items i WHERE i.ws = ? AND i.conversation > ? AND {clause} "
-            "ORDER BY i.conversation LIMIT 1",
-            *(tx.ws, names[-1] if names else op.after, *values),
-        )
-        if found is None:
-            break
-        names.append(found)
-    return tuple(names)
-
-
 def _amend(tx: Transaction, op: base.Amend) -> Item | None:
     changes: dict[str, Any] = {
         "confidence": op.confidence,
@@ -302,7 +286,6 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Scan: _list_items_page,
     base.ListRecent: _list_recent_items,
     base.GetCountAndLast: _count_and_find_last,
-    base.ListConversations: _list_conversations,
     base.Amend: _amend,
     base.Delete: deleting.delete_items,
     base.PutRelations: _put_relations,
