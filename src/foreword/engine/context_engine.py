@@ -535,8 +535,7 @@ class ContextEngine:
 
 def _merge_options(kind: type[_Options], options: _Options | None, changes: Mapping[str, Any]) -> _Options:
     """The options given, with the keyword arguments laid over them."""
-    unknown = sorted(set(changes) - set(kind.__dataclass_fields__))
-    if unknown:
+    if unknown := sorted(set(changes) - set(kind.__dataclass_fields__)):
         raise ValidationError(
             f"no option named {unknown[0]!r}; there are: {', '.join(kind.__dataclass_fields__)}"
         )
