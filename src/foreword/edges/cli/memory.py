@@ -83,8 +83,7 @@ def remember(
     paragraphs, and an id is printed for each. Once the id is printed, the text survives a power cut and words
     find it; the vector by which its meaning is found is made next.
     """
-    # Secrets and private spans go first: a cut might part them in two.
-    texts = split_into_pieces(redact(remove_private_spans(_read_text_to_remember(text, file))))
+    texts = split_into_pieces(_read_text_to_remember(text, file))
     metadata, workspace = dict(map(_split_key_and_value, meta)), call.workspace
     with open_engine(embedding=not no_embed) as engine:
         quiet = without_encoder(engine)
@@ -116,6 +115,8 @@ def _read_text_to_remember(text: str, file: Path | None) -> str:
 def split_into_pieces(text: str) -> list[str]:
     """The text whole if it is short enough; else cut at paragraphs, lines or words, in order."""
     pieces = []
+    if len(text) > _MAX_PIECE_CHARACTERS:  # before a cut could part a secret or a private span in two
+        text = redact(remove_private_spans(text))
     while len(text) > _MAX_PIECE_CHARACTERS:
         ends = (
             text.rfind(end, _MAX_PIECE_CHARACTERS // 2, _MAX_PIECE_CHARACTERS) for end in ("\n\n", "\n", " ")
