@@ -19,7 +19,7 @@ LATER = "And where does the staging database of the lighthouse project stand?"
 
 TRIED = (
     *("--domain", "debugging", "--strategy", "read-the-error", "--goal", "make the price test pass"),
-    *("--hypothesis", "Python rounds half up", "--action", "round to two places"),
+    *("--hypothesis", "prices round to one place", "--action", "round to two places in price.py"),
     *("--prediction", "test_price passes"),
 )
 
@@ -85,31 +85,31 @@ def test_a_brief_arrives_before_a_tool_runs(world, claude):
     assert not [text for text in world.model.texts[: 2 * count] if "orders table" in text]
 
 
-def test_a_failing_test_ends_the_experience_and_the_next_failure_is_warned_of(world, claude):
-    (world.project / "test_price.py").write_text("def test_price():\n    assert round(2.675, 2) == 2.68\n")
-    world.model.command = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider"
+def test_red_then_a_change_then_green_proves_an_experience_and_the_next_failure_is_told_of_it(world, claude):
+    (world.project / "test_price.py").write_text(
+        "from price import price\n\ndef test_price():\n    assert price(2.25) == 2.25\n"
+    )
+    broken = "def price(amount):\n    return round(amount, 1)\n"
+    (world.project / "price.py").write_text(broken)
+    run = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider"
     world.install("claude-code")
     world.serve()
     session = claude("Good morning.")["session_id"]
     world.foreword("experience", "start", "--session", session, *TRIED)
-    claude("USE_TOOL", "--continue")
 
-    def ended():
-        told = json.loads(world.foreword("experience", "list", "--json").stdout)
-        return [one for one in told if one["status"] != "open"]
+    def statuses():
+        return [one["status"] for one in json.loads(world.foreword("experience", "list", "--json").stdout)]
 
-    [experience] = world.until(ended, "no experience ended")
-    assert (experience["status"], experience["tier"]) == ("falsified", "gold")
+    for command in (run, "sed -i 's/amount, 1/amount, 2/' price.py", run):
+        world.model.command = command
+        assert statuses() == ["open"]
+        claude("USE_TOOL", "--continue")
+    world.until(lambda: statuses() == ["confirmed"], "the experience was not confirmed")
+    [experience] = json.loads(world.foreword("experience", "list", "--json").stdout)
+    assert experience["tier"] == "gold"
+    (world.project / "price.py").write_text(broken)
     world.ask_until_told("Premortem", claude, ("USE_TOOL",))
-    assert "rounds half up" in world.model.texts[-1]
-    (world.project / "test_price.py").write_text("def test_price():\n    assert round(2.5) == 2\n")
-    session = claude("Good evening.")["session_id"]
-    world.foreword("experience", "start", "--session", session, *TRIED)
-    claude("USE_TOOL", "--continue")
-    statuses = world.until(
-        lambda: len(found := [one["status"] for one in ended()]) == 2 and found, "no second experience ended"
-    )
-    assert sorted(statuses) == ["confirmed", "falsified"]
+    assert "round to one place" in world.model.texts[-1]
 
 
 def test_a_prompt_becomes_a_turn_and_so_does_the_answer(world, claude):
