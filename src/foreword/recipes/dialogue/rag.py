@@ -60,7 +60,7 @@ _MAX_READ = 30
 _SPARE = 3
 """How many times as many chunks as are asked for are searched for repeats."""
 
-_CANDIDATES, _STATEMENTS = 8, 2
+_CANDIDATES, _STATEMENTS = 6, 2
 """How many chunks the reader reads from each angle, and at most how many statements of each."""
 
 _TAIL_SHARE = 0.2
