@@ -127,7 +127,7 @@ def reduce_to(
     for margin in _MARGINS:
         choice.take_back(target, margin)
     choice.tell_more(target, summarise)
-    return choice.made(), tuple(choice.losses())
+    return choice.build_content(), tuple(choice.losses())
 
 
 @dataclass(slots=True)
@@ -240,7 +240,7 @@ class _Choice:
 
     # What is made of the choice
 
-    def made(self) -> ContextContent:
+    def build_content(self) -> ContextContent:
         """The content without what left."""
         content = self.content
         bare = self._gone("details")
@@ -292,7 +292,7 @@ class _Choice:
         return {at for part in self.left if part.kind == kind for at in part.places}
 
     def _tokens(self) -> int:
-        return prompt_tokens(self.made(), self.tokenizer)
+        return prompt_tokens(self.build_content(), self.tokenizer)
 
 
 def count_of(count: int, thing: str) -> str:

@@ -58,7 +58,7 @@ def group_vectors(vectors: Sequence[Sequence[float]]) -> list[dict[int, float]]:
     """
     import numpy as np
 
-    units = scale_to_unit_length(_centred(vectors))
+    units = scale_to_unit_length(_subtract_mean(vectors))
     reduced = _reduce_dimensions(units)
     labels = _cut_where_distinct(reduced)
     alike, usual, deviation = units @ units.T, *_usual_likeness(units)
@@ -74,7 +74,7 @@ def group_vectors(vectors: Sequence[Sequence[float]]) -> list[dict[int, float]]:
     return found
 
 
-def _centred(vectors: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+def _subtract_mean(vectors: Sequence[Sequence[float]]) -> NDArray[np.float64]:
     """The vectors without what all of them share."""
     import numpy as np
 

@@ -120,15 +120,15 @@ class ContextMiddleware(AgentMiddleware):
 
         Where the run decides on the workspace, `workspace` must be named.
         """
-        contexts = list(self._contexts.cached(self._named(workspace), thread).values())
+        contexts = list(self._contexts.get_known(self._workspace_name(workspace), thread).values())
         return contexts[-1].receipt_id if contexts else ""
 
     def tokens(self, thread: str, workspace: str | None = None) -> int:
         """How many tokens of context a call for this thread carries, all its messages together."""
-        contexts = self._contexts.cached(self._named(workspace), thread)
+        contexts = self._contexts.get_known(self._workspace_name(workspace), thread)
         return sum(one.tokens for one in contexts.values())
 
-    def _named(self, workspace: str | None) -> str:
+    def _workspace_name(self, workspace: str | None) -> str:
         name = workspace or self._scope.fixed
         if name is None:
             raise ValidationError(
@@ -211,7 +211,7 @@ class ContextMiddleware(AgentMiddleware):
         prompts = [message for message in messages if isinstance(message, HumanMessage)]
         if not self._capture or not prompts:
             return
-        contexts = self._contexts.cached(workspace, session)
+        contexts = self._contexts.get_known(workspace, session)
         key = _message_key(prompts[-1])
         before = contexts.get(key, MessageContext())
         prompt = "" if before.captured else prompts[-1].text

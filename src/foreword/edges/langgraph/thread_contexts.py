@@ -74,14 +74,14 @@ class ThreadContexts:
         self._held: OrderedDict[tuple[str, str], dict[str, MessageContext]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def cached(self, workspace: str, thread: str) -> dict[str, MessageContext]:
+    def get_known(self, workspace: str, thread: str) -> dict[str, MessageContext]:
         """What this process knows of a thread, by message, the oldest first."""
         with self._lock:
             return dict(self._held.get((workspace, thread), {}))
 
     def load(self, workspace: str, thread: str, keys: Iterable[str]) -> dict[str, MessageContext]:
         """The contexts of these messages, as far as there are any: from memory, or from their receipts."""
-        cached = self.cached(workspace, thread)
+        cached = self.get_known(workspace, thread)
         wanted = list(keys)
         unknown = [key for key in wanted if key not in cached] if thread else []
         receipts = (

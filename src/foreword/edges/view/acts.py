@@ -52,18 +52,18 @@ def _close(visit: Visit) -> Outcome:
 def _pause(visit: Visit) -> Outcome:
     now, seconds = time.time(), visit.text("seconds")
     until = now + int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 9 else None
-    begin_pause(visit.house.home, now, until, _switched(visit))
+    begin_pause(visit.house.home, now, until, _workspace_to_switch(visit))
     return Outcome(
         "Paused." if visit.text("where") == "everywhere" else "Nothing of this project is kept now."
     )
 
 
 def _resume(visit: Visit) -> Outcome:
-    end_pauses(visit.house.home, time.time(), _switched(visit))
+    end_pauses(visit.house.home, time.time(), _workspace_to_switch(visit))
     return Outcome("No longer paused.")
 
 
-def _switched(visit: Visit) -> str:
+def _workspace_to_switch(visit: Visit) -> str:
     """The workspace that a switch is for; empty for all of them."""
     return "" if visit.text("where") == "everywhere" else visit.workspace
 
