@@ -38,7 +38,7 @@ from foreword.options import SearchOptions
 from foreword.recall.dedupe import find_holders
 from foreword.recipes.assembled.assembler import TYPES, ContextAssembler, arrange_by_source
 from foreword.recipes.assembled.searcher import EngineSearcher
-from foreword.recipes.assembled.stages import AssembledDraft, fit
+from foreword.recipes.assembled.stages import AssembledDraft, fit_budget
 from foreword.spaces.bundled import BundledEmbeddingProvider
 from foreword.spaces.dense import DenseSpace
 from foreword.spaces.tokens import TokenEncoder
@@ -130,7 +130,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
     """Store `size` items, a fifth of each source, with their vectors on every axis."""
     space = DenseSpace(_FreeEncoder())
     with ContextEngine(
-        settings=Settings(home=folder, embedding="none"), clock=FixedClock(corpus.after(size))
+        settings=Settings(home=folder, embedding="none"), clock=FixedClock(corpus.moment_after(size))
     ) as engine:
         for start in range(0, size, corpus.BATCH):
             stop = min(size, start + corpus.BATCH)
@@ -143,7 +143,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
 
 def ask(folder: Path, size: int) -> dict[str, Any]:
     """Assemble contexts and premortems several times over; returns how long each took, and its memory."""
-    settings, clock = Settings(home=folder, embedding="none"), FixedClock(corpus.after(size))
+    settings, clock = Settings(home=folder, embedding="none"), FixedClock(corpus.moment_after(size))
     with ContextEngine(embedding_provider=_FreeEncoder(), settings=settings, clock=clock) as engine:
         times = asyncio.run(_measure_assemblies(engine, size)) | _measure_steps(engine)
         times["first"] = _measure_first_calls(folder, size)
@@ -239,7 +239,7 @@ def _format(found: list[SearchResult], engine: ContextEngine) -> str:
     draft = AssembledDraft(
         query=query, budget=2000, tokenizer=engine.tokenizer, plan=plan, results=tuple(found)
     )
-    return fit(draft).text
+    return fit_budget(draft).text
 
 
 # What is stored ------------------------------------------------------------------------------------------

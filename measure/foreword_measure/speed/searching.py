@@ -22,7 +22,7 @@ from foreword_measure.report import Cell, Table
 from foreword_measure.speed import corpus
 from foreword_measure.speed.clock import both_clocks, milliseconds, peak_bytes, resident_bytes, spreads
 from foreword_measure.speed.corpus import WORKSPACE
-from foreword_measure.speed.parts import SPREAD_COLUMNS, cells, fill_and_ask, met, send
+from foreword_measure.speed.parts import SPREAD_COLUMNS, cells, fill_and_ask, send, target_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,10 +54,10 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
         _times(found),
         _full_lane(found),
         _memory(found),
-        *([_growth(found)] if len(found) > 1 else []),
-        _largest(f"Stages of build_context at {largest:,} items", found[largest]["stages"]),
-        _largest(f"Spaces alone at {largest:,} items", found[largest]["probes"], _PROBE_NOTES),
-        _largest(f"Search by shape of question at {largest:,} items", _shapes(found[largest])),
+        *([_growth_table(found)] if len(found) > 1 else []),
+        _spread_table(f"Stages of build_context at {largest:,} items", found[largest]["stages"]),
+        _spread_table(f"Spaces alone at {largest:,} items", found[largest]["probes"], _PROBE_NOTES),
+        _spread_table(f"Search by shape of question at {largest:,} items", _shapes(found[largest])),
     ]
     return tables, {str(size): facts for size, facts in found.items()}
 
@@ -75,7 +75,7 @@ def _times(found: dict[int, dict[str, Any]]) -> Table:
             each, computing = (facts["operations"][key] for key in (name, f"{name} (cpu)"))
             target = TARGETS_MS.get(size) if name in OPERATIONS else None
             cpu = round(computing["p50"], 2)
-            rows.append((size, name, *cells(each), cpu, target, met(each["p50"], target)))
+            rows.append((size, name, *cells(each), cpu, target, target_verdict(each["p50"], target)))
     return Table(
         "Searching, milliseconds apart from embedding the question",
         ("items", "what", *SPREAD_COLUMNS, "p50 of cpu", "target p50, at most", "met"),
@@ -91,7 +91,9 @@ def _full_lane(found: dict[int, dict[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for size, facts in found.items():
         each, read = facts["full"]["search"], facts["full"]["candidates read"]
-        rows.append((size, *cells(each), round(read["p50"]), FULL_LANE_MS, met(each["p99"], FULL_LANE_MS)))
+        rows.append(
+            (size, *cells(each), round(read["p50"]), FULL_LANE_MS, target_verdict(each["p99"], FULL_LANE_MS))
+        )
     return Table(
         f"Searching with the cross-encoder, under a deadline of {FULL_LANE_MS:.0f} ms",
         ("items", *SPREAD_COLUMNS, "candidates read, p50", "target p99, at most", "met"),
@@ -112,7 +114,7 @@ def _memory(found: dict[int, dict[str, Any]]) -> Table:
             round(filled["codes_ms"], 1),
             round(facts["first_ms"], 1),
         )
-        rows.append((size, *memory, target, met(memory[2], target), *disk, *rates))
+        rows.append((size, *memory, target, target_verdict(memory[2], target), *disk, *rates))
     return Table(
         "Memory in MB, disk in bytes an item",
         (
@@ -124,7 +126,7 @@ def _memory(found: dict[int, dict[str, Any]]) -> Table:
     )  # fmt: skip
 
 
-def _growth(found: dict[int, dict[str, Any]]) -> Table:
+def _growth_table(found: dict[int, dict[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for small, large in pairwise(found):
         ratios = [
@@ -135,7 +137,7 @@ def _growth(found: dict[int, dict[str, Any]]) -> Table:
     return Table("Growth of the median, times", ("from, to", "items", *OPERATIONS), tuple(rows))
 
 
-def _largest(title: str, spreads: dict[str, Any], notes: tuple[str, ...] = ()) -> Table:
+def _spread_table(title: str, spreads: dict[str, Any], notes: tuple[str, ...] = ()) -> Table:
     rows = tuple((name, *cells(each)) for name, each in spreads.items())
     return Table(f"{title}, milliseconds", ("what", *SPREAD_COLUMNS), rows, notes)
 
@@ -153,7 +155,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
     settings = Settings(home=folder, embedding="none")
     space = DenseSpace(corpus.FreeEncoder())
     writing = 0.0
-    with ContextEngine(settings=settings, clock=FixedClock(corpus.after(size))) as engine:
+    with ContextEngine(settings=settings, clock=FixedClock(corpus.moment_after(size))) as engine:
         engine.tokenizer.count("loaded before the clock runs")
         for start in range(0, size, corpus.BATCH):
             stop = min(size, start + corpus.BATCH)
@@ -182,7 +184,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
 def ask(folder: Path, size: int) -> dict[str, Any]:
     """Ask every question in every way, several times over; returns how long each took."""
     settings = Settings(home=folder, embedding="none")
-    clock = FixedClock(corpus.after(size))
+    clock = FixedClock(corpus.moment_after(size))
     questions = corpus.questions(size)
     with ContextEngine(
         embedding_provider=corpus.FreeEncoder(),

@@ -150,7 +150,7 @@ class _Page:
         self._tokens = self._tokenizer.count(self._text)
 
     @property
-    def _free(self) -> int:
+    def _free_tokens(self) -> int:
         return self._budget - self._tokens
 
     def holds_all(self) -> bool:
@@ -158,7 +158,7 @@ class _Page:
         if sum(piece.tokens for piece in self._every.values()) // _MAX_DENSITY > self._budget:
             return False  # no need to count
         self.put(list(self._every.values()))
-        if self._free < 0:
+        if self._free_tokens < 0:
             self.put([])
             return False
         self.pieces = [replace(one, tokens=_count_tokens(one, self._tokenizer)) for one in self.pieces]
@@ -166,7 +166,7 @@ class _Page:
 
     def drop_over_budget(self) -> None:
         """While the page is over its budget, take the least of its pieces away."""
-        while self.pieces and self._free < 0:
+        while self.pieces and self._free_tokens < 0:
             least = min(self.pieces, key=lambda piece: piece.rank)
             self.put([piece for piece in self.pieces if piece is not least])
 
@@ -174,20 +174,20 @@ class _Page:
         """Tell more of the pieces that were cut, the best first, while tokens are free."""
         cut = [piece for piece in self.pieces if piece.item.content != self._every[piece.id].item.content]
         for piece in sorted(cut, key=lambda piece: -piece.rank):
-            if self._free <= 0:
+            if self._free_tokens <= 0:
                 return
-            self._tell(self._every[piece.id], piece.tokens + self._free)
+            self._tell(self._every[piece.id], piece.tokens + self._free_tokens)
 
     def add_left_out(self) -> None:
         """Add what was left out, the best first, while tokens are free; whole, or cut to a fair length."""
         there = {piece.id for piece in self.pieces}
         left_out = [piece for name, piece in self._every.items() if name not in there]
         for piece in sorted(left_out, key=lambda piece: -piece.rank):
-            if self._free < MIN_COST_TOKENS:
+            if self._free_tokens < MIN_COST_TOKENS:
                 return
             least = least_tokens(piece.item.source)
-            if self._free >= least or piece.tokens // _MAX_DENSITY <= self._free:
-                self._tell(piece, self._free, least)
+            if self._free_tokens >= least or piece.tokens // _MAX_DENSITY <= self._free_tokens:
+                self._tell(piece, self._free_tokens, least)
 
     def _tell(self, whole: Piece, tokens: int, least: int = 0) -> None:
         """Tell a piece in so many tokens, if the page has room for that; a new one in no fewer than `least`.
@@ -205,9 +205,9 @@ class _Page:
             if told.tokens <= known:
                 break
             self.put([*others, told])
-            if self._free >= 0:
+            if self._free_tokens >= 0:
                 return
-            tokens = told.tokens + self._free
+            tokens = told.tokens + self._free_tokens
         if self.pieces is not before:
             self.put(before)
 
@@ -420,7 +420,7 @@ def _make_terse(kept: Sequence[Sequence[str]], tokens: int, behind: str, tokeniz
     def fits(made: str) -> bool:
         return tokenizer.count(made) <= tokens
 
-    def widest(lines: Sequence[str], behind: str, widths: Sequence[int]) -> str:
+    def widest_that_fits(lines: Sequence[str], behind: str, widths: Sequence[int]) -> str:
         # The widths get smaller: those that are too wide come first, and there are few of them to look at.
         first = bisect_left(widths, 1, key=lambda width: int(fits(_narrow_lines(lines, width) + behind)))
         return _narrow_lines(lines, widths[first]) + behind if first < len(widths) else ""
@@ -428,7 +428,7 @@ def _make_terse(kept: Sequence[Sequence[str]], tokens: int, behind: str, tokeniz
     # Fewer lines are shorter: the first number of them that fits is found in the same way.
     first = bisect_left(kept, 1, key=lambda lines: int(fits(_narrow_lines(lines, _TELLING_WIDTH) + behind)))
     lines = kept[min(first, len(kept) - 1)]
-    return widest(lines, behind, _WIDTHS) or widest(lines, "", (*_WIDTHS, *_TERSEST))
+    return widest_that_fits(lines, behind, _WIDTHS) or widest_that_fits(lines, "", (*_WIDTHS, *_TERSEST))
 
 
 def _narrow_lines(lines: Sequence[str], width: int) -> str:

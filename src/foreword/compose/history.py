@@ -276,7 +276,7 @@ class HistoryFormatter:
         The best is shortened rather than left out.
         """
         room = left = min(allowed, draft.left)
-        known = draft.shown() | {turn_identity(worded.turn) for worded in draft.recalled}
+        known = draft.recent_turn_keys() | {turn_identity(worded.turn) for worded in draft.recalled}
         days = {worded.day for worded in draft.recalled}
         for rank, turn in enumerate(recalled):
             if left <= _JOIN:
@@ -444,7 +444,7 @@ class _HistoryDraft:
         place = self._places.get(turn_identity(turn))
         return [turn] if place is None else question_and_answer(self.turns, place)
 
-    def shown(self) -> set[Hashable]:
+    def recent_turn_keys(self) -> set[Hashable]:
         """The recent turns, by what their copies have in common with them."""
         return {turn_identity(worded.turn) for block in self.recent for worded in block}
 

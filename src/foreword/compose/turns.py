@@ -201,24 +201,24 @@ def exchange_blocks(turns: Sequence[Turn], end: int | None = None) -> Iterator[t
 def question_and_answer(turns: Sequence[Turn], place: int) -> list[Turn]:
     """The turn at a place with the answer to the question that it asks, or the question that it answers."""
     turn = turns[place]
-    if turn.role == "user" and _asks(turn.text):
-        answer = next(_spoken(turns[place + 1 : place + 1 + _MAX_TURNS_TO_ANSWER]), None)
+    if turn.role == "user" and _asks_something(turn.text):
+        answer = next(_spoken_turns(turns[place + 1 : place + 1 + _MAX_TURNS_TO_ANSWER]), None)
         return [turn, answer] if answer is not None and answer.role == "assistant" else [turn]
     if turn.role == "assistant":
         before = turns[max(0, place - _MAX_TURNS_TO_ANSWER) : place]
-        question = next(_spoken(reversed(before)), None)
-        if question is not None and question.role == "user" and _asks(question.text):
+        question = next(_spoken_turns(reversed(before)), None)
+        if question is not None and question.role == "user" and _asks_something(question.text):
             return [question, turn]
     return [turn]
 
 
 @functools.lru_cache(_REMEMBERED_TURNS)
-def _asks(text: str) -> bool:
+def _asks_something(text: str) -> bool:
     """Whether a turn asks something; the same turns come with every prompt."""
     return asks(text)
 
 
-def _spoken(turns: Iterable[Turn]) -> Iterator[Turn]:
+def _spoken_turns(turns: Iterable[Turn]) -> Iterator[Turn]:
     """The turns that say something to the other side: no tool's, and none that only calls one."""
     return (turn for turn in turns if turn.role != "tool" and turn.text.strip())
 

@@ -121,9 +121,9 @@ def reduce_to(
 ) -> tuple[ContextContent, tuple[str, ...]]:
     """The content near a target and not above it, unless nothing is left; and in words what was lost."""
     choice = _Choice(content, tokenizer, sorted(find_parts(content, tokenizer), key=lambda part: part.worth))
-    choice.let_go(target)
+    choice.drop_least_worth(target)
     choice.tell_what_left(target, summarise)
-    choice.let_go(target)
+    choice.drop_least_worth(target)
     for margin in _MARGINS:
         choice.take_back(target, margin)
     choice.tell_more(target, summarise)
@@ -141,7 +141,7 @@ class _Choice:
     shorter: dict[tuple[PartKind, int], Any] = field(default_factory=dict)
     summary: Summary | None = None
 
-    def let_go(self, target: int) -> None:
+    def drop_least_worth(self, target: int) -> None:
         """Let parts leave, the least worth first, until the rest is within the target."""
         staying = [part for part in self.parts if part not in self.left]
         over = self._tokens() - target
@@ -158,8 +158,8 @@ class _Choice:
     def tell_what_left(self, target: int, summarise: Summarise) -> None:
         """Tell the recent turns that left in a summary, which is at most half of what it replaces."""
         history = self.content.history
-        gone = [history.recent_turns[at] for at in sorted(self._gone("recent"))]
-        if not gone or self._gone("summary"):
+        gone = [history.recent_turns[at] for at in sorted(self._places_that_leave("recent"))]
+        if not gone or self._places_that_leave("summary"):
             return
         before = history.summary or ""
         half = (self.tokenizer.count(before) + sum(turn.tokens for turn in gone)) // 2
@@ -170,8 +170,10 @@ class _Choice:
     def tell_more(self, target: int, summarise: Summarise) -> None:
         """Let the summary tell more of what left, where nothing that left could be taken back in part."""
         spare = target - self._tokens()
-        gone = [self.content.history.recent_turns[at].turn for at in sorted(self._gone("recent"))]
-        if spare < _FAR * target or not gone or self._gone("summary"):
+        gone = [
+            self.content.history.recent_turns[at].turn for at in sorted(self._places_that_leave("recent"))
+        ]
+        if spare < _FAR * target or not gone or self._places_that_leave("summary"):
             return
         known = self.summary.text if self.summary else self.content.history.summary or ""
         room = self.tokenizer.count(known) + spare - max(_MARGINS)
@@ -208,7 +210,7 @@ class _Choice:
         """Whether nothing has to come back before a part: a newer turn, or whom details are of."""
         if part.kind == "recent":
             return not any(one.kind == "recent" and one.places > part.places for one in self.left)
-        return not (part.kind == "details" and part.places[0] in self._gone("entity"))
+        return not (part.kind == "details" and part.places[0] in self._places_that_leave("entity"))
 
     def _shorten(self, part: Part, room: int) -> int:
         """Tell a part in so many tokens; returns what it then costs, or 0 if it cannot be told so."""
@@ -243,25 +245,25 @@ class _Choice:
     def build_content(self) -> ContextContent:
         """The content without what left."""
         content = self.content
-        bare = self._gone("details")
+        bare = self._places_that_leave("details")
         entities = [
             without_details(entity, self.tokenizer) if at in bare else entity
             for at, entity in enumerate(content.entities)
-            if at not in self._gone("entity")
+            if at not in self._places_that_leave("entity")
         ]
         return replace(
             content,
             history=self._history(),
             entities=tuple(entities),
-            rag_chunks=tuple(self._kept("chunk", content.rag_chunks)),
-            user=make_user_context(self._kept("user", content.user.lines), self.tokenizer),
+            rag_chunks=tuple(self._parts_that_stay("chunk", content.rag_chunks)),
+            user=make_user_context(self._parts_that_stay("user", content.user.lines), self.tokenizer),
         )
 
     def _history(self) -> FormattedHistory:
         history = self.content.history
-        recalled = self._kept("recalled", history.recalled)
-        recent = self._kept("recent", history.recent_turns)
-        summary = None if self._gone("summary") else history.summary
+        recalled = self._parts_that_stay("recalled", history.recalled)
+        recent = self._parts_that_stay("recent", history.recent_turns)
+        summary = None if self._places_that_leave("summary") else history.summary
         problem = history.problem
         if self.summary is not None:
             summary, problem = self.summary.text, self.summary.problem or problem
@@ -276,7 +278,7 @@ class _Choice:
         for kind, name in _NAMES.items():
             if counts[kind]:
                 yield count_of(counts[kind], name) + (f" {told}" if kind == "recent" else "")
-        detailed = self._gone("details") - self._gone("entity")
+        detailed = self._places_that_leave("details") - self._places_that_leave("entity")
         if detailed:
             yield f"the details of {count_of(len(detailed), 'entity')}"
         if counts["summary"]:
@@ -284,11 +286,11 @@ class _Choice:
         if self.shorter:
             yield f"the middle of {count_of(len(self.shorter), 'long part')}"
 
-    def _kept(self, kind: PartKind, ones: Sequence[Any]) -> list[Any]:
-        gone = self._gone(kind)
+    def _parts_that_stay(self, kind: PartKind, ones: Sequence[Any]) -> list[Any]:
+        gone = self._places_that_leave(kind)
         return [self.shorter.get((kind, at), one) for at, one in enumerate(ones) if at not in gone]
 
-    def _gone(self, kind: PartKind) -> set[int]:
+    def _places_that_leave(self, kind: PartKind) -> set[int]:
         return {at for part in self.left if part.kind == kind for at in part.places}
 
     def _tokens(self) -> int:

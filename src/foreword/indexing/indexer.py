@@ -71,7 +71,7 @@ class Indexed:
     seconds: float = 0.0
 
     @property
-    def changed(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether anything is stored now that was not before, or the other way round."""
         return bool(self.files or self.commits or self.removed)
 

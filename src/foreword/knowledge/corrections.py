@@ -146,7 +146,7 @@ def _find_by_value(item: Item, said: str, near: Sequence[Item], *, answers: bool
         return []
     new = _read_values(_without_marks(said))
     denied = _denied_words(said)
-    candidates = _own_first(item, near) if corrects_own else near
+    candidates = _own_words_first(item, near) if corrects_own else near
     if not marked:
         candidates = near[:1]
         new = {sort: values for sort, values in new.items() if sort != "name"}
@@ -159,7 +159,7 @@ def _find_by_value(item: Item, said: str, near: Sequence[Item], *, answers: bool
     return []
 
 
-def _own_first(item: Item, near: Sequence[Item]) -> list[Item]:
+def _own_words_first(item: Item, near: Sequence[Item]) -> list[Item]:
     """What the same person said before what others said: who says "I meant" corrects their own words."""
     return sorted(near, key=lambda one: one.source.trust != item.source.trust)
 

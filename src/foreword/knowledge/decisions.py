@@ -86,7 +86,7 @@ def list_decisions(store: Store, workspace: str) -> list[Decision]:
     decisions = [
         Decision(by_id[last], settled_text(by_id[last]), found.get(last) or _first_kind(older, found))
         for last, older in chains.items()
-        if last not in changes.revoked and _stands(by_id[last])
+        if last not in changes.revoked and _still_holds(by_id[last])
         if last in found or not is_revocation(by_id[last].text)
     ]
     decisions = [
@@ -130,7 +130,7 @@ def may_replace(newer: Source, older: Source) -> bool:
     return TRUSTS.index(newer.trust) <= TRUSTS.index(older.trust)
 
 
-def _stands(item: Item) -> bool:
+def _still_holds(item: Item) -> bool:
     return not (item.superseded_by or item.metadata.get(CLOSED))
 
 

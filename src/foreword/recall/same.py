@@ -135,7 +135,7 @@ def _agree(one: Sentence, other: Sentence) -> bool:
     if one.key != other.key or not _have_same_names(one.words, other.words):
         return False
     words = _undo_slips(one.words, other.words)
-    return words is not None and _stand_alike(one.words, words)
+    return words is not None and _same_order(one.words, words)
 
 
 def _have_same_names(words: tuple[FactWord, ...], other_words: tuple[FactWord, ...]) -> bool:
@@ -194,7 +194,7 @@ def _is_slip(one: FactWord, other: FactWord) -> bool:
 # The order of words --------------------------------------------------------------------------------------
 
 
-def _stand_alike(words: tuple[FactWord, ...], other_words: tuple[FactWord, ...]) -> bool:
+def _same_order(words: tuple[FactWord, ...], other_words: tuple[FactWord, ...]) -> bool:
     """Whether the same words stand in the same order, or two neighbouring phrases have changed places."""
     keys, other_keys = [word.key for word in words], [word.key for word in other_words]
     if keys == other_keys:

@@ -155,12 +155,12 @@ def _table(
     rows: list[tuple[Cell, ...]] = []
     for group, runs in groups.items():
         for run, values in runs.items():
-            measured = (_rounded(values[name]) for name in MEASURES)
+            measured = (_round(values[name]) for name in MEASURES)
             rows.append((group, run, values["asks"], *measured))
     return Table(title, (by, "run", "asks", *MEASURES), tuple(rows), notes)
 
 
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 

@@ -191,7 +191,7 @@ def _read_text(text: str, language: str) -> tuple[str, list[Section]]:
     """The title and the sections of a text."""
     if language == "html":
         title, sections = read_page(text)
-        return title, [section.under(title) for section in sections]
+        return title, [section.under_title(title) for section in sections]
     lines = _EMBEDDED_DATA.sub("data:…", text).split("\n")
     if language not in ("markdown", "rst"):
         return "", [Section((), 0, lines)]

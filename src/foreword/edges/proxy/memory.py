@@ -128,7 +128,7 @@ def clean_turns(turns: Sequence[Turn]) -> list[Turn]:
 
 def clean_text(text: str) -> str:
     """A text as it is kept; the same for the same text, so that a turn is known again."""
-    clean = (_cleaned_again if len(text) <= _MAX_CACHED_CHARACTERS else _cleaned)(text)
+    clean = (_clean_text_cached if len(text) <= _MAX_CACHED_CHARACTERS else _clean_text)(text)
     if len(clean) <= _MAX_TURN_CHARACTERS:
         return clean
     half = _MAX_TURN_CHARACTERS // 2
@@ -136,8 +136,8 @@ def clean_text(text: str) -> str:
     return f"{clean[:half]} [… {left_out:,} characters left out …] {clean[-half:]}"
 
 
-def _cleaned(text: str) -> str:
+def _clean_text(text: str) -> str:
     return redact(remove_frames(text))
 
 
-_cleaned_again = functools.lru_cache(4096)(_cleaned)
+_clean_text_cached = functools.lru_cache(4096)(_clean_text)

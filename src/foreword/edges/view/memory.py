@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, get_args
 from foreword.edges.view.markup import Markup, el, join, words_of
 from foreword.edges.view.pieces import date as moment
 from foreword.edges.view.pieces import (
+    empty_note,
     facts_list,
     heading,
     item_actions,
     item_row,
     kind_badge,
-    nothing,
     pager,
     section,
     shorten,
@@ -57,7 +57,9 @@ def list_memory(visit: Visit) -> Markup:
         heading("Memory", f"{page.total:,} items, {found}."),
         _filter_form(visit, asked),
         None if asked["q"] else _timeline(visit, filters, asked),
-        rows if shown else nothing("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
+        rows
+        if shown
+        else empty_note("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
         None if asked["q"] else pager(visit, "memory", page.total, skip, _STEP, **query),
     )
 
@@ -109,10 +111,10 @@ def _filter_form(visit: Visit, asked: dict[str, str]) -> Markup:
             any(asked.values()) and el("a", "Clear", href=visit.link("memory"), class_="clear"),
             class_="find",
         ),
-        _choice("Kind", "kind", asked["kind"], [*kinds, *types]),
-        _choice("Source", "source", asked["source"], count[2]),
-        _choice("Trust", "trust", asked["trust"], TRUSTS),
-        _choice("Session", "session", asked["session"], count[3]),
+        _select_control("Kind", "kind", asked["kind"], [*kinds, *types]),
+        _select_control("Source", "source", asked["source"], count[2]),
+        _select_control("Trust", "trust", asked["trust"], TRUSTS),
+        _select_control("Session", "session", asked["session"], count[3]),
         el(
             "div",
             el("label", "State", for_="state"),
@@ -135,7 +137,7 @@ def _filter_form(visit: Visit, asked: dict[str, str]) -> Markup:
     )
 
 
-def _choice(label: str, name: str, chosen: str, values: Iterable[str]) -> Markup:
+def _select_control(label: str, name: str, chosen: str, values: Iterable[str]) -> Markup:
     known = dict.fromkeys([*values, *([chosen] if chosen else [])])
     options = [el("option", shorten(value, 48), value=value, selected=value == chosen) for value in known]
     control = el("select", el("option", "all", value=""), *options, id=f"f-{name}", name=name)

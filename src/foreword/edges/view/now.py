@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from foreword.edges.view.markup import Child, Markup, el, join, words_of
 from foreword.edges.view.pieces import (
     date,
+    empty_note,
     heading,
     item_actions,
     item_text,
-    nothing,
     origin,
     pager,
     section,
@@ -75,7 +75,7 @@ def _open_ends(visit: Visit, words: str) -> Markup:
         )
         for end in ends
     ]
-    return _section(visit, "open", "Open", make, nothing("Nothing is open."))
+    return _section(visit, "open", "Open", make, empty_note("Nothing is open."))
 
 
 def _decisions(visit: Visit, words: str) -> Markup:
@@ -90,7 +90,7 @@ def _decisions(visit: Visit, words: str) -> Markup:
         [only] if only in _TITLES else [kind for kind in _TITLES if any(one.kind == kind for one in found)]
     )
     remember = el("code", 'foreword decisions --add "…"')
-    empty = nothing("Nothing was decided yet. Agents' talk is read, or say it: ", remember)
+    empty = empty_note("Nothing was decided yet. Agents' talk is read, or say it: ", remember)
     return join(
         _section(
             visit,
@@ -120,7 +120,7 @@ def _facts(visit: Visit, words: str) -> Markup:
         class_="filters",
         data_get=visit.link("now"),
     )
-    empty = nothing("Nothing is known of ", words_of(who), " yet.")
+    empty = empty_note("Nothing is known of ", words_of(who), " yet.")
     make = [functools.partial(_fact, visit, one) for one in found]
     return _section(visit, "known", "Known", make, empty, form, who=who)
 
@@ -162,8 +162,8 @@ def _line(
     flag: str = "",
 ) -> Markup:
     """A line of what holds: its words, what they replaced, what is said against them, what can be done."""
-    history: list[Child] = [_older(visit, one, "before", "old") for one in before]
-    history += [_older(visit, one, f"but {one.source.name} says", "against") for one in beside]
+    history: list[Child] = [_older_item_line(visit, one, "before", "old") for one in before]
+    history += [_older_item_line(visit, one, f"but {one.source.name} says", "against") for one in beside]
     return el(
         "li",
         item_text(visit, item, text),
@@ -179,7 +179,7 @@ def _line(
     )
 
 
-def _older(visit: Visit, item: Item, label: str, name: str) -> Markup:
+def _older_item_line(visit: Visit, item: Item, label: str, name: str) -> Markup:
     said = words_of(shorten(item.text, 220), "a", href=visit.link("memory", item.id), class_="said")
     return el(
         "li",

@@ -71,7 +71,7 @@ class InjectionResult:
     categories_included: tuple[InjectionCategory, ...]
     receipt: Receipt
 
-    def required(self) -> str:
+    def require_context(self) -> str:
         """The context, for callers to whom silence is a failure: then it is an error."""
         if not self.formatted_context:
             raise NoContext

@@ -268,7 +268,7 @@ def resolve(draft: DialogueDraft) -> DialogueDraft:
 def recall(draft: DialogueDraft) -> DialogueDraft:
     """Find the earlier turns that bear on the query."""
     recalled = draft.conversation.recall(draft.query.text, draft.budget)
-    own = {turn.turn_id for turn in draft.asked.kept}
+    own = {turn.turn_id for turn in draft.asked.turns_in_query}
     turns = tuple(pair for pair in recalled.turns if pair[0].turn_id not in own)
     return replace(draft, recalled=replace(recalled, turns=turns)).with_notes(*recalled.notes)
 

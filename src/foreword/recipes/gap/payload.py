@@ -109,8 +109,8 @@ def merge_payloads(held: object, new: object) -> dict[str, Any]:
         return dict(new) if isinstance(new, Mapping) else {}
     before: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
     opened = _mapping(new.get("open"))
-    closing = [key for key in _listed(new.get("closed")) if key not in opened]
-    closed = [key for key in dict.fromkeys([*_listed(before.get("closed")), *closing]) if key not in opened]
+    closing = [key for key in _as_list(new.get("closed")) if key not in opened]
+    closed = [key for key in dict.fromkeys([*_as_list(before.get("closed")), *closing]) if key not in opened]
     merged: dict[str, dict[str, Any]] = {}
     for context in _without_gaps(held_contexts(before), closing) + held_contexts(new):
         name = content_hash(str(context.get("content", "")))
@@ -135,7 +135,7 @@ def continue_payload(held: object, new: dict[str, Any]) -> dict[str, Any]:
 def held_contexts(payload: object) -> list[dict[str, Any]]:
     """The contexts of a payload, or of whatever a state has in its place."""
     contexts = payload.get("contexts") if isinstance(payload, Mapping) else None
-    return [dict(one) for one in _listed(contexts) if isinstance(one, Mapping)]
+    return [dict(one) for one in _as_list(contexts) if isinstance(one, Mapping)]
 
 
 def clear_closed_gaps(
@@ -260,7 +260,7 @@ def _merge_contexts(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[s
 
 
 def _gaps(context: Mapping[str, Any]) -> list[Any]:
-    return _listed(_mapping(context.get("metadata")).get(GAPS))
+    return _as_list(_mapping(context.get("metadata")).get(GAPS))
 
 
 def _given_at(context: Mapping[str, Any]) -> int:
@@ -272,7 +272,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _listed(value: object) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
