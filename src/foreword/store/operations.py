@@ -6,7 +6,6 @@ Searching, deleting, files, vectors and indexes have modules of their own; the r
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
@@ -22,24 +21,23 @@ from foreword.store import (
     token_codes,
     vectors,
 )
+from foreword.store.batches import find_related_items, list_amended_columns, trim_receipt
 from foreword.store.rows import (
     DAY_MICROSECONDS,
     IN_LIST,
-    MAX_TEXT_CHARACTERS,
     filters_to_sql,
     receipt_from_json,
     receipt_to_json,
     relation_from_row,
     to_microseconds,
 )
-from foreword.types import RelatedMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from foreword.store.database import Transaction
-    from foreword.types import Filters, Item, Receipt, Relation
+    from foreword.types import Filters, Item, Receipt, RelatedMemory, Relation
 
 
 def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -> list[Any]:
@@ -87,15 +85,8 @@ def _count_and_find_last(tx: Transaction, op: base.GetCountAndLast) -> tuple[int
 
 
 def _amend(tx: Transaction, op: base.Amend) -> Item | None:
-    changes: dict[str, Any] = {
-        "confidence": op.confidence,
-        "importance": op.importance,
-        "superseded_by": op.superseded_by,
-        "metadata": None if op.metadata is None else json.dumps(dict(op.metadata), sort_keys=True),
-    }
-    for column, value in changes.items():
-        if value is not None:
-            tx.execute(f"UPDATE items SET {column} = ? WHERE id = ?", value, op.id)
+    for column, value in list_amended_columns(op).items():
+        tx.execute(f"UPDATE items SET {column} = ? WHERE id = ?", value, op.id)
     if tx.vectors is not None and op.confidence is not None:
         rows = tx.execute("SELECT no FROM items WHERE id = ?", op.id)
         tx.vectors.note_changed(tx, [int(number) for (number,) in rows])
@@ -152,27 +143,14 @@ def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[
     return tuple(relation_from_row(row) for row in rows)
 
 
-def _find_related_items(
-    tx: Transaction, start_id: str, max_depth: int, filters: Filters
-) -> tuple[RelatedMemory, ...]:
-    """Breadth first, each item once: a cycle ends, and the shortest way is the one returned."""
-    seen, frontier, reached = {start_id}, [start_id], []
-    for level in range(1, min(max_depth, base.MAX_DEPTH) + 1):
-        following: list[str] = []
-        for item_id in frontier:
-            for relation in _relations_of_item(tx, item_id, filters):
-                other = relation.to_id if relation.from_id == item_id else relation.from_id
-                if other not in seen:
-                    seen.add(other)
-                    following.append(other)
-                    reached.append((other, relation, level))
-        frontier = following
-    items = _get_items(tx, base.Get(tx.workspace, tuple(other for other, _, _ in reached)))
-    return tuple(
-        RelatedMemory(item, relation, level)
-        for item, (_, relation, level) in zip(items, reached, strict=True)
-        if item is not None
-    )
+def _get_related(tx: Transaction, op: base.GetRelated) -> dict[str, tuple[RelatedMemory, ...]]:
+    def relations_of(item_id: str) -> tuple[Relation, ...]:
+        return _relations_of_item(tx, item_id, op.filters)
+
+    def get_items(ids: tuple[str, ...]) -> tuple[Item | None, ...]:
+        return _get_items(tx, base.Get(op.workspace, ids))
+
+    return {start: find_related_items(start, op.depth, relations_of, get_items) for start in op.ids}
 
 
 def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple[Relation, ...]:
@@ -191,12 +169,7 @@ def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple
 
 
 def _put_receipt(tx: Transaction, op: base.PutReceipt) -> None:
-    receipt = op.receipt
-    if len(receipt.text) > MAX_TEXT_CHARACTERS:
-        receipt = replace(receipt, text="")
-    names = {entry.item_id for entry in receipt.entries}
-    if (receipt.view or receipt.text) and not _has_all_items(tx, names):
-        receipt = replace(receipt, view=None, text="")  # their words were deleted while it was on its way
+    receipt = trim_receipt(op.receipt, lambda ids: _has_all_items(tx, ids))
     body, now = receipt_to_json(receipt), to_microseconds(receipt.created_at)
     size = len(body.encode())
     tx.execute(
@@ -265,9 +238,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Amend: lambda tx, op: _amend(tx, op),  # noqa: PLW0108  (looked up at each call: tests make it fail)
     base.Delete: deleting.delete_items,
     base.PutRelations: lambda tx, op: sum(_put_relation(tx, relation) for relation in op.relations),
-    base.GetRelated: lambda tx, op: {
-        start: _find_related_items(tx, start, op.depth, op.filters) for start in op.ids
-    },
+    base.GetRelated: _get_related,
     base.ListRelations: lambda tx, _: _select_relations(tx, "ORDER BY r.from_no, r.to_no, r.type"),
     base.Search: sqlite_search.run_search,
     base.PutVectors: vectors.put_vectors,

@@ -222,18 +222,9 @@ class _PostgresRows(SearchRows):
             *(self._tx.ws, list(seeds), self._tx.ws, list(seeds), self._tx.ws, *values),
         ).fetchall()
 
-    def items_before(self, seeds: Sequence[int], filters: Filters) -> Pairs:
-        """Rows of a seed and the item just before it in its session."""
-        return self._adjacent_in_session(seeds, filters, "max", "<")
-
-    def items_after(self, seeds: Sequence[int], filters: Filters) -> Pairs:
-        """Rows of a seed and the item just after it in its session."""
-        return self._adjacent_in_session(seeds, filters, "min", ">")
-
-    def _adjacent_in_session(
-        self, seeds: Sequence[int], filters: Filters, aggregate: str, comparison: str
-    ) -> Pairs:
-        """Rows of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
+    def adjacent_in_session(self, seeds: Sequence[int], filters: Filters, *, before: bool) -> Pairs:
+        """Rows of a seed and the item just before it in its session, or just after it."""
+        aggregate, comparison = ("max", "<") if before else ("min", ">")
         clause, values = filters_to_sql(filters)
         return self._tx.execute(
             f"SELECT b.seed, i.no FROM (SELECT o.no AS seed, (SELECT {aggregate}(n.no) FROM items n "
@@ -328,6 +319,6 @@ def _count_phrase(stems: Sequence[str], phrase: Sequence[str]) -> int:
 
 
 def _inverse_frequency(rows: int, items: int) -> float:
-    """FTS5's weight of a word that stands in so many of all items: never less than next to nothing."""
+    """FTS5's weight of a word that stands in `items` of all `rows`; always more than 0."""
     weight = math.log((rows - items + 0.5) / (items + 0.5))
     return weight if weight > 0 else 1e-6

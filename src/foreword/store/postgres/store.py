@@ -23,7 +23,12 @@ from foreword.log import get_logger
 from foreword.options import check_workspace
 from foreword.store import base, exchange
 from foreword.store.base import Operation, Store, Write
-from foreword.store.batches import creates_workspace, keeps_words, result_in_empty_workspace
+from foreword.store.batches import (
+    creates_workspace,
+    keeps_words,
+    result_in_empty_workspace,
+    run_by_workspace,
+)
 from foreword.store.database import Limits
 from foreword.store.postgres import nearest, schema
 from foreword.store.postgres.beside_qdrant import TransactionBesideQdrant
@@ -129,17 +134,9 @@ class PostgresStore(Store):
 
     def batch(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         """Carry out operations; those on one workspace are one transaction, or one snapshot."""
-        results: list[Any] = [None] * len(operations)
-        places: dict[str, list[int]] = {}
-        for place, operation in enumerate(operations):
-            places.setdefault(check_workspace(operation.workspace), []).append(place)
         if self._closed.is_set():
             raise StorageError("the store is closed; open another")
-        for workspace, group in places.items():
-            its_results = self._run_batch_in_workspace(workspace, [operations[place] for place in group])
-            for place, result in zip(group, its_results, strict=True):
-                results[place] = result
-        return results
+        return run_by_workspace(operations, self._run_batch_in_workspace)
 
     def _run_batch_in_workspace(self, workspace: str, operations: list[Operation[Any]]) -> list[Any]:
         """Carry out operations that are all on one workspace; StorePaused if they keep what must not be."""
