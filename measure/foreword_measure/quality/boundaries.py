@@ -72,12 +72,12 @@ def window(truth: Sequence[bool]) -> int:
 
 def pk(guess: Sequence[bool], truth: Sequence[bool]) -> float | None:
     """How often guess and truth disagree on whether the two ends of a window belong together; 0 is best."""
-    return _windows(guess, truth, lambda one, other: bool(one) != bool(other))
+    return _share_of_windows(guess, truth, lambda one, other: bool(one) != bool(other))
 
 
 def window_diff(guess: Sequence[bool], truth: Sequence[bool]) -> float | None:
     """How often guess and truth disagree on how many boundaries a window holds; 0 is best."""
-    return _windows(guess, truth, lambda one, other: one != other)
+    return _share_of_windows(guess, truth, lambda one, other: one != other)
 
 
 def roc_auc(scores: Sequence[float], truth: Sequence[bool]) -> float | None:
@@ -118,7 +118,7 @@ def interval(
     return float(low), float(high)
 
 
-def _windows(
+def _share_of_windows(
     guess: Sequence[bool], truth: Sequence[bool], differ: Callable[[int, int], bool]
 ) -> float | None:
     """The share of windows where they differ; None when a dialogue is shorter than its window."""

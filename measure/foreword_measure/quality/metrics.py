@@ -145,7 +145,7 @@ def has_enough_groups(groups: Sequence[str]) -> bool:
 
 
 def sample_positions(count: int, most: int) -> list[int]:
-    """At most so many of the positions below `count`, drawn by chance, in their order."""
+    """At most `most` of the positions below `count`, drawn by chance, in their order."""
     if count <= most:
         return list(range(count))
     return sorted(np.random.default_rng(SEED).choice(count, most, replace=False).tolist())

@@ -102,7 +102,7 @@ def item(at: int) -> Item:
     kind = _KINDS[int(rng.integers(len(_KINDS)))]
     return Item(
         id=f"bench-{at:07d}",
-        text=_code(rng) if kind == "code" else _prose(rng, int(rng.integers(8, 61))),
+        text=_make_code(rng) if kind == "code" else _prose(rng, int(rng.integers(8, 61))),
         workspace=WORKSPACE,
         kind=kind,
         about=_surroundings(rng, kind),
@@ -114,7 +114,7 @@ def item(at: int) -> Item:
 
 def short_text(at: int) -> str:
     """A dozen words, for an encoder."""
-    return _sentences(lexicon().draw(np.random.default_rng((_SHORT, _SEED, at)), 12))
+    return _make_sentences(lexicon().draw(np.random.default_rng((_SHORT, _SEED, at)), 12))
 
 
 def session(at: int) -> str:
@@ -262,15 +262,15 @@ def _prose(rng: Generator, count: int) -> str:
         drawn[int(rng.integers(count))] = _pick_mostly_early(rng, lexicon().people)
     if rng.random() < 0.25:
         drawn[int(rng.integers(count))] = _pick_mostly_early(rng, lexicon().names)
-    return _sentences(drawn)
+    return _make_sentences(drawn)
 
 
-def _sentences(drawn: Sequence[str], length: int = 13) -> str:
+def _make_sentences(drawn: Sequence[str], length: int = 13) -> str:
     cuts = [drawn[at : at + length] for at in range(0, len(drawn), length)]
     return " ".join(sentence[0][:1].upper() + " ".join(sentence)[1:] + "." for sentence in cuts)
 
 
-def _code(rng: Generator) -> str:
+def _make_code(rng: Generator) -> str:
     names = [_pick_mostly_early(rng, lexicon().names[at::3]) for at in (0, 1, 0)]
     one, other = lexicon().draw(rng, 2)
     body = f'    """{_prose(rng, 12)}"""\n    return {names[1]}({one}).{names[2]}'
@@ -301,17 +301,17 @@ def _ordinary_query(rng: Generator, _: int) -> str:
     return " ".join(lexicon().draw(rng, int(rng.integers(3, 15))))
 
 
-def _phrase(rng: Generator, size: int) -> str:
+def _phrase_query(rng: Generator, size: int) -> str:
     spoken = item(int(rng.integers(size))).text.split()
     start = int(rng.integers(max(1, len(spoken) - 6)))
     return " ".join(spoken[start : start + int(rng.integers(6, 15))])
 
 
-def _identifier(rng: Generator, _: int) -> str:
+def _query_with_identifier(rng: Generator, _: int) -> str:
     return " ".join([*lexicon().draw(rng, int(rng.integers(1, 4))), _pick_mostly_early(rng, lexicon().names)])
 
 
-def _name(rng: Generator, _: int) -> str:
+def _query_with_name(rng: Generator, _: int) -> str:
     return " ".join(
         [*lexicon().draw(rng, int(rng.integers(1, 5))), _pick_mostly_early(rng, lexicon().people)]
     )
@@ -325,7 +325,14 @@ def _query_with_typo(rng: Generator, _: int) -> str:
 _ASKED: dict[str, Callable[[Generator, int], str]] = dict(
     zip(
         SHAPES,
-        (_common_words_query, _ordinary_query, _phrase, _identifier, _name, _query_with_typo),
+        (
+            _common_words_query,
+            _ordinary_query,
+            _phrase_query,
+            _query_with_identifier,
+            _query_with_name,
+            _query_with_typo,
+        ),
         strict=True,
     )
 )

@@ -51,9 +51,9 @@ def measure(folder: Path, sizes: tuple[int, ...], progress: Progress) -> tuple[l
         found[size] = {"fill": filled, **asked}
     largest = max(found)
     tables = [
-        _times(found),
+        _times_table(found),
         _full_lane(found),
-        _memory(found),
+        _memory_table(found),
         *([_growth_table(found)] if len(found) > 1 else []),
         _spread_table(f"Stages of build_context at {largest:,} items", found[largest]["stages"]),
         _spread_table(f"Spaces alone at {largest:,} items", found[largest]["probes"], _PROBE_NOTES),
@@ -68,7 +68,7 @@ _PROBE_NOTES = (
 )
 
 
-def _times(found: dict[int, dict[str, Any]]) -> Table:
+def _times_table(found: dict[int, dict[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for size, facts in found.items():
         for name in (*OPERATIONS, BEHIND):
@@ -102,7 +102,7 @@ def _full_lane(found: dict[int, dict[str, Any]]) -> Table:
     )
 
 
-def _memory(found: dict[int, dict[str, Any]]) -> Table:
+def _memory_table(found: dict[int, dict[str, Any]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for size, facts in found.items():
         filled = facts["fill"]

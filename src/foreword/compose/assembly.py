@@ -190,7 +190,7 @@ class _Page:
                 self._tell(piece, self._free_tokens, least)
 
     def _tell(self, whole: Piece, tokens: int, least: int = 0) -> None:
-        """Tell a piece in so many tokens, if the page has room for that; a new one in no fewer than `least`.
+        """Tell a piece in at most `tokens`, if the page has room; a new one in no fewer than `least`.
 
         Tokens do not add up exactly, and a new section has a heading: where the page would be over its
         budget, a little less of the piece is tried.
@@ -243,7 +243,7 @@ def _count_tokens(piece: Piece, tokenizer: Tokenizer) -> int:
 
 
 def _shorten_piece(piece: Piece, cap: int, tokenizer: Tokenizer) -> Piece:
-    """The piece within so many tokens, what stands between it and the next included."""
+    """The piece within `cap` tokens, what stands between it and the next included."""
     most = cap - _JOIN_TOKENS
     item = piece.item
     if (counted := _count_tokens(piece, tokenizer)) <= most:
@@ -295,7 +295,7 @@ def least_tokens(source: str) -> int:
 
 
 def max_item_tokens(allowance: float, least: int = MIN_ITEM_TOKENS) -> int:
-    """The most tokens that one item may have, when its source has so many."""
+    """The most tokens that one item may have, when its source has `allowance`."""
     return max(least, int(allowance * MAX_ITEM_FRACTION))
 
 
@@ -374,7 +374,7 @@ _SAFETY, _GUESSES = 2, 6
 def shorten_markdown(
     text: str, tokens: int, note: str, tokenizer: Tokenizer, spare: Sequence[str] = ()
 ) -> str:
-    """The text within so many tokens, with the note behind it if it had to be cut and there is room.
+    """The text within `tokens`, with the note behind it if it had to be cut and there is room.
 
     A text is cut at its end, between words, and a fence that the cut left open is closed. A list of named
     lines loses a little of every line; where that is not enough, the lines that can be spared go, one after
@@ -403,7 +403,7 @@ def _cut_to_beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
 
 
 def _longest_beginning(text: str, tokens: int, tokenizer: Tokenizer) -> str:
-    """About as much of a text as so many tokens hold, and no more; found by a guess and a few corrections."""
+    """About as much of a text as `tokens` hold, and no more; found by a guess and a few corrections."""
     text = text[: tokens * MAX_CHARACTERS_A_TOKEN]  # no need to look beyond
     size = len(text)
     for _ in range(_GUESSES):

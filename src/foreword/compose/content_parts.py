@@ -27,7 +27,7 @@ _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 _IMAGE_TYPES = frozenset({"image", "image_url", "input_image"})
 _DATA_URL = re.compile(r"data:(?P<type>image/[\w.+-]+);base64,", re.IGNORECASE)
 _HEAD_CHARACTERS = 1 << 17
-"""So much of an image's base64 is read for its size; a JPEG may have a preview before it."""
+"""At most how many characters of an image's base64 are read for its size; a JPEG may begin with a preview."""
 
 _LOW_DETAIL_TOKENS = 85
 _TILE, _TILE_TOKENS, _SQUARE, _SHORT_SIDE = 512, 170, 2048, 768

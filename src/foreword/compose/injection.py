@@ -43,7 +43,7 @@ _TOPICS = "### Topics"
 _BRIEF = "Related: "
 
 _LONG_WORD, _PIECE = 64, 8
-"""A run of more characters than any word has counts as a word for each so many of them."""
+"""A run of more than `_LONG_WORD` characters counts as a word for every `_PIECE` of them."""
 
 _CHARACTERS_AFTER = 40
 """How many characters after a cut are read, to know whether a sentence ends there."""

@@ -102,7 +102,7 @@ class TurnWording:
         return self._remembered(text) if len(text) <= _LONGEST_REMEMBERED else self._tokenizer.count(text)
 
     def word(self, turn: Turn, style: TurnStyle, room: int) -> FormattedTurn | None:
-        """The turn, if it is within so many tokens; one that is far too long is not even read."""
+        """The turn, if it is within `room` tokens; one that is far too long is not even read."""
         if len(turn.text) > room * MAX_CHARACTERS_A_TOKEN:
             return None
         return self._word_within(turn, escape_headings(turn.text).strip(), style, room)
@@ -138,7 +138,7 @@ class TurnWording:
 
 
 def word_within(turns: Sequence[Turn], room: int, tokenizer: Tokenizer) -> tuple[FormattedTurn, ...]:
-    """All of the turns, in so many tokens if they can be: the middle is left out of the longest."""
+    """All of the turns, in `room` tokens if they can be: the middle is left out of the longest."""
     wording, style = TurnWording(tokenizer), TurnStyle()
     lengths = [tokenizer.count(turn.text) + _JOIN for turn in turns]
     most, left = max(lengths, default=0), room
@@ -166,7 +166,7 @@ def is_told_in_full(worded: FormattedTurn) -> bool:
 def shorten_worded_turn(
     turn: FormattedTurn, room: int, tokenizer: Tokenizer, asked: Collection[str] = ()
 ) -> FormattedTurn | None:
-    """A line within so many tokens: its ends, and what is asked for; None when that is too few."""
+    """A line within `room` tokens: its ends, and what is asked for; None when that is too few."""
     formatted = shorten_text(turn.formatted, room, tokenizer, asked)
     if not formatted:
         return None
@@ -232,7 +232,7 @@ def sort_by_time(worded: Sequence[FormattedTurn], turns: Sequence[Turn]) -> list
 
 
 def turn_identity(turn: Turn) -> Hashable:
-    """What two copies of a turn have in common."""
+    """A key that is the same for every copy of a turn, and another for other turns."""
     return turn.turn_id or (turn.role, turn.name, turn.text, turn.timestamp)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from foreword.types import Turn
 
     Summarise = Callable[[str, Sequence[Turn], int], Summary]
-    """A summary of what a summary said before and of turns, in so many tokens."""
+    """A summary of an earlier summary and of turns, in at most that many tokens."""
 
 PartKind = Literal["recent", "recalled", "chunk", "details", "entity", "user", "summary"]
 
@@ -144,14 +144,14 @@ class _Choice:
     def drop_least_worth(self, target: int) -> None:
         """Let parts leave, the least worth first, until the rest is within the target."""
         staying = [part for part in self.parts if part not in self.left]
-        over = self._tokens() - target
+        over = self._count_tokens() - target
         for part in staying:
             if over <= 0:
                 return
             self.left.add(part)
             over -= part.tokens
             if over <= 0:
-                over = self._tokens() - target
+                over = self._count_tokens() - target
         if over > 0:
             self.summary = None
 
@@ -169,7 +169,7 @@ class _Choice:
 
     def tell_more(self, target: int, summarise: Summarise) -> None:
         """Let the summary tell more of what left, where nothing that left could be taken back in part."""
-        spare = target - self._tokens()
+        spare = target - self._count_tokens()
         gone = [
             self.content.history.recent_turns[at].turn for at in sorted(self._places_that_leave("recent"))
         ]
@@ -180,7 +180,7 @@ class _Choice:
         if room < MIN_CUT_TOKENS:
             return
         before, self.summary = self.summary, summarise(self.content.history.summary or "", gone, room)
-        if self._tokens() > target:
+        if self._count_tokens() > target:
             self.summary = before
 
     def take_back(self, target: int, margin: int) -> None:
@@ -189,7 +189,7 @@ class _Choice:
             part for part in self.parts if any((part.kind, at) in self.shorter for at in part.places)
         ]:
             self._remove(part)
-        spare = target - self._tokens()
+        spare = target - self._count_tokens()
         back: list[Part] = []
         for part in sorted(self.left, key=lambda part: (-part.worth, part.places)):
             if spare <= _NEAR * target:
@@ -203,7 +203,7 @@ class _Choice:
                 self.left.remove(part)
                 back.append(part)
                 spare -= cost
-        while back and self._tokens() > target:
+        while back and self._count_tokens() > target:
             self._remove(back.pop())
 
     def _may_return(self, part: Part) -> bool:
@@ -213,7 +213,7 @@ class _Choice:
         return not (part.kind == "details" and part.places[0] in self._places_that_leave("entity"))
 
     def _shorten(self, part: Part, room: int) -> int:
-        """Tell a part in so many tokens; returns what it then costs, or 0 if it cannot be told so."""
+        """Tell a part in at most `room` tokens; returns what it then costs, or 0 if it cannot be told so."""
         asked = words_asked_for(self.content.query)
         if part.kind == "chunk":
             chunk = self.content.rag_chunks[part.places[0]]
@@ -253,13 +253,13 @@ class _Choice:
         ]
         return replace(
             content,
-            history=self._history(),
+            history=self._build_history(),
             entities=tuple(entities),
             rag_chunks=tuple(self._parts_that_stay("chunk", content.rag_chunks)),
             user=make_user_context(self._parts_that_stay("user", content.user.lines), self.tokenizer),
         )
 
-    def _history(self) -> FormattedHistory:
+    def _build_history(self) -> FormattedHistory:
         history = self.content.history
         recalled = self._parts_that_stay("recalled", history.recalled)
         recent = self._parts_that_stay("recent", history.recent_turns)
@@ -293,7 +293,7 @@ class _Choice:
     def _places_that_leave(self, kind: PartKind) -> set[int]:
         return {at for part in self.left if part.kind == kind for at in part.places}
 
-    def _tokens(self) -> int:
+    def _count_tokens(self) -> int:
         return prompt_tokens(self.build_content(), self.tokenizer)
 
 

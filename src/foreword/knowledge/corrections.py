@@ -231,7 +231,7 @@ def _find_unnamed(item: Item, said: str, near: Sequence[Item], *, answers: bool)
     recent = near[: 1 if unknown_value else _MAX_TURNS_UNNAMED]
     own = next((one for one in recent if one.source.trust == item.source.trust), recent[0])
     words = task_words(own.text)
-    echoes = [one for one in recent if one is not own and _repeats(task_words(one.text), words)]
+    echoes = [one for one in recent if one is not own and _repeats_words(task_words(one.text), words)]
     return [Corrected(one, _LIKELY if takes_back else _POSSIBLE) for one in (own, *echoes)]
 
 
@@ -260,5 +260,5 @@ def _without_marks(said: str) -> str:
     return cue("corrects").sub(" ", said).strip(" .!,")
 
 
-def _repeats(words: frozenset[str], stated: frozenset[str]) -> bool:
+def _repeats_words(words: frozenset[str], stated: frozenset[str]) -> bool:
     return bool(words) and len(words & stated) >= _MIN_ECHOED * min(len(words), len(stated))

@@ -52,7 +52,7 @@ _MAX_ENDS = 100
 """At most how many ends are kept open, the latest: each is compared with all that follows."""
 
 _TURNS_NEAR = 3
-"""So many turns later a bare "forget it" or "done" still means what was just left open."""
+"""At most how many turns later a bare "forget it" or "done" still means what was just left open."""
 
 _BARE_WORDS = 2
 _MIN_WORDS = 2

@@ -385,7 +385,7 @@ def read_utterance(text: str, vector: Sequence[float] = (), *, own: bool = False
 
 
 def _beginning_and_end(text: str, end_characters: int) -> str:
-    """A long text cut to so many characters at either end."""
+    """A long text cut to `end_characters` at either end."""
     return text if len(text) <= 2 * end_characters else f"{text[:end_characters]}\n{text[-end_characters:]}"
 
 

@@ -30,7 +30,7 @@ _MIN_CONTAINED_WORDS = 3
 """A text of fewer words may stand in another and mean something else there."""
 
 _MIN_LONG_WORDS, _MAX_SHARE_MORE = 10, 0.1
-"""A text of so many words with one in ten more is still the same text."""
+"""A text of at least that many words is still the same with at most this share of words more."""
 
 _MIN_SLIP_LETTERS = 7
 """In a shorter word one letter more or less makes another word: country, county."""
@@ -62,9 +62,9 @@ def read_gist(text: str) -> Gist:
     """What a text says; what has no words that carry anything is compared as it stands."""
     read = (tuple(fact_words(part)) for part in _split_parts(text[:_MAX_READ_CHARACTERS]))
     sentences = [Sentence(words, tuple(sorted(map(_slip_key, words)))) for words in read if words]
-    if rest := _letters(text[_MAX_READ_CHARACTERS:] if sentences else text):
+    if rest := _fold_letters(text[_MAX_READ_CHARACTERS:] if sentences else text):
         sentences.append(Sentence((FactWord(rest, rest, is_plain=False),), (rest,)))
-    return _gist_of(sentences, _letters(text))
+    return _gist_of(sentences, _fold_letters(text))
 
 
 def _split_parts(text: str) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _gist_of(sentences: Sequence[Sentence], letters: str) -> Gist:
     return Gist(tuple(sentences), words, letters, frozenset(sentence.key for sentence in sentences))
 
 
-def _letters(text: str) -> str:
+def _fold_letters(text: str) -> str:
     """A text in lower case, with single blanks and without its last stop."""
     folded = " ".join(fold_case(text).split())
     return folded.rstrip(" .!") or folded

@@ -76,7 +76,7 @@ def asking_sentences(text: str) -> list[str]:
 
 
 def question_first(text: str, max_characters: int = MAX_QUESTION_CHARACTERS) -> str:
-    """A long message in at most so many characters, with what is asked on its first line; else as it is.
+    """A long message in at most `max_characters`, with what is asked on its first line; else as it is.
 
     Without a question, what somebody wrote beside a pasted text is taken for it. Of the rest its two ends are
     kept.

@@ -72,7 +72,7 @@ def measure_scenarios(
     provider: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
 ) -> Report:
-    """Replay the scenarios of a file, or the first so many, and score the answers beside the baselines.
+    """Replay the scenarios of a file, or the first `limit`, and score the answers beside the baselines.
 
     `outputs` receives our answers, one line an ask. `without` names spaces that the engine does without, or
     `reader` or `replacements`.

@@ -32,7 +32,7 @@ def answer_with_nearest(scenario: Scenario, provider: EmbeddingProvider) -> dict
         if ask.text:
             cosines = vectors[:before] @ _normalise([provider.embed(ask.text)])[0]
             places = np.argsort(-cosines, kind="stable")[:NEAREST_EVENTS].tolist()
-        answers[ask.id] = _join(ask, (events[place] for place in places))
+        answers[ask.id] = _join_into_answer(ask, (events[place] for place in places))
     return answers
 
 
@@ -41,11 +41,11 @@ def answer_with_last_turns(scenario: Scenario) -> dict[str, Answer]:
     answers = {}
     for ask in scenario.asks:
         turns = [event for event in scenario.events if event.is_turn and event.at <= ask.at]
-        answers[ask.id] = _join(ask, turns[-LAST_TURNS:])
+        answers[ask.id] = _join_into_answer(ask, turns[-LAST_TURNS:])
     return answers
 
 
-def _join(ask: Ask, events: Iterable[Event]) -> Answer:
+def _join_into_answer(ask: Ask, events: Iterable[Event]) -> Answer:
     pieces = tuple(event.text for event in events)
     return Answer(ask.id, "\n".join(pieces), pieces)
 

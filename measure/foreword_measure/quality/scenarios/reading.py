@@ -118,7 +118,7 @@ class Answer:
 
 
 def read_scenarios(path: Path, limit: int | None = None) -> list[Scenario]:
-    """The scenarios of a file, or the first so many of them."""
+    """The scenarios of a file, or the first `limit` of them."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:

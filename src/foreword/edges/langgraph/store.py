@@ -149,7 +149,7 @@ class ForewordStore(BaseStore):
         return self._sweeper.start(float(sweep_interval_minutes or configured or DEFAULT_SWEEP_MINUTES))
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
-        """Stop the sweeper; returns whether it stopped within so many seconds."""
+        """Stop the sweeper; returns whether it stopped within `timeout` seconds."""
         return self._sweeper.stop(timeout)
 
     def _workspaces_to_sweep(self) -> list[str]:

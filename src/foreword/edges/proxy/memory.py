@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MAX_SESSIONS = 256
 _MAX_QUESTIONS = 1_024
 _MAX_TURN_CHARACTERS = 20_000
-"""So much of a turn is kept: of a longer one, both ends."""
+"""At most how many characters of a turn are kept: of a longer one, both ends."""
 
 _MAX_CACHED_CHARACTERS = 4_000
 """An application sends the same turns again and again; those up to this length are cleaned once."""
@@ -63,7 +63,7 @@ class ProxyMemory:
         warm_up_engine(self._engine)
 
     def find(self, asker: Asker, turns: Sequence[Turn], room: int) -> FoundContext:
-        """The context for the last words of the user, in so many tokens; raises what goes wrong."""
+        """The context for the last words of the user, in at most `room` tokens; raises what goes wrong."""
         if reason := reason_to_keep_nothing(self._engine.settings.home, asker.workspace):
             raise StorePaused(reason)
         place = next((at for at in range(len(turns) - 1, -1, -1) if turns[at].role == "user"), None)

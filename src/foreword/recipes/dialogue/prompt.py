@@ -140,7 +140,7 @@ class Conversation(Protocol):
         """Who and what the query means, when this user asks; else the conversation's."""
 
     def recall(self, query: str, max_tokens: int) -> RecalledTurns:
-        """The turns that bear on the query, as many as so many tokens may hold."""
+        """The turns that bear on the query, as many as `max_tokens` may hold."""
 
     def recall_user(self, query: str, max_tokens: int, asker: str = "") -> UserMemories:
         """What the one who asks said of themselves elsewhere, and how they want to be answered."""
@@ -152,7 +152,7 @@ class Conversation(Protocol):
         max_tokens: int,
         turns: Sequence[Turn] | None = None,
     ) -> RetrievedChunks:
-        """The chunks that bear on the query after what was said last, as many as so many tokens hold."""
+        """The chunks that bear on the query after what was said last, as many as `max_tokens` hold."""
 
     def keep_receipt(self, receipt: Receipt) -> None:
         """Keep the receipt of a prompt."""
