@@ -43,9 +43,7 @@ def measure_lacks(folders: Sequence[Path] = ()) -> Report:
     """How well lacks are heard, by words alone and with the encoder; `folders` hold more ordinary texts."""
     runs: dict[str, Encode | None] = {OURS: None, ENCODED: BundledEmbeddingProvider().embed}
     replies = [_Reply(row) for row in _read_rows(FOLDER / REPLIES)]
-    heard = {
-        run: {reply: _find_lack(reply.text, encode) for reply in replies} for run, encode in runs.items()
-    }
+    heard = {run: {reply: _heard(reply.text, encode) for reply in replies} for run, encode in runs.items()}
     groups = _groups(replies)
     counts = {
         f"{run}, {name}": count_guesses((one.lack, heard[run][one] is not None) for one in group)
@@ -104,7 +102,7 @@ def _groups(replies: list[_Reply]) -> dict[str, list[_Reply]]:
     }
 
 
-def _find_lack(text: str, encode: Encode | None) -> str | None:
+def _heard(text: str, encode: Encode | None) -> str | None:
     """What is heard to be lacking in a message; None when nothing is."""
     state = {"messages": [{"role": "assistant", "name": "agent", "content": text}]}
     sign = find_unanswered_request(read_messages(state).messages, encode)
@@ -133,7 +131,7 @@ def _count_circles(encode: Encode | None) -> dict[str, float | None]:
 def _false_alarms(kinds: Mapping[str, list[str]], encode: Encode | None) -> dict[str, tuple[int, int, float]]:
     counted = {}
     for kind, texts in kinds.items():
-        alarms = sum(_find_lack(text, encode) is not None for text in texts)
+        alarms = sum(_heard(text, encode) is not None for text in texts)
         counted[kind] = (len(texts), alarms, 1000 * alarms / len(texts))
     return counted
 

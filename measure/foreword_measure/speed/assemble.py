@@ -130,7 +130,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
     """Store `size` items, a fifth of each source, with their vectors on every axis."""
     space = DenseSpace(_FreeEncoder())
     with ContextEngine(
-        settings=Settings(home=folder, embedding="none"), clock=FixedClock(corpus.moment_after(size))
+        settings=Settings(home=folder, embedding="none"), clock=FixedClock(corpus.after(size))
     ) as engine:
         for start in range(0, size, corpus.BATCH):
             stop = min(size, start + corpus.BATCH)
@@ -143,7 +143,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
 
 def ask(folder: Path, size: int) -> dict[str, Any]:
     """Assemble contexts and premortems several times over; returns how long each took, and its memory."""
-    settings, clock = Settings(home=folder, embedding="none"), FixedClock(corpus.moment_after(size))
+    settings, clock = Settings(home=folder, embedding="none"), FixedClock(corpus.after(size))
     with ContextEngine(embedding_provider=_FreeEncoder(), settings=settings, clock=clock) as engine:
         times = asyncio.run(_measure_assemblies(engine, size)) | _measure_steps(engine)
         times["first"] = _measure_first_calls(folder, size)

@@ -122,7 +122,7 @@ def session(at: int) -> str:
     return f"session-{at // _SESSION:06d}"
 
 
-def moment_after(size: int) -> datetime:
+def after(size: int) -> datetime:
     """A moment shortly after the last item of a corpus of this size."""
     return _START + size * _STEP + timedelta(hours=1)
 

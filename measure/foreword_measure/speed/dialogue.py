@@ -78,7 +78,7 @@ def fill(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
     """Store chunks and turns; their vectors are made up, in the space of the bundled encoder."""
     space = DenseSpace(BundledEmbeddingProvider())
     settings = Settings(home=folder, embedding="none")
-    with ContextEngine(settings=settings, clock=FixedClock(corpus.moment_after(chunks + turns))) as engine:
+    with ContextEngine(settings=settings, clock=FixedClock(corpus.after(chunks + turns))) as engine:
         for done in corpus.fill(engine, space, chunks, _chunk):
             send(progress=[done, chunks + turns])
         session = Session(engine, WORKSPACE, _SESSION, rag=_RAG)
@@ -91,7 +91,7 @@ def fill(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
 
 def ask(folder: Path, chunks: int, turns: int) -> dict[str, Any]:
     """Open the conversation, and go on with it; returns how long that took and what the prompts held."""
-    settings, clock = Settings(home=folder), FixedClock(corpus.moment_after(chunks + turns))
+    settings, clock = Settings(home=folder), FixedClock(corpus.after(chunks + turns))
     with ContextEngine(settings=settings, clock=clock) as engine:
         conversation = _Conversation(engine, chunks, turns)
         for at in range(_OPENINGS):

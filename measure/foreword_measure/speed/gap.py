@@ -74,7 +74,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
     """Store `size` items; their vectors are made up, in the space of the bundled encoder."""
     space = DenseSpace(BundledEmbeddingProvider())
     settings = Settings(home=folder, embedding="none")
-    with ContextEngine(settings=settings, clock=FixedClock(corpus.moment_after(size))) as engine:
+    with ContextEngine(settings=settings, clock=FixedClock(corpus.after(size))) as engine:
         for done in corpus.fill(engine, space, size):
             send(progress=[done, size])
     return {"size": size}
@@ -82,7 +82,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
 
 def ask(folder: Path, size: int) -> dict[str, Any]:
     """Look for gaps where there are none, and fill some; returns how long each took."""
-    settings, clock = Settings(home=folder), FixedClock(corpus.moment_after(size))
+    settings, clock = Settings(home=folder), FixedClock(corpus.after(size))
     with ContextEngine(settings=settings, clock=clock) as engine:
         times = asyncio.run(_measure_states(engine, size))
     return {"times": spreads(times)}

@@ -182,7 +182,7 @@ def _fill(hooks: Hooks, size: int, progress: Progress) -> None:
     """Store `size` items in the project's workspace, with vectors as the bundled encoder might make."""
     space = DenseSpace(BundledEmbeddingProvider())
     workspace = str(hooks.project.resolve())
-    clock = FixedClock(corpus.moment_after(size))
+    clock = FixedClock(corpus.after(size))
     with ContextEngine(settings=Settings(home=hooks.home, embedding="none"), clock=clock) as engine:
         for done in corpus.fill(engine, space, size, workspace=workspace):
             progress("hooks: fill", done, size)

@@ -76,7 +76,7 @@ def _measure_one(folder: Path, name: str, size: int, progress: Progress) -> dict
             embedding_provider=corpus.FreeEncoder(),
             token_space=corpus.FreeTokens(),
             settings=settings,
-            clock=FixedClock(corpus.moment_after(size)),
+            clock=FixedClock(corpus.after(size)),
         ) as engine:
             facts = _fill(engine, name, size, progress)
             questions = corpus.questions(size)

@@ -155,7 +155,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
     settings = Settings(home=folder, embedding="none")
     space = DenseSpace(corpus.FreeEncoder())
     writing = 0.0
-    with ContextEngine(settings=settings, clock=FixedClock(corpus.moment_after(size))) as engine:
+    with ContextEngine(settings=settings, clock=FixedClock(corpus.after(size))) as engine:
         engine.tokenizer.count("loaded before the clock runs")
         for start in range(0, size, corpus.BATCH):
             stop = min(size, start + corpus.BATCH)
@@ -184,7 +184,7 @@ def fill(folder: Path, size: int) -> dict[str, Any]:
 def ask(folder: Path, size: int) -> dict[str, Any]:
     """Ask every question in every way, several times over; returns how long each took."""
     settings = Settings(home=folder, embedding="none")
-    clock = FixedClock(corpus.moment_after(size))
+    clock = FixedClock(corpus.after(size))
     questions = corpus.questions(size)
     with ContextEngine(
         embedding_provider=corpus.FreeEncoder(),

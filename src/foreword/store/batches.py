@@ -10,14 +10,12 @@ from foreword.errors import ValidationError
 from foreword.options import check_workspace
 from foreword.store import base, browsing, exchange
 from foreword.store.rows import MAX_TEXT_CHARACTERS
-from foreword.types import Findings, RelatedMemory
+from foreword.types import Findings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from foreword.types import Item, Receipt, Relation
-
-# Before they are carried out
+    from foreword.types import Receipt
 
 
 def run_by_workspace(
@@ -79,9 +77,6 @@ def result_in_empty_workspace(operation: base.Operation[Any]) -> Any:  # noqa: A
     return browsing.result_in_empty_workspace(operation)  # a tuple, for the rest
 
 
-# While they are
-
-
 def list_amended_columns(op: base.Amend) -> dict[str, Any]:
     """The columns of an item that an amendment changes, with their new values."""
     changes = {
@@ -100,29 +95,3 @@ def trim_receipt(receipt: Receipt, are_stored: Callable[[set[str]], bool]) -> Re
     if (receipt.view or receipt.text) and not are_stored({entry.item_id for entry in receipt.entries}):
         receipt = replace(receipt, view=None, text="")  # their words were deleted while it was on its way
     return receipt
-
-
-def find_related_items(
-    start_id: str,
-    max_depth: int,
-    relations_of: Callable[[str], Iterable[Relation]],
-    get_items: Callable[[tuple[str, ...]], Iterable[Item | None]],
-) -> tuple[RelatedMemory, ...]:
-    """Breadth first, each item once: a cycle ends, and the shortest way is the one returned."""
-    seen, frontier, reached = {start_id}, [start_id], []
-    for level in range(1, min(max_depth, base.MAX_DEPTH) + 1):
-        following: list[str] = []
-        for item_id in frontier:
-            for relation in relations_of(item_id):
-                other = relation.to_id if relation.from_id == item_id else relation.from_id
-                if other not in seen:
-                    seen.add(other)
-                    following.append(other)
-                    reached.append((other, relation, level))
-        frontier = following
-    items = get_items(tuple(other for other, _, _ in reached))
-    return tuple(
-        RelatedMemory(item, relation, level)
-        for item, (_, relation, level) in zip(items, reached, strict=True)
-        if item is not None
-    )

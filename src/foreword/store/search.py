@@ -129,8 +129,12 @@ class SearchRows(ABC):
         """Rows of a seed, an item that a relation ties to it, and the relation's confidence."""
 
     @abstractmethod
-    def adjacent_in_session(self, seeds: Sequence[int], filters: Filters, *, before: bool) -> Pairs:
-        """Rows of a seed and the item just before it in its session, or just after it."""
+    def items_before(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+        """Rows of a seed and the item just before it in its session."""
+
+    @abstractmethod
+    def items_after(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+        """Rows of a seed and the item just after it in its session."""
 
     @abstractmethod
     def vector_dimensions(self, space: str, digest: str) -> int | None:
@@ -385,7 +389,7 @@ def _find_neighbours_and_previous(
 ) -> tuple[Nearness, dict[int, int]]:
     """How near related items and those next in the same session are; and which came just before which."""
     numbers = list(seeds)
-    before, after = (rows.adjacent_in_session(numbers, filters, before=side) for side in (True, False))
+    before, after = rows.items_before(numbers, filters), rows.items_after(numbers, filters)
     next_to = [(one, other, _NEARNESS_IN_SESSION) for one, other in (*before, *after)]
     neighbours: Nearness = {}
     for one, other, nearness in (*rows.related_items(numbers, filters), *next_to):

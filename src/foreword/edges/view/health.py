@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from foreword.capture.pauses import running_pauses
 from foreword.capture.privacy import reason_to_keep_nothing
 from foreword.edges.view.markup import Markup, el, join, words_of
-from foreword.edges.view.pieces import act_form, date, empty_note, facts_list, heading, section
+from foreword.edges.view.pieces import act_form, date, facts_list, heading, nothing, section
 from foreword.edges.view.plots import day_columns, day_line, fill_days
 from foreword.store.backups import list_backups
 from foreword.store.browsing import CountBy, ListReceiptFacts
@@ -37,7 +37,7 @@ def show_health(visit: Visit) -> Markup:
         _tiles(visit, facts),
         _switches(visit),
         _plots(visit, facts),
-        section("Doctor", el("div", empty_note("Looking …"), data_load=later, aria_live="polite")),
+        section("Doctor", el("div", nothing("Looking …"), data_load=later, aria_live="polite")),
         _backups(visit),
         _service(visit),
     )
@@ -82,7 +82,7 @@ def _plots(visit: Visit, facts: Sequence[ReceiptFacts]) -> Markup:
     ]
     shown = [el("figure", el("figcaption", title), plot) for title, plot in plots if plot is not None]
     return section(
-        "Over time", el("div", *shown, class_="plots") if shown else empty_note("Nothing happened yet.")
+        "Over time", el("div", *shown, class_="plots") if shown else nothing("Nothing happened yet.")
     )
 
 
@@ -154,7 +154,7 @@ def _backups(visit: Visit) -> Markup:
         el("li", words_of(one.label), " · ", date(one.made_at, visit.now), " · ", _size(one.bytes))
         for one in reversed(found[-_MAX_BACKUPS_SHOWN:])
     ]
-    body = el("ul", *rows, class_="notes") if rows else empty_note("None yet; the service makes one a day.")
+    body = el("ul", *rows, class_="notes") if rows else nothing("None yet; the service makes one a day.")
     return section("Backups", body, count=len(found))
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, get_args
 from foreword.edges.view.markup import Markup, el, join, words_of
 from foreword.edges.view.pieces import date as moment
 from foreword.edges.view.pieces import (
-    empty_note,
     facts_list,
     heading,
     item_actions,
     item_row,
     kind_badge,
+    nothing,
     pager,
     section,
     shorten,
@@ -57,9 +57,7 @@ def list_memory(visit: Visit) -> Markup:
         heading("Memory", f"{page.total:,} items, {found}."),
         _filter_form(visit, asked),
         None if asked["q"] else _timeline(visit, filters, asked),
-        rows
-        if shown
-        else empty_note("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
+        rows if shown else nothing("Nothing fits. ", el("a", "Show everything", href=visit.link("memory"))),
         None if asked["q"] else pager(visit, "memory", page.total, skip, _STEP, **query),
     )
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from foreword.edges.view.markup import Child, Markup, el, join, words_of
 from foreword.edges.view.pieces import (
     date,
-    empty_note,
     heading,
     item_actions,
     item_text,
+    nothing,
     origin,
     pager,
     section,
@@ -75,7 +75,7 @@ def _open_ends(visit: Visit, words: str) -> Markup:
         )
         for end in ends
     ]
-    return _section(visit, "open", "Open", make, empty_note("Nothing is open."))
+    return _section(visit, "open", "Open", make, nothing("Nothing is open."))
 
 
 def _decisions(visit: Visit, words: str) -> Markup:
@@ -90,7 +90,7 @@ def _decisions(visit: Visit, words: str) -> Markup:
         [only] if only in _TITLES else [kind for kind in _TITLES if any(one.kind == kind for one in found)]
     )
     remember = el("code", 'foreword decisions --add "…"')
-    empty = empty_note("Nothing was decided yet. Agents' talk is read, or say it: ", remember)
+    empty = nothing("Nothing was decided yet. Agents' talk is read, or say it: ", remember)
     return join(
         _section(
             visit,
@@ -120,7 +120,7 @@ def _facts(visit: Visit, words: str) -> Markup:
         class_="filters",
         data_get=visit.link("now"),
     )
-    empty = empty_note("Nothing is known of ", words_of(who), " yet.")
+    empty = nothing("Nothing is known of ", words_of(who), " yet.")
     make = [functools.partial(_fact, visit, one) for one in found]
     return _section(visit, "known", "Known", make, empty, form, who=who)
 

@@ -34,7 +34,7 @@ def section(title: str, *children: Child, count: int | None = None, name: str = 
     return el("section", el("h2", title, " ", badge, id=label), *children, aria_labelledby=label)
 
 
-def empty_note(*children: Child) -> Markup:
+def nothing(*children: Child) -> Markup:
     """What stands where nothing is to be shown: why, and what to do."""
     return el("p", *children, class_="nothing")
 

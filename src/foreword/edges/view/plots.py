@@ -44,8 +44,8 @@ def candidate_bar(story: CandidateStory, floor: float | None, cut: float | None)
     marks = [
         el(
             "line",
-            x1=_px(on_scale(mark) * _WIDTH),
-            x2=_px(on_scale(mark) * _WIDTH),
+            x1=_n(on_scale(mark) * _WIDTH),
+            x2=_n(on_scale(mark) * _WIDTH),
             y1="0",
             y2="16",
             class_=name,
@@ -77,7 +77,7 @@ def receipt_strip(story: ReceiptStory) -> Markup:
         height = max(1.5, on_scale(one.score) / top * 28)
         columns.append(_rect(at * 6, 28 - height, 4, height, "in" if one.is_said else "out"))
     if story.floor is not None:
-        y = _px(28 - on_scale(story.floor) / top * 28)
+        y = _n(28 - on_scale(story.floor) / top * 28)
         columns.append(el("line", x1="0", x2="240", y1=y, y2=y, class_="floor"))
     label = f"{len(story.said)} of {len(story.receipt.entries)} candidates were said"
     return el("svg", el("title", label), *columns, viewBox="0 0 240 28", role="img", class_="strip")
@@ -95,13 +95,13 @@ def waterfall(stages: Sequence[tuple[str, float]]) -> Markup | None:
             rows.append(
                 el(
                     "g",
-                    el("text", name, x="220", y=_px(y + 15), text_anchor="end", class_="label"),
+                    el("text", name, x="220", y=_n(y + 15), text_anchor="end", class_="label"),
                     _rect(start, y + 5, width, 12, "stage"),
                     el(
                         "text",
                         f"{milliseconds:,.1f} ms",
-                        x=_px(start + width + 6),
-                        y=_px(y + 15),
+                        x=_n(start + width + 6),
+                        y=_n(y + 15),
                         class_="value",
                     ),
                 )
@@ -166,10 +166,10 @@ def day_line(days: Sequence[tuple[date, float]], top_label: str, label: str) -> 
     ]
     if len(points) == 1:
         points.append((_PLOT_WIDTH, points[0][1]))
-    path = " ".join(f"{_px(x)},{_px(y)}" for x, y in points)
+    path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
     base = _PLOT_HEIGHT - 18
     shapes = [
-        el("polygon", points=f"0,{_px(base)} {path} {_px(points[-1][0])},{_px(base)}", class_="area"),
+        el("polygon", points=f"0,{_n(base)} {path} {_n(points[-1][0])},{_n(base)}", class_="area"),
         el("polyline", points=path, class_="curve"),
     ]
     return _plot(shapes, days, top_label, label)
@@ -187,19 +187,19 @@ def _plot(
     return el(
         "svg",
         el("title", label or f"By day, from {first} to {last}; at most {top}"),
-        el("line", x1="0", x2=_px(width), y1=_px(base), y2=_px(base), class_="axis"),
+        el("line", x1="0", x2=_n(width), y1=_n(base), y2=_n(base), class_="axis"),
         *shapes,
-        el("text", f"{first.day} {first:%b}", x="0", y=_px(_PLOT_HEIGHT - 3), class_="label"),
+        el("text", f"{first.day} {first:%b}", x="0", y=_n(_PLOT_HEIGHT - 3), class_="label"),
         last != first
         and el(
             "text",
             f"{last.day} {last:%b}",
-            x=_px(width),
-            y=_px(_PLOT_HEIGHT - 3),
+            x=_n(width),
+            y=_n(_PLOT_HEIGHT - 3),
             text_anchor="end",
             class_="label",
         ),
-        el("text", top, x=_px(width), y="11", text_anchor="end", class_="label"),
+        el("text", top, x=_n(width), y="11", text_anchor="end", class_="label"),
         viewBox=f"0 0 {width:.0f} {_PLOT_HEIGHT:.0f}",
         role="img" if label else "group",
         class_="plot",
@@ -227,25 +227,25 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
             shapes += [
                 el(
                     "path",
-                    d=f"M{_px(inner)} {_px(middle)} Q{_px((inner + x) / 2)} {_px(y)} {_px(x)} {_px(y)}",
+                    d=f"M{_n(inner)} {_n(middle)} Q{_n((inner + x) / 2)} {_n(y)} {_n(x)} {_n(y)}",
                     class_="edge",
                 ),
-                el("circle", cx=_px(x), cy=_px(y), r="4", class_="node"),
+                el("circle", cx=_n(x), cy=_n(y), r="4", class_="node"),
                 el(
                     "a",
                     el(
                         "text",
                         _cut(text),
-                        x=_px(x + (-10 if anchor == "end" else 10)),
-                        y=_px(y - 2),
+                        x=_n(x + (-10 if anchor == "end" else 10)),
+                        y=_n(y - 2),
                         text_anchor=anchor,
                         class_="name",
                     ),
                     el(
                         "text",
                         relation.replace("_", " ") if goes_out else f"{relation.replace('_', ' ')} this",
-                        x=_px(x + (-10 if anchor == "end" else 10)),
-                        y=_px(y + 13),
+                        x=_n(x + (-10 if anchor == "end" else 10)),
+                        y=_n(y + 13),
                         text_anchor=anchor,
                         class_="label",
                     ),
@@ -254,7 +254,7 @@ def relation_graph(centre: str, spokes: Sequence[tuple[str, str, str, bool]]) ->
             ]
     shapes += [
         _rect(268, middle - 20, 184, 40, "centre", rx="8"),
-        el("text", _cut(centre, 24), x="360", y=_px(middle + 5), text_anchor="middle", class_="name"),
+        el("text", _cut(centre, 24), x="360", y=_n(middle + 5), text_anchor="middle", class_="name"),
     ]
     label = f"Related to {len(spokes)} items"
     return el(
@@ -269,16 +269,9 @@ def _cut(text: str, most: int = _MAX_LABEL_CHARACTERS) -> str:
 
 def _rect(x: float, y: float, width: float, height: float, name: str, rx: str | None = None) -> Markup:
     return el(
-        "rect",
-        x=_px(x),
-        y=_px(y),
-        width=_px(max(0.0, width)),
-        height=_px(max(0.0, height)),
-        class_=name,
-        rx=rx,
+        "rect", x=_n(x), y=_n(y), width=_n(max(0.0, width)), height=_n(max(0.0, height)), class_=name, rx=rx
     )
 
 
-def _px(number: float) -> str:
-    """A length as SVG writes it, to a tenth of a pixel."""
+def _n(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")

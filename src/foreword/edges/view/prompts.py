@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from foreword.edges.shared.calls import get_receipt
 from foreword.edges.view.markup import Markup, address, el, join, words_of
-from foreword.edges.view.pieces import date, empty_note, facts_list, heading, pager, shorten
+from foreword.edges.view.pieces import date, facts_list, heading, nothing, pager, shorten
 from foreword.edges.view.receipts import (
     exact_text,
     load_stories,
@@ -54,9 +54,7 @@ def _receipt_list(visit: Visit, skip: int) -> Markup:
     receipts = visit.engine.store.run(ListReceipts(visit.workspace, skip, _STEP))
     total = visit.engine.count(visit.workspace).receipts
     if not receipts:
-        return empty_note(
-            "No prompt was answered here yet. ", el("a", "Try one", href=visit.link("try")), "."
-        )
+        return nothing("No prompt was answered here yet. ", el("a", "Try one", href=visit.link("try")), ".")
     stories = load_stories(visit.engine, visit.workspace, receipts)
     rows = [receipt_card(story, visit.link("prompts", story.receipt.id), visit.now) for story in stories]
     return join(el("ul", *rows, class_="rows"), pager(visit, "prompts", total, skip, _STEP))

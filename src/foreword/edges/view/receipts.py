@@ -12,7 +12,7 @@ from foreword.edges.shared.receipt_story import (
     tell_receipt,
 )
 from foreword.edges.view.markup import Markup, el, join, words_of
-from foreword.edges.view.pieces import date, empty_note, kind_badge, section, shorten
+from foreword.edges.view.pieces import date, kind_badge, nothing, section, shorten
 from foreword.edges.view.plots import candidate_bar, receipt_strip, waterfall
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def receipt_picture(story: ReceiptStory, link_to: Callable[[str], str | None]) -
         _legend(story) if story.receipt.entries else None,
         section(
             "Said",
-            _candidates(story.said, story, link_to) or empty_note("Nothing. Silence is an answer, too."),
+            _candidates(story.said, story, link_to) or nothing("Nothing. Silence is an answer, too."),
             count=len(story.said),
         ),
         section("Nearly said", _candidates(story.near_misses, story, link_to), count=len(story.near_misses))
@@ -84,7 +84,7 @@ def receipt_times(story: ReceiptStory) -> Markup | None:
 def exact_text(text: str, *, missing: str = "") -> Markup:
     """The context as the agent got it, or why it is not shown."""
     if not text:
-        return section("The text, exactly", empty_note(missing or "Nothing was said, so there is no text."))
+        return section("The text, exactly", nothing(missing or "Nothing was said, so there is no text."))
     return section("The text, exactly", el("pre", text, dir="auto", class_="exact", tabindex="0"))
 
 

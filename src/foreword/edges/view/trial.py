@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.compose.budget import BRIEF_BUDGET, TokenBudget
 from foreword.edges.view.markup import Markup, el, join
-from foreword.edges.view.pieces import empty_note, heading
+from foreword.edges.view.pieces import heading, nothing
 from foreword.edges.view.receipts import exact_text, load_stories, receipt_picture, receipt_times
 from foreword.options import ContextOptions
 from foreword.pipeline import FLOOR
@@ -50,7 +50,7 @@ def show_trial(visit: Visit) -> Markup:
             data_w=visit.workspace,
             data_target="#answer",
         ),
-        el("div", empty_note("The answer appears here."), id="answer", aria_live="polite"),
+        el("div", nothing("The answer appears here."), id="answer", aria_live="polite"),
     )  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def try_prompt(visit: Visit) -> Markup:
     """What an agent would get for the prompt in the request."""
     query = visit.text("query").strip()[:_MAX_PROMPT]
     if not query:
-        return empty_note("The answer appears here.")
+        return nothing("The answer appears here.")
     recipe = visit.text("recipe") or "coding"
     floor = _read_number(visit.body.get("floor"), FLOOR, 0.0, 1.0)
     budget = int(_read_number(visit.body.get("budget"), _BUDGET, 1, _MAX_BUDGET))

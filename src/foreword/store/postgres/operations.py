@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import StorageError, ValidationError
 from foreword.store import base, exchange
-from foreword.store.batches import find_related_items, list_amended_columns, trim_receipt
+from foreword.store.batches import list_amended_columns, trim_receipt
 from foreword.store.postgres import attached, browsing, deleting, indexing, outbox, search, vectors
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
 from foreword.store.rows import (
@@ -19,11 +19,12 @@ from foreword.store.rows import (
     relation_from_row,
     to_microseconds,
 )
+from foreword.types import RelatedMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from foreword.types import Filters, Item, Receipt, RelatedMemory, Relation
+    from foreword.types import Filters, Item, Receipt, Relation
 
 
 def run_operations(tx: Transaction, operations: Iterable[base.Operation[Any]]) -> list[Any]:
@@ -158,14 +159,27 @@ def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[
     return tuple(relation_from_row(row) for row in rows)
 
 
-def _get_related(tx: Transaction, op: base.GetRelated) -> dict[str, tuple[RelatedMemory, ...]]:
-    def relations_of(item_id: str) -> tuple[Relation, ...]:
-        return _relations_of_item(tx, item_id, op.filters)
-
-    def get_items(ids: tuple[str, ...]) -> tuple[Item | None, ...]:
-        return _get_items(tx, base.Get(op.workspace, ids))
-
-    return {start: find_related_items(start, op.depth, relations_of, get_items) for start in op.ids}
+def _find_related_items(
+    tx: Transaction, start_id: str, max_depth: int, filters: Filters
+) -> tuple[RelatedMemory, ...]:
+    """Breadth first, each item once: a cycle ends, and the shortest way is the one returned."""
+    seen, frontier, reached = {start_id}, [start_id], []
+    for level in range(1, min(max_depth, base.MAX_DEPTH) + 1):
+        following: list[str] = []
+        for item_id in frontier:
+            for relation in _relations_of_item(tx, item_id, filters):
+                other = relation.to_id if relation.from_id == item_id else relation.from_id
+                if other not in seen:
+                    seen.add(other)
+                    following.append(other)
+                    reached.append((other, relation, level))
+        frontier = following
+    items = _get_items(tx, base.Get(tx.workspace, tuple(other for other, _, _ in reached)))
+    return tuple(
+        RelatedMemory(item, relation, level)
+        for item, (_, relation, level) in zip(items, reached, strict=True)
+        if item is not None
+    )
 
 
 def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple[Relation, ...]:
@@ -261,7 +275,9 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Amend: _amend,
     base.Delete: deleting.delete_items,
     base.PutRelations: _put_relations,
-    base.GetRelated: _get_related,
+    base.GetRelated: lambda tx, op: {
+        start: _find_related_items(tx, start, op.depth, op.filters) for start in op.ids
+    },
     base.ListRelations: lambda tx, _: _select_relations(
         tx, "WHERE r.ws = ? ORDER BY r.from_no, r.to_no, r.type", tx.ws
     ),

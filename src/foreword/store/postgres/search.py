@@ -222,9 +222,18 @@ class _PostgresRows(SearchRows):
             *(self._tx.ws, list(seeds), self._tx.ws, list(seeds), self._tx.ws, *values),
         ).fetchall()
 
-    def adjacent_in_session(self, seeds: Sequence[int], filters: Filters, *, before: bool) -> Pairs:
-        """Rows of a seed and the item just before it in its session, or just after it."""
-        aggregate, comparison = ("max", "<") if before else ("min", ">")
+    def items_before(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+        """Rows of a seed and the item just before it in its session."""
+        return self._adjacent_in_session(seeds, filters, "max", "<")
+
+    def items_after(self, seeds: Sequence[int], filters: Filters) -> Pairs:
+        """Rows of a seed and the item just after it in its session."""
+        return self._adjacent_in_session(seeds, filters, "min", ">")
+
+    def _adjacent_in_session(
+        self, seeds: Sequence[int], filters: Filters, aggregate: str, comparison: str
+    ) -> Pairs:
+        """Rows of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
         clause, values = filters_to_sql(filters)
         return self._tx.execute(
             f"SELECT b.seed, i.no FROM (SELECT o.no AS seed, (SELECT {aggregate}(n.no) FROM items n "
