@@ -65,7 +65,7 @@ class Client:
         self._start()
 
 
-def _check_that_kills_lose_nothing(kills, seed, report_numbers):
+def _kill_at_random(kills, seed, report_numbers):
     choice = random.Random(seed)
     with PostgresServer(settings=()) as postgres, QdrantServer() as qdrant:
         with PostgresStore(postgres.url, views) as store:
@@ -122,10 +122,10 @@ def _wait_for_one_more(clients, seconds):
 
 
 def test_a_few_kills_lose_nothing(report_numbers):
-    _check_that_kills_lose_nothing(6, 1, report_numbers)
+    _kill_at_random(6, 1, report_numbers)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_two_hundred_kills_lose_nothing(report_numbers):
-    _check_that_kills_lose_nothing(200, random.randrange(1 << 30), report_numbers)
+    _kill_at_random(200, random.randrange(1 << 30), report_numbers)
