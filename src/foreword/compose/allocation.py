@@ -26,10 +26,10 @@ CATEGORIES: tuple[BudgetCategory, ...] = get_args(BudgetCategory)
 MAX_TOKENS = 10_000_000
 
 _QUERY_RESERVE = 100
-"""What is kept beside the query: for headings, and for what joining the parts costs."""
+"""How many tokens are kept beside the query: for headings, and for what joining the parts costs."""
 
 _SYSTEM, _SYSTEM_PERCENT = 400, 10
-"""What instructions usually need, and the most they may take of a small budget."""
+"""How many tokens instructions usually need, and at most which percentage of a small budget they take."""
 
 _SHORT, _MEDIUM = 3, 10
 _MANY_ENTITIES, _ENTITY_BOOST = 10, 1.3

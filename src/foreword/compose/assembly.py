@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from foreword.text.tokens import Tokenizer
 
 _JOIN_TOKENS = 2
-"""What stands between two pieces costs this at most."""
+"""At most how many tokens stand between two pieces."""
 
 _TRIES = 3
-"""How often a piece is shortened a little more to make it fit."""
+"""At most how often a piece is shortened a little more to make it fit."""
 
 _MAX_DENSITY = 2
 """No text has fewer tokens than its guess divided by this, but for long runs of the same character."""
@@ -276,7 +276,7 @@ WEIGHTS: Mapping[str, int] = {
 """How much of a context each source may fill, as against the others: rich items need more room."""
 
 MAX_ITEM_FRACTION = 0.25
-"""How much of its source's tokens one item may take."""
+"""At most which share of its source's tokens one item may take."""
 
 MIN_ITEM_TOKENS = 32
 """An item is not cut to fewer tokens than this: nothing sensible would be left of it."""
@@ -360,10 +360,10 @@ _HALF_A_LABEL = re.compile(r"\n\*\w[^\n]*\Z")
 _LISTED = "\n- **"
 _NAMED = re.compile(r"- \*\*(\w[\w ]*)\*\*:")
 _WIDTHS = (800, 400, 280, 200, 140, 120, 100, 85, 70, 60, 50)
-"""How long the lines of a list may be, from generous to terse."""
+"""How many characters the lines of a list may have, from generous to terse."""
 
 _TELLING_WIDTH = 100
-"""Lines that are shorter say little: what can be spared goes before others are cut to less."""
+"""Lines of fewer characters say little: what can be spared goes before others are cut to less."""
 
 _TERSEST = (40, 30)
 """How long they may be when all that can be spared is gone, the note too: a name, and a word or two."""

@@ -35,7 +35,7 @@ _QUOTED_SHARE = 0.4
 """At most this share of what is kept is for the lines between the ends."""
 
 _MARK_CHARACTERS = 36
-"""About how long a mark is."""
+"""About how many characters a mark has."""
 
 _LONG_LINE = 400
 """A text whose lines are longer than this on average is taken sentence by sentence."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from foreword.types import DialogueState, DialogueSummarizer, Turn
 
 _JOIN = 2
-"""What a line may cost beside its own tokens."""
+"""At most how many tokens a line costs beside its own."""
 
 _LONG_TURN_SHARE, _MIN_LONG_TURN = 0.25, 400
 """Where not all fits, a turn may have this share of the tokens, and this many in any case: more is shortened.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _INDENT = 2
 _JOIN = 12
-"""What a turn may cost beside its own words: the speaker, the calls, the line break."""
+"""At most how many tokens a turn costs beside its words: the speaker, the calls, the line break."""
 
 _GAP = re.compile(r"(?<=\S)[^\S\n]{2,}")
 _REMEMBERED_TURNS, _LONGEST_REMEMBERED = 4096, 4000

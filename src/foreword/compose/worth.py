@@ -43,7 +43,7 @@ _RULE, _FACT, _SUMMARY = 0.95, 0.65, 0.6
 """The worth of the other parts, from 0 to 1: a ground, and what their relevance adds or their rank takes."""
 
 _JOIN = 2
-"""What a part may cost beside its own tokens."""
+"""At most how many tokens a part costs beside its own."""
 
 _MARGINS = (4, 8, 24)
 """What a part that is shortened may cost beside the room it is cut to. Tokens do not add up exactly, so room

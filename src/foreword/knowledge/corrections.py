@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from foreword.types import Item
 
 MAX_TURNS_BACK = 6
-"""How far back a bare correction may reach in its session."""
+"""At most how many turns back a bare correction may reach in its session."""
 
 MAX_CHARACTERS = 160
-"""Longer turns are no bare corrections."""
+"""At most how many characters a bare correction has."""
 
 _MAX_WORDS, _MAX_WORDS_UNMARKED, _MAX_WORDS_LEFT = 16, 4, 2
 _MAX_CACHED_TEXTS = 8_192

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from foreword.types import SearchResult
 
 PRECEDENT_FLOOR = 0.26
-"""The least fit of a precedent. Fitted on `measure/experiences/shop`: `foreword eval --experiences`."""
+"""The least likeness of a precedent. Fitted on `measure/experiences/shop`: `foreword eval --experiences`."""
 
 _AXES: tuple[Axis, ...] = ("full", "surprise", "root_cause")
 _CANDIDATES = 60

@@ -36,7 +36,7 @@ _MIN_SLIP_LETTERS = 7
 """In a shorter word one letter more or less makes another word: country, county."""
 
 _MAX_READ_CHARACTERS = 2000
-"""So far a text is read; what follows must be the same to the letter."""
+"""At most how many characters of a text are read; what follows must be the same to the letter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ MAX_FILE_CODE_CHARACTERS = 6_000
 
 _MAX_OVERLAP_CHARACTERS = 300
 _MAX_OVERLAP_SHARE = 0.15
-"""At most how much of its tokens a chunk may repeat from the one before."""
+"""At most which share of its tokens a chunk may repeat from the one before."""
 
 _MIN_TOPIC_SHARE = 0.4
 """A chunk must have at least this share of its size to end because the subject changes."""

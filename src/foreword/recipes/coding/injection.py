@@ -54,10 +54,10 @@ MAX_READ_BEFORE_PROMPT, MAX_READ_BEFORE_TOOL = 24, 8
 """At most how many statements are read before a prompt, and before a tool: an agent waits for them."""
 
 SOURCE_SHARE = 1 / 3
-"""At most how much of a context one agent, tool or page may fill."""
+"""At most which share of a context one agent, tool or page may fill."""
 
 SLOT_TOKENS = 70
-"""What a memory takes, about: fifty words, its age and its author."""
+"""About how many tokens a memory takes: fifty words, its age and its author."""
 
 
 @dataclass(frozen=True, slots=True)

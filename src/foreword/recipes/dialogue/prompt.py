@@ -58,7 +58,7 @@ RECALL: tuple[Stage[Any], ...] = (
 may bear on it is worth more than one that was merely said of late."""
 
 _HEADING_TOKENS = 8
-"""What the heading of a part and its joins may cost."""
+"""At most how many tokens the heading of a part and its joins cost."""
 
 _MAX_FILLS = 3
 """How often a part is filled again with less, when the whole came out over the window."""
