@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from foreword.types import SearchResult
 
 PRECEDENT_FLOOR = 0.26
-"""The least likeness of a precedent. Fitted on `measure/experiences/shop`: `foreword eval --experiences`."""
+"""The least fit of a precedent. Fitted on `measure/experiences/shop`: `foreword eval --experiences`."""
 
 _AXES: tuple[Axis, ...] = ("full", "surprise", "root_cause")
 _CANDIDATES = 60
@@ -101,7 +101,7 @@ def find_precedents(
     unrelated = _unrelated_score(engine)
     asked = _stems(words)
     fits = {
-        name: _likeness(by_words[name], printed.get(name, min(printed.values(), default=0.0)), unrelated)
+        name: _fit(by_words[name], printed.get(name, min(printed.values(), default=0.0)), unrelated)
         + _WORDS_BONUS * _share_of_words(asked, result)
         for name, result in found.items()
     }
@@ -117,7 +117,7 @@ def _unrelated_score(engine: Engine) -> float:
     return _USUAL_UNRELATED if measured is None else measured
 
 
-def _likeness(by_words: float, by_lines: float, unrelated: float) -> float:
+def _fit(by_words: float, by_lines: float, unrelated: float) -> float:
     score = (1 - _LINES_SHARE) * by_words + _LINES_SHARE * by_lines
     return (score - unrelated) / (1 - unrelated)
 

@@ -99,7 +99,7 @@ def redact_payload(payload: bytes) -> bytes:
 
 
 def list_overflow(folder: str, new_bytes: int = 0) -> list[str]:
-    """The oldest events, as many as must go to make room for a new one of `new_bytes`."""
+    """The oldest events, as many as must go for a new one of so many bytes to have room."""
     sizes: dict[str, int] = {}
     for name in os.listdir(folder):
         with suppress(FileNotFoundError):  # it was stored this moment
@@ -185,7 +185,7 @@ def _reserve_names() -> list[str]:
 
 
 def _take_from_reserve(folder: str, target: str, size: int, reason: OSError) -> None:
-    """Move the smallest file of the reserve that holds `size` bytes; raises the reason when none is left."""
+    """Move the smallest file of the reserve that holds so many bytes; raises the reason when none is left."""
     reserve = os.path.join(folder, _RESERVE_FOLDER)
     names = os.listdir(reserve) if os.path.isdir(reserve) else []  # noqa: PTH112
     for name in sorted(names):
