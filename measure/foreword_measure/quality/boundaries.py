@@ -49,7 +49,7 @@ class Tally:
         """The share of the boundaries that were guessed."""
         return self.right / self.true if self.true else None
 
-    def f(self, beta: float) -> float:
+    def f_score(self, beta: float) -> float:
         """Precision and recall in one number, recall weighing `beta` times as much."""
         weight = beta * beta
         return (1 + weight) * self.right / ((weight * self.true + self.guessed) or 1)
@@ -133,8 +133,8 @@ def _share_of_windows(
 _COUNTED: Mapping[str, Callable[[Tally], float | None]] = {
     "precision": lambda counted: counted.precision,
     "recall": lambda counted: counted.recall,
-    "F1": lambda counted: counted.f(1),
-    "F0.5": lambda counted: counted.f(BETA),
+    "F1": lambda counted: counted.f_score(1),
+    "F0.5": lambda counted: counted.f_score(BETA),
 }
 _WINDOWED = {"Pk": pk, "WindowDiff": window_diff}
 _COLUMNS = (*_COUNTED, *_WINDOWED, "ROC-AUC")

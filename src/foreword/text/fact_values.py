@@ -83,7 +83,7 @@ def _join_number(chunks: list[Chunk], at: int) -> tuple[int, str]:
 
 
 def _normal_form(key: str) -> str:
-    """A date, a time of day or a number with its unit, written as one word, in one form."""
+    """The one spelling of a date, a time of day or a number with its unit that is written as one word."""
     if date := _ISO.fullmatch(key):
         return f"{date[1]}-{int(date[2])}-{int(date[3])}"
     if date := _NUMERIC_DATE.fullmatch(key):

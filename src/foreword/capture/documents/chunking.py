@@ -128,7 +128,7 @@ def chunk_text(text: str, counter: Tokenizer, size: int = CHUNK_TOKENS) -> list[
 def cut_document(
     path: str, data: bytes, workspace: str, created_at: datetime, skipped: Counter[Any] | None = None
 ) -> list[Item]:
-    """The items of a file that is a document, read as its name says; none raise.
+    """The items of a file that is a document, read as its name says; never raises.
 
     Markdown and reStructuredText are read by their headings, a web page by its own, a PDF page by page and
     plain text by its paragraphs. `skipped` counts a PDF that gives no text, by reason.

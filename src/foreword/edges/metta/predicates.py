@@ -114,7 +114,7 @@ class MettaConversation:
         return prompt_tokens(content, self.session.tokenizer)
 
     def handle_overflow(self, content: ContextContent, budget: TokenBudget) -> ContextContent:
-        """No part over its budget."""
+        """The content with no part over its budget."""
         return handle_overflow(content, budget, self.session.wording.compressor)
 
     def compress_content(self, content: ContextContent, target: int) -> ContextContent:

@@ -158,7 +158,7 @@ class InjectionPipeline:
         deadline_ms: float | None = None,
         record: bool = True,
     ) -> InjectionResult:
-        """The same, with its receipt."""
+        """The same as `generate_brief_context`, with its receipt."""
         check_whole_number("budget", budget, 1, BRIEF_BUDGET)
         draft = self._draft(query, workspace, "brief", budget, session_id, deadline_ms, context)
         return self._run_recipe(draft, self.brief_stages(draft), record=record)
