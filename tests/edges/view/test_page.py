@@ -150,6 +150,15 @@ def test_prompts_show_what_was_asked_said_and_left_out(get, engine):
     assert get("prompts/newest").text == receipt.id
 
 
+def test_the_list_of_prompts_reads_no_items(get, engine, monkeypatch):
+    fill(engine)
+    asked = []
+    run = engine.store.batch
+    monkeypatch.setattr(engine.store, "batch", lambda ops: asked.extend(ops) or run(ops))
+    assert "When do deploys happen?" in get("prompts").text
+    assert {type(op).__name__ for op in asked} == {"ListReceiptFacts", "ListReceipts", "Count"}
+
+
 def test_a_receipt_is_found_without_its_workspace(get, engine):
     *_, receipt = fill(engine)
     assert f'data-go="/view/prompts/{receipt.id}?w=shop"' in get(f"r/{receipt.id}").text
