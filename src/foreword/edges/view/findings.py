@@ -1,4 +1,4 @@
-"""What a doctor finds, for a page that is opened again and again: examining takes seconds and much computing."""
+"""What a doctor finds, for a page that is opened again and again: examining takes seconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEPT_SECONDS = 30.0
 
 
 class RecentFindings:
-    """Examines a workspace at most once at a time, and not again within some seconds. Safe for many threads."""
+    """Examines a workspace once at a time, and not again within some seconds. Safe for many threads."""
 
     def __init__(
         self, examine: Callable[[str], Sequence[Finding]], clock: Callable[[], float] = time.monotonic
