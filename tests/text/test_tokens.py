@@ -48,7 +48,9 @@ def test_decoding_what_was_encoded_gives_the_text_back(counter, text):
 
 
 @pytest.mark.parametrize("counter", TOKENIZERS[:2], ids=lambda counter: counter.encoding)
-@given(text=st.text(st.one_of(st.sampled_from("\n\n\n\r /.,-'aZ1é\t\u3000\u0085"), st.characters()), max_size=60))
+@given(
+    text=st.text(st.one_of(st.sampled_from("\n\n\n\r /.,-'aZ1é\t\u3000\u0085"), st.characters()), max_size=60)
+)
 def test_counting_line_by_line_is_as_exact_as_counting_at_once(counter, text):
     assert counter.count(text) == len(counter.encode(text))
 
