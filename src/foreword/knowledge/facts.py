@@ -174,9 +174,7 @@ def _facts_of_sentence(
 
 
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
-def _claims_about(
-    sentence: str, names: frozenset[str], find_names: FindNames
-) -> tuple[tuple[str, str], ...]:
+def _claims_about(sentence: str, names: frozenset[str], find_names: FindNames) -> tuple[tuple[str, str], ...]:
     """The attributes and relations that a sentence gives the one with these names, each with its value."""
     mentions = find_names(sentence)
     claims = read_claims(sentence, mentions)
