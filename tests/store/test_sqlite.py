@@ -205,6 +205,15 @@ def test_a_lock_that_is_let_go_in_time_is_waited_for(store):
     assert outcome == [True]
 
 
+def test_a_receipt_is_read_while_another_process_writes_unless_one_is_on_its_way(folder):
+    with SqliteStore(folder, views, Limits(busy_seconds=0.2)) as store:
+        store.post(PutReceipt(HERE, receipt("r")))
+        assert store.receipt(HERE, "r").id == "r", "it was posted before"
+        with _raw(store.path_of(HERE)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert store.receipt(HERE, "r").id == "r", "nothing is on its way, so no lock is waited for"
+
+
 _OPENER = """
 import sys
 from pathlib import Path

@@ -47,6 +47,24 @@ def test_decoding_what_was_encoded_gives_the_text_back(counter, text):
     assert counter.decode(counter.encode(text)) == text
 
 
+@pytest.mark.parametrize("counter", TOKENIZERS[:2], ids=lambda counter: counter.encoding)
+@given(
+    text=st.text(st.one_of(st.sampled_from("\n\n\n\r /.,-'aZ1é\t\u3000\u0085"), st.characters()), max_size=60)
+)
+def test_counting_line_by_line_is_as_exact_as_counting_at_once(counter, text):
+    assert counter.count(text) == len(counter.encode(text))
+
+
+def test_a_line_that_was_counted_is_not_counted_again(monkeypatch):
+    counter = TiktokenTokenizer()
+    counted = []
+    encode = counter.encode
+    monkeypatch.setattr(counter, "encode", lambda text: counted.append(text) or encode(text))
+    counter.count("first line\nsecond line")
+    counter.count("first line\nsecond line\nthird line\nsecond line")
+    assert counted == ["first line\n", "second line", "second line\n", "third line\n"]
+
+
 @pytest.mark.parametrize("counter", TOKENIZERS, ids=lambda counter: type(counter).__name__)
 def test_every_tokenizer_meets_the_protocol(counter):
     assert isinstance(counter, Tokenizer)

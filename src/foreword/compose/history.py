@@ -97,8 +97,9 @@ class HistoryFormatterConfig:
 class FormattedHistory:
     """A worded conversation; recalled and recent turns are oldest first.
 
-    `token_count` is that of `text`, and of the images of recent turns, which are sent with them.
-    `problem` says why there is no summary, or not all of it, where the summarizer failed.
+    `token_count` is that of `text`, and of the images of recent turns, which are sent with them; `reserved`
+    is the room for a summary that is not made yet. `problem` says why there is no summary, or not all of it,
+    where the summarizer failed.
     """
 
     summary: str | None = None
@@ -108,6 +109,7 @@ class FormattedHistory:
     token_count: int = 0
     template: HistoryTemplate = DEFAULT_TEMPLATE
     problem: str = ""
+    reserved: int = 0
 
 
 def make_history(
@@ -167,26 +169,36 @@ class HistoryFormatter:
         )
 
     def format(
-        self, dialogue_state: DialogueState, max_tokens: int, recalled: Sequence[Turn] = (), query: str = ""
+        self,
+        dialogue_state: DialogueState,
+        max_tokens: int,
+        recalled: Sequence[Turn] = (),
+        query: str = "",
+        *,
+        with_summary: bool = True,
     ) -> FormattedHistory:
         """The conversation in at most `max_tokens`; `recalled` are earlier turns, the best first.
 
-        Of a turn that is too long, what the query names stays.
+        Of a turn that is too long, what the query names stays. Without its summary, which takes longest to
+        make, it has room for one: enough to see what it leaves to other parts.
         """
         asked = words_asked_for(query)
         longest = max(_MIN_LONG_TURN, int(max_tokens * _LONG_TURN_SHARE))
-        made = self._compose(dialogue_state.turns, max_tokens, recalled, asked, longest)
+        draft = self._compose(dialogue_state.turns, max_tokens, recalled, asked, longest)
         more = max_tokens
         for _ in range(_MAX_LENGTHENINGS):
-            cut = [turn for turn in (*made.recalled, *made.recent_turns) if not is_told_in_full(turn)]
-            spare = max_tokens - made.token_count
+            told = (*draft.made.recalled, *draft.made.recent_turns)
+            cut = [turn for turn in told if not is_told_in_full(turn)]
+            spare = max_tokens - draft.tokens
             if not cut or spare < max(_MIN_FILL, int(max_tokens * _SPARE_SHARE)):
                 break
             more = min(more // 2, spare)
             longer = self._compose(dialogue_state.turns, max_tokens, recalled, asked, longest + more)
-            if longer.token_count > made.token_count and len(longer.recent_turns) >= len(made.recent_turns):
-                made, longest = longer, longest + more
-        return made
+            if longer.tokens > draft.tokens and len(longer.recent) >= len(draft.recent):
+                draft, longest = longer, longest + more
+        if not with_summary:
+            return replace(draft.made, reserved=draft.reserved)
+        return self._add_summary(draft, recalled, max_tokens)
 
     def _compose(
         self,
@@ -195,12 +207,16 @@ class HistoryFormatter:
         recalled: Sequence[Turn],
         asked: Collection[str],
         longest: int,
-    ) -> FormattedHistory:
-        """The conversation with no turn but those of the last exchange above `longest`, unless all fits."""
+    ) -> _HistoryDraft:
+        """The conversation with no turn but those of the last exchange above `longest`, unless all fits.
+
+        For a summary, where one is needed, there is room.
+        """
         room = max_tokens - self._heading_tokens(self.config.template.recent)
         draft = _HistoryDraft(turns, room, asked)
         if self._take_whole_conversation(draft, recalled):
-            return self._shrink_to_exact_count(draft, max_tokens)
+            self._shrink_to_exact_count(draft, max_tokens)
+            return draft
         draft.longest = longest
         for_recalled = int(max_tokens * self.config.recalled_share)
         self._take_last_exchange(draft, draft.left - (for_recalled // 2 if recalled else 0))
@@ -208,18 +224,18 @@ class HistoryFormatter:
         self._take_more(
             draft, min(self.config.max_summary_tokens, int(max_tokens * self.config.summary_share))
         )
-        self._take_summary(draft)
-        return self._fill(draft, recalled, max_tokens)
+        self._reserve_summary(draft)
+        self._fill(draft, recalled, max_tokens)
+        return draft
 
-    def _fill(self, draft: _HistoryDraft, recalled: Sequence[Turn], max_tokens: int) -> FormattedHistory:
-        """The draft as text, with more of what was recalled, then of the recent turns, while there is room.
+    def _fill(self, draft: _HistoryDraft, recalled: Sequence[Turn], max_tokens: int) -> None:
+        """Take more of what was recalled, then of the recent turns, while there is room.
 
         Room is reckoned with a little to spare for every line; what is left over shows in the exact count.
         """
-        made = self._shrink_to_exact_count(draft, max_tokens)
-        summarised = draft.first
+        self._shrink_to_exact_count(draft, max_tokens)
         for _ in range(_MAX_FILLS):
-            draft.left = max_tokens - made.token_count
+            draft.left = max_tokens - draft.tokens
             chosen = len(draft.recalled)
             if draft.left < _MIN_FILL:
                 break
@@ -227,11 +243,21 @@ class HistoryFormatter:
                 self._take_recalled(draft, recalled, draft.left)
             if len(draft.recalled) == chosen and not self._take_recent(draft):
                 break
-            made = self._shrink_to_exact_count(draft, max_tokens)
+            self._shrink_to_exact_count(draft, max_tokens)
+
+    def _add_summary(
+        self, draft: _HistoryDraft, recalled: Sequence[Turn], max_tokens: int
+    ) -> FormattedHistory:
+        """The draft with its summary; what it leaves of its room goes to turns, and then it is made anew."""
+        if not draft.reserved:
+            return draft.made
+        self._summarise_earlier(draft, draft.reserved - self._heading_tokens(self.config.template.summary))
+        draft.reserved, summarised = 0, draft.first
+        self._fill(draft, recalled, max_tokens)
         if draft.summary and draft.first < summarised:
             self._summarise_earlier(draft, self._tokenizer.count(draft.summary))
-            made = self._shrink_to_exact_count(draft, max_tokens)
-        return made
+            self._shrink_to_exact_count(draft, max_tokens)
+        return draft.made
 
     def _take_recent(self, draft: _HistoryDraft) -> bool:
         """More of the recent turns; returns whether there were any."""
@@ -361,13 +387,12 @@ class HistoryFormatter:
             room -= _token_sum(worded)
         return fitting
 
-    def _take_summary(self, draft: _HistoryDraft) -> None:
-        """What came before the recent turns, told in what room there is."""
-        room = min(
-            self.config.max_summary_tokens, draft.left - self._heading_tokens(self.config.template.summary)
-        )
+    def _reserve_summary(self, draft: _HistoryDraft) -> None:
+        """Keep room for what came before the recent turns, if anything did and there is room."""
+        heading = self._heading_tokens(self.config.template.summary)
+        room = min(self.config.max_summary_tokens, draft.left - heading)
         if draft.first and room >= MIN_CUT_TOKENS:
-            self._summarise_earlier(draft, room)
+            draft.reserved = room + heading
 
     def _summarise_earlier(self, draft: _HistoryDraft, room: int) -> None:
         """What came before the recent turns, in at most `room` tokens; nothing if nothing did."""
@@ -397,16 +422,16 @@ class HistoryFormatter:
         ]
         return worded if len(worded) == len(block) else None
 
-    def _shrink_to_exact_count(self, draft: _HistoryDraft, max_tokens: int) -> FormattedHistory:
-        """The draft as text; tokens do not add up exactly, so what is over goes, the least needed first."""
+    def _shrink_to_exact_count(self, draft: _HistoryDraft, max_tokens: int) -> None:
+        """Put the draft into text; tokens do not add up exactly, so what is over goes, least needed first."""
         while True:
             recent = [turn for block in reversed(draft.recent) for turn in block]
             recalled = sort_by_time(draft.recalled, draft.turns)
-            made = make_history(
+            draft.made = make_history(
                 draft.summary, recalled, recent, self._tokenizer, self.config.template, draft.problem
             )
-            if made.token_count <= max_tokens or not made.text:
-                return made
+            if draft.tokens <= max_tokens or not (draft.made.text or draft.reserved):
+                return
             draft.drop()
 
     def _heading_tokens(self, text: str) -> int:
@@ -414,7 +439,10 @@ class HistoryFormatter:
 
 
 class _HistoryDraft:
-    """What has been chosen so far: recent blocks newest first, recalled turns best first."""
+    """What has been chosen so far: recent blocks newest first, recalled turns best first.
+
+    `reserved` is the room that is kept for a summary, with its heading; `made` is the rest as it is worded.
+    """
 
     def __init__(self, turns: Sequence[Turn], room: int, asked: Collection[str] = ()) -> None:
         self.turns = turns
@@ -425,8 +453,15 @@ class _HistoryDraft:
         self.recent: list[list[FormattedTurn]] = []
         self.recalled: list[FormattedTurn] = []
         self.summary = self.problem = ""
+        self.reserved = 0
+        self.made = FormattedHistory()
         self.exchange = 0
         self._places: dict[Hashable, int] | None = None
+
+    @property
+    def tokens(self) -> int:
+        """What it costs as it is worded, with the room for a summary."""
+        return self.made.token_count + self.reserved
 
     def add(self, start: int, block: list[FormattedTurn]) -> None:
         """One block more of the recent turns, from that place on; what is in it need not be recalled."""
@@ -452,8 +487,8 @@ class _HistoryDraft:
         """Drop what is needed least: an old recent turn, the summary, a recalled turn, at last any turn."""
         if len(self.recent) > self.exchange:
             self.recent.pop()
-        elif self.summary:
-            self.summary = ""
+        elif self.summary or self.reserved:
+            self.summary, self.reserved = "", 0
         elif self.recalled:
             self.recalled.pop()
         else:

@@ -91,11 +91,12 @@ class TurnStyle:
 
 
 class TurnWording:
-    """Words turns and counts them; what was counted once is remembered, as the same turns come every time."""
+    """Words turns and counts them; what was worded once is remembered, as the same turns come every time."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._remembered: Callable[[str], int] = functools.lru_cache(_REMEMBERED_TURNS)(tokenizer.count)
+        self._worded: dict[tuple[int, TurnStyle], FormattedTurn] = {}
 
     def count(self, text: str) -> int:
         """How many tokens the text is."""
@@ -105,7 +106,20 @@ class TurnWording:
         """The turn, if it is within `room` tokens; one that is far too long is not even read."""
         if len(turn.text) > room * MAX_CHARACTERS_A_TOKEN:
             return None
-        return self._word_within(turn, escape_headings(turn.text).strip(), style, room)
+        whole = self._word_whole(turn, style)
+        return whole if whole.tokens <= room else None
+
+    def _word_whole(self, turn: Turn, style: TurnStyle) -> FormattedTurn:
+        """All of a turn; remembered by the turn itself, which its line holds, so that no other has its id."""
+        key = (id(turn), style)
+        known = self._worded.get(key)
+        if known is None:
+            known = self._format(turn, _escaped(turn.text), style)
+            if len(turn.text) <= _LONGEST_REMEMBERED:
+                if len(self._worded) >= _REMEMBERED_TURNS:
+                    self._worded.clear()
+                self._worded[key] = known
+        return known
 
     def shorten(
         self, turn: Turn, style: TurnStyle, room: int, asked: Collection[str] = ()
@@ -121,17 +135,16 @@ class TurnWording:
             if made is not None or inside < MIN_CUT_TOKENS:
                 break
             short = shorten_text(turn.text, inside, self._tokenizer, asked)
-            made = self._word_within(turn, escape_headings(short).strip(), style, room) if short else None
+            worded = self._format(turn, _escaped(short), style) if short else None
+            made = worded if worded is not None and worded.tokens <= room else None
             inside = inside * 9 // 10
         if made is None and turn.parts:
             return self.shorten(replace(turn, parts=()), style, room, asked)
         return made
 
-    def _word_within(self, turn: Turn, content: str, style: TurnStyle, room: int) -> FormattedTurn | None:
+    def _format(self, turn: Turn, content: str, style: TurnStyle) -> FormattedTurn:
         line = _turn_line(turn, content, style)
         tokens = self.count(line) + (images_tokens(sent_parts(turn)) if style.images else 0)
-        if tokens > room:
-            return None
         return FormattedTurn(
             turn, content, line, tokens, stamp=style.stamp(turn), day=style.day_heading(turn)
         )
@@ -160,7 +173,18 @@ def turns_images_tokens(turns: Iterable[FormattedTurn]) -> int:
 
 def is_told_in_full(worded: FormattedTurn) -> bool:
     """Whether a line has all the words of its turn."""
-    return worded.content == escape_headings(worded.turn.text).strip()
+    return worded.content == _escaped(worded.turn.text)
+
+
+def _escaped(text: str) -> str:
+    """The words of a turn as its line has them."""
+    return _escaped_short(text) if len(text) <= _LONGEST_REMEMBERED else escape_headings(text).strip()
+
+
+@functools.lru_cache(_REMEMBERED_TURNS)
+def _escaped_short(text: str) -> str:
+    """The same for a short text; the same turns come with every prompt."""
+    return escape_headings(text).strip()
 
 
 def shorten_worded_turn(

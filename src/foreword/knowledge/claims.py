@@ -206,7 +206,7 @@ def read_claims(text: str, mentions: Sequence[MentionLike]) -> Claims:
         SPEAKER: "person",
         **{at: one.entity_type for at, one in enumerate(mentions)},
     }
-    doubtful = doubtful_spans(text)
+    doubtful = doubtful_spans(text) if names else []
     for name, following in zip(names, [*names[1:], None], strict=False):
         start, end, who = name
         span = bisect_right(doubtful, start, key=itemgetter(0)) - 1

@@ -89,6 +89,11 @@ def find_corrected(item: Item, earlier: Sequence[Item]) -> list[Corrected]:
     )
 
 
+def may_be_correction(text: str) -> bool:
+    """Whether a turn is short enough, and so worded, that it may be a bare correction."""
+    return bool(_read_short_turn(text))
+
+
 @lru_cache(maxsize=_MAX_CACHED_TEXTS)
 def _read_short_turn(text: str) -> str:
     """The words of a turn that may be a bare correction, on one line; "" for all others."""

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from foreword.knowledge.corrections import MAX_CHARACTERS, MAX_TURNS_BACK, find_corrected
+from foreword.knowledge.corrections import MAX_TURNS_BACK, find_corrected, may_be_correction
 from foreword.knowledge.sentence_weights import (
     ConversationWeights,
     choose_sentences,
@@ -90,15 +90,14 @@ def spoken_turns(turns: Sequence[Turn]) -> list[Turn]:
 
 def find_correction(turns: Sequence[Turn], place: int) -> int | None:
     """The place of the turn by which a speaker corrected a turn soon after it; None without one."""
-    speaker = turns[place].speaker
-    near = [_turn_item(turn) for turn in turns[max(0, place - MAX_TURNS_BACK) : place + 1 + MAX_TURNS_BACK]]
-    own = min(place, MAX_TURNS_BACK)
-    for at in range(own + 1, len(near)):
-        if near[at].about != speaker or len(near[at].text) > MAX_CHARACTERS:
+    speaker, first = turns[place].speaker, max(0, place - MAX_TURNS_BACK)
+    for at in range(place + 1, min(len(turns), place + 1 + MAX_TURNS_BACK)):
+        if turns[at].speaker != speaker or not may_be_correction(turns[at].text):
             continue
-        found = find_corrected(near[at], near[:at][::-1])
-        if any(one.item is near[own] and one.chance >= _MIN_CHANCE for one in found):
-            return place + at - own
+        near = [_turn_item(turn) for turn in turns[first:at]]
+        found = find_corrected(_turn_item(turns[at]), near[::-1])
+        if any(one.item is near[place - first] and one.chance >= _MIN_CHANCE for one in found):
+            return at
     return None
 
 
@@ -154,12 +153,13 @@ class _Draft:
         if self._room < _MIN_TOKENS:
             return []
         self._misfits = 0
-        return choose_sentences(drop_covered(weighed, chosen), self._fits)
+        return choose_sentences(drop_covered(weighed, chosen), self._fits, self._is_full)
+
+    def _is_full(self) -> bool:
+        return self._room < _MIN_TOKENS or self._misfits >= _MAX_MISFITS
 
     def _fits(self, sentence: Sentence) -> bool:
         """Whether a sentence fits into the room; if so, the room is taken."""
-        if self._room < _MIN_TOKENS or self._misfits >= _MAX_MISFITS:
-            return False
         text = self._quote(sentence)
         line = join_by_speaker([(self._speaker(sentence), text)])[0]
         cost = self._tokenizer.count(f" {self._label(sentence)}{line}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from foreword.knowledge.attribute_values import read_subject_and_value
@@ -37,6 +38,9 @@ SPEAKER_NAMES = frozenset({"me", "i", "myself", "user", "ich", "mich", "moi", "j
 
 _MAX_ITEMS = 300
 _MAX_SENTENCE_CHARACTERS = 400
+_MAX_CACHED_TEXTS = 2_048
+"""The same statements are read whenever somebody looks; of so many it is remembered what they say."""
+
 _MIN_WORDS = 2
 _ONE_VALUE = frozenset(
     {
@@ -110,7 +114,7 @@ def read_facts(item: Item, names: frozenset[str], find_names: FindNames) -> list
         return []
     if given := _fact_of_metadata(item, names):
         return [given]
-    sentences = [one for one in split_sentences(item.text) if _may_state(one, names)]
+    sentences = _sentences_about(item.text, names)
     return [fact for sentence in sentences for fact in _facts_of_sentence(item, sentence, names, find_names)]
 
 
@@ -129,6 +133,12 @@ def _find_items(store: Store, workspace: str, names: frozenset[str]) -> list[Ite
 
 def _words_of(item: Item) -> frozenset[str]:
     return frozenset(split_words(item.searchable))
+
+
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _sentences_about(text: str, names: frozenset[str]) -> tuple[str, ...]:
+    """The sentences of a text that may state something of the one with these names."""
+    return tuple(one for one in split_sentences(text) if _may_state(one, names))
 
 
 def _may_state(sentence: str, names: frozenset[str]) -> bool:
@@ -152,7 +162,7 @@ def _facts_of_sentence(
     item: Item, sentence: str, names: frozenset[str], find_names: FindNames
 ) -> Iterable[Fact]:
     """What a sentence says: each attribute that can be read, else the sentence itself."""
-    claims = list(_claims_about(sentence, names, find_names))
+    claims = [*_claims_about(sentence, names, find_names)]
     if not claims and (plain := read_subject_and_value(sentence)):
         subject, attribute, value = plain
         if names <= frozenset(split_words(subject)):
@@ -163,17 +173,20 @@ def _facts_of_sentence(
         yield Fact(item, sentence)
 
 
-def _claims_about(sentence: str, names: frozenset[str], find_names: FindNames) -> Iterable[tuple[str, str]]:
+@lru_cache(maxsize=_MAX_CACHED_TEXTS)
+def _claims_about(sentence: str, names: frozenset[str], find_names: FindNames) -> tuple[tuple[str, str], ...]:
+    """The attributes and relations that a sentence gives the one with these names, each with its value."""
     mentions = find_names(sentence)
     claims = read_claims(sentence, mentions)
     wanted = {at for at, mention in enumerate(mentions) if _is_name_of(mention.text, names)}
     wanted |= {SPEAKER} if names <= SPEAKER_NAMES else set()
-    for at, attribute, value in claims.attributes:
-        if at in wanted:
-            yield attribute, value
-    for one, relation, other in claims.relations:
-        if one in wanted and other != SPEAKER:
-            yield relation, mentions[other].text
+    attributes = [(attribute, value) for at, attribute, value in claims.attributes if at in wanted]
+    relations = [
+        (relation, mentions[other].text)
+        for one, relation, other in claims.relations
+        if one in wanted and other != SPEAKER
+    ]
+    return (*attributes, *relations)
 
 
 def _is_name_of(mention: str, names: frozenset[str]) -> bool:

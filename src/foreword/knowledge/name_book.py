@@ -230,13 +230,13 @@ class NameBook:
         """Known names that stand in a text as they are spelled, where nothing of what was found stands."""
         place = 0
         for match in _WORD.finditer(text):
-            while place < len(found) and found[place].end <= match.start():
-                place += 1
-            if place < len(found) and found[place].start < match.end():
-                continue
             name = match.group().removesuffix("'s").removesuffix("’s")
             record = self.records.get(self._by_spelling.get(name, ""))
-            if record is not None:
+            if record is None:
+                continue
+            while place < len(found) and found[place].end <= match.start():
+                place += 1
+            if place == len(found) or found[place].start >= match.end():
                 yield KnownName(name, record.kind, match.start(), match.start() + len(name))
 
     def find_by_name(self, name: str, kind: EntityType | None = None) -> list[EntityRecord]:

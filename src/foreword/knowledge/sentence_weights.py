@@ -184,8 +184,12 @@ def _weigh_shape(sentence: Sentence) -> float:
     return weight
 
 
-def choose_sentences(weighed: Iterable[Weighed], fits: Callable[[Sentence], bool]) -> list[Sentence]:
-    """Sentences that fit, best first; each says most beside those chosen before it.
+def choose_sentences(
+    weighed: Iterable[Weighed],
+    fits: Callable[[Sentence], bool],
+    is_full: Callable[[], bool] = lambda: False,
+) -> list[Sentence]:
+    """Sentences that fit, best first, until it is full; each says most beside those chosen before it.
 
     What the chosen cover can only grow, so a weight worked out earlier is never too low: only the sentence
     on top of the heap is weighed anew.
@@ -195,7 +199,7 @@ def choose_sentences(weighed: Iterable[Weighed], fits: Callable[[Sentence], bool
     heapq.heapify(waiting)
     chosen: list[Sentence] = []
     covered = frozenset[str]()
-    while waiting:
+    while waiting and not is_full():
         before, at, sentence, weight = waiting[0]
         overlap = sentence.overlap(covered)
         now = _OVERLAP_COST * overlap - weight

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from foreword.recall.related import asks_for_relation
 from foreword.text.date_meaning import FIRST_MOMENT, LAST_MOMENT, TimeSpan
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from foreword.spaces.base import TimeSpace
+    from foreword.types import Item
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +112,22 @@ def fuse(
     hits = _fuse_for_span(found, span, unrelated, blends)
     if span is None and (span := _span_beside_event(question, hits)) is not None:
         hits = _fuse_for_span(found, span, unrelated, blends)
-    return _mark_matches(_add_time_ranks(hits, now, clocks), found, question, span, clocks)
+    _add_time_ranks(hits, now, clocks)
+    return _mark_matches(hits, found, question, span, clocks)
+
+
+class _FusedHit(NamedTuple):
+    """A hit in the making; hundreds are made for a question, and a frozen one takes several times as long."""
+
+    memory: Item
+    score: float
+    ranks: dict[str, int]
+    scores: dict[str, float]
 
 
 def _fuse_for_span(
     found: Findings, span: TimeSpan | None, unrelated: float, blends: Mapping[str, Blend]
-) -> list[SearchResult]:
+) -> list[_FusedHit]:
     """One list of hits, most probable first; those inside the span of time, if any, a little higher."""
     ranks, scores = _ranks_and_scores_by_item(found, unrelated)
     kinds = {item.kind for item in found.items.values()}
@@ -126,8 +137,7 @@ def _fuse_for_span(
     for item, kept in found.items.items():
         value = _blend_with_neighbours_and_time(found, item, own_blends, span, blends)
         probability = blends.get(kept.kind, DEFAULT_BLEND).probability(value, grasps[kept.kind])
-        told = scores[item] | {"blend": value}
-        hits.append(SearchResult(kept, probability, ranks=ranks[item], scores=told))
+        hits.append(_FusedHit(kept, probability, ranks[item], scores[item] | {"blend": value}))
     return sort_by_probability(hits)
 
 
@@ -157,7 +167,10 @@ def _kinds(hits: Sequence[SearchResult]) -> set[str]:
     return {hit.memory.kind for hit in hits}
 
 
-def sort_by_probability(hits: Sequence[SearchResult]) -> list[SearchResult]:
+_Hit = TypeVar("_Hit", SearchResult, _FusedHit)
+
+
+def sort_by_probability(hits: Sequence[_Hit]) -> list[_Hit]:
     """The hits, most probable first; of equals the newer."""
     return sorted(hits, key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
 
@@ -185,7 +198,7 @@ def _best_score_in_space(found: Findings, space: str) -> float:
     return min(1.0, listed[0][1]) if listed else 0.0
 
 
-def _span_beside_event(question: str, hits: Sequence[SearchResult]) -> TimeSpan | None:
+def _span_beside_event(question: str, hits: Sequence[_FusedHit]) -> TimeSpan | None:
     """The time before or after the event that a question names, if a good answer speaks of that event."""
     named = find_event(question)
     if named is None:
@@ -256,22 +269,18 @@ def _blend_with_neighbours_and_time(
     return value
 
 
-def _add_time_ranks(
-    hits: list[SearchResult], now: datetime, clocks: Sequence[TimeSpace]
-) -> list[SearchResult]:
-    """Add each clock's ranking of the hits; being near in time is told, not counted."""
-    added: list[tuple[dict[str, int], dict[str, float]]] = [(dict(h.ranks), dict(h.scores)) for h in hits]
+def _add_time_ranks(hits: Sequence[_FusedHit], now: datetime, clocks: Sequence[TimeSpace]) -> None:
+    """Add each clock's ranking to the hits; being near in time is told, not counted."""
     for clock in clocks:
         near = [(clock.closeness(hit.memory.created_at, now), place) for place, hit in enumerate(hits)]
         ordered = sorted((pair for pair in near if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
         for rank, (closeness, place) in enumerate(ordered, 1):
-            added[place][0].setdefault(clock.name, rank)
-            added[place][1].setdefault(clock.name, closeness)
-    return [replace(h, ranks=ranks, scores=scores) for h, (ranks, scores) in zip(hits, added, strict=True)]
+            hits[place].ranks.setdefault(clock.name, rank)
+            hits[place].scores.setdefault(clock.name, closeness)
 
 
 def _mark_matches(
-    hits: Sequence[SearchResult],
+    hits: Sequence[_FusedHit],
     found: Findings,
     question: str,
     span: TimeSpan | None,
@@ -290,5 +299,8 @@ def _mark_matches(
         # The echo is drawn towards the best of the list, so that it finds even strangers alike to themselves.
         strange = hit.scores.get("semantic", 0.0) <= UNRELATED_COSINE
         no_match = outside | by_neighbours | set(_MEANING_SPACES if strange else ())
-        marked.append(replace(hit, matches=frozenset(hit.ranks.keys() - no_match)))
+        matches = frozenset(hit.ranks.keys() - no_match)
+        marked.append(
+            SearchResult(hit.memory, hit.score, ranks=hit.ranks, scores=hit.scores, matches=matches)
+        )
     return marked

@@ -116,6 +116,7 @@ class WorkspaceDatabase:
         self._readers: list[apsw.Connection] = []
         self._code_files: dict[tuple[str, str, int], CodeFile] = {}
         self._has_deleted = self._wants_vacuum = False
+        self._posted_receipt: Future[Any] | None = None
         self._posted_shown: dict[str, Future[Any]] = {}
         self._posted_shown_lock = threading.Lock()
         db = self._open_connection()
@@ -152,7 +153,7 @@ class WorkspaceDatabase:
             if isinstance(op, base.Search):
                 self._update_code_files(op)
             elif isinstance(op, base.GetReceipt):
-                self._submit_to_writer([]).result()  # a receipt may have been posted and be on its way
+                self._await_posted_receipt()
             elif isinstance(op, base.GetShown):
                 self._await_posted_shown_writes(op.session)
         with self._snapshot() as tx:
@@ -162,6 +163,8 @@ class WorkspaceDatabase:
         """Queue a write that nobody waits for; a failure is logged."""
         done = self._submit_to_writer([op], can_wait=True)
         done.add_done_callback(_log_failed_write)
+        if isinstance(op, base.PutReceipt):
+            self._posted_receipt = done
         if isinstance(op, base.MarkShown | base.ClearShown):
             with self._posted_shown_lock:
                 unfinished = {key: write for key, write in self._posted_shown.items() if not write.done()}
@@ -207,6 +210,11 @@ class WorkspaceDatabase:
             return run_operations(Transaction(self, db), ops)
 
         return self._writer.submit(run_in_transaction, can_wait=can_wait)
+
+    def _await_posted_receipt(self) -> None:
+        """Wait until the receipt that was posted last is written; where it is, for no other write."""
+        if self._posted_receipt is not None and not self._posted_receipt.done():
+            self._submit_to_writer([]).result()  # nobody waits for what is posted, so it lingers until pushed
 
     def _await_posted_shown_writes(self, session: str) -> None:
         """Wait until what was posted about a session's context is written, and for nothing else."""

@@ -93,14 +93,33 @@ def _load_encoding(name: str) -> tiktoken.Encoding:
     )
 
 
+_LINE_START = re.compile(r"(?<=\n)(?=[^\s/])")
+"""Where a text can be cut so that the tokens of its parts add up exactly: both patterns end a token at a line
+break, unless blanks follow it or, after punctuation, a slash."""
+
+_MAX_COUNTED_LINES, _MAX_LINE_CHARACTERS = 8192, 2000
+"""Of how many lines the counts are remembered, and how long these may be."""
+
+
 class TiktokenTokenizer:
-    """Exact counts, as OpenAI's models make them; the ranks are loaded on first use."""
+    """Exact counts, as OpenAI's models make them; the ranks are loaded on first use.
+
+    A prompt is counted many times while it grows, and most of its lines come again in the next one: so lines
+    are counted one by one, and each once.
+    """
 
     def __init__(self, model: str = "o200k_base") -> None:
         self.encoding = encoding_of_model(model)
+        self._count_line = functools.lru_cache(_MAX_COUNTED_LINES)(self._count_tokens)
 
     def count(self, text: str) -> int:
         """How many tokens the text is."""
+        return sum(
+            (self._count_line if len(line) <= _MAX_LINE_CHARACTERS else self._count_tokens)(line)
+            for line in _LINE_START.split(text)
+        )
+
+    def _count_tokens(self, text: str) -> int:
         return len(self.encode(text))
 
     def encode(self, text: str) -> list[int]:

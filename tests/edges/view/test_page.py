@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from starlette.testclient import TestClient
@@ -148,6 +150,33 @@ def test_prompts_show_what_was_asked_said_and_left_out(get, engine):
     assert "<svg" in page
     assert receipt.text.splitlines()[-1] in page
     assert get("prompts/newest").text == receipt.id
+
+
+def test_the_list_of_prompts_reads_no_items(get, engine, monkeypatch):
+    fill(engine)
+    asked = []
+    run = engine.store.batch
+    monkeypatch.setattr(engine.store, "batch", lambda ops: asked.extend(ops) or run(ops))
+    assert "When do deploys happen?" in get("prompts").text
+    assert {type(op).__name__ for op in asked} == {"ListReceiptFacts", "ListReceipts", "Count"}
+
+
+def test_other_parts_are_there_while_a_doctor_examines(engine):
+    may_answer = threading.Event()
+    house = House(engine, lambda: {"version": "x", "events": {}}, lambda _: may_answer.wait(60) and ())
+    app = build_api(engine, token=TOKEN, port=PORT, status=dict, page=PageApplication(house), page_key=KEY)
+    headers = {"Authorization": f"Bearer {KEY}"}
+    with (
+        TestClient(app, base_url=f"http://127.0.0.1:{PORT}", headers=headers) as client,
+        ThreadPoolExecutor(8) as threads,
+    ):
+        try:
+            waiting = [threads.submit(client.get, "/page/findings?w=shop") for _ in range(8)]
+            assert client.get("/page/try?w=shop").status_code == 200
+            assert not any(one.done() for one in waiting)
+        finally:
+            may_answer.set()
+        assert {one.result().status_code for one in waiting} == {200}
 
 
 def test_a_receipt_is_found_without_its_workspace(get, engine):

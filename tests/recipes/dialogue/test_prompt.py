@@ -83,6 +83,26 @@ def test_the_receipt_tells_why_each_turn_and_chunk_is_there(engine, session):
     }
 
 
+def test_a_prompt_is_summarised_twice_at_most_and_says_what_the_last_summary_says(engine, clock):
+    class Counting:
+        """A summarizer that says how often it was asked."""
+
+        asked = 0
+
+        def summarize(self, turns, max_tokens):
+            self.asked += 1
+            return f"Summary {self.asked} of {len(turns)} turns."
+
+    summarizer = Counting()
+    session = Session(engine, "bakery", "c-2", dialogue_summarizer=summarizer)
+    session.add_all([Turn(f"Topic {at} is about flour number {at * 7}.") for at in range(200)])
+    made = inject_context("And now?", session, 600)
+    assert 1 <= summarizer.asked <= 2
+    told = len(made.content.history.recent_turns)
+    assert made.content.history.summary == f"Summary {summarizer.asked} of {200 - told} turns."
+    assert made.token_count >= 0.95 * 600
+
+
 def test_with_keep_off_no_receipt_is_filed(engine, session):
     inject_context("Anything?", session, 300, keep=False)
     assert engine.explain("bakery") is None

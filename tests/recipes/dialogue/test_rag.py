@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,6 +15,7 @@ from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.errors import ContextError, ValidationError
 from foreword.indexing.knowledge_base import Document, KnowledgeBase
+from foreword.recipes.dialogue.angles import question_angles
 from foreword.recipes.dialogue.rag import RAGConfig, RAGSystem
 from foreword.testing import HashEmbeddings
 from foreword.types import ResolvedEntity, Turn
@@ -159,9 +161,11 @@ class WordReader:
     def __init__(self, word):
         self.word = word
         self.asked = []
+        self.counts = []
 
     def scores(self, query, texts, expires=None):
         self.asked.append((query, expires))
+        self.counts.append(len(texts))
         if self.word is None:
             raise ContextError("the model is gone")
         return [9.0 if self.word in text else -9.0 for text in texts]
@@ -192,14 +196,35 @@ def test_the_reader_decides_between_chunks_that_share_the_same_words(make_readin
     assert ids(RAGSystem(engine, "shop").retrieve("museum")) == ["groups"]
 
 
-def test_the_reader_is_asked_from_every_angle_within_one_deadline(make_reading_engine):
+def test_the_reader_is_asked_alone_and_after_the_talk_within_one_deadline(make_reading_engine):
     reader = WordReader("refund")
     system = RAGSystem(make_reading_engine(reader), "shop", RAGConfig(deadline_ms=60_000))
     system.retrieve("How long does that take?", talk=TALK)
-    (alone, expires), (after, later) = reader.asked
+    (after, expires), (alone, later) = reader.asked
     assert alone == "How long does that take?"
     assert after == "\n".join([TALK[0].text, TALK[1].text, alone])
     assert expires == later is not None
+
+
+def test_few_chunks_are_read_a_second_time_and_none_a_third_however_many_angles_there_are(
+    make_reading_engine,
+):
+    reader = WordReader("refund")
+    engine = make_reading_engine(reader)
+    for number in range(8):
+        text = f"Museum note number {number}, about the same."
+        KnowledgeBase(engine, "shop").index_document(Document(f"Note {number}", text))
+    engine.embed_pending("shop")
+    longer = [*TALK, *(replace(turn, raw_text=f"{turn.text} Again.") for turn in TALK)]
+    question = "How long does that museum take?"
+    assert len(question_angles(question, longer)) == 3
+    found = RAGSystem(engine, "shop").retrieve(question, talk=longer)
+    assert [asked for asked, *_ in reader.asked] == [
+        question,
+        "\n".join([longer[2].text, longer[3].text, question]),
+    ]
+    assert reader.counts == [5, 2]
+    assert ids(found) == ["refunds"]
 
 
 def test_a_threshold_of_0_gives_what_the_reader_dislikes_too(make_reading_engine):

@@ -9,9 +9,9 @@ unless the words beside it say what it is. The cost grows linearly with the text
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from foreword.capture.names import word_lists as lists
 from foreword.capture.names.shapes import UNITS, Mention, find_shapes
@@ -111,6 +111,9 @@ _LISTS: tuple[tuple[EntityType, frozenset[str]], ...] = (
     ("organisation", lists.ORGANISATIONS),
     ("thing", lists.THINGS),
 )
+_FIRST_WORDS = frozenset(entry.partition(" ")[0] for _, entries in _LISTS for entry in entries)
+"""With which words the listed names begin: with any other no list need be asked."""
+
 _AFTER_CALL = ("!", "?", ".", ",", "")
 _MAX_WORDS_IN_NAME = 4
 _MAX_WORDS_IN_RUN = 8
@@ -129,8 +132,7 @@ def _find_names(text: str) -> Iterator[Mention]:
             first = at
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(NamedTuple):
     """A word where it stands. A quotation or an item of a list opens a sentence too."""
 
     text: str
@@ -300,6 +302,8 @@ class _Sentence:
         )
 
     def _longest_listed(self, at: int, end: int) -> tuple[int, EntityType] | None:
+        if self.words[at].folded not in _FIRST_WORDS:
+            return None
         for size in range(min(end - at, _MAX_WORDS_IN_NAME), 0, -1):
             phrase = " ".join(word.folded for word in self.words[at : at + size])
             for kind, entries in _LISTS:
@@ -342,6 +346,8 @@ class _Sentence:
         if given and self._word_before(at) == "me" and self._is_near(at, ("call",)):
             return 1, "person"
         if len(word.folded) < 3 or (word.is_capitalised and not self.caseless):
+            return 1, None
+        if not given and word.folded not in _FIRST_WORDS:
             return 1, None
         end = at + 1
         while end < min(self.last, at + _MAX_WORDS_IN_NAME) and self.words[end].is_joined:

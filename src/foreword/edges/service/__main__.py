@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from foreword.engine.context_engine import ContextEngine
 
 
-_DOCTOR_SECONDS = 60.0
+_DOCTOR_SECONDS, _DOCTOR_NICENESS = 60.0, 10
 
 
 def main(options: ServiceOptions, settings: Settings | None = None) -> int:
@@ -51,10 +51,12 @@ def build_application(
     from foreword.edges.http.guard import MAX_BODY_BYTES, hosts, origins
     from foreword.edges.mcp.protocol import build_http_app, server
     from foreword.edges.view.application import PageApplication
+    from foreword.edges.view.findings import RecentFindings
     from foreword.edges.view.visit import House
 
     mcp = build_http_app(server(engine, workspace), hosts(port), origins(port), MAX_BODY_BYTES)
-    page = PageApplication(House(engine, status, lambda name: _examine(engine, name)))
+    findings = RecentFindings(lambda name: _examine(engine, name))
+    page = PageApplication(House(engine, status, findings.find))
     key = secrets.token_urlsafe(24)
     return build_api(
         engine, token=token, port=port, status=status, metrics=metrics, mcp=mcp, page=page, page_key=key
@@ -68,12 +70,19 @@ def _examine(engine: ContextEngine, workspace: str) -> list[Finding]:
     command = [sys.executable, "-P", "-m", "foreword", "doctor", "--json", "--workspace", workspace]
     environment = {**os.environ, "FOREWORD_HOME": str(engine.settings.home.absolute())}
     folder = workspace if os.path.isabs(workspace) and os.path.isdir(workspace) else None  # noqa: PTH112, PTH117
-    ran = subprocess.run(  # noqa: S603  (our own command)
-        command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
-        timeout=_DOCTOR_SECONDS, check=False,
-    )  # fmt: skip
+    with subprocess.Popen(  # noqa: S603  (our own command)
+        command, env=environment, cwd=folder,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as doctor:  # fmt: skip
+        if hasattr(os, "setpriority"):
+            os.setpriority(os.PRIO_PROCESS, doctor.pid, _DOCTOR_NICENESS)  # prompts come first
+        try:
+            printed, _ = doctor.communicate(timeout=_DOCTOR_SECONDS)
+        except subprocess.TimeoutExpired:
+            doctor.kill()
+            raise
     try:
-        said = json.loads(ran.stdout)
+        said = json.loads(printed)
     except ValueError:
         return [Finding("doctor", "could not be asked", ok=False, advice="run: foreword doctor")]
     (diagnosis,) = said["workspaces"]

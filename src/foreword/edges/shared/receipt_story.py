@@ -55,6 +55,31 @@ _PART_NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
+class ReceiptOutline:
+    """What a receipt says without the words of its items: enough for a line in a list.
+
+    `floor` is the probability below which nothing is said; None where the receipt has none.
+    """
+
+    receipt: Receipt
+    said: tuple[Entry, ...]
+    near_misses: tuple[Entry, ...]
+    others: tuple[Entry, ...]
+    floor: float | None
+    summary: str
+
+    @property
+    def milliseconds(self) -> float:
+        """How long it all took."""
+        return sum(stage.milliseconds for stage in self.receipt.stages)
+
+    @property
+    def candidates(self) -> tuple[Entry, ...]:
+        """What was said, then what nearly was, then the rest."""
+        return (*self.said, *self.near_misses, *self.others)
+
+
+@dataclass(frozen=True, slots=True)
 class CandidateStory:
     """One candidate of a receipt: whether it was said, how it was found, why it was left out.
 
@@ -76,7 +101,7 @@ class CandidateStory:
     @property
     def score(self) -> float:
         """How probably it helps, 0 to 1."""
-        return min(1.0, max(0.0, self.entry.score))
+        return chance_of(self.entry)
 
     @property
     def text(self) -> str | None:
@@ -96,23 +121,36 @@ class CandidateStory:
 class ReceiptStory:
     """A receipt as a person reads it: what was said, what nearly was, and what else was considered.
 
-    `floor` and `cut` are the probabilities below which nothing is said, and nothing beside the best; None
-    where the receipt has none. `stages` are the stages that took time, in plain words, in milliseconds.
+    `cut` is the probability below which nothing is said beside the best; None where the receipt has none.
+    `stages` are the stages that took time, in plain words, in milliseconds.
     """
 
-    receipt: Receipt
+    outline: ReceiptOutline
     said: tuple[CandidateStory, ...]
     near_misses: tuple[CandidateStory, ...]
     others: tuple[CandidateStory, ...]
-    floor: float | None
     cut: float | None
     stages: tuple[tuple[str, float], ...]
-    summary: str
+
+    @property
+    def receipt(self) -> Receipt:
+        """The receipt itself."""
+        return self.outline.receipt
+
+    @property
+    def floor(self) -> float | None:
+        """The probability below which nothing is said; None where the receipt has none."""
+        return self.outline.floor
+
+    @property
+    def summary(self) -> str:
+        """The receipt in one sentence."""
+        return self.outline.summary
 
     @property
     def milliseconds(self) -> float:
         """How long it all took."""
-        return sum(stage.milliseconds for stage in self.receipt.stages)
+        return self.outline.milliseconds
 
     @property
     def left_out(self) -> tuple[CandidateStory, ...]:
@@ -120,21 +158,34 @@ class ReceiptStory:
         return (*self.near_misses, *self.others)
 
 
+def outline_receipt(receipt: Receipt) -> ReceiptOutline:
+    """A receipt without the words of its items: what was said, what nearly was, and the rest, best first."""
+    floor = _find_floor(receipt)
+    left = sorted((entry for entry in receipt.entries if entry.decision != "injected"), key=_nearness)
+    near = [entry for entry in left if _is_near_miss(entry, floor)][:_MAX_NEAR_MISSES]
+    near_ones = {id(entry) for entry in near}
+    others = tuple(entry for entry in left if id(entry) not in near_ones)
+    summary = _sum_up(receipt, len(left))
+    return ReceiptOutline(receipt, tuple(receipt.injected), tuple(near), others, floor, summary)
+
+
 def tell_receipt(receipt: Receipt, find_items: Callable[..., Sequence[Item | None]]) -> ReceiptStory:
     """A receipt in sentences; `find_items` gives the item of each id, or None if it was forgotten."""
     items = _fetch(find_items, _name_items(receipt))
     items |= _fetch(find_items, [one.superseded_by for one in items.values() if one.superseded_by])
-    stories = [_tell_candidate(entry, receipt, items) for entry in receipt.entries]
-    said = tuple(story for story in stories if story.is_said)
-    left = sorted((story for story in stories if not story.is_said), key=_nearness)
-    floor = _find_floor(receipt)
-    near = tuple(story for story in left if _is_near_miss(story, floor))[:_MAX_NEAR_MISSES]
-    others = tuple(story for story in left if story not in near)
+    outline = outline_receipt(receipt)
+    said, near, others = (
+        tuple(_tell_candidate(entry, receipt, items) for entry in entries)
+        for entries in (outline.said, outline.near_misses, outline.others)
+    )
     was_read = any("read" in entry.scores for entry in receipt.injected)
     cut = least_beside(max(entry.score for entry in receipt.injected)) if was_read else None
-    return ReceiptStory(
-        receipt, said, near, others, floor, cut, _tell_stages(receipt), _sum_up(receipt, len(left))
-    )
+    return ReceiptStory(outline, said, near, others, cut, _tell_stages(receipt))
+
+
+def chance_of(entry: Entry) -> float:
+    """How probably a candidate helps, 0 to 1."""
+    return min(1.0, max(0.0, entry.score))
 
 
 def _fetch(find_items: Callable[..., Sequence[Item | None]], names: Sequence[str]) -> dict[str, Item]:
@@ -311,17 +362,16 @@ def _quote(item: Item | None) -> str:
 _NEAR_REASONS = ("below floor", "superseded", "over limit", "over budget", "duplicate")
 
 
-def _is_near_miss(story: CandidateStory, floor: float | None) -> bool:
+def _is_near_miss(entry: Entry, floor: float | None) -> bool:
     """Whether little was missing: it has half of the least probability, or only gave way to another."""
-    entry = story.entry
     if entry.decision not in _NEAR_REASONS or entry.detail.startswith("not among the"):
         return False
     return entry.decision == "superseded" or entry.score >= (floor or 0) / 2
 
 
-def _nearness(story: CandidateStory) -> tuple[bool, float]:
+def _nearness(entry: Entry) -> tuple[bool, float]:
     """The order of what was left out: what was read before what was not, the most probable first."""
-    return story.entry.detail.startswith("not among the"), -story.entry.score
+    return entry.detail.startswith("not among the"), -entry.score
 
 
 def _find_floor(receipt: Receipt) -> float | None:

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 _log = get_logger("foreword.view")
 
-_THREADS = 4
+_THREADS, _EXAMINING_THREADS = 4, 1
+"""How many parts are made at a time; those that wait for a doctor take no place among the others."""
+
+_EXAMINING = "findings"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -60,7 +63,7 @@ _PARTS: Mapping[str, Callable[[Visit], Markup]] = {
     "try": trial.show_trial,
     "memory": memory.list_memory,
     "health": health.show_health,
-    "findings": health.list_findings,
+    _EXAMINING: health.list_findings,
     "forget": acts.preview_forget,
     "edit": acts.edit_form,
 }
@@ -82,6 +85,7 @@ class PageApplication:
     def __init__(self, house: House) -> None:
         self._house = house
         self._threads = anyio.CapacityLimiter(_THREADS)
+        self._examining = anyio.CapacityLimiter(_EXAMINING_THREADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; that it may be made was checked before."""
@@ -91,12 +95,13 @@ class PageApplication:
             response = _serve_shell(path)
         else:
             body = await request.json() if request.method == "POST" else {}
+            part = path.removeprefix("page/")
             response = await anyio.to_thread.run_sync(
                 self._answer,
-                path.removeprefix("page/"),
+                part,
                 dict(request.query_params),
                 body,
-                limiter=self._threads,
+                limiter=self._examining if part == _EXAMINING else self._threads,
             )
         response.headers.update(HEADERS)
         await response(scope, receive, send)

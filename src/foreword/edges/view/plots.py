@@ -10,13 +10,13 @@ import math
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from foreword.edges.shared.receipt_story import SPACES, format_share
+from foreword.edges.shared.receipt_story import SPACES, chance_of, format_share
 from foreword.edges.view.markup import Child, Markup, clean_text, el
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from foreword.edges.shared.receipt_story import CandidateStory, ReceiptStory
+    from foreword.edges.shared.receipt_story import CandidateStory, ReceiptOutline
 
 _WIDTH = 1000.0
 _PLOT_WIDTH, _PLOT_HEIGHT = 330.0, 118.0
@@ -68,18 +68,20 @@ def candidate_bar(story: CandidateStory, floor: float | None, cut: float | None)
     )
 
 
-def receipt_strip(story: ReceiptStory) -> Markup:
+def receipt_strip(outline: ReceiptOutline) -> Markup:
     """A whole receipt as one small picture: a column a candidate, the best first, and the floor."""
-    shown = [*story.said, *story.left_out][:40]
-    top = on_scale(max([2 * (story.floor or 0), *(one.score for one in shown)], default=1.0)) or 1.0
+    shown = outline.candidates[:40]
+    chances = [chance_of(entry) for entry in shown]
+    top = on_scale(max([2 * (outline.floor or 0), *chances], default=1.0)) or 1.0
     columns = []
-    for at, one in enumerate(shown):
-        height = max(1.5, on_scale(one.score) / top * 28)
-        columns.append(_rect(at * 6, 28 - height, 4, height, "in" if one.is_said else "out"))
-    if story.floor is not None:
-        y = _n(28 - on_scale(story.floor) / top * 28)
+    for at, (entry, chance) in enumerate(zip(shown, chances, strict=True)):
+        height = max(1.5, on_scale(chance) / top * 28)
+        name = "in" if entry.decision == "injected" else "out"
+        columns.append(_rect(at * 6, 28 - height, 4, height, name))
+    if outline.floor is not None:
+        y = _n(28 - on_scale(outline.floor) / top * 28)
         columns.append(el("line", x1="0", x2="240", y1=y, y2=y, class_="floor"))
-    label = f"{len(story.said)} of {len(story.receipt.entries)} candidates were said"
+    label = f"{len(outline.said)} of {len(outline.receipt.entries)} candidates were said"
     return el("svg", el("title", label), *columns, viewBox="0 0 240 28", role="img", class_="strip")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword.edges.shared.calls import get_receipt
+from foreword.edges.shared.receipt_story import outline_receipt
 from foreword.edges.view.markup import Markup, address, el, join, words_of
 from foreword.edges.view.pieces import date, facts_list, heading, nothing, pager, shorten
 from foreword.edges.view.receipts import (
@@ -15,7 +16,7 @@ from foreword.edges.view.receipts import (
     receipt_times,
 )
 from foreword.errors import UnknownId
-from foreword.store.browsing import ListReceipts
+from foreword.store.browsing import ListReceiptFacts, ListReceipts
 
 if TYPE_CHECKING:
     from foreword.edges.view.visit import House, Visit
@@ -46,8 +47,8 @@ def newest_prompt(visit: Visit) -> Markup:
 
 
 def _newest_id(visit: Visit) -> str:
-    receipt = visit.engine.explain(visit.workspace)
-    return receipt.id if receipt else ""
+    newest = visit.engine.store.run(ListReceiptFacts(visit.workspace, 1))
+    return newest[0].id if newest else ""
 
 
 def _receipt_list(visit: Visit, skip: int) -> Markup:
@@ -55,8 +56,10 @@ def _receipt_list(visit: Visit, skip: int) -> Markup:
     total = visit.engine.count(visit.workspace).receipts
     if not receipts:
         return nothing("No prompt was answered here yet. ", el("a", "Try one", href=visit.link("try")), ".")
-    stories = load_stories(visit.engine, visit.workspace, receipts)
-    rows = [receipt_card(story, visit.link("prompts", story.receipt.id), visit.now) for story in stories]
+    rows = [
+        receipt_card(outline_receipt(receipt), visit.link("prompts", receipt.id), visit.now)
+        for receipt in receipts
+    ]
     return join(el("ul", *rows, class_="rows"), pager(visit, "prompts", total, skip, _STEP))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from foreword.edges.shared.receipt_story import CandidateStory, ReceiptStory
+    from foreword.edges.shared.receipt_story import CandidateStory, ReceiptOutline, ReceiptStory
     from foreword.engine.context_engine import ContextEngine
     from foreword.types import Receipt
 
@@ -33,9 +33,9 @@ def load_stories(engine: ContextEngine, workspace: str, receipts: Sequence[Recei
     return [tell_receipt(receipt, find_items) for receipt in receipts]
 
 
-def receipt_card(story: ReceiptStory, href: str, now: datetime) -> Markup:
+def receipt_card(outline: ReceiptOutline, href: str, now: datetime) -> Markup:
     """A receipt in a list: when, what was asked, what came of it, as a strip."""
-    receipt = story.receipt
+    receipt = outline.receipt
     asked = receipt.query.strip() or f"({receipt.recipe}: no question)"
     return el(
         "li",
@@ -44,12 +44,12 @@ def receipt_card(story: ReceiptStory, href: str, now: datetime) -> Markup:
             date(receipt.created_at, now),
             el("span", receipt.recipe, class_="kind"),
             receipt.session and words_of(shorten(receipt.session, 28), class_="origin"),
-            el("span", f"{story.milliseconds:,.0f} ms", class_="origin"),
+            el("span", f"{outline.milliseconds:,.0f} ms", class_="origin"),
             class_="meta",
         ),
         words_of(shorten(asked, 220), "a", href=href, class_="said asked"),
-        el("div", receipt_strip(story), el("span", story.summary, class_="soft"), class_="outcome"),
-        class_="row" if story.said else "row silent",
+        el("div", receipt_strip(outline), el("span", outline.summary, class_="soft"), class_="outcome"),
+        class_="row" if outline.said else "row silent",
         data_row=True,
         data_receipt=receipt.id,
     )

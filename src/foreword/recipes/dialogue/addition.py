@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from foreword import pipeline
@@ -49,6 +50,7 @@ _MIN_RELEVANCE = 0.1
 """An earlier exchange that bears less on the question is not told: the application has its own turns."""
 
 _MAX_EXCHANGES = 6
+_MAX_CACHED_TURNS, _MAX_CACHED_CHARACTERS = 4096, 2000
 _FRAME_TOKENS = 24
 _TEMPLATE = HistoryTemplate(recalled="Earlier in this conversation, no longer in view:")
 
@@ -137,7 +139,18 @@ def new_turns(kept: Sequence[Turn], sent: Sequence[Turn]) -> list[Turn]:
 def _words_of(turn: Turn) -> tuple[str, ...]:
     """What makes a turn the same, whoever sends it again: role, words, and the calls it makes or answers."""
     calls = (str(call.get("id") or "") for call in turn.tool_calls)
-    return turn.role, " ".join(turn.text.split()), turn.call_id, *calls
+    is_short = len(turn.text) <= _MAX_CACHED_CHARACTERS
+    words = _join_words_once(turn.text) if is_short else _join_words(turn.text)
+    return turn.role, words, turn.call_id, *calls
+
+
+def _join_words(text: str) -> str:
+    """The words of a text, one blank between them."""
+    return " ".join(text.split())
+
+
+_join_words_once = lru_cache(_MAX_CACHED_TURNS)(_join_words)
+"""The same, remembered: the same turns are sent with every request."""
 
 
 # Stages --------------------------------------------------------------------------------------------------

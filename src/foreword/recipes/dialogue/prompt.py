@@ -297,7 +297,9 @@ def word(draft: DialogueDraft) -> DialogueDraft:
     allocation = _divide_window(draft)
     system = wording.system.compose(allocation.system)
     recalled = [turn for turn, _ in draft.recalled.turns]
-    history = wording.history.format(state, allocation.history, recalled, draft.query.text)
+    history = wording.history.format(
+        state, allocation.history, recalled, draft.query.text, with_summary=False
+    )
     chunks = chunks_within(draft.retrieved.chunks, allocation.rag, count)
     content = replace(draft.content, system=system.text, history=history, rag_chunks=chunks)
     content = _word_known(draft, content, allocation.entities)
@@ -390,18 +392,23 @@ def _known_tokens(content: ContextContent, count: Count) -> int:
 
 def _use_spare_tokens(draft: DialogueDraft, content: ContextContent) -> ContextContent:
     """The content with more of what was left out, as far as the window allows, measured as it is worded."""
-    strategy, tokenizer = draft.conversation.strategy, draft.conversation.tokenizer
+    strategy = draft.conversation.strategy
     fillers: tuple[tuple[BudgetCategory, bool, Filler], ...] = (
         ("rag", len(content.rag_chunks) < len(draft.retrieved.chunks), _with_more_chunks),
         ("entities", bool(draft.user.lines or draft.entities), _with_more_known),
         ("history", len(content.history.recent_turns) < len(draft.state.turns), _with_more_history),
     )
     for part, has_more, fill in fillers:
-        if not has_more or strategy.leaves_out(part):
-            continue
-        spare = draft.budget - prompt_tokens(content, tokenizer)
-        content = _fill_within(draft, content, spare - _HEADING_TOKENS, fill)
-    return content
+        if has_more and not strategy.leaves_out(part):
+            content = _fill_within(draft, content, _spare_tokens(draft, content), fill)
+    # Where nothing was to spare, the history still has the room that it was measured in.
+    return _with_more_history(draft, content, 0) if content.history.reserved else content
+
+
+def _spare_tokens(draft: DialogueDraft, content: ContextContent) -> int:
+    """What of the window a part may take: without a summary that is to come, and a heading."""
+    used = prompt_tokens(content, draft.conversation.tokenizer) + content.history.reserved
+    return draft.budget - used - _HEADING_TOKENS
 
 
 def _fill_within(draft: DialogueDraft, content: ContextContent, spare: int, fill: Filler) -> ContextContent:
@@ -410,7 +417,7 @@ def _fill_within(draft: DialogueDraft, content: ContextContent, spare: int, fill
         if spare <= 0:
             break
         fuller = fill(draft, content, spare)
-        over = prompt_tokens(fuller, draft.conversation.tokenizer) - draft.budget
+        over = prompt_tokens(fuller, draft.conversation.tokenizer) + fuller.history.reserved - draft.budget
         if over <= 0:
             return fuller
         spare -= over + _HEADING_TOKENS
@@ -431,7 +438,7 @@ def _with_more_known(draft: DialogueDraft, content: ContextContent, spare: int) 
 def _with_more_history(draft: DialogueDraft, content: ContextContent, spare: int) -> ContextContent:
     recalled = [turn for turn, _ in draft.recalled.turns]
     formatter = draft.conversation.wording.history
-    room = content.history.token_count + spare
+    room = content.history.token_count + content.history.reserved + spare
     fuller = replace(content, history=formatter.format(draft.state, room, recalled, draft.query.text))
     return _word_known(draft, fuller, _known_tokens(content, draft.conversation.tokenizer.count))
 

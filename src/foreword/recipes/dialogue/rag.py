@@ -1,9 +1,10 @@
 """What documents say about a question, within a number of tokens: found, read, boosted, chosen, cited.
 
 The search is the engine's own, over the documents of one workspace, once for every angle of the question. The
-reader judges the best chunks from each angle; what all of them agree on is most relevant. What is fresh, and
-what speaks of the entities that a question means, counts a little more. Below the threshold nothing is said,
-nor what is far less relevant than the best; a chunk that does not fit is skipped, and the next one tried.
+reader judges the best chunks for the question alone and after the talk; what all of them agree on is most
+relevant. What is fresh, and what speaks of the entities that a question means, counts a little more. Below
+the threshold nothing is said, nor what is far less relevant than the best; a chunk that does not fit is
+skipped, and the next one tried.
 Stores nothing: that is `foreword.indexing.knowledge_base`.
 """
 
@@ -60,8 +61,9 @@ _MAX_READ = 30
 _SPARE = 3
 """How many times as many chunks as are asked for are searched for repeats."""
 
-_CANDIDATES, _STATEMENTS = 6, 2
-"""How many chunks the reader reads from each angle, and at most how many statements of each."""
+_CANDIDATES, _READ_AGAIN, _STATEMENTS = 5, 2, 2
+"""How many chunks the reader reads for the heaviest angle, how many of these again for the others, and at
+most how many statements of each."""
 
 _TAIL_SHARE = 0.2
 """The least share of the best chunk's odds that is worth saying beside it: a sure answer is told alone."""
@@ -162,7 +164,7 @@ class RAGSystem:
         return RetrievedChunks(tuple(chosen), len(weighed), reranked, tuple(dict.fromkeys(notes)))
 
     def _search_angles(self, angles: Sequence[Angle], budget: int) -> list[SearchDraft]:
-        """What each angle finds, and for the best of all what the reader thinks of them from each angle."""
+        """What each angle finds, and for the best of all what the reader thinks of them."""
         drafts: list[SearchDraft] = []
         for angle in angles:
             draft = self._search(angle.text, budget, drafts[0].query.expires if drafts else None)
@@ -170,8 +172,7 @@ class RAGSystem:
         kit = drafts[0].kit.with_reader(None if self.config.enable_reranking else self._engine.reader)
         if kit.reader is None:
             return drafts
-        best = combine_angles(drafts, [angle.weight for angle in angles])[:_CANDIDATES]
-        return [_read_candidates(replace(draft, kit=kit), best) for draft in drafts]
+        return _read_from_angles(angles, [replace(draft, kit=kit) for draft in drafts])
 
     def _search(self, query: str, budget: int, expires: float | None) -> SearchDraft:
         options = SearchOptions(
@@ -213,16 +214,43 @@ class RAGSystem:
         return chosen, len(relevant) - len(chosen)
 
 
-def _read_candidates(draft: SearchDraft, best: Sequence[SearchResult]) -> SearchDraft:
-    """The draft after the reader has judged the best, found from this angle or not; others stay as found."""
+def _read_from_angles(angles: Sequence[Angle], drafts: Sequence[SearchDraft]) -> list[SearchDraft]:
+    """The drafts with what the reader thinks: of some for the heaviest angle, of few for the others."""
+    weights = [angle.weight for angle in angles]
+    asked_first = max(angles, key=lambda angle: angle.weight).asked
+    read = list(drafts)
+    best = combine_angles(drafts, weights)[:_CANDIDATES]
+    for asked in sorted(dict.fromkeys(angle.asked for angle in angles), key=lambda text: text != asked_first):
+        places = [place for place, angle in enumerate(angles) if angle.asked == asked]
+        reading = _read_candidates(drafts[places[0]], best, asked)
+        for place in places:
+            read[place] = _with_reading(drafts[place], reading)
+        if asked == asked_first:
+            best = [one for one in combine_angles(read, weights) if "read" in one.scores][:_READ_AGAIN]
+    return read
+
+
+def _read_candidates(draft: SearchDraft, best: Sequence[SearchResult], asked: str) -> SearchDraft:
+    """The draft with the best alone, found from its angle or not, as the reader judges them."""
     own = {result.memory.id: result for result in draft.results}
-    candidates = [own.pop(one.memory.id, replace(one, score=0.0)) for one in best]
-    others = own.values()
-    found = {result.memory.id: result.score for result in candidates}
+    candidates = [own.get(one.memory.id, one) for one in best]
+    question = replace(draft.query, text=asked)
     stage = pipeline.read_best(_CANDIDATES * _STATEMENTS)
-    read: SearchDraft = stage(replace(draft, results=tuple(candidates)))
-    judged = [replace(r, scores={**r.scores, "found": found[r.memory.id]}) for r in read.results]
-    return replace(read, results=(*judged, *others))
+    read: SearchDraft = stage(replace(draft, query=question, results=tuple(candidates)))
+    return read
+
+
+def _with_reading(draft: SearchDraft, reading: SearchDraft) -> SearchDraft:
+    """The draft with what the reader thinks of its best; the others stay as they were found."""
+    own = {result.memory.id: result for result in draft.results}
+    judged: list[SearchResult] = []
+    for one in reading.results:
+        if "read" in one.scores:
+            found = own.pop(one.memory.id, None)
+            scores = {**(found or one).scores, "read": one.scores["read"]}
+            scores["found"] = found.score if found else 0.0
+            judged.append(replace(one, scores=scores))
+    return replace(draft, notes=reading.notes, results=(*judged, *own.values()))
 
 
 def combine_angles(drafts: Sequence[SearchDraft], weights: Sequence[float]) -> list[SearchResult]:

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from foreword.text.tokens import Tokenizer
     from foreword.types import DialogueState, DialogueSummarizer, Receipt, ResolvedEntity, Turn
 
-_TOKENS_A_TURN = 20
-"""A turn with its date and speaker is hardly shorter; so a prompt holds at most this share of its tokens in
-turns, and no more are searched for."""
+_MIN_TOKENS_A_TURN, _SHORT_SHARE = 20, 0.75
+"""A turn with its date and speaker is hardly shorter, nor are those that a prompt recalls much shorter
+together than the conversation's on average: no more are searched for than would fit if they were so short."""
 
 _MIN_RECALLED = 10
 """At least how many turns are searched for."""
@@ -192,7 +192,8 @@ class Session:
         if not query.strip() or not self._turns.has_turns():
             return RecalledTurns()
         room = int(max_tokens * self.wording.history.config.recalled_share)
-        most = min(MAX_LIMIT, max(_MIN_RECALLED, room // _TOKENS_A_TURN))
+        each = max(_MIN_TOKENS_A_TURN, _SHORT_SHARE * self._turns.mean_tokens())
+        most = min(MAX_LIMIT, max(_MIN_RECALLED, int(room / each)))
         asked = SearchOptions(limit=most, kinds=("turn",), conversation_id=self.session_id, lane=self._lane)
         draft = self._engine.draft(question_first(query), self.workspace, asked, "dialogue", max_tokens)
         draft = pipeline.run(draft, RECALL)

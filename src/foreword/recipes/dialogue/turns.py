@@ -64,6 +64,7 @@ class ConversationTurns:
         self._turns: list[Turn] = []
         self._places: dict[str, int] = {}
         self._said: set[object] = set()
+        self._tokens = 0
         self._act: SpeechAct | None = None
         self._registry = EntityRegistry(self._find)
 
@@ -79,6 +80,11 @@ class ConversationTurns:
             if not self._turns:
                 self._feed.catch_up()
             return bool(self._turns)
+
+    def mean_tokens(self) -> float:
+        """How many tokens a turn has on average; 0 where there is none."""
+        with self._lock:
+            return self._tokens / len(self._turns) if self._turns else 0.0
 
     def find(self, ids: Sequence[str]) -> list[Turn | None]:
         """The turns with these ids, or None for what is no turn of this conversation."""
@@ -152,6 +158,7 @@ class ConversationTurns:
             self._places[item.id] = len(self._turns)
             self._registry.observe(turn, len(self._turns))
             self._turns.append(turn)
+            self._tokens += item.tokens
             self._act = turn.speech_act
             self._said.add(_turn_identity(turn))
         return True
