@@ -11,7 +11,7 @@ from foreword.store import search
 from foreword.store.base import Search
 from foreword.store.conformance.suite import HERE, item
 from foreword.store.sqlite import SqliteStore
-from foreword.store.sqlite_search import allowed_numbers
+from foreword.store.sqlite_search import ItemsPassingFilters
 from foreword.types import Filters, Item, Views, WordsProbe
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,9 +43,11 @@ def tx(tmp_path):
     ids=["many", "few", "none"],
 )
 def test_the_numbers_of_what_passes_are_all_there(tx, filters, expected):
-    found = allowed_numbers(tx, filters)
+    passing = ItemsPassingFilters(tx, filters)
+    found = passing.all_numbers()
     assert found.dtype == "int64"
     assert sorted(found.tolist()) == expected
+    assert passing.among(list(range(1, 400, 2))) == {number for number in expected if number % 2}
 
 
 def test_words_that_stand_nearly_everywhere_are_left_aside_unless_there_are_no_others(store, monkeypatch):

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foreword.store.base import Problem
+from foreword.store.postgres.connections import EF_SEARCH
+from foreword.store.postgres.arrays import numbers_array, texts_array
 from foreword.store.postgres.schema import make_nearest_table
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
 from foreword.store.postgres.vectors import codes_of, find_encoder, list_encoders
@@ -33,7 +35,7 @@ _BUILDING = 0x4658
 """The first half of the advisory lock of whoever builds the indexes of a workspace."""
 
 _SECONDS_BETWEEN_TRIES = 0.2
-_EF_SEARCH = 400
+_MAX_EF_SEARCH = 1000
 _MAX_INDEX_DIMENSIONS = 4000
 
 
@@ -49,7 +51,7 @@ class NearestTables(VectorPart[Transaction]):
         tx.execute(
             f"INSERT INTO {table} SELECT ?, n, e::halfvec FROM unnest(?::integer[], ?::text[]) AS t(n, e) "
             "ON CONFLICT(ws, no) DO UPDATE SET embedding = excluded.embedding",
-            *(tx.ws, list(codes), [_code_to_halfvec(code) for code in codes.values()]),
+            *(tx.ws, numbers_array(codes), texts_array([_code_to_halfvec(code) for code in codes.values()])),
         )
 
     def note_changed(self, tx: Transaction, numbers: Sequence[int]) -> None:
@@ -115,8 +117,8 @@ def _find_nearest(
     join = "" if filters.empty else "JOIN items i ON i.ws = n.ws AND i.no = n.no"
     source = f"FROM nearest_{generation} n {join} WHERE n.ws = {tx.ws} AND {clause}"
     if _is_index_worth_using(tx, generation, filters):
-        tx.execute(f"SET LOCAL hnsw.ef_search = {max(_EF_SEARCH, limit)}")
-        tx.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
+        if limit > EF_SEARCH:
+            tx.execute(f"SET LOCAL hnsw.ef_search = {min(limit, _MAX_EF_SEARCH)}")
         sql = f"SELECT n.no {source} ORDER BY n.embedding <=> ?::halfvec LIMIT ?"
     else:  # what is materialized first can only be compared one by one
         sql = (
