@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -30,10 +31,12 @@ from foreword_measure.speed.corpus import WORKSPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from concurrent.futures import Future
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from foreword.store.base import Operation
     from foreword.types import Item
 
     Server = PostgresServer | QdrantServer
@@ -139,18 +142,30 @@ def _store_rows(engine: ContextEngine, count: int, tell: Callable[[int, int], No
     space = DenseSpace(corpus.FreeEncoder())
     started = engine.store.tally(WORKSPACE)[0]
     began = time.perf_counter()
-    for start in range(started, count, _BULK):
-        stop = min(count, start + _BULK)
-        items = [_as_stored(engine, corpus.item(at)) for at in range(start, stop)]
-        engine.store.batch(
-            [
-                Put(WORKSPACE, tuple(items)),
-                PutAttached(WORKSPACE, _attached_of(space, items, start)),
-                PutRelations(WORKSPACE, corpus.relations(start, stop)),
-            ]
-        )
-        tell(stop, count)
+    starts = list(range(started, count, _BULK))
+    with ThreadPoolExecutor(1) as ahead:  # makes a batch while the store keeps the one before it
+
+        def make_soon(place: int) -> Future[list[Operation[Any]]] | None:
+            return ahead.submit(_make_batch, engine, space, starts[place], count) if place < len(starts) else None
+
+        batch = make_soon(0)
+        for place, start in enumerate(starts):
+            following, made = make_soon(place + 1), batch.result() if batch else []
+            engine.store.batch(made)
+            batch = following
+            tell(min(count, start + _BULK), count)
     return {"bulk_items_per_second": (count - started) / max(1e-9, time.perf_counter() - began)}
+
+
+def _make_batch(engine: ContextEngine, space: DenseSpace, start: int, count: int) -> list[Operation[Any]]:
+    """The operations that store the items from a place on."""
+    stop = min(count, start + _BULK)
+    items = [_as_stored(engine, corpus.item(at)) for at in range(start, stop)]
+    return [
+        Put(WORKSPACE, tuple(items)),
+        PutAttached(WORKSPACE, _attached_of(space, items, start)),
+        PutRelations(WORKSPACE, corpus.relations(start, stop)),
+    ]
 
 
 def _as_stored(engine: ContextEngine, item: Item) -> Item:

@@ -37,6 +37,8 @@ _BUILDING = 0x4658
 _SECONDS_BETWEEN_TRIES = 0.2
 _MAX_EF_SEARCH = 1000
 _MAX_INDEX_DIMENSIONS = 4000
+_BYTES_OF_LINKS = 700
+_MAX_MEGABYTES_TO_BUILD = 4000
 
 
 class NearestTables(VectorPart[Transaction]):
@@ -147,6 +149,12 @@ def _index_name(generation: int, ws: int) -> str:
     return f"nearest_{generation}_ws{ws}"
 
 
+def _megabytes_to_build(dimensions: int, vectors: int) -> int:
+    """The memory in which the graph of an index fits: one that does not takes many times longer to build."""
+    needed = vectors * (2 * dimensions + _BYTES_OF_LINKS) // 1_000_000
+    return min(max(64, needed), _MAX_MEGABYTES_TO_BUILD)
+
+
 def make_missing_indexes(connection: Connection, ws: int) -> list[str]:
     """Give the large generations of a workspace their index, if they have none; gives the new ones.
 
@@ -168,11 +176,12 @@ def _make_indexes(connection: Connection, ws: int) -> list[str]:
     """Build what is missing, one index after the other."""
     made = []
     generations = connection.execute(
-        "SELECT g.generation, g.dimensions FROM generations g WHERE (SELECT count(*) FROM vectors v "
-        "WHERE v.ws = %s AND v.generation = g.generation) > %s AND g.dimensions <= %s",
+        "SELECT * FROM (SELECT g.generation, g.dimensions, (SELECT count(*) FROM vectors v "
+        "WHERE v.ws = %s AND v.generation = g.generation) AS vectors FROM generations g) AS g "
+        "WHERE vectors > %s AND dimensions <= %s",
         (ws, EXACT_BELOW, _MAX_INDEX_DIMENSIONS),
     ).fetchall()
-    for generation, _ in generations:
+    for generation, dimensions, vectors in generations:
         name = _index_name(generation, ws)
         state = connection.execute(
             "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (name,)
@@ -180,7 +189,7 @@ def _make_indexes(connection: Connection, ws: int) -> list[str]:
         if state == (True,):
             continue
         connection.execute(f"DROP INDEX IF EXISTS {name}")
-        connection.execute("SET maintenance_work_mem = '512MB'")
+        connection.execute(f"SET maintenance_work_mem = '{_megabytes_to_build(dimensions, vectors)}MB'")
         connection.execute(
             f"CREATE INDEX CONCURRENTLY {name} ON nearest_{generation} "
             f"USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 128) WHERE ws = {ws}"
