@@ -171,11 +171,14 @@ class PostgresServer:
         return self._programs
 
     def _run(self, program: str, *arguments: str) -> None:
+        self._run_as_server(str(self._programs / program), *arguments)
+
+    def _run_as_server(self, *command: str) -> None:
         subprocess.run(  # noqa: S603  (our own arguments)
-            [str(self._programs / program), *arguments],
+            command,
             check=True,
             user=self._user,
-            cwd=self._folder,
+            cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -183,6 +186,12 @@ class PostgresServer:
 
     def _make_cluster(self) -> None:
         """Make the files of an empty server, in place of those that were left half-made."""
+        try:
+            self._run_as_server("/usr/bin/test", "-x", str(self._folder))
+        except subprocess.CalledProcessError as error:
+            raise ServerMissing(
+                f"for root, PostgreSQL runs as {self._user}, who may not enter {self._folder}; name another folder"
+            ) from error
         shutil.rmtree(self._data, ignore_errors=True)
         self._data.mkdir(mode=0o700)
         if self._user:

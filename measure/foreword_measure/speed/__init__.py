@@ -60,6 +60,7 @@ def bench(
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="foreword-bench-", dir=_folder_on_disk()) as name:
         folder = Path(name)
+        folder.chmod(0o711)  # a server may have to run as another user
         found["machine"] = machine() | {"filesystem": filesystem(data or folder)}
         tables.append(_machine_table(found["machine"]))
         wanted = frozenset(parts) or frozenset(PARTS) - ONLY_IF_NAMED

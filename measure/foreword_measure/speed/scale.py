@@ -66,7 +66,8 @@ def measure(
         home.mkdir(exist_ok=True)
         for place, engine in enumerate(ENGINES):
             label = f"{engine}, {size:,} items"
-            filled = _run(home, "fill", size, place, f"{label}: fill", progress)
+            filled = scale_data.read_facts(home, engine)
+            filled = filled or _run(home, "fill", size, place, f"{label}: fill", progress)
             asked = {} if only_fill else _run(home, "ask", size, place, f"{label}: ask", progress)
             found[f"{engine} {size}"] = {"engine": engine, "size": size, **filled, **asked}
     facts = list(found.values())
@@ -100,7 +101,8 @@ def ask(folder: Path, size: int, place: int) -> dict[str, Any]:
         facts: dict[str, Any] = {"asked": _ask_one_by_one(engine, questions, size), "clients": {}}
         facts |= _measure_sizes(folder, engine, servers)
         for done, clients in enumerate(CLIENTS, 2):
-            facts["clients"][str(clients)] = _ask_at_once(engine, questions, clients)
+            each = min(_QUESTIONS_PER_CLIENT, 1 + size // 1000)
+            facts["clients"][str(clients)] = _ask_at_once(engine, questions, clients, each)
             send(progress=[done, steps])
         facts["recall"] = _measure_recall(engine, servers, questions, size)
         send(progress=[steps - 1, steps])
@@ -158,9 +160,11 @@ def _ask_one_by_one(
     return found
 
 
-def _ask_at_once(engine: ContextEngine, questions: Sequence[Question], clients: int) -> dict[str, float]:
+def _ask_at_once(
+    engine: ContextEngine, questions: Sequence[Question], clients: int, each: int
+) -> dict[str, float]:
     """Contexts built by several clients at once: how long each took, and how many a second there were."""
-    texts = [question.text for question in islice(cycle(questions), clients * _QUESTIONS_PER_CLIENT)]
+    texts = [question.text for question in islice(cycle(questions), clients * each)]
 
     def build(text: str) -> float:
         return milliseconds(lambda: engine.build_context(text, WORKSPACE))
