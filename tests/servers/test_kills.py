@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 
 import pytest
 
+from foreword.config import Settings
+from foreword.edges.http.team.members import Members
+from foreword.engine.context_engine import ContextEngine
 from foreword.store.base import PutVectors, Vector
 from foreword.store.conformance.suite import DIGEST, HERE, axis, item, views
 from foreword.store.postgres.store import PostgresStore
 from foreword.store.qdrant import QdrantVectors
-from foreword_measure.servers import PostgresServer, QdrantServer
+from foreword.types import Filters
+from foreword_measure.servers import PostgresServer, QdrantServer, find_free_port
 
 CLIENT = """
 import sys
@@ -34,18 +40,40 @@ for number in range(first, 1_000_000):
 """
 
 
+MEMBER = """
+import sys, time
+import httpx
+url, token, me, first = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+headers = {"Authorization": f"Bearer {token}"}
+for number in range(first, 1_000_000):
+    mark = f"order-{me}-{number:06}"
+    event = {"name": "UserPromptSubmit", "agent": "claude-code", "session": me,
+             "prompt": f"Please look at {mark} of the shop, it was paid twice."}
+    body = {"workspace": sys.argv[5], "event": event, "at": 1_790_000_000 + number}
+    while True:
+        try:
+            if httpx.post(f"{url}/v1/hook/keep", json=body, headers=headers, timeout=30).status_code == 200:
+                break
+        except httpx.HTTPError:
+            time.sleep(0.05)
+    print(mark, flush=True)
+"""
+MARK = re.compile(r"order-c\d-\d{6}")
+
+
 class Client:
     """A process that stores items and prints what was acknowledged; a killed one is replaced."""
 
-    def __init__(self, me, postgres, qdrant):
-        self._arguments = (postgres.url, qdrant.url, me)
+    def __init__(self, program, me, *arguments):
+        self._command = [sys.executable, "-c", program, *arguments[:2], me]
+        self._rest = arguments[2:]
         self.acknowledged = []
         self._start()
 
     def _start(self):
         first = str(len(self.acknowledged) * 2)
         self._process = subprocess.Popen(
-            [sys.executable, "-c", CLIENT, *self._arguments, first],
+            [*self._command, first, *self._rest],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ,
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read, args=(self._process,), daemon=True)
@@ -66,29 +94,60 @@ class Client:
         self._start()
 
 
-def _kill_at_random(kills, seed, report_numbers):
+class TeamService:
+    """`foreword serve --team` on the two servers, in a process of its own."""
+
+    def __init__(self, home, postgres, qdrant):
+        self._port = find_free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+        self._environment = os.environ | {
+            "FOREWORD_HOME": str(home), "FOREWORD_STORE": postgres.url, "FOREWORD_VECTORS": qdrant.url,
+            "FOREWORD_EMBEDDING": "none", "FOREWORD_READER": "none",
+        }  # fmt: skip
+        self.start()
+
+    def start(self):
+        command = [sys.executable, "-m", "foreword", "serve", "--team", "--port", str(self._port)]
+        self._process = subprocess.Popen(
+            [*command, "--max-rate", "10000"], env=self._environment, stderr=subprocess.PIPE, text=True
+        )
+        line = self._process.stderr.readline()
+        assert self.url in line, line + self._process.stderr.read()
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+        self._process.stderr.close()
+
+
+def _kill_victims(kills, seed, clients, servers):
+    """Kill servers and clients in turn at random moments; returns how often each was killed."""
     choice = random.Random(seed)
+    killed = dict.fromkeys([*servers, "client"], 0)
+    try:
+        victims = (list(killed) * kills)[:kills]
+        choice.shuffle(victims)
+        for victim in victims:
+            _wait_for_one_more(clients, choice.uniform(0.0, 0.5))
+            killed[victim] += 1
+            if victim == "client":
+                choice.choice(clients).replace()
+            else:
+                servers[victim].kill()
+                servers[victim].start()
+        _wait_for_one_more(clients, 0.2)
+    finally:
+        for client in clients:
+            client.kill()
+    return killed
+
+
+def _kill_stores(kills, seed, report_numbers):
     with PostgresServer(settings=()) as postgres, QdrantServer() as qdrant:
         with PostgresStore(postgres.url, views) as store:
             store.put(HERE, [item("first", id="first")])
-        clients = [Client(f"c{number}", postgres, qdrant) for number in range(2)]
-        killed = {"postgres": 0, "qdrant": 0, "client": 0}
-        try:
-            victims = (list(killed) * kills)[:kills]
-            choice.shuffle(victims)
-            for victim in victims:
-                _wait_for_one_more(clients, choice.uniform(0.0, 0.5))
-                killed[victim] += 1
-                if victim == "client":
-                    choice.choice(clients).replace()
-                else:
-                    server = postgres if victim == "postgres" else qdrant
-                    server.kill()
-                    server.start()
-            _wait_for_one_more(clients, 0.2)
-        finally:
-            for client in clients:
-                client.kill()
+        clients = [Client(CLIENT, f"c{number}", postgres.url, qdrant.url) for number in range(2)]
+        killed = _kill_victims(kills, seed, clients, {"postgres": postgres, "qdrant": qdrant})
         acknowledged = [name for client in clients for name in client.acknowledged]
         with PostgresStore(postgres.url, views, vectors=QdrantVectors(qdrant.url)) as store:
             stored = [one.id for one in store.scan(HERE)]
@@ -102,6 +161,34 @@ def _kill_at_random(kills, seed, report_numbers):
                 pass
             assert store.vector_server.flush(HERE, 60)
             assert store.check(HERE) == ()
+
+
+def _kill_service(kills, seed, report_numbers, home):
+    token = Members(home).add("mara", "write", ("acme/*",), None)[1]
+    with PostgresServer(settings=()) as postgres, QdrantServer() as qdrant:
+        service = TeamService(home, postgres, qdrant)
+        servers = {"service": service, "postgres": postgres, "qdrant": qdrant}
+        try:
+            clients = [
+                Client(MEMBER, f"c{number}", service.url, token, "acme/shop") for number in range(3)
+            ]
+            killed = _kill_victims(kills, seed, clients, servers)
+        finally:
+            service.kill()
+        acknowledged = {name for client in clients for name in client.acknowledged}
+        settings = Settings(home=home, embedding="none", store=postgres.url, vectors=qdrant.url)
+        with ContextEngine(settings=settings) as engine:
+            turns = engine.store.scan("acme/shop", Filters(kinds=("turn",)))
+            stored = Counter(mark for turn in turns for mark in MARK.findall(turn.text))
+            doubled = sum(count > 1 for count in stored.values())
+            lost = acknowledged - stored.keys()
+            report_numbers(
+                "kills of a team's service",
+                **killed, acknowledged=len(acknowledged), lost=len(lost), doubled=doubled,
+            )  # fmt: skip
+            assert not lost
+            assert not doubled
+            assert engine.store.check("acme/shop") == ()
 
 
 def _missing_vectors(store):
@@ -123,10 +210,20 @@ def _wait_for_one_more(clients, seconds):
 
 
 def test_a_few_kills_lose_nothing(report_numbers):
-    _kill_at_random(6, 1, report_numbers)
+    _kill_stores(6, 1, report_numbers)
+
+
+def test_a_few_kills_of_a_teams_service_lose_and_double_nothing(report_numbers, home):
+    _kill_service(8, 2, report_numbers, home)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_two_hundred_kills_lose_nothing(report_numbers):
-    _kill_at_random(200, random.randrange(1 << 30), report_numbers)
+    _kill_stores(200, random.randrange(1 << 30), report_numbers)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_two_hundred_kills_of_a_teams_service_lose_and_double_nothing(report_numbers, home):
+    _kill_service(200, random.randrange(1 << 30), report_numbers, home)

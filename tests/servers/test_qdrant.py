@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 import urllib.request
 
@@ -12,10 +13,10 @@ from foreword.config import Settings
 from foreword.engine.context_engine import ContextEngine
 from foreword.store import base, exchange
 from foreword.store.conformance.suite import DIGEST, HERE, PROBES, THERE, axis, item, views
-from foreword.store.qdrant import QdrantVectors
+from foreword.store.qdrant import QdrantVectors, _Sender
 from foreword.store.sqlite import SqliteStore
 from foreword.testing import HashEmbeddings
-from foreword.types import VectorProbe
+from foreword.types import Filters, VectorProbe
 from foreword_measure.servers import QdrantServer
 
 PROBE = VectorProbe("vectors", DIGEST, axis(0))
@@ -177,3 +178,50 @@ def test_a_check_sees_what_the_server_lost_and_repair_sends_it_again(store, serv
     _wait_until_sent(store)
     assert store.check(HERE) == ()
     assert len(_points(server)) == 6
+
+
+def test_a_flush_waits_for_what_is_being_sent():
+    outboxes = [exchange.Outbox("t", ((1, 1),))]
+    is_sending, may_end = threading.Event(), threading.Event()
+
+    def run(operation):
+        is_read = isinstance(operation, exchange.ReadOutbox)
+        return (outboxes.pop() if outboxes else exchange.Outbox()) if is_read else 1
+
+    def send(_):
+        is_sending.set()
+        assert may_end.wait(60)
+
+    sender = _Sender(run, send)
+    sender.wake(HERE)
+    assert is_sending.wait(60)
+    assert not sender.flush(HERE, 0.0)
+    may_end.set()
+    assert sender.flush(HERE, 60.0)
+    sender.close()
+
+
+def test_a_server_that_lost_its_disk_is_sent_everything_again(store, server):
+    _fill(store)
+    _wait_until_sent(store)
+    (name,) = (one["name"] for one in _ask(server, "collections")["collections"])
+    _ask(server, f"collections/{name}/points/delete", {"filter": {}})
+    assert _points(server) == []
+    store.run(exchange.RebuildVectors(HERE))
+    _wait_until_sent(store)
+    assert len(_points(server)) == 6
+    assert store.check(HERE) == ()
+
+
+def test_of_a_long_outbox_nothing_outdated_is_found(store, monkeypatch):
+    _fill(store, count=8)
+    _wait_until_sent(store)
+    monkeypatch.setattr("foreword.store.qdrant._MAX_UNSENT_COMPARED", 2)
+    monkeypatch.setattr(QdrantVectors, "after_commit", lambda *_: None)  # as if it were away
+    for number in range(6):
+        store.run(base.Amend(HERE, f"i{number}", confidence=0.1))
+    found = store.search(base.Search(HERE, (PROBE,), Filters(min_confidence=0.5)))
+    assert {name for name, _ in found.lists["vectors"]} == {"i6", "i7"}
+    store.delete(base.Delete(HERE, ("i7",)))
+    found = store.search(base.Search(HERE, (PROBE,)))
+    assert "i7" not in {name for name, _ in found.lists["vectors"]}

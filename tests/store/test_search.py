@@ -11,7 +11,7 @@ from foreword.store import search
 from foreword.store.base import Search
 from foreword.store.conformance.suite import HERE, item
 from foreword.store.sqlite import SqliteStore
-from foreword.store.sqlite_search import allowed_numbers
+from foreword.store.sqlite_search import ItemsPassingFilters, _SqliteRows
 from foreword.types import Filters, Item, Views, WordsProbe
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,9 +43,11 @@ def tx(tmp_path):
     ids=["many", "few", "none"],
 )
 def test_the_numbers_of_what_passes_are_all_there(tx, filters, expected):
-    found = allowed_numbers(tx, filters)
+    passing = ItemsPassingFilters(tx, filters)
+    found = passing.all_numbers()
     assert found.dtype == "int64"
     assert sorted(found.tolist()) == expected
+    assert passing.among(list(range(1, 400, 2))) == {number for number in expected if number % 2}
 
 
 def test_words_that_stand_nearly_everywhere_are_left_aside_unless_there_are_no_others(store, monkeypatch):
@@ -64,3 +66,20 @@ def test_a_deadline_that_passes_meanwhile_interrupts_the_search(store):
     found = store.search(Search(HERE, probes, limit=1000, expires=time.monotonic() + 0.05))
     assert any("late" in note.message for note in found.notes)
     assert len(found.lists) + len(found.notes) == 2000
+
+
+def test_no_statement_of_a_search_begins_with_all_items_that_pass_a_filter(tx):
+    statements = []
+    tx.db.exec_trace = lambda _, sql, values: statements.append((sql, values)) or True
+    rows = _SqliteRows(tx)
+    filters = Filters(kinds=("code",))
+    for look in (rows.related_items, rows.items_before, rows.items_after):
+        look([1, 2, 3], filters)
+    rows.items_with_names(["ada"], filters, 5)
+    rows.rank_by_bm25("words", ["ada"], filters, 5)
+    ItemsPassingFilters(tx, filters).among([1, 2, 3])
+    tx.db.exec_trace = None
+    assert len(statements) >= 6
+    for sql, values in statements:
+        plan = "; ".join(row[3] for row in tx.db.execute(f"EXPLAIN QUERY PLAN {sql}", values))
+        assert "items_kind" not in plan, (sql, plan)

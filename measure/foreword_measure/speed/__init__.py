@@ -45,21 +45,38 @@ def bench(
     parts: tuple[str, ...] = (),
     sizes: tuple[int, ...] = SIZES,
     progress: Progress = lambda _label, _done, _total: None,
+    data: Path | None = None,
+    *,
+    only_fill: bool = False,
 ) -> Report:
-    """Some parts, or all but `scale`: search and scale at each size, the others at the largest at most."""
+    """Some parts, or all but `scale`: search and scale at each size, the others at the largest at most.
+
+    `data` is a folder in which `scale` keeps what it filled, for the next time; with `only_fill` that is all.
+    """
     _check_arguments(parts, sizes)
+    if (data is not None or only_fill) and parts != ("scale",):
+        raise ValidationError("only `scale` keeps its data; run: foreword bench scale --data DIR")
     tables: list[Table] = []
-    data: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="foreword-bench-", dir=_folder_on_disk()) as name:
         folder = Path(name)
-        data["machine"] = machine() | {"filesystem": filesystem(folder)}
-        tables.append(_machine_table(data["machine"]))
+        folder.chmod(0o711)  # a server may have to run as another user
+        found["machine"] = machine() | {"filesystem": filesystem(data or folder)}
+        tables.append(_machine_table(found["machine"]))
         wanted = frozenset(parts) or frozenset(PARTS) - ONLY_IF_NAMED
         for part in (part for part in PARTS if part in wanted):
             module = import_module(f"{__name__}.{_MODULES[part]}")
-            more, data[part] = module.measure(folder, sizes, progress)
+            options = {"only_fill": only_fill} if part == "scale" else {}
+            more, found[part] = module.measure(_make_folder(data) or folder, sizes, progress, **options)
             tables += more
-    return Report(tuple(tables), data)
+    return Report(tuple(tables), found)
+
+
+def _make_folder(data: Path | None) -> Path | None:
+    """The folder that is kept, made if it is not there; None if nothing is kept."""
+    if data is not None:
+        data.mkdir(parents=True, exist_ok=True)
+    return data
 
 
 def _check_arguments(parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:

@@ -34,7 +34,7 @@ def fill_and_ask(
     """Run both tasks of a part, each in a process of its own; returns their results. The home is removed."""
     try:
         filled, asked = (
-            _run(part, task, home, *sizes, label=f"{label}{task} {sizes[0]:,}", progress=progress)
+            run_task(part, task, home, *sizes, label=f"{label}{task} {sizes[0]:,}", progress=progress)
             for task in ("fill", "ask")
         )
     finally:
@@ -42,7 +42,9 @@ def fill_and_ask(
     return filled, asked
 
 
-def _run(part: str, task: str, home: Path, *sizes: int, label: str, progress: Progress) -> dict[str, Any]:
+def run_task(
+    part: str, task: str, home: Path, *sizes: int, label: str, progress: Progress
+) -> dict[str, Any]:
     """Run one task in a child, pass its progress on under a label, and return its result."""
     module = "foreword_measure.speed"
     command = [sys.executable, "-P", "-m", module, part, task, str(home), *map(str, sizes)]

@@ -20,20 +20,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING
 
 from foreword.recall.related import asks_for_relation
 from foreword.text.date_meaning import FIRST_MOMENT, LAST_MOMENT, TimeSpan
 from foreword.text.dates import date_span, find_event
 from foreword.text.words import split_words
-from foreword.types import Findings, SearchResult
+from foreword.types import SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from foreword.spaces.base import TimeSpace
-    from foreword.types import Item
+    from foreword.types import Findings, Item
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,36 +109,59 @@ def fuse(
 ) -> list[SearchResult]:
     """One list of hits, most probable first; `unrelated` is the cosine the encoder gives to strangers."""
     span = date_span(question, now)
-    hits = _fuse_for_span(found, span, unrelated, blends)
-    if span is None and (span := _span_beside_event(question, hits)) is not None:
-        hits = _fuse_for_span(found, span, unrelated, blends)
-    _add_time_ranks(hits, now, clocks)
-    return _mark_matches(hits, found, question, span, clocks)
-
-
-class _FusedHit(NamedTuple):
-    """A hit in the making; hundreds are made for a question, and a frozen one takes several times as long."""
-
-    memory: Item
-    score: float
-    ranks: dict[str, int]
-    scores: dict[str, float]
-
-
-def _fuse_for_span(
-    found: Findings, span: TimeSpan | None, unrelated: float, blends: Mapping[str, Blend]
-) -> list[_FusedHit]:
-    """One list of hits, most probable first; those inside the span of time, if any, a little higher."""
     ranks, scores = _ranks_and_scores_by_item(found, unrelated)
+    values = _blend_all(found, scores, span, blends)
+    if span is None and (event := find_event(question)) is not None:
+        span = _span_beside_event(event, _sort_items(found, _probabilities(found, values, blends)))
+        values = values if span is None else _blend_all(found, scores, span, blends)
+    probabilities = _probabilities(found, values, blends)
+    ordered = _sort_items(found, probabilities)
+    for item in ordered:
+        scores[item.id]["blend"] = values[item.id]
+    _add_time_ranks(ordered, ranks, scores, now, clocks)
+    no_match = _spaces_without_match(found, question, clocks)
+    return [
+        SearchResult(
+            item,
+            probabilities[item.id],
+            ranks=ranks[item.id],
+            scores=scores[item.id],
+            matches=_matching_spaces(item, ranks[item.id], scores[item.id], span, no_match),
+        )
+        for item in ordered
+    ]
+
+
+def _blend_all(
+    found: Findings,
+    scores: Mapping[str, Mapping[str, float]],
+    span: TimeSpan | None,
+    blends: Mapping[str, Blend],
+) -> dict[str, float]:
+    """The blend of each item; those inside the span of time, if any, have a little more."""
+    own_blends = {item: _blend_without_neighbours(found, item, scores[item], blends) for item in found.items}
+    return {
+        item: _blend_with_neighbours_and_time(found, item, own_blends, span, blends) for item in found.items
+    }
+
+
+def _probabilities(
+    found: Findings, values: Mapping[str, float], blends: Mapping[str, Blend]
+) -> dict[str, float]:
+    """How likely each item is relevant."""
     kinds = {item.kind for item in found.items.values()}
     grasps = {kind: _known_question_bonus(found, blends.get(kind, DEFAULT_BLEND)) for kind in kinds}
-    own_blends = {item: _blend_without_neighbours(found, item, scores[item], blends) for item in found.items}
-    hits = []
-    for item, kept in found.items.items():
-        value = _blend_with_neighbours_and_time(found, item, own_blends, span, blends)
-        probability = blends.get(kept.kind, DEFAULT_BLEND).probability(value, grasps[kept.kind])
-        hits.append(_FusedHit(kept, probability, ranks[item], scores[item] | {"blend": value}))
-    return sort_by_probability(hits)
+    return {
+        item: blends.get(kept.kind, DEFAULT_BLEND).probability(values[item], grasps[kept.kind])
+        for item, kept in found.items.items()
+    }
+
+
+def _sort_items(found: Findings, probabilities: Mapping[str, float]) -> list[Item]:
+    """The items, most probable first; of equals the newer."""
+    return sorted(
+        found.items.values(), key=lambda item: (-probabilities[item.id], -item.created_at.timestamp(), item.id)
+    )
 
 
 def raise_blends(
@@ -167,10 +190,7 @@ def _kinds(hits: Sequence[SearchResult]) -> set[str]:
     return {hit.memory.kind for hit in hits}
 
 
-_Hit = TypeVar("_Hit", SearchResult, _FusedHit)
-
-
-def sort_by_probability(hits: Sequence[_Hit]) -> list[_Hit]:
+def sort_by_probability(hits: Sequence[SearchResult]) -> list[SearchResult]:
     """The hits, most probable first; of equals the newer."""
     return sorted(hits, key=lambda hit: (-hit.score, -hit.memory.created_at.timestamp(), hit.memory.id))
 
@@ -198,15 +218,12 @@ def _best_score_in_space(found: Findings, space: str) -> float:
     return min(1.0, listed[0][1]) if listed else 0.0
 
 
-def _span_beside_event(question: str, hits: Sequence[_FusedHit]) -> TimeSpan | None:
+def _span_beside_event(named: tuple[str, Sequence[str]], items: Sequence[Item]) -> TimeSpan | None:
     """The time before or after the event that a question names, if a good answer speaks of that event."""
-    named = find_event(question)
-    if named is None:
-        return None
     side, wanted = named
-    for hit in hits[:_MAX_EVENT_RANK]:
-        if set(wanted) <= set(split_words(hit.memory.text)):
-            event = hit.memory.created_at
+    for item in items[:_MAX_EVENT_RANK]:
+        if set(wanted) <= set(split_words(item.text)):
+            event = item.created_at
             return TimeSpan(FIRST_MOMENT, event) if side == "before" else TimeSpan(event, LAST_MOMENT)
     return None
 
@@ -269,38 +286,45 @@ def _blend_with_neighbours_and_time(
     return value
 
 
-def _add_time_ranks(hits: Sequence[_FusedHit], now: datetime, clocks: Sequence[TimeSpace]) -> None:
-    """Add each clock's ranking to the hits; being near in time is told, not counted."""
+def _add_time_ranks(
+    items: Sequence[Item],
+    ranks: Mapping[str, dict[str, int]],
+    scores: Mapping[str, dict[str, float]],
+    now: datetime,
+    clocks: Sequence[TimeSpace],
+) -> None:
+    """Add each clock's ranking of the items; being near in time is told, not counted."""
     for clock in clocks:
-        near = [(clock.closeness(hit.memory.created_at, now), place) for place, hit in enumerate(hits)]
+        near = [(clock.closeness(item.created_at, now), place) for place, item in enumerate(items)]
         ordered = sorted((pair for pair in near if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
         for rank, (closeness, place) in enumerate(ordered, 1):
-            hits[place].ranks.setdefault(clock.name, rank)
-            hits[place].scores.setdefault(clock.name, closeness)
+            ranks[items[place].id].setdefault(clock.name, rank)
+            scores[items[place].id].setdefault(clock.name, closeness)
 
 
-def _mark_matches(
-    hits: Sequence[_FusedHit],
-    found: Findings,
-    question: str,
-    span: TimeSpan | None,
-    clocks: Sequence[TimeSpace],
-) -> list[SearchResult]:
-    """Each hit with the spaces in which it matches.
+def _spaces_without_match(
+    found: Findings, question: str, clocks: Sequence[TimeSpace]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The spaces that rank without matching: of items that are of the time asked for, and of all others.
 
     Time is a match where the question speaks of one and the item is of that time, or where there was nothing
     else to search by; a neighbour is one where the question asks how things hang together.
     """
-    by_time = {clock.name for clock in clocks} - found.lists.keys()
-    by_neighbours = set() if asks_for_relation(question) else {_NEIGHBOUR_SPACE}
-    marked = []
-    for hit in hits:
-        outside = set() if span is not None and span.holds(hit.memory.created_at) else by_time
-        # The echo is drawn towards the best of the list, so that it finds even strangers alike to themselves.
-        strange = hit.scores.get("semantic", 0.0) <= UNRELATED_COSINE
-        no_match = outside | by_neighbours | set(_MEANING_SPACES if strange else ())
-        matches = frozenset(hit.ranks.keys() - no_match)
-        marked.append(
-            SearchResult(hit.memory, hit.score, ranks=hit.ranks, scores=hit.scores, matches=matches)
-        )
-    return marked
+    by_neighbours = frozenset() if asks_for_relation(question) else frozenset({_NEIGHBOUR_SPACE})
+    return by_neighbours, by_neighbours | ({clock.name for clock in clocks} - found.lists.keys())
+
+
+def _matching_spaces(
+    item: Item,
+    ranks: Mapping[str, int],
+    scores: Mapping[str, float],
+    span: TimeSpan | None,
+    no_match: tuple[frozenset[str], frozenset[str]],
+) -> frozenset[str]:
+    """The spaces in which an item matches the question."""
+    inside, outside = no_match
+    others = inside if span is not None and span.holds(item.created_at) else outside
+    # The echo is drawn towards the best of the list, so that it finds even strangers alike to themselves.
+    if scores.get("semantic", 0.0) <= UNRELATED_COSINE:
+        others = others.union(_MEANING_SPACES)
+    return frozenset(ranks.keys() - others)

@@ -70,7 +70,7 @@ def result_in_empty_workspace(operation: base.Operation[Any]) -> Any:  # noqa: A
             return 0
         case base.GetShown():
             return frozenset()
-        case base.GetReceipt() | base.Amend() | exchange.PutAttached():
+        case base.GetReceipt() | base.Amend() | exchange.PutAttached() | exchange.RebuildVectors():
             return None
         case base.PutRelations():
             raise ValidationError(f"the workspace {operation.workspace!r} holds nothing to relate")

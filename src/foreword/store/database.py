@@ -31,7 +31,7 @@ from foreword.store.writer import Writer
 from foreword.types import VectorProbe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -360,8 +360,16 @@ class Transaction:
         outbox.note_outbox(self, numbers)
 
     def unsent_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
-        """The noted items, and at most `limit` of them that pass the filters."""
+        """The noted items, the newest `limit` at most, and those of these that pass the filters."""
         return outbox.unsent_numbers(self, filters, limit)
+
+    def unsent_among(self, numbers: Sequence[int]) -> set[int]:
+        """Those of these items that are noted."""
+        return outbox.unsent_among(self, numbers)
+
+    def numbers_with_vectors(self) -> list[int]:
+        """The numbers of all items that have a vector."""
+        return [int(number) for (number,) in self.execute("SELECT DISTINCT no FROM vectors ORDER BY no")]
 
     def codes_of(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
         """The codes of those of these items that have one."""

@@ -78,6 +78,14 @@ class ClearOutbox(Write[int]):
     changes: tuple[tuple[int, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class RebuildVectors(Write[None]):
+    """Discard what the part that compares vectors has of the workspace, and have it made from the rows.
+
+    For a workspace whose vectors another part compared until now, or a server that has lost its disk.
+    """
+
+
 # Moving to another store
 
 

@@ -254,14 +254,19 @@ def rebuild_derived_data(tx: Transaction, op: Repair) -> tuple[Problem, ...]:
         tx.execute(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT no FROM items)")
     # A file without a state is given one that fits no file: it will be read again, and its items are known.
     tx.execute(f"INSERT INTO files SELECT DISTINCT path, -1, 0, '' {_UNKNOWN_FILES}")
+    rebuild_vectors(tx)
+    return find_problems(tx, op)
+
+
+def rebuild_vectors(tx: Transaction) -> None:
+    """Make what compares vectors again from the rows: the code files, or what a vector server has."""
     for file in CodeFile.list_in_folder(tx.database.path.parent):
         file.remove()
-    for space, digest, dimensions in _list_encoders_with_dimensions(tx):
-        if tx.vectors is None:
-            tx.database.code_file(space, digest, dimensions).rebuild(vector_rows_reader(tx, space, digest))
     if tx.vectors is not None:
         tx.vectors.rebuild(tx)
-    return find_problems(tx, op)
+        return
+    for space, digest, dimensions in _list_encoders_with_dimensions(tx):
+        tx.database.code_file(space, digest, dimensions).rebuild(vector_rows_reader(tx, space, digest))
 
 
 def _drop_even_damaged_table(tx: Transaction, table: str) -> None:

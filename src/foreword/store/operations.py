@@ -263,6 +263,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.GetVectors: vectors.get_vectors,
     exchange.ReadOutbox: outbox.read_outbox,
     exchange.ClearOutbox: outbox.clear_outbox,
+    exchange.RebuildVectors: lambda tx, _: indexes.rebuild_vectors(tx),
     base.PutTokenCodes: token_codes.put_token_codes,
     base.GetTokenCodes: token_codes.get_token_codes,
     base.ListWithoutTokenCodes: token_codes.list_without_token_codes,

@@ -11,7 +11,7 @@ from foreword.store.exchange import Outbox, Point
 from foreword.store.rows import IN_LIST, filters_to_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from foreword.store.database import Transaction
     from foreword.store.exchange import ClearOutbox, ReadOutbox
@@ -57,14 +57,24 @@ def note_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
 
 
 def unsent_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
-    """The noted items, and at most `limit` of them that pass the filters."""
+    """The noted items, the newest `limit` of them at most, and those of these that pass the filters."""
+    newest = "SELECT no FROM outbox ORDER BY no DESC LIMIT ?"
+    unsent = {int(number) for (number,) in tx.execute(newest, limit)}
+    if not unsent:
+        return unsent, []
     clause, values = filters_to_sql(filters)
-    unsent = {int(number) for (number,) in tx.execute("SELECT no FROM outbox")}
     passing = tx.execute(
-        f"SELECT i.no FROM outbox o JOIN items i USING(no) WHERE {clause} ORDER BY i.no DESC LIMIT ?",
-        *(*values, limit),
+        "SELECT i.no FROM json_each(?) s CROSS JOIN items i ON i.no = s.value "
+        f"WHERE {clause} ORDER BY i.no DESC",
+        *(json.dumps(list(unsent)), *values),
     )
     return unsent, [int(number) for (number,) in passing]
+
+
+def unsent_among(tx: Transaction, numbers: Sequence[int]) -> set[int]:
+    """Those of these items that are noted."""
+    rows = tx.execute(f"SELECT no FROM outbox WHERE no {IN_LIST}", json.dumps(list(numbers)))
+    return {int(number) for (number,) in rows}
 
 
 def codes_of(tx: Transaction, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:

@@ -43,13 +43,15 @@ if TYPE_CHECKING:
 
 _log = get_logger("foreword.vectors")
 
-_BATCH = 256
+_BATCH = 512
 _TIMEOUT_SECONDS = 30
 _SECONDS_TO_LEAVE_ALONE = 1.0
 """How long searches do not ask again after a failure: each would wait for nothing."""
 
 _LONGEST_PAUSE_SECONDS = 10.0
 _MAX_UNSENT_COMPARED = 5000
+_ALL = (1 << 31) - 1
+_KEYWORD = models.KeywordIndexType.KEYWORD
 _INDEXED_WORDS = ("space", "kind", "type", "session", "conversation", "source")
 
 
@@ -68,7 +70,15 @@ class QdrantRows(Protocol):
         ...
 
     def unsent_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
-        """The noted items, and at most `limit` of them that pass the filters."""
+        """The noted items, the newest `limit` of them at most, and those of these that pass the filters."""
+        ...
+
+    def unsent_among(self, numbers: Sequence[int]) -> set[int]:
+        """Those of these items that are noted."""
+        ...
+
+    def numbers_with_vectors(self) -> list[int]:
+        """The numbers of all items that have a vector."""
         ...
 
     def codes_of(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
@@ -142,6 +152,8 @@ class QdrantVectors(VectorPart[QdrantRows]):
         sent = self._ask(
             lambda: self._query(collection, list(vector), condition, limit + len(unsent)), tx.expires
         )
+        if len(unsent) >= _MAX_UNSENT_COMPARED:  # there are more, of which Qdrant may know something outdated
+            unsent |= tx.unsent_among(sent)
         return [number for number in sent if number not in unsent] + passing
 
     def _ask(self, question: Callable[[], list[int]], expires: float | None) -> list[int]:
@@ -180,7 +192,7 @@ class QdrantVectors(VectorPart[QdrantRows]):
 
     def find_problems(self, tx: QdrantRows) -> Iterator[Problem]:
         """Compare every point of the workspace with the rows, except those of items that wait to be sent."""
-        unsent, _ = tx.unsent_numbers(EVERYTHING, 0)
+        unsent, _ = tx.unsent_numbers(EVERYTHING, _ALL)
         expected = {
             (_collection_name(digest, len(code)), space, number): _fingerprint(code)
             for number, space, digest, code in tx.all_codes()
@@ -226,7 +238,7 @@ class QdrantVectors(VectorPart[QdrantRows]):
                 self._client.delete(collection, models.FilterSelector(filter=condition), wait=True)
         except (ApiException, OSError) as error:
             raise StoreAway(f"{self.shown_url} cannot be asked ({type(error).__name__})") from error
-        tx.note_outbox({number for number, _, _, _ in tx.all_codes()})
+        tx.note_outbox(tx.numbers_with_vectors())
 
     # After a commit
 
@@ -294,14 +306,23 @@ class QdrantVectors(VectorPart[QdrantRows]):
         self._known_collections.add(name)
 
     def _index_payload(self, name: str) -> None:
-        """Have an index of everything that filters ask for; the workspace is the tenant."""
-        tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
-        self._client.create_payload_index(name, "tenant", tenant, wait=True)
-        for word in _INDEXED_WORDS:
-            self._client.create_payload_index(name, word, models.PayloadSchemaType.KEYWORD, wait=True)
-        for number in ("number", "created_at"):
-            self._client.create_payload_index(name, number, models.PayloadSchemaType.INTEGER, wait=True)
-        self._client.create_payload_index(name, "confidence", models.PayloadSchemaType.FLOAT, wait=True)
+        """Have an index of everything that filters ask for; the workspace is the tenant.
+
+        The tenant alone has a graph: one for each kind, session and so on would take as long again to build.
+        """
+        words = {word: models.KeywordIndexParams(type=_KEYWORD, enable_hnsw=False) for word in _INDEXED_WORDS}
+        numbers = {
+            number: models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, enable_hnsw=False)
+            for number in ("number", "created_at")
+        }
+        indexes: dict[str, Any] = {
+            "tenant": models.KeywordIndexParams(type=_KEYWORD, is_tenant=True),
+            **words,
+            **numbers,
+            "confidence": models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False),
+        }
+        for field, index in indexes.items():
+            self._client.create_payload_index(name, field, index, wait=True)
 
 
 class _Sender:
@@ -311,6 +332,7 @@ class _Sender:
         self._run, self._send = run, send
         self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._queued: set[str] = set()
+        self._being_sent: str | None = None
         self._changed = threading.Condition()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -330,7 +352,9 @@ class _Sender:
         """Wait until a workspace's outbox was sent; whether it was."""
         self.wake(workspace)
         with self._changed:
-            return self._changed.wait_for(lambda: workspace not in self._queued, seconds)
+            return self._changed.wait_for(
+                lambda: workspace not in self._queued and workspace != self._being_sent, seconds
+            )
 
     def close(self) -> None:
         """Send what waits, once, and stop."""
@@ -347,6 +371,7 @@ class _Sender:
             try:
                 with self._changed:
                     self._queued.discard(workspace)  # what is noted from now on wakes us again
+                    self._being_sent = workspace
                 self._send_all(workspace)
                 pause = 0.1
             except (ApiException, OSError, ForewordError) as error:
@@ -357,6 +382,7 @@ class _Sender:
                     self._waiting.put(workspace)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             with self._changed:
+                self._being_sent = None
                 self._changed.notify_all()
 
     def _send_all(self, workspace: str) -> None:

@@ -142,12 +142,13 @@ class _SqliteRows(SearchRows):
         """Rows of a seed, an item that a relation ties to it, and the relation's confidence."""
         clause, values = filters_to_sql(filters)
         seeds_json = json.dumps(seeds)
+        # CROSS JOIN keeps the order: SQLite would rather begin with every item that passes the filters.
         rows: list[Any] = self._tx.execute(
             "SELECT r.seed, i.no, r.confidence FROM ("
             "SELECT s.value AS seed, to_no AS no, confidence "
-            "FROM json_each(?) s JOIN relations ON from_no = s.value UNION ALL "
-            "SELECT s.value, from_no, confidence FROM json_each(?) s JOIN relations ON to_no = s.value"
-            f") r JOIN items i USING(no) WHERE {clause}",
+            "FROM json_each(?) s CROSS JOIN relations ON from_no = s.value UNION ALL "
+            "SELECT s.value, from_no, confidence FROM json_each(?) s CROSS JOIN relations ON to_no = s.value"
+            f") r CROSS JOIN items i ON i.no = r.no WHERE {clause}",
             *(seeds_json, seeds_json, *values),
         ).fetchall()
         return rows
@@ -182,18 +183,34 @@ class _SqliteRows(SearchRows):
         """Compare the probe's vector with the code file and the rows that it lacks, or on a vector server."""
         if self._tx.vectors is not None:
             return self._tx.vectors.compare(self._tx, probe, filters)
-        allowed = None if filters.empty else allowed_numbers(self._tx, filters)
         file = self._tx.database.code_file(probe.space, probe.digest, len(probe.vector))
         rows_after = vector_rows_reader(self._tx, probe.space, probe.digest)
-        return file.compute_cosines(probe.vector, rows_after, allowed)
+        return file.compare(probe.vector, rows_after, ItemsPassingFilters(self._tx, filters))
 
 
-def allowed_numbers(tx: Transaction, filters: Filters) -> NDArray[np.int64]:
-    """The numbers of the items that pass the filters."""
-    clause, values = filters_to_sql(filters)
-    # As one text: a row in Python costs more than SQLite's finding it, and there may be 50,000 of them.
-    numbers = tx.select_value(f"SELECT group_concat(i.no) FROM items i WHERE {clause}", *values)
-    return np.fromstring(numbers or "", np.int64, sep=",")
+class ItemsPassingFilters:
+    """Which items of a workspace pass some filters."""
+
+    def __init__(self, tx: Transaction, filters: Filters) -> None:
+        self._tx, self.is_everything = tx, filters.empty
+        self._clause, self._values = filters_to_sql(filters)
+
+    def all_numbers(self) -> NDArray[np.int64] | None:
+        """The numbers of all that pass; None if every item does."""
+        return None if self.is_everything else self._select_numbers("items i")
+
+    def among(self, numbers: Sequence[int]) -> set[int]:
+        """Those of these numbers that pass."""
+        listed = "json_each(?) s CROSS JOIN items i ON i.no = s.value"
+        return set(self._select_numbers(listed, json.dumps(numbers)).tolist())
+
+    def _select_numbers(self, source: str, *values: object) -> NDArray[np.int64]:
+        """The numbers of the items `i` of a source of rows that pass."""
+        # As one text: a row in Python costs more than SQLite's finding it, and there may be 50,000 of them.
+        numbers = self._tx.select_value(
+            f"SELECT group_concat(i.no) FROM {source} WHERE {self._clause}", *values, *self._values
+        )
+        return np.fromstring(numbers or "", np.int64, sep=",")
 
 
 def _quote_for_full_text(word: str) -> str:

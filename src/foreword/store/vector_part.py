@@ -80,7 +80,7 @@ class Comparison(Protocol):
         ...
 
 
-def _highest(values: NDArray[np.float64], numbers: NDArray[np.int64], limit: int) -> NDArray[np.intp]:
+def highest(values: NDArray[np.float64], numbers: NDArray[np.int64], limit: int) -> NDArray[np.intp]:
     """The places of the highest values, highest first; of equals the one with the lowest number."""
     if limit < len(values):
         threshold = np.partition(values, len(values) - limit)[len(values) - limit] if limit else np.inf
@@ -110,7 +110,7 @@ class Cosines:
 
     def best(self, limit: int) -> list[tuple[int, float]]:
         """At most `limit` item numbers and cosines, highest first."""
-        places = _highest(self.values, self.numbers, limit)
+        places = highest(self.values, self.numbers, limit)
         return [(int(self.numbers[i]), float(self.values[i])) for i in places]
 
     def of_items(self, numbers: Iterable[int]) -> dict[int, float]:
@@ -123,17 +123,24 @@ class Cosines:
         merit = self.values.copy()
         for at in np.flatnonzero(np.isin(self.numbers, np.fromiter(bonuses, np.int64))):
             merit[at] += bonuses[int(self.numbers[at])]
-        moved = _move_towards(self.vector, self.codes[_highest(merit, self.numbers, items)], weight)
+        moved = _move_towards(self.vector, self.codes[highest(merit, self.numbers, items)], weight)
         return Cosines(moved, self.numbers, self.codes, cosines_to_codes(moved, self.codes))
 
 
 class NearestCosines:
     """A comparison by a part that finds the nearest items; their cosines are computed from the rows."""
 
-    def __init__(self, vector: Sequence[float], find_nearest: FindNearest, codes_of: CodesOf) -> None:
+    def __init__(
+        self,
+        vector: Sequence[float],
+        find_nearest: FindNearest,
+        codes_of: CodesOf,
+        known_codes: dict[int, bytes] | None = None,
+    ) -> None:
         self._vector = tuple(vector)
         self._find_nearest = find_nearest
         self._codes_of = codes_of
+        self._known_codes = {} if known_codes is None else known_codes
         self._nearest: list[int] = []
 
     def best(self, limit: int) -> list[tuple[int, float]]:
@@ -151,13 +158,18 @@ class NearestCosines:
         near = self._nearest or list(self._find_nearest(self._vector, _MIN_CANDIDATES))
         answers = self._compare({*near, *bonuses})
         merit = answers.values + np.array([bonuses.get(int(number), 0.0) for number in answers.numbers])
-        moved = _move_towards(self._vector, answers.codes[_highest(merit, answers.numbers, items)], weight)
-        return NearestCosines(moved, self._find_nearest, self._codes_of)
+        moved = _move_towards(self._vector, answers.codes[highest(merit, answers.numbers, items)], weight)
+        return NearestCosines(moved, self._find_nearest, self._codes_of, self._known_codes)
 
     def _compare(self, numbers: Iterable[int]) -> Cosines:
         """The exact cosines of these items."""
-        codes = sorted(self._codes_of(numbers).items())
-        matrix = np.frombuffer(b"".join(code for _, code in codes), np.int8).reshape(len(codes), -1)
+        wanted = list(numbers)
+        unknown = [number for number in wanted if number not in self._known_codes]
+        if unknown:  # most were asked for before: each asking is a round trip
+            self._known_codes |= self._codes_of(unknown)
+        codes = sorted((number, self._known_codes[number]) for number in wanted if number in self._known_codes)
+        joined = np.frombuffer(b"".join(code for _, code in codes), np.int8)
+        matrix = joined.reshape(len(codes), len(self._vector))
         return Cosines(
             self._vector,
             np.array([number for number, _ in codes], np.int64),

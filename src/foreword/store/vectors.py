@@ -4,7 +4,8 @@ The rows are the truth. A code file repeats those of one space and one encoder i
 can be thrown away. Its header says up to which row it goes, and is written only after the records it speaks
 of are on the disk, so a crash leaves a file that is merely behind. It is never shortened in place: a file
 that must shrink is written anew and renamed over the old one, and readers notice. An exact scan of one
-workspace is fast enough, and unlike an approximate index it loses nothing under a narrow filter.
+workspace is fast enough, and unlike an approximate index it loses nothing under a narrow filter. A file with
+very many records is looked at by the signs of its codes first (`sign_codes`).
 """
 
 from __future__ import annotations
@@ -18,13 +19,20 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
 from foreword.errors import StoreDamaged, ValidationError
 from foreword.store.rows import IN_LIST, filters_to_sql
-from foreword.store.vector_part import Cosines, cosines_to_codes, vector_from_code, vector_to_code
+from foreword.store.sign_codes import SignCodes, nearest_of
+from foreword.store.vector_part import (
+    Cosines,
+    NearestCosines,
+    cosines_to_codes,
+    vector_from_code,
+    vector_to_code,
+)
 from foreword.types import Filters
 
 if TYPE_CHECKING:
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
     from foreword.store.base import GetVectors, ListUnembedded, PutVectors
     from foreword.store.database import Transaction
     from foreword.store.exchange import ClaimUnembedded
+    from foreword.store.vector_part import Comparison
     from foreword.types import Item
 
     VectorRow = tuple[int, int, bytes]
@@ -49,6 +58,16 @@ _MAGIC = b"FWCODES1"
 _HEADER = struct.Struct("<8sIIQQ")  # magic, dimensions, holes, records, last sequence number
 _ERASED = -1
 _MIN_RECORDS_TO_COMPACT = 1000
+_MAX_COMPARED = 30_000
+"""Up to so many records are compared one by one; of more, those whose signs agree most with the question."""
+
+_LOOKED_AT_PER_ANSWER = 20
+_MIN_PASSING_PER_ANSWER = 5
+"""How many of the nearest are asked whether they pass a filter, and how many must, for each answer wanted.
+
+Where fewer do, what passes is sought first, and then the nearest of it.
+"""
+
 _MAX_DIMENSIONS = 1 << 20
 _MAX_ROWS = 1 << 62
 
@@ -180,6 +199,55 @@ class _CodeFileHeader:
         return self.records > _MIN_RECORDS_TO_COMPACT and self.holes * 4 > self.records
 
 
+class PassingItems(Protocol):
+    """Which items pass the filters of a question."""
+
+    is_everything: bool
+    """Whether every item passes."""
+
+    def all_numbers(self) -> NDArray[np.int64] | None:
+        """The numbers of all that pass; None if every item does."""
+        ...
+
+    def among(self, numbers: Sequence[int]) -> set[int]:
+        """Those of these numbers that pass."""
+        ...
+
+
+class _LargeFile:
+    """The records of a code file with very many of them, found by their signs first."""
+
+    def __init__(self, records: NDArray[np.void], signs: SignCodes, passing: PassingItems) -> None:
+        self._records, self._signs, self._passing = records, signs, passing
+        self._mask: NDArray[np.bool_] | None = None
+
+    def find_nearest(self, vector: Sequence[float], limit: int) -> list[int]:
+        """The numbers of the items nearest to a vector that pass the filters."""
+        if self._passing.is_everything:
+            return self._nearest(vector, limit)
+        if self._mask is None:
+            near = self._nearest(vector, limit * _LOOKED_AT_PER_ANSWER)
+            passing = self._passing.among(near)
+            if len(passing) >= limit * _MIN_PASSING_PER_ANSWER:
+                return [number for number in near if number in passing][:limit]
+            self._mask = np.isin(self._signs.numbers, self._passing.all_numbers())
+        return self._nearest(vector, limit, self._mask)
+
+    def _nearest(
+        self, vector: Sequence[float], limit: int, mask: NDArray[np.bool_] | None = None
+    ) -> list[int]:
+        records = self._records.take(self._signs.candidates(vector, limit, mask))
+        records = records[records["no"] != _ERASED]  # as it is now: another process may erase at any time
+        return nearest_of(vector, records["no"], records["code"], limit)
+
+    def codes_of(self, numbers: Iterable[int]) -> dict[int, bytes]:
+        """The codes of those of these items that have one."""
+        records = self._records.take(self._signs.places_of(numbers))
+        return {
+            int(record["no"]): record["code"].tobytes() for record in records if record["no"] != _ERASED
+        }
+
+
 class CodeFile:
     """The codes of one space and one encoder, found by cosine."""
 
@@ -192,6 +260,7 @@ class CodeFile:
         self._inode = 0
         self._last_row = 0
         self._records: NDArray[np.void] = np.zeros(0, self._record)
+        self._signs, self._signs_inode = SignCodes.of_none(dimensions), 0
 
     @classmethod
     def list_in_folder(cls, folder: Path) -> Iterator[CodeFile]:
@@ -269,7 +338,36 @@ class CodeFile:
         """The cosine of every item, or every allowed one; what the file lacks is read from `rows_after`."""
         with self._lock:
             records, last_row = self._map_records(), self._last_row
-        records = self._records_with_rows(records, rows_after(last_row))
+        return self._compute_cosines(vector, records, rows_after(last_row), allowed)
+
+    def compare(self, vector: Sequence[float], rows_after: RowsAfter, passing: PassingItems) -> Comparison:
+        """Compare a vector with the items that pass: with each of them, or in a large file with the nearest."""
+        with self._lock:
+            records, last_row = self._map_records(), self._last_row
+            signs = self._signs_of(records) if len(records) > _MAX_COMPARED else None
+        rows = rows_after(last_row)
+        if signs is None or rows:
+            return self._compute_cosines(vector, records, rows, passing.all_numbers())
+        large = _LargeFile(records, signs, passing)
+        return NearestCosines(vector, large.find_nearest, large.codes_of)
+
+    def _signs_of(self, records: NDArray[np.void]) -> SignCodes:
+        """The signs of all records; what was added since the last time is added."""
+        if self._signs_inode != self._inode or len(self._signs) > len(records):
+            self._signs, self._signs_inode = SignCodes.of_none(self.dimensions), self._inode
+        if fresh := len(records) - len(self._signs):
+            self._signs = self._signs.extended(records["no"][-fresh:], records["code"][-fresh:])
+        return self._signs
+
+    def _compute_cosines(
+        self,
+        vector: Sequence[float],
+        records: NDArray[np.void],
+        rows: Sequence[VectorRow],
+        allowed: NDArray[np.int64] | None,
+    ) -> Cosines:
+        """The cosine of every item that records or rows have, or every allowed one."""
+        records = self._records_with_rows(records, rows)
         numbers = records["no"].copy()  # the file is shared: another process may erase a record at any time
         mask = numbers != _ERASED if allowed is None else np.isin(numbers, allowed)
         if not mask.all():

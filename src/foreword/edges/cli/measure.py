@@ -145,7 +145,8 @@ def _parse_sizes_option(_ctx: click.Context, _param: click.Parameter, value: str
 
 @command(
     "bench",
-    "foreword bench\nforeword bench --sizes 1000,10000 --json\nforeword bench scale --sizes 10000,100000",
+    "foreword bench\nforeword bench --sizes 1000,10000 --json\nforeword bench scale --sizes 10000,100000\n"
+    "foreword bench scale --sizes 10000,1000000 --data /var/tmp/scale --fill",
 )
 @click.argument("parts", nargs=-1, metavar="[PART]…")
 @click.option(
@@ -156,7 +157,16 @@ def _parse_sizes_option(_ctx: click.Context, _param: click.Parameter, value: str
     metavar="N,N…",
     help="How many items to measure with.",
 )
-def bench(call: CliCall, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None:
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="With `scale`: keep there what was filled; what is there already is only measured.",
+)
+@click.option("--fill", "only_fill", is_flag=True, help="With --data: fill, and measure another time.")
+def bench(
+    call: CliCall, parts: tuple[str, ...], sizes: tuple[int, ...], data: Path | None, only_fill: bool
+) -> None:
     """Measure speed.
 
     PART is import, write, search, index, assemble, dialogue, gap, store, ledger, hooks, proxy or view;
@@ -166,8 +176,10 @@ def bench(call: CliCall, parts: tuple[str, ...], sizes: tuple[int, ...]) -> None
     _require_measure_package("bench")
     from foreword_measure.speed import bench as measure
 
-    with show.progress_bars() as progress:
-        report = measure(parts, sizes, progress)
+    if only_fill and data is None:
+        raise click.UsageError("--fill keeps what it filled: name the folder with --data DIR")
+    with show.progress_bars(counts=data is not None) as progress:
+        report = measure(parts, sizes, progress, data, only_fill=only_fill)
     if call.as_json:
         show.json(report.as_json())
     else:

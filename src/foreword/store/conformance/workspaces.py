@@ -282,6 +282,7 @@ def _empty_answers(workspace: str, probes: tuple[Probe, ...]) -> list[tuple[Oper
         (base.DropFiles(workspace, ("f.py",)), ()),
         (exchange.ReadOutbox(workspace), exchange.Outbox()),
         (exchange.ClearOutbox(workspace, ((1, 1),)), 0),
+        (exchange.RebuildVectors(workspace), None),
         (exchange.GetAttached(workspace, ("a",)), exchange.Attached()),
         (exchange.PutAttached(workspace, exchange.Attached()), None),
         (exchange.ListReceipts(workspace), ()),

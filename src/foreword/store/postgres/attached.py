@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from foreword.store.exchange import Attached
-from foreword.store.postgres.vectors import put_codes
+from foreword.store.postgres.vectors import keep_token_codes, put_codes
 from foreword.store.rows import receipt_from_json
 
 if TYPE_CHECKING:
@@ -51,12 +51,8 @@ def put_attached(tx: Transaction, op: PutAttached) -> None:
             if row[0] in numbers and (row[1], row[2]) == (space, digest)
         }
         put_codes(tx, space, digest, codes)
-    _put_rows(
-        tx,
-        "INSERT INTO token_codes(ws, no, digest, codes) VALUES(?, ?, ?, ?) ON CONFLICT(ws, no) "
-        "DO UPDATE SET digest = excluded.digest, codes = excluded.codes",
-        *(numbers, attached.token_codes),
-    )
+    known = [row for row in attached.token_codes if row[0] in numbers]
+    keep_token_codes(tx, {numbers[item_id]: (digest, codes) for item_id, digest, codes in known})
     _put_rows(
         tx,
         "INSERT INTO told(ws, no, session, told_at, session_key) VALUES(?, ?, ?, ?, md5(?)::uuid) "

@@ -8,7 +8,7 @@ from foreword.store.postgres import outbox, vectors
 from foreword.store.postgres.transaction import Transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from foreword.types import Filters
 
@@ -25,8 +25,17 @@ class TransactionBesideQdrant(Transaction):
         outbox.note_outbox(self, numbers)
 
     def unsent_numbers(self, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
-        """The noted items, and at most `limit` of them that pass the filters."""
+        """The noted items, the newest `limit` at most, and those of these that pass the filters."""
         return outbox.unsent_numbers(self, filters, limit)
+
+    def unsent_among(self, numbers: Sequence[int]) -> set[int]:
+        """Those of these items that are noted."""
+        return outbox.unsent_among(self, numbers)
+
+    def numbers_with_vectors(self) -> list[int]:
+        """The numbers of all items that have a vector."""
+        rows = self.execute("SELECT DISTINCT no FROM vectors WHERE ws = ? ORDER BY no", self.ws)
+        return [number for (number,) in rows]
 
     def codes_of(self, space: str, digest: str, numbers: Iterable[int]) -> dict[int, bytes]:
         """The codes of those of these items that have one."""

@@ -35,6 +35,9 @@ except ImportError as error:  # pragma: no cover  (the tests have it)
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+EF_SEARCH = 400
+"""How many vectors an index of pgvector looks at before it names the nearest."""
+
 _CONNECT_SECONDS = 5
 _IDLE_SECONDS_BEFORE_CHECK = 1.0
 """A connection that was idle for longer is asked whether it is still there before it is used."""
@@ -113,7 +116,10 @@ class Pool:
 
     def connect(self) -> Connection:
         """A new connection of one's own, which the caller closes."""
-        options = "-c statement_timeout=0 -c idle_in_transaction_session_timeout=60000"
+        options = (
+            "-c statement_timeout=0 -c idle_in_transaction_session_timeout=60000 "
+            f"-c hnsw.ef_search={EF_SEARCH} -c hnsw.iterative_scan=relaxed_order"
+        )
         connection = Connection.connect(
             self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, options=options
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.store.base import Problem
 from foreword.store.indexes import distinct_words_of_item
+from foreword.store.postgres.arrays import numbers_array, texts_array
 from foreword.store.rows import raise_damaged_if_malformed
 from foreword.store.stems import split_for_index
 from foreword.types import content_hash
@@ -71,7 +72,7 @@ def add_items_to_indexes(tx: Transaction, items: Numbered) -> None:
     mentions = {(as_key(name), number) for number, _, views in items for name in views.entities}
     tx.execute(
         "INSERT INTO mentions SELECT ?, * FROM unnest(?::text[], ?::integer[]) ON CONFLICT DO NOTHING",
-        *(tx.ws, [name for name, _ in mentions], [number for _, number in mentions]),
+        *(tx.ws, texts_array([name for name, _ in mentions]), numbers_array(number for _, number in mentions)),
     )
     _add_vocabulary(tx, _count_words(item for _, item, _ in items))
 
@@ -98,7 +99,7 @@ def _add_postings(tx: Transaction, index: str, counted: Sequence[tuple[int, Coun
     tx.execute(
         "INSERT INTO postings(stem, ws, no, length, frequency) SELECT s, ?, n, l, f "
         "FROM unnest(?::bigint[], ?::integer[], ?::integer[], ?::integer[]) AS p(s, n, l, f)",
-        *(tx.ws, *_columns(rows, 4)),
+        *(tx.ws, *map(numbers_array, _columns(rows, 4))),
     )
 
 
@@ -118,7 +119,7 @@ def _raise_counts(
         tx.execute(
             f"UPDATE {table} t SET items = t.items + n.items FROM unnest(?::text[], ?::integer[]) "
             f"AS n(word, items) WHERE {own} AND t.{column} = n.word RETURNING t.{column}, t.id",
-            *(words, [spread[word] for word in words], *values),
+            *(texts_array(words), numbers_array(spread[word] for word in words), *values),
         ).fetchall()
     )
     missing = [word for word in words if word not in ids]
@@ -127,7 +128,7 @@ def _raise_counts(
     rows = tx.execute(
         f"INSERT INTO {table}({names}) SELECT {marks}, n.word, n.items "
         f"FROM unnest(?::text[], ?::integer[]) AS n(word, items) RETURNING {column}, id",
-        *(*values, missing, [spread[word] for word in missing]),
+        *(*values, texts_array(missing), numbers_array(spread[word] for word in missing)),
     )
     return ids | dict(rows.fetchall()), missing
 
@@ -144,9 +145,10 @@ def _add_vocabulary(tx: Transaction, spread: Mapping[str, int]) -> None:
     """Count the words of a batch; new ones can be found by three letters in a row."""
     ids, new = _raise_counts(tx, "vocabulary", "word", spread)
     rows = [(gram, len(word), ids[word]) for word in new for gram in trigrams_of(word)]
+    grams, lengths, words = _columns(rows, 3)
     tx.execute(
         "INSERT INTO trigrams SELECT ?, * FROM unnest(?::text[], ?::integer[], ?::bigint[])",
-        *(tx.ws, *_columns(rows, 3)),
+        *(tx.ws, texts_array(grams), numbers_array(lengths), numbers_array(words)),
     )
 
 
@@ -169,7 +171,7 @@ def remove_from_indexes(tx: Transaction, items: Sequence[tuple[int, Item]]) -> N
         tx.execute(
             "DELETE FROM postings p USING unnest(?::bigint[], ?::integer[]) AS d(stem, no) "
             "WHERE p.ws = ? AND p.stem = d.stem AND p.no = d.no",
-            *(*_columns(rows, 2), tx.ws),
+            *(*map(numbers_array, _columns(rows, 2)), tx.ws),
         )
         _change_totals(tx, index, [stems for _, is_in, stems in counted if is_in], -1)
     tx.execute("DELETE FROM mentions WHERE ws = ? AND no = ANY(?)", tx.ws, [number for number, _ in items])
@@ -185,7 +187,7 @@ def _lower_counts(
     rows = tx.execute(
         f"UPDATE {table} t SET items = t.items - n.items FROM unnest(?::text[], ?::integer[]) "
         f"AS n(word, items) WHERE {own} AND t.{column} = n.word RETURNING t.{column}, t.id, t.items",
-        *(list(spread), list(spread.values()), *values),
+        *(texts_array(list(spread)), numbers_array(spread.values()), *values),
     ).fetchall()
     unused = [number for _, number, left in rows if left <= 0]
     tx.execute(f"DELETE FROM {table} WHERE ws = ? AND id = ANY(?)", tx.ws, unused)

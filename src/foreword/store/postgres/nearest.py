@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foreword.store.base import Problem
+from foreword.store.postgres.connections import EF_SEARCH
+from foreword.store.postgres.arrays import numbers_array, texts_array
 from foreword.store.postgres.schema import make_nearest_table
 from foreword.store.postgres.transaction import Transaction, filters_to_sql
 from foreword.store.postgres.vectors import codes_of, find_encoder, list_encoders
@@ -33,8 +35,10 @@ _BUILDING = 0x4658
 """The first half of the advisory lock of whoever builds the indexes of a workspace."""
 
 _SECONDS_BETWEEN_TRIES = 0.2
-_EF_SEARCH = 400
+_MAX_EF_SEARCH = 1000
 _MAX_INDEX_DIMENSIONS = 4000
+_BYTES_OF_LINKS = 700
+_MAX_MEGABYTES_TO_BUILD = 4000
 
 
 class NearestTables(VectorPart[Transaction]):
@@ -49,7 +53,7 @@ class NearestTables(VectorPart[Transaction]):
         tx.execute(
             f"INSERT INTO {table} SELECT ?, n, e::halfvec FROM unnest(?::integer[], ?::text[]) AS t(n, e) "
             "ON CONFLICT(ws, no) DO UPDATE SET embedding = excluded.embedding",
-            *(tx.ws, list(codes), [_code_to_halfvec(code) for code in codes.values()]),
+            *(tx.ws, numbers_array(codes), texts_array([_code_to_halfvec(code) for code in codes.values()])),
         )
 
     def note_changed(self, tx: Transaction, numbers: Sequence[int]) -> None:
@@ -115,8 +119,8 @@ def _find_nearest(
     join = "" if filters.empty else "JOIN items i ON i.ws = n.ws AND i.no = n.no"
     source = f"FROM nearest_{generation} n {join} WHERE n.ws = {tx.ws} AND {clause}"
     if _is_index_worth_using(tx, generation, filters):
-        tx.execute(f"SET LOCAL hnsw.ef_search = {max(_EF_SEARCH, limit)}")
-        tx.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
+        if limit > EF_SEARCH:
+            tx.execute(f"SET LOCAL hnsw.ef_search = {min(limit, _MAX_EF_SEARCH)}")
         sql = f"SELECT n.no {source} ORDER BY n.embedding <=> ?::halfvec LIMIT ?"
     else:  # what is materialized first can only be compared one by one
         sql = (
@@ -145,6 +149,12 @@ def _index_name(generation: int, ws: int) -> str:
     return f"nearest_{generation}_ws{ws}"
 
 
+def _megabytes_to_build(dimensions: int, vectors: int) -> int:
+    """The memory in which the graph of an index fits: one that does not takes many times longer to build."""
+    needed = vectors * (2 * dimensions + _BYTES_OF_LINKS) // 1_000_000
+    return min(max(64, needed), _MAX_MEGABYTES_TO_BUILD)
+
+
 def make_missing_indexes(connection: Connection, ws: int) -> list[str]:
     """Give the large generations of a workspace their index, if they have none; gives the new ones.
 
@@ -166,11 +176,12 @@ def _make_indexes(connection: Connection, ws: int) -> list[str]:
     """Build what is missing, one index after the other."""
     made = []
     generations = connection.execute(
-        "SELECT g.generation, g.dimensions FROM generations g WHERE (SELECT count(*) FROM vectors v "
-        "WHERE v.ws = %s AND v.generation = g.generation) > %s AND g.dimensions <= %s",
+        "SELECT * FROM (SELECT g.generation, g.dimensions, (SELECT count(*) FROM vectors v "
+        "WHERE v.ws = %s AND v.generation = g.generation) AS vectors FROM generations g) AS g "
+        "WHERE vectors > %s AND dimensions <= %s",
         (ws, EXACT_BELOW, _MAX_INDEX_DIMENSIONS),
     ).fetchall()
-    for generation, _ in generations:
+    for generation, dimensions, vectors in generations:
         name = _index_name(generation, ws)
         state = connection.execute(
             "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (name,)
@@ -178,7 +189,7 @@ def _make_indexes(connection: Connection, ws: int) -> list[str]:
         if state == (True,):
             continue
         connection.execute(f"DROP INDEX IF EXISTS {name}")
-        connection.execute("SET maintenance_work_mem = '512MB'")
+        connection.execute(f"SET maintenance_work_mem = '{_megabytes_to_build(dimensions, vectors)}MB'")
         connection.execute(
             f"CREATE INDEX CONCURRENTLY {name} ON nearest_{generation} "
             f"USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 128) WHERE ws = {ws}"

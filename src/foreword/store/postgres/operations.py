@@ -22,7 +22,7 @@ from foreword.store.rows import (
 from foreword.types import RelatedMemory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from foreword.types import Filters, Item, Receipt, Relation
 
@@ -159,40 +159,68 @@ def _select_relations(tx: Transaction, sql_rest: str, *values: object) -> tuple[
     return tuple(relation_from_row(row) for row in rows)
 
 
-def _find_related_items(
-    tx: Transaction, start_id: str, max_depth: int, filters: Filters
-) -> tuple[RelatedMemory, ...]:
-    """Breadth first, each item once: a cycle ends, and the shortest way is the one returned."""
-    seen, frontier, reached = {start_id}, [start_id], []
-    for level in range(1, min(max_depth, base.MAX_DEPTH) + 1):
+def _find_related(tx: Transaction, op: base.GetRelated) -> dict[str, tuple[RelatedMemory, ...]]:
+    """Breadth first from all starts at once, each item once a start: a round trip for each level."""
+    searches = {start: _RelatedSearch(start) for start in op.ids}
+    for level in range(1, min(op.depth, base.MAX_DEPTH) + 1):
+        relations = _relations_of_items(tx, {one for s in searches.values() for one in s.frontier}, op.filters)
+        for search in searches.values():
+            search.follow(relations, level)
+    wanted = {other for search in searches.values() for other, _, _ in search.reached}
+    items = {item.id: item for item in tx.select_items("i.id = ANY(?)", list(wanted))} if wanted else {}
+    return {
+        start: tuple(
+            RelatedMemory(items[other], relation, level)
+            for other, relation, level in search.reached
+            if other in items
+        )
+        for start, search in searches.items()
+    }
+
+
+class _RelatedSearch:
+    """What relations lead to from one item, so far: a cycle ends, and the shortest way is the one kept."""
+
+    def __init__(self, start: str) -> None:
+        self._seen = {start}
+        self.frontier = [start]
+        self.reached: list[tuple[str, Relation, int]] = []
+
+    def follow(self, relations: Mapping[str, Sequence[Relation]], level: int) -> None:
+        """Go one relation further, by the relations of each item of the frontier."""
         following: list[str] = []
-        for item_id in frontier:
-            for relation in _relations_of_item(tx, item_id, filters):
+        for item_id in self.frontier:
+            for relation in relations.get(item_id, ()):
                 other = relation.to_id if relation.from_id == item_id else relation.from_id
-                if other not in seen:
-                    seen.add(other)
+                if other not in self._seen:
+                    self._seen.add(other)
                     following.append(other)
-                    reached.append((other, relation, level))
-        frontier = following
-    items = _get_items(tx, base.Get(tx.workspace, tuple(other for other, _, _ in reached)))
-    return tuple(
-        RelatedMemory(item, relation, level)
-        for item, (_, relation, level) in zip(items, reached, strict=True)
-        if item is not None
-    )
+                    self.reached.append((other, relation, level))
+        self.frontier = following
 
 
-def _relations_of_item(tx: Transaction, item_id: str, filters: Filters) -> tuple[Relation, ...]:
-    """The relations of an item whose other end passes the filters, by falling confidence."""
-    number = tx.numbers_of([item_id]).get(item_id)
+def _relations_of_items(tx: Transaction, ids: set[str], filters: Filters) -> dict[str, list[Relation]]:
+    """The relations of each item whose other end passes the filters, by falling confidence."""
+    if not ids:
+        return {}
     clause, values = filters_to_sql(filters)
-    return _select_relations(
-        tx,
-        "JOIN items i ON i.ws = r.ws AND i.no = CASE WHEN r.from_no = ? THEN r.to_no ELSE r.from_no END "
-        f"WHERE r.ws = ? AND (r.from_no = ? OR r.to_no = ?) AND {clause} "
-        "ORDER BY r.confidence DESC, a.no, b.no",
-        *(number, tx.ws, number, number, *values),
+    rows = tx.execute(
+        "WITH starts AS MATERIALIZED (SELECT no, id FROM items WHERE ws = ? AND id = ANY(?)), "
+        "ends AS MATERIALIZED ("
+        "SELECT s.id, r.from_no, r.to_no, r.to_no AS other, r.type, r.confidence, r.created_at "
+        "FROM starts s JOIN relations r ON r.ws = ? AND r.from_no = s.no UNION ALL "
+        "SELECT s.id, r.from_no, r.to_no, r.from_no, r.type, r.confidence, r.created_at "
+        "FROM starts s JOIN relations r ON r.ws = ? AND r.to_no = s.no AND r.from_no != r.to_no) "
+        "SELECT e.id, CASE WHEN e.other = e.to_no THEN e.id ELSE i.id END, "
+        "CASE WHEN e.other = e.to_no THEN i.id ELSE e.id END, e.type, e.confidence, e.created_at FROM ends e "
+        f"CROSS JOIN LATERAL (SELECT i.id FROM items i WHERE i.ws = ? AND i.no = e.other AND {clause} LIMIT 1)"
+        " AS i ORDER BY e.confidence DESC, e.from_no, e.to_no",
+        *(tx.ws, list(ids), tx.ws, tx.ws, tx.ws, *values),
     )
+    found: dict[str, list[Relation]] = {}
+    for item_id, *row in rows:
+        found.setdefault(item_id, []).append(relation_from_row(tuple(row)))
+    return found
 
 
 # Receipts, and what sessions were shown
@@ -275,9 +303,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.Amend: _amend,
     base.Delete: deleting.delete_items,
     base.PutRelations: _put_relations,
-    base.GetRelated: lambda tx, op: {
-        start: _find_related_items(tx, start, op.depth, op.filters) for start in op.ids
-    },
+    base.GetRelated: _find_related,
     base.ListRelations: lambda tx, _: _select_relations(
         tx, "WHERE r.ws = ? ORDER BY r.from_no, r.to_no, r.type", tx.ws
     ),
@@ -288,6 +314,7 @@ _HANDLER_BY_OPERATION: dict[type[base.Operation[Any]], Callable[[Transaction, An
     base.GetVectors: vectors.get_vectors,
     exchange.ReadOutbox: outbox.read_outbox,
     exchange.ClearOutbox: outbox.clear_outbox,
+    exchange.RebuildVectors: lambda tx, _: tx.vectors.rebuild(tx),
     base.PutTokenCodes: vectors.put_token_codes,
     base.GetTokenCodes: vectors.get_token_codes,
     base.ListWithoutTokenCodes: vectors.list_without_token_codes,

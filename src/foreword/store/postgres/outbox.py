@@ -6,10 +6,11 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from foreword.store.exchange import Outbox, Point
+from foreword.store.postgres.arrays import numbers_array
 from foreword.store.postgres.transaction import filters_to_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from foreword.store.exchange import ClearOutbox, ReadOutbox
     from foreword.store.postgres.transaction import Transaction
@@ -39,7 +40,7 @@ def clear_outbox(tx: Transaction, op: ClearOutbox) -> int:
     return tx.execute(
         "DELETE FROM outbox o USING unnest(?::integer[], ?::bigint[]) AS sent(no, change) "
         "WHERE o.ws = ? AND o.no = sent.no AND o.change = sent.change",
-        *([number for number, _ in op.changes], [change for _, change in op.changes], tx.ws),
+        *(numbers_array(n for n, _ in op.changes), numbers_array(c for _, c in op.changes), tx.ws),
     ).rowcount
 
 
@@ -54,19 +55,25 @@ def note_outbox(tx: Transaction, numbers: Iterable[int]) -> None:
     tx.execute(
         "INSERT INTO outbox(ws, no) SELECT ?, no FROM unnest(?::integer[]) AS no "
         "ON CONFLICT(ws, no) DO UPDATE SET change = DEFAULT",
-        *(tx.ws, sorted(set(numbers))),
+        *(tx.ws, numbers_array(sorted(set(numbers)))),
     )
 
 
 def unsent_numbers(tx: Transaction, filters: Filters, limit: int) -> tuple[set[int], list[int]]:
-    """The noted items, and at most `limit` of them that pass the filters."""
-    clause, values = filters_to_sql(filters)
-    unsent = {number for (number,) in tx.execute("SELECT no FROM outbox WHERE ws = ?", tx.ws)}
+    """The noted items, the newest `limit` of them at most, and those of these that pass the filters."""
+    newest = "SELECT no FROM outbox WHERE ws = ? ORDER BY no DESC LIMIT ?"
+    unsent = {number for (number,) in tx.execute(newest, tx.ws, limit)}
     if not unsent:
         return unsent, []
+    clause, values = filters_to_sql(filters)
     passing = tx.execute(
-        "SELECT i.no FROM outbox o JOIN items i ON i.ws = o.ws AND i.no = o.no "
-        f"WHERE o.ws = ? AND {clause} ORDER BY i.no DESC LIMIT ?",
-        *(tx.ws, *values, limit),
+        f"SELECT i.no FROM items i WHERE i.ws = ? AND i.no = ANY(?) AND {clause} ORDER BY i.no DESC",
+        *(tx.ws, list(unsent), *values),
     )
     return unsent, [number for (number,) in passing]
+
+
+def unsent_among(tx: Transaction, numbers: Sequence[int]) -> set[int]:
+    """Those of these items that are noted."""
+    rows = tx.execute("SELECT no FROM outbox WHERE ws = ? AND no = ANY(?)", tx.ws, list(numbers))
+    return {number for (number,) in rows}

@@ -212,15 +212,24 @@ class _PostgresRows(SearchRows):
 
     def related_items(self, seeds: Sequence[int], filters: Filters) -> list[tuple[int, int, float]]:
         """Rows of a seed, an item that a relation ties to it, and the relation's confidence."""
-        clause, values = filters_to_sql(filters)
+        passing, values = self._passing(filters)
         return self._tx.execute(
-            "SELECT r.seed, i.no, r.confidence FROM ("
+            "SELECT r.seed, r.no, r.confidence FROM ("
             "SELECT from_no AS seed, to_no AS no, confidence FROM relations "
             "WHERE ws = ? AND from_no = ANY(?) UNION ALL "
             "SELECT to_no, from_no, confidence FROM relations WHERE ws = ? AND to_no = ANY(?)"
-            f") r JOIN items i ON i.ws = ? AND i.no = r.no WHERE {clause}",
-            *(self._tx.ws, list(seeds), self._tx.ws, list(seeds), self._tx.ws, *values),
+            f") r {passing}",
+            *(self._tx.ws, list(seeds), self._tx.ws, list(seeds), *values),
         ).fetchall()
+
+    def _passing(self, filters: Filters) -> tuple[str, list[object]]:
+        """A join that keeps of some rows `r` those whose item `r.no` passes the filters, and its values."""
+        if filters.empty:
+            return "", []
+        clause, values = filters_to_sql(filters)
+        # With a limit, each item is looked up: without one, all that pass would be hashed for a few rows.
+        found = f"SELECT 1 FROM items i WHERE i.ws = {self._tx.ws} AND i.no = r.no AND {clause} LIMIT 1"
+        return f"CROSS JOIN LATERAL ({found}) AS passing", values
 
     def items_before(self, seeds: Sequence[int], filters: Filters) -> Pairs:
         """Rows of a seed and the item just before it in its session."""
@@ -234,13 +243,13 @@ class _PostgresRows(SearchRows):
         self, seeds: Sequence[int], filters: Filters, aggregate: str, comparison: str
     ) -> Pairs:
         """Rows of a seed and the item next to it in its session: before it (max, <) or after it (min, >)."""
-        clause, values = filters_to_sql(filters)
+        passing, values = self._passing(filters)
         return self._tx.execute(
-            f"SELECT b.seed, i.no FROM (SELECT o.no AS seed, (SELECT {aggregate}(n.no) FROM items n "
+            f"SELECT r.seed, r.no FROM (SELECT o.no AS seed, (SELECT {aggregate}(n.no) FROM items n "
             f"WHERE n.ws = o.ws AND n.session_key = o.session_key AND n.no {comparison} o.no) AS no "
-            "FROM items o WHERE o.ws = ? AND o.no = ANY(?) AND o.session_key IS NOT NULL) b "
-            f"JOIN items i ON i.ws = ? AND i.no = b.no WHERE {clause}",
-            *(self._tx.ws, list(seeds), self._tx.ws, *values),
+            "FROM items o WHERE o.ws = ? AND o.no = ANY(?) AND o.session_key IS NOT NULL) r "
+            f"{passing} WHERE r.no IS NOT NULL",
+            *(self._tx.ws, list(seeds), *values),
         ).fetchall()
 
     def vector_dimensions(self, space: str, digest: str) -> int | None:

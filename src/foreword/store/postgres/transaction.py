@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import ValidationError
 from foreword.store.base import Stored
 from foreword.store.indexes import IndexQueue
+from foreword.store.postgres.arrays import numbers_array, texts_array
 from foreword.store.postgres.indexing import add_items_to_indexes
 from foreword.store.rows import COLUMNS, as_stored_with_hash, item_from_row, item_to_row
 
@@ -112,8 +113,12 @@ class Transaction:
             *(len(fresh), len(fresh), self.ws),
         )
         numbers = list(range(last - len(fresh) + 1, last + 1))
-        columns = [list(column) for column in zip(*(item_to_row(item) for item, _ in fresh), strict=True)]
-        self.execute(_INSERT_ITEMS, self.ws, numbers, *columns)
+        columns = zip(*(item_to_row(item) for item, _ in fresh), strict=True)
+        literals = (
+            texts_array(column) if kind == "text" else numbers_array(column)
+            for kind, column in zip(_COLUMN_TYPES, columns, strict=True)
+        )
+        self.execute(_INSERT_ITEMS, self.ws, numbers_array(numbers), *literals)
         for number, (item, views) in zip(numbers, fresh, strict=True):
             self.unindexed.add(number, item, views)
         self.has_new_items = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword.errors import ValidationError
+from foreword.store.postgres.arrays import bytes_array, numbers_array, texts_array
 from foreword.store.postgres.transaction import filters_to_sql
 from foreword.store.vector_part import vector_from_code, vector_to_code
 from foreword.types import Filters
@@ -92,9 +93,9 @@ def put_codes(tx: Transaction, space: str, digest: str, rows: Mapping[int, tuple
         *(
             tx.ws,
             generation,
-            list(rows),
-            [one[0] for one in rows.values()],
-            [one[1] for one in rows.values()],
+            numbers_array(rows),
+            texts_array([text_hash for text_hash, _ in rows.values()]),
+            bytes_array(code for _, code in rows.values()),
         ),
     ).fetchall()
     tx.vectors.keep(tx, space, digest, {number: rows[number][1] for (number,) in changed})
@@ -173,12 +174,20 @@ def get_vectors(tx: Transaction, op: GetVectors) -> dict[str, tuple[float, ...]]
 def put_token_codes(tx: Transaction, op: PutTokenCodes) -> int:
     """Store codes; those of unknown items are ignored. Returns how many belong to known items."""
     numbers = tx.numbers_of(op.codes)
-    tx.execute(
-        "INSERT INTO token_codes SELECT ?, n, ?, c FROM unnest(?::integer[], ?::bytea[]) AS t(n, c) "
-        "ON CONFLICT(ws, no) DO UPDATE SET digest = excluded.digest, codes = excluded.codes",
-        *(tx.ws, op.digest, list(numbers.values()), [op.codes[item_id] for item_id in numbers]),
-    )
+    keep_token_codes(tx, {number: (op.digest, op.codes[item_id]) for item_id, number in numbers.items()})
     return len(numbers)
+
+
+def keep_token_codes(tx: Transaction, rows: Mapping[int, tuple[str, bytes]]) -> None:
+    """Store token codes by item number, each with the digest of its encoder."""
+    tx.execute(
+        "INSERT INTO token_codes SELECT ?, * FROM unnest(?::integer[], ?::text[], ?::bytea[]) "
+        "ON CONFLICT(ws, no) DO UPDATE SET digest = excluded.digest, codes = excluded.codes",
+        tx.ws,
+        numbers_array(rows),
+        texts_array([digest for digest, _ in rows.values()]),
+        bytes_array(codes for _, codes in rows.values()),
+    )
 
 
 def get_token_codes(tx: Transaction, op: GetTokenCodes) -> dict[str, bytes]:

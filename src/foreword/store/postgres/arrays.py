@@ -1,0 +1,41 @@
+"""Columns of many rows as array literals, which PostgreSQL reads in one piece.
+
+psycopg would look at every element of a list by itself, which costs more than all else a write does here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import psycopg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def numbers_array(values: Iterable[float | None]) -> str:
+    """Numbers as the literal of an array of any type of number; None is NULL."""
+    return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
+
+
+def texts_array(values: Sequence[str | None]) -> str:
+    """Texts as the literal of an array; None is NULL. A NUL raises `DataError`: no text may have one."""
+    if not values:
+        return "{}"
+    if None in values:
+        return "{" + ",".join("NULL" if value is None else _quote_texts((value,)) for value in values) + "}"
+    return "{" + _quote_texts(values) + "}"  # type: ignore[arg-type]
+
+
+def bytes_array(values: Iterable[bytes]) -> str:
+    """Strings of bytes as the literal of an array of bytea."""
+    return "{" + ",".join(rf'"\\x{value.hex()}"' for value in values) + "}"
+
+
+def _quote_texts(texts: Sequence[str]) -> str:
+    """Texts in quotes, with commas between: joined by the character that none may have, then escaped at once."""
+    joined = "\0".join(texts)
+    if joined.count("\0") != len(texts) - 1:
+        raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
+    escaped = joined.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + escaped.replace("\0", '","') + '"'
