@@ -31,6 +31,8 @@ settings.load_profile("foreword")
 # Where tests run in the background, Ctrl-C is switched off, and every process they start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+pytest_plugins = ["fault_table", "fault_shim"]
+
 REPOSITORY = Path(__file__).parent.parent
 
 
@@ -80,28 +82,6 @@ def no_reader(request, monkeypatch):
     """Engines made in a test have no reader: floors judge made-up texts. The mark `reader` keeps it."""
     if "reader" not in request.keywords:
         monkeypatch.setattr("foreword.engine.context_engine.default_reader", lambda _settings: None)
-
-
-_NUMBERS = pytest.StashKey[list[tuple[str, dict[str, object]]]]()
-
-
-@pytest.fixture
-def report_numbers(request):
-    """Note the numbers of a fault that was caused; they are printed at the end, one line a fault."""
-
-    def report(scenario, **numbers):
-        request.config.stash.setdefault(_NUMBERS, []).append((scenario, numbers))
-
-    return report
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    """Print what the faults came to."""
-    if rows := config.stash.get(_NUMBERS, []):
-        terminalreporter.section("faults")
-        for scenario, numbers in rows:
-            words = ", ".join(f"{name} {value}" for name, value in numbers.items())
-            terminalreporter.write_line(f"{scenario}: {words}")
 
 
 @pytest.fixture(autouse=True)

@@ -203,7 +203,7 @@ def _until(condition, what):
 
 
 @pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.soak)])
-def test_kills_lose_nothing_that_was_acknowledged(tmp_path, kills):
+def test_kills_lose_nothing_that_was_acknowledged(tmp_path, kills, report_fault):
     folder, log = tmp_path / "data", tmp_path / "log"
     log.touch()
     chance = random.Random(11)
@@ -225,6 +225,8 @@ def test_kills_lose_nothing_that_was_acknowledged(tmp_path, kills):
     assert acknowledged.deleted
     assert acknowledged.related
     assert acknowledged.receipts
+    done = len(acknowledged.put) + len(acknowledged.deleted) + len(acknowledged.related)
+    report_fault(1, {"kills of a writer": kills}, acknowledged=done + len(acknowledged.receipts))
 
 
 _CROWD = (
@@ -252,7 +254,7 @@ life.engine.close()
 
 
 @pytest.mark.parametrize("steps", [30, pytest.param(SOAK_STEPS, marks=pytest.mark.soak)])
-def test_four_writers_and_four_readers_do_not_disturb_each_other(tmp_path, steps):
+def test_four_writers_and_four_readers_do_not_disturb_each_other(tmp_path, steps, report_fault):
     folder = tmp_path / "data"
     roles = ["writer"] * 4 + ["reader"] * 4
     logs = [tmp_path / f"log{n}" for n in range(8)]
@@ -274,6 +276,7 @@ def test_four_writers_and_four_readers_do_not_disturb_each_other(tmp_path, steps
     assert len(acknowledged.put) > steps
     assert all(log.read_text().count("read") >= steps for log in logs[4:])
     _assert_kept(folder, acknowledged)
+    report_fault(5, {"steps beside readers": 8 * steps}, acknowledged=len(acknowledged.put))
 
 
 # A full disk
@@ -320,7 +323,7 @@ def _small_disk(folder):
         subprocess.run(["umount", "-l", str(folder)], check=True, timeout=TIMEOUT_SECONDS)
 
 
-def test_a_full_disk_loses_nothing_reads_go_on_and_writes_resume_when_there_is_room(tmp_path):
+def test_a_full_disk_loses_nothing_reads_go_on_and_writes_resume_when_there_is_room(tmp_path, report_fault):
     with _small_disk(tmp_path / "disk") as disk:
         ballast = disk / "ballast"
         ballast.write_bytes(b"x" * 2_500_000)
@@ -343,6 +346,7 @@ def test_a_full_disk_loses_nothing_reads_go_on_and_writes_resume_when_there_is_r
         with _engine(disk / "data") as engine:
             _assert_reads(engine, kept)
             assert engine.store.check(W) == ()
+    report_fault(3, {"fillings": 4}, acknowledged=len(kept))
 
 
 def test_forgetting_works_on_a_full_disk_or_says_why_not(tmp_path):

@@ -24,7 +24,7 @@ from foreword.edges.service.measures import event_name
 from foreword.edges.service.responder import Reply
 from foreword.edges.service.spool import parse_time
 from foreword.edges.shared.hook_fallback import empties_context
-from foreword.edges.shared.spool_files import redact_payload, take_notice, write_to_spool
+from foreword.edges.shared.spool_files import describe_loss, redact_payload, write_to_spool
 from foreword.log import get_logger
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ class Intake:
                         self._spooling, write_to_spool, self._home, job.request.at, job.payload
                     )
         except Exception as error:  # noqa: BLE001  (a full disk, a payload that is no JSON: lost, and said)
-            job.notice = take_notice(self._home) if isinstance(error, OSError) else ""
+            job.notice = describe_loss(self._home, error)
             _log.warning("an event is lost", error=f"{type(error).__name__}: {error}")
         job.settled.set()
 

@@ -12,7 +12,7 @@ import os
 import time
 
 from foreword.edges.shared.private_files import append_to_log, make_private_folder
-from foreword.edges.shared.spool_files import take_notice, write_to_spool
+from foreword.edges.shared.spool_files import describe_loss, write_to_spool
 from foreword.edges.shared.trouble import find_trouble, read_start_failure
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ def handle_unanswered(hook: HookEvent, payload: bytes, why: str, report: Callabl
             why += "; the event waits in the spool" if file else ""
         except Exception as failure:  # noqa: BLE001  (whatever it is, the log says it)
             why += f"; the event is lost: {type(failure).__name__}: {failure}"
-            notice = take_notice(hook.home) if isinstance(failure, OSError) else ""
+            notice = describe_loss(hook.home, failure)
     trouble = hook.trouble or (find_trouble(hook.home) if hook.event.lower() == "sessionstart" else "")
     notice = f"Foreword is off: {trouble}. For more: foreword doctor" if trouble else notice
     report(json.dumps({"systemMessage": notice}).encode() if notice else b"")

@@ -35,8 +35,9 @@ _NOTICES = {
 def write_to_spool(home: str, at: str, payload: bytes) -> tuple[str, str]:
     """Put an event on the disk, without its secrets; gives the file, and what the user should be told.
 
-    Raises what kept it from being read or written: then nothing of it is left. What must not be kept (see
-    `capture.privacy`) is not written either: then it gives no file.
+    A disk that fails is tried once more, with another file. Raises what kept the event from being read or
+    written: then nothing of it is left. What must not be kept (see `capture.privacy`) is not written either:
+    then it gives no file.
     """
     if not _may_be_written(home, at, payload):
         return "", ""
@@ -46,22 +47,43 @@ def write_to_spool(home: str, at: str, payload: bytes) -> tuple[str, str]:
         with suppress(FileNotFoundError):  # somebody may be quicker
             os.unlink(os.path.join(folder, name))
         append_to_log(home, f"the spool is full; its oldest event was dropped: {name}")
+    try:
+        return _write_event_file(home, folder, at, safe)
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise
+        return _write_event_file(home, folder, at, safe)
+
+
+def _write_event_file(home: str, folder: str, at: str, content: bytes) -> tuple[str, str]:
+    """Put an event into a file of its own; gives it with a notice, or raises and leaves nothing of it."""
     name = f"{at}-{os.getpid():x}{os.urandom(4).hex()}"
     temporary, final = os.path.join(folder, f".{name}.tmp"), os.path.join(folder, f"{name}.event")
-    notice = ""
     try:
-        _write_and_sync(temporary, safe, os.O_CREAT | os.O_EXCL)
+        notice = _write_or_use_reserve(home, folder, temporary, content)
+        os.rename(temporary, final)
+        _sync_folder(folder)
+    except BaseException:
+        for path in (temporary, final):
+            with suppress(OSError):
+                os.unlink(path)
+        raise
+    return final, notice
+
+
+def _write_or_use_reserve(home: str, folder: str, path: str, content: bytes) -> str:
+    """Write a file, into a piece of the reserve if the disk is full; gives what the user should be told."""
+    try:
+        _write_and_sync(path, content, os.O_CREAT | os.O_EXCL)
     except OSError as error:
         if error.errno not in _NO_ROOM:
             raise
         with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        _take_from_reserve(folder, temporary, len(safe), error)
-        _write_and_sync(temporary, safe)
-        notice = take_notice(home, _FULL_NOTICE)
-    os.rename(temporary, final)
-    _sync_folder(folder)
-    return final, notice
+            os.unlink(path)
+        _take_from_reserve(folder, path, len(content), error)
+        _write_and_sync(path, content)
+        return take_notice(home, _FULL_NOTICE)
+    return ""
 
 
 def _may_be_written(home: str, at: str, payload: bytes) -> bool:
@@ -169,6 +191,19 @@ def _remove_half_made_files(folder: str) -> None:
         with suppress(FileNotFoundError):  # it was finished this moment
             if name.endswith(".tmp") and time.time() - os.lstat(path).st_mtime > _ABANDONED_SECONDS:
                 os.unlink(path)
+
+
+def describe_loss(home: str, error: Exception) -> str:
+    """What the user should be told of an event that could not be kept.
+
+    That the disk is full is told once, anything else that the disk does each time. Empty for all other
+    errors: then the event was none that could be kept.
+    """
+    if not isinstance(error, OSError):
+        return ""
+    if error.errno in _NO_ROOM:
+        return take_notice(home)
+    return f"Foreword: what was just said is not remembered: {error.strerror or error}. See: foreword doctor"
 
 
 def take_notice(home: str, name: str = _LOST_NOTICE) -> str:
