@@ -62,14 +62,14 @@ _DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 class Layer(nn.Module):
-    """One layer of BERT."""
+    """One layer of BERT; `wide` is how many numbers a token has in its midst."""
 
-    def __init__(self) -> None:
+    def __init__(self, wide: int) -> None:
         super().__init__()
         self.query, self.key, self.value = (nn.Linear(_WIDTH, _WIDTH) for _ in range(3))
         self.attended = nn.Linear(_WIDTH, _WIDTH)
         self.attended_norm = nn.LayerNorm(_WIDTH, eps=_EPSILON)
-        self.widened, self.narrowed = nn.Linear(_WIDTH, _WIDE), nn.Linear(_WIDE, _WIDTH)
+        self.widened, self.narrowed = nn.Linear(_WIDTH, wide), nn.Linear(wide, _WIDTH)
         self.narrowed_norm = nn.LayerNorm(_WIDTH, eps=_EPSILON)
 
     def forward(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -87,14 +87,20 @@ class Layer(nn.Module):
 
 
 class CrossEncoder(nn.Module):
-    """BERT with heads for whether a statement helps, for its type, and for whether it replaces another."""
+    """BERT with heads for whether a statement helps, for its type, and for whether it replaces another.
 
-    def __init__(self, layers: int) -> None:
+    Read one way, the tokens of the first text see each other only; the first token and those of the second
+    text see everything. What a question's tokens become does not depend on the statement then, so that
+    a question is read once for all its statements.
+    """
+
+    def __init__(self, layers: int, wide: int = _WIDE, *, one_way: bool = False) -> None:
         super().__init__()
+        self.one_way = one_way
         self.words, self.positions = nn.Embedding(_WORDS, _WIDTH), nn.Embedding(_POSITIONS, _WIDTH)
         self.segments = nn.Embedding(2, _WIDTH)
         self.norm = nn.LayerNorm(_WIDTH, eps=_EPSILON)
-        self.layers = nn.ModuleList(Layer() for _ in range(layers))
+        self.layers = nn.ModuleList(Layer(wide) for _ in range(layers))
         self.pool, self.helps = nn.Linear(_WIDTH, _WIDTH), nn.Linear(_WIDTH, 1)
         self.types, self.relations = nn.Linear(_WIDTH, len(data.TYPES)), nn.Linear(_WIDTH, 3)
 
@@ -105,8 +111,9 @@ class CrossEncoder(nn.Module):
             places = self.positions(torch.arange(tokens.shape[1], device=_DEVICE))
             states = self.norm(self.words(tokens) + places + self.segments(segments))
             states = functional.dropout(states, _DROPOUT, self.training)
+            seen = _see_one_way(segments, mask) if self.one_way else mask[:, None, None, :]
             for layer in self.layers:
-                states = layer(states, mask[:, None, None, :])
+                states = layer(states, seen)
             return torch.tanh(self.pool(states[:, 0])).float()
 
 
@@ -117,6 +124,14 @@ def _pad(rows: Sequence[Row]) -> list[torch.Tensor]:
         arrays[:, at, : len(tokens)] = tokens, segments, [1] * len(tokens)
     tokens, segments, mask = (torch.tensor(array, device=_DEVICE) for array in arrays)
     return [tokens, segments, mask.bool()]
+
+
+def _see_one_way(segments: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Which tokens each token sees, if those of the first text see each other only."""
+    first = segments == 0
+    first[:, 0] = False  # the first token gathers what is judged, so it sees both texts
+    hidden = first[:, :, None] & ~first[:, None, :]
+    return (mask[:, None, :] & ~hidden)[:, None]
 
 
 @torch.no_grad()
@@ -151,17 +166,34 @@ def teach_teacher(lessons: Lessons, published: Weights, epochs: int, rate: float
 
 
 def teach_student(
-    teachers: Sequence[CrossEncoder], lessons: Lessons, kept: Sequence[int], epochs: int, rate: float
+    teachers: Sequence[CrossEncoder],
+    lessons: Lessons,
+    kept: Sequence[int],
+    wide: int,
+    epochs: int,
+    rate: float,
 ) -> CrossEncoder:
-    """Some layers of the first teacher, taught to judge as all teachers do on average."""
+    """Some layers of the first teacher, narrower and reading one way, taught to judge as all teachers do."""
     chance = _start_chance(_STUDENT_SEED)
-    model = CrossEncoder(len(kept))
+    model = CrossEncoder(len(kept), wide, one_way=True)
     state = teachers[0].state_dict()
     model.load_state_dict({n: v for n, v in state.items() if not n.startswith("layers.")}, strict=False)
     for layer, source in zip(model.layers, kept, strict=True):
-        layer.load_state_dict(teachers[0].layers[source].state_dict())
+        layer.load_state_dict(narrow_layer(teachers[0].layers[source].state_dict(), wide))
     tasks = _student_tasks(teachers, lessons, chance)
     return _teach("student", model, lambda: _shuffled(_STUDENT_BATCH, tasks), epochs, rate)
+
+
+def narrow_layer(state: Mapping[str, torch.Tensor], wide: int) -> dict[str, torch.Tensor]:
+    """The weights of a layer with only so many numbers in its midst: those with the largest weights."""
+    strength = state["widened.weight"].norm(dim=1) * state["narrowed.weight"].norm(dim=0)
+    kept = strength.topk(wide).indices
+    return {
+        **state,
+        "widened.weight": state["widened.weight"][kept],
+        "widened.bias": state["widened.bias"][kept],
+        "narrowed.weight": state["narrowed.weight"][:, kept],
+    }
 
 
 def _start_chance(seed: int) -> random.Random:

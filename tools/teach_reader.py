@@ -1,20 +1,21 @@
 r"""Teach the reader, which judges whether a statement helps with a prompt, and write its weights.
 
     python tools/teach_reader.py --lessons measure/lessons --more ../shared/data/relevance \
-        --base CROSS_ENCODER --base COLBERT --base CROSS_ENCODER \
+        --base CROSS_ENCODER --base COLBERT --base CROSS_ENCODER --base COLBERT \
         --test h9 --test h16 --test p3 --out reader.onnx
 
 Reads the histories of all hands in the folders, and the pairs of statements in their folders `pairs`, and
 teaches on all files but those that are kept for the test: first a teacher of twelve layers from each base, a
-published model in int8, then a student with half of the first one's layers, which learns from the mean of the
-teachers and is what is written, in int8. A base that is named twice is taught twice, with other chances.
+published model in int8, then a student with fewer and narrower layers, which reads a prompt once for all
+statements, learns from the mean of the teachers and is what is written, in int8. A base that is named twice
+is taught twice, with other chances.
 
 Prints for the teachers together and for the student how they do on what was kept: how much of what a prompt
 needs is found, how much of what is told is noise, how often something outdated is told; how well replacements
 are recognised; and the types of statements. What the pages say of it is in docs/reader.md.
 
 Needs torch and onnx (`pip install '.[teach]'`), which nothing else does, and a graphics card to be done
-within minutes. New weights are put in their place by hand: the file, its digest in `foreword.spaces.bundled`,
+within minutes. New weights are put in their place by hand: the file, its digest in `foreword.spaces.reader`,
 and the curve in `foreword.recall.read`.
 """
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     """What a head says of each row: logits of `helps`, probabilities of `relations` and `types`."""
 
 _CROSS_ENCODER = Path(__file__).parent.parent / "src/foreword/spaces/models" / MINILM.name / WEIGHTS
-_KEPT_LAYERS = (1, 3, 5, 7, 9, 11)
+_KEPT_LAYERS, _STUDENT_WIDE = (0, 2, 3, 5, 6, 8, 9, 11), 1024
 _TEACHER_EPOCHS, _TEACHER_RATE = 4, 9e-5
 _STUDENT_EPOCHS, _STUDENT_RATE = 5, 1.5e-4
 _SILENCES = (0.5, 0.65, 0.75, 0.85, 0.95)
@@ -90,7 +91,7 @@ class JudgedPrompt:
 def main() -> None:
     """Read, teach, try, write."""
     asked = _parse()
-    teaching, weights = _import("reader_teaching"), _import("reader_weights")
+    teaching, weights, graph = (_import(f"reader_{name}") for name in ("teaching", "weights", "graph"))
     taught, test = read_all([asked.lessons, *asked.more], asked.test)
     _print(f"{len(taught.histories)} histories and {len(taught.comparisons)} pairs to teach")
     _print(f"{len(test.histories)} histories and {len(test.comparisons)} pairs to test")
@@ -99,9 +100,11 @@ def main() -> None:
         for seed, base in enumerate(asked.base or [_CROSS_ENCODER])
     ]
     print_report("teachers", test, lambda rows, head: teaching.judge(teachers, rows, head))
-    student = teaching.teach_student(teachers, taught, _KEPT_LAYERS, asked.student_epochs, _STUDENT_RATE)
+    student = teaching.teach_student(
+        teachers, taught, _KEPT_LAYERS, _STUDENT_WIDE, asked.student_epochs, _STUDENT_RATE
+    )
     print_report("student", test, lambda rows, head: teaching.judge([student], rows, head))
-    weights.write_model(teaching.read_out(student), _KEPT_LAYERS, _CROSS_ENCODER, asked.out)
+    graph.write_model(teaching.read_out(student), asked.out)
     _print(f"{asked.out}: {asked.out.stat().st_size:,} bytes")
 
 

@@ -14,15 +14,9 @@ import pytest
 
 from foreword.errors import EmbeddingError, ValidationError
 from foreword.spaces import bundled
-from foreword.spaces.bundled import (
-    BGE,
-    MINILM,
-    READER,
-    BundledEmbeddingProvider,
-    BundledReader,
-    BundledReranker,
-)
+from foreword.spaces.bundled import BGE, MINILM, BundledEmbeddingProvider, BundledReranker
 from foreword.spaces.providers import EmbeddingProvider, embed_query
+from foreword.spaces.reader import READER, BundledReader
 
 
 def cosine(a, b):
@@ -282,7 +276,7 @@ class SlowStart:
 def test_a_deadline_binds_from_a_cold_start(monkeypatch):
     slow = SlowStart(bundled.load_model)
     monkeypatch.setattr(bundled, "load_model", slow)
-    reader = BundledReranker(clock=lambda: 100.0, model=READER)
+    reader = BundledReader(clock=lambda: 100.0)
     assert reader.scores("why", ["because"], expires=99.0) == []
     assert slow.begun.wait(120), "what was begun for this question is there for the next"
     assert reader.scores("why", ["because"], expires=99.0) == []
@@ -294,6 +288,6 @@ def test_a_deadline_binds_from_a_cold_start(monkeypatch):
 
 def test_a_model_that_cannot_be_loaded_says_so_before_the_deadline_too(monkeypatch, tmp_path):
     monkeypatch.setattr(bundled, "model_folder", lambda _: tmp_path)
-    reader = BundledReranker(clock=lambda: 0.0, model=READER)
+    reader = BundledReader(clock=lambda: 0.0)
     with pytest.raises(EmbeddingError, match=r"foreword-reader.*pip install"):
         reader.scores("why", ["because"], expires=120.0)

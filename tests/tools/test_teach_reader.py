@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import random
 import re
 import sys
@@ -15,13 +16,14 @@ from tokenizers import Tokenizer
 
 from foreword.spaces.bundled import (
     MINILM,
-    READER,
     VOCABULARY,
     WEIGHTS,
     model_folder,
+    pad_rows,
     read_model_file,
     start_session,
 )
+from foreword.spaces.reader import READER
 from foreword.testing import HashEmbeddings
 from foreword_measure.quality.scenarios.reading import read_scenarios
 
@@ -352,24 +354,6 @@ def _numbers(text):
 PUBLISHED = Path(str(model_folder(MINILM.name))) / WEIGHTS
 
 
-def _run(path):
-    ids = np.array([[101, 2129, 2146, 102, 4228, 2781, 102]])
-    inputs = {
-        "input_ids": ids,
-        "attention_mask": np.ones_like(ids),
-        "token_type_ids": np.array([[0, 0, 0, 0, 1, 1, 1]]),
-    }
-    return start_session(path.read_bytes(), 1).run(None, inputs)
-
-
-def _with_relations(weights):
-    chance = np.random.default_rng(1)
-    return weights | {
-        "relations.weight": chance.normal(size=(3, 384)).astype(np.float32),
-        "relations.bias": np.array([9.0, 0.0, -9.0], np.float32),
-    }
-
-
 @pytest.fixture(scope="module")
 def published():
     pytest.importorskip("onnx", reason="onnx is needed for weights: pip install '.[teach]'")
@@ -380,46 +364,90 @@ def published():
         sys.path.remove(str(REPOSITORY / "tools"))
 
 
-def test_all_layers_put_back_give_the_published_model(published, tmp_path):
+@pytest.fixture
+def taught(published):
+    """A published model, as if it had been taught to compare statements too."""
     weights = importlib.import_module("reader_weights")
-    kept = range(weights.LAYERS)
-    taught = _with_relations(weights.keep_layers(published, kept))
-    weights.write_model(taught, kept, PUBLISHED, tmp_path / "all.onnx")
-    logit, relations = _run(tmp_path / "all.onnx")
-    assert logit[0, 0] == pytest.approx(_run(PUBLISHED)[0][0, 0], abs=0.3)
-    assert relations.shape == (1, 3)
+    found = weights.keep_layers(published, range(weights.LAYERS))
+    chance = np.random.default_rng(0)
+    found |= {"relations.weight": chance.normal(size=(3, 384)).astype(np.float32)}
+    return found | {"relations.bias": np.array([0.0, 1.0, 2.0], np.float32)}
 
 
-def test_the_second_output_is_linear_in_what_the_first_is(published, tmp_path):
-    weights = importlib.import_module("reader_weights")
-    taught = weights.keep_layers(published, [2, 5])
-    taught |= {"relations.weight": np.repeat(taught["helps.weight"], 3, axis=0)}
-    taught |= {"relations.bias": np.array([0.0, 1.0, 2.0], np.float32)}
-    weights.write_model(taught, [2, 5], PUBLISHED, tmp_path / "some.onnx")
-    logit, relations = _run(tmp_path / "some.onnx")
-    plain = logit[0, 0] - taught["helps.bias"][0]
-    assert relations[0] == pytest.approx([plain, plain + 1, plain + 2], abs=0.2)
+@pytest.fixture
+def read(taught, tmp_path):
+    """A function that runs the written graph: what it says of some statements, read after a question."""
+    importlib.import_module("reader_graph").write_model(taught, tmp_path / "reader.onnx")
+    session = start_session((tmp_path / "reader.onnx").read_bytes(), 1)
+
+    def run(question, *statements):
+        tokens, mask = pad_rows(statements)
+        return session.run(None, {"question": np.array(question), "statements": tokens, "mask": mask})
+
+    return run
 
 
-def test_some_layers_put_back_are_read_again(published, tmp_path):
-    weights = importlib.import_module("reader_weights")
-    taught = _with_relations(weights.keep_layers(published, [2, 5]))
-    weights.write_model(taught, [2, 5], PUBLISHED, tmp_path / "some.onnx")
-    again = weights.keep_layers(weights.read_weights(tmp_path / "some.onnx"), [2, 5])
-    assert again.keys() == taught.keys()
-    for name, values in taught.items():
-        assert np.abs(again[name] - values).max() <= np.abs(values).max() / 127, name
-    assert (tmp_path / "some.onnx").stat().st_size < PUBLISHED.stat().st_size * 0.6
+QUESTION = [2129, 2146, 2079, 27592, 8670, 102]
+STATEMENTS = [[101, 1996, 17428, 25309, 102], [101, 2274, 2781, 2012, 3263, 5445, 1012, 102]]
 
 
-def test_matrices_are_rounded_by_column(published, tmp_path):
-    weights = importlib.import_module("reader_weights")
-    taught = _with_relations(weights.keep_layers(published, [2, 5]))
-    taught["pool.weight"][7] *= 1000  # one output far larger than the others takes nothing from them
-    weights.write_model(taught, [2, 5], PUBLISHED, tmp_path / "some.onnx")
-    again = weights.keep_layers(weights.read_weights(tmp_path / "some.onnx"), [2, 5])["pool.weight"]
-    most = np.abs(taught["pool.weight"]).max(axis=1, keepdims=True)
-    assert (np.abs(again - taught["pool.weight"]) <= most / 127).all()
+def test_the_graph_computes_what_the_weights_say(taught, read):
+    helps, relations = read(QUESTION, *STATEMENTS)
+    for at, statement in enumerate(STATEMENTS):
+        wanted = _read_in_floats(taught, QUESTION, statement)
+        assert helps[at] == pytest.approx(wanted["helps"], abs=0.15)
+        assert relations[at] == pytest.approx(wanted["relations"], abs=0.5)
+
+
+def test_a_statement_is_judged_alike_whatever_is_read_beside_it(read):
+    together = read(QUESTION, *STATEMENTS)[1]
+    for at, statement in enumerate(STATEMENTS):
+        assert read(QUESTION, statement)[1][0] == pytest.approx(together[at], abs=0.5)
+
+
+def test_another_question_is_judged_otherwise(read):
+    one, other = (read(question, STATEMENTS[1])[1] for question in (QUESTION, [2073, 102]))
+    assert np.abs(one - other).max() > 2
+
+
+def test_matrices_are_rounded_by_column():
+    graph = importlib.import_module("reader_graph")
+    values = np.array([[0.01, 1000.0], [-0.02, 500.0]], np.float32)  # a large column takes nothing from others
+    numbers, scale = graph._quantize(values, axis=0)
+    assert (np.abs(numbers * scale - values) <= np.abs(values).max(axis=0) / 127).all()
+
+
+def _read_in_floats(weights, question, statement):
+    """What the heads say of a statement, computed plainly: the question's tokens see each other only."""
+    tokens = np.array([*question, *statement])
+    asked = len(question)
+    places = np.array([*range(1, asked + 1), 0, *range(asked + 1, asked + len(statement))])
+    segments = np.array([0] * (asked + 1) + [1] * (len(statement) - 1))
+    hidden = np.zeros((len(tokens), len(tokens)))
+    hidden[:asked, asked:] = -1e4
+    states = weights["words.weight"][tokens] + weights["positions.weight"][places]
+    states = _norm(weights, states + weights["segments.weight"][segments], "norm")
+    for part in (f"layers.{number}." for number in range(12)):
+        heads = [_times(weights, states, part + name) for name in ("query", "key", "value")]
+        query, key, value = (one.reshape(len(tokens), 12, 32).transpose(1, 0, 2) for one in heads)
+        powers = np.exp(query @ key.transpose(0, 2, 1) / np.sqrt(32) + hidden)
+        seen = (powers / powers.sum(axis=-1, keepdims=True) @ value).transpose(1, 0, 2).reshape(-1, 384)
+        states = _norm(weights, states + _times(weights, seen, part + "attended"), part + "attended_norm")
+        wide = _times(weights, states, part + "widened")
+        wide = wide * 0.5 * (1 + np.vectorize(math.erf)(wide / np.sqrt(2)))
+        states = _norm(weights, states + _times(weights, wide, part + "narrowed"), part + "narrowed_norm")
+    pooled = np.tanh(_times(weights, states[asked], "pool"))
+    return {head: _times(weights, pooled, head) for head in ("helps", "relations")}
+
+
+def _times(weights, states, part):
+    return states @ weights[f"{part}.weight"].T + weights[f"{part}.bias"]
+
+
+def _norm(weights, states, part):
+    centred = states - states.mean(axis=-1, keepdims=True)
+    scaled = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-12)
+    return scaled * weights[f"{part}.weight"] + weights[f"{part}.bias"]
 
 
 def test_a_model_without_heads_is_read_by_the_same_names(published, tmp_path):
@@ -442,4 +470,5 @@ def test_a_model_without_heads_is_read_by_the_same_names(published, tmp_path):
 
 def test_the_shipped_reader_has_what_the_tool_writes(published):
     graph = importlib.import_module("onnx").load(str(Path(str(model_folder(READER.name))) / WEIGHTS)).graph
-    assert [output.name for output in graph.output] == ["logits", "relations"]
+    assert [output.name for output in graph.output] == ["helps", "relations"]
+    assert [given.name for given in graph.input] == ["question", "statements", "mask"]

@@ -97,7 +97,7 @@ def default_provider(settings: Settings) -> EmbeddingProvider | None:
 
 def default_reader(settings: Settings) -> Reranker | None:
     """The reader that comes with the package; None if the settings want none, or no models at all."""
-    from foreword.spaces.bundled import BundledReader
+    from foreword.spaces.reader import BundledReader
 
     if settings.reader == "none" or settings.embedding == "none":
         return None

@@ -1,11 +1,10 @@
-"""The models that come with the package, in int8: an encoder and two cross-encoders. They need no network.
+"""The models that come with the package, in int8: an encoder and a cross-encoder. They need no network.
 
-The encoder (bge-small-en-v1.5) makes vectors. A cross-encoder reads a question and a text together, which is
-ten times as dear as comparing vectors, so it is for the best few candidates, while the deadline allows.
-ms-marco-MiniLM-L-12-v2 says how well a passage answers a question, in a search. The reader has half its
-layers and was taught on histories of our own; it says whether a statement helps with a prompt, and whether
-one statement makes another untrue. Their files are read and verified here, and run by onnxruntime; its
-own telemetry, which would use the network, is switched off before it is imported.
+The encoder (bge-small-en-v1.5) makes vectors. The cross-encoder (ms-marco-MiniLM-L-12-v2) reads a question
+and a text together and says how well the text answers it, which is ten times as dear as comparing vectors, so
+it is for the best few candidates, while the deadline allows. Files are read and verified here, for the
+models of other modules too, and run by onnxruntime; its own telemetry, which would use the network, is
+switched off before it is imported.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import time
 from collections import OrderedDict
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, cast
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tokenizers import Tokenizer
+
+    Run = Callable[[Sequence[int]], Any]
+    """Gives a row of logits for each of the texts at the places."""
 
 WEIGHTS, VOCABULARY = "model.onnx", "tokenizer.json"
 _MAX_THREADS = 4
@@ -133,23 +136,13 @@ MINILM = BundledModel(
         VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
     },
 )
-READER = BundledModel(
-    "foreword-reader",
-    {
-        WEIGHTS: "b7f24d25178cad5d7e47e6c4006a58460958be6ee879e716b9c6eb006060d37b",
-        VOCABULARY: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
-    },
-)
-_RELATIONS = "relations"
-"""The reader's second output: whether the second text is untouched, made untrue or repeated by the first."""
-
-_MAX_PAIR_TOKENS = 256
-_BATCH_PAIRS = 8
+MAX_PAIR_TOKENS = 256
+BATCH_PAIRS = 8
 _MAX_CACHED_SCORES = 4096
 _SLOWDOWN_ALLOWED = 1.4
 """A batch is started only if it would be done in time though it took this much longer than the last."""
 
-_PACE_TOKENS, _PACE_PAIRS = 64, 4
+_PACE_QUESTION, _PACE_TEXTS = "How fast is this machine?", ("It is as fast as it is. " * 8,) * 4
 """What is run once after loading, to see how fast this machine is."""
 
 _MIN_SECONDS_PER_TOKEN = 1e-6
@@ -179,17 +172,28 @@ class BundledReranker:
         """Load the model now rather than on first use; loading twice is harmless."""
         with self._lock:
             if self._loaded is None:
-                loaded = load_model(self._bundle, self._threads, _MAX_PAIR_TOKENS)
-                run_batch(loaded, [[101, 102]])  # the first run is slow, and shows no usual pace
+                loaded = load_model(self._bundle, self._threads, MAX_PAIR_TOKENS)
                 self._seconds_per_token = self._measure_pace(loaded)
                 self._loaded = loaded
             return self._loaded
 
     def _measure_pace(self, loaded: LoadedModel) -> float:
         """How many seconds a token takes on this machine: too cautious a guess would let nothing be read."""
+        lengths, run = self._prepare(loaded, _PACE_QUESTION, _PACE_TEXTS)
+        run([0])  # the first run is slow, and shows no usual pace
         started = self._clock()
-        run_batch(loaded, [[101] * _PACE_TOKENS] * _PACE_PAIRS)
-        return max((self._clock() - started) / (_PACE_TOKENS * _PACE_PAIRS), _MIN_SECONDS_PER_TOKEN)
+        run(range(len(lengths)))
+        return max((self._clock() - started) / sum(lengths), _MIN_SECONDS_PER_TOKEN)
+
+    def _prepare(self, loaded: LoadedModel, query: str, texts: Sequence[str]) -> tuple[list[int], Run]:
+        """How many tokens each text costs, and a function that scores those at given places."""
+        pairs = [loaded.tokenizer.encode(clean_text(query), clean_text(text)) for text in texts]
+
+        def run(places: Sequence[int]) -> Any:  # noqa: ANN401  (onnxruntime has no types)
+            rows = [pairs[at] for at in places]
+            return run_batch(loaded, [row.ids for row in rows], [row.type_ids for row in rows])
+
+        return [len(pair.ids) for pair in pairs], run
 
     def _load_before(self, expires: float | None) -> LoadedModel | None:
         """The model; None if it is still being loaded when time runs out. Then the next question finds it."""
@@ -201,70 +205,39 @@ class BundledReranker:
         keys = [(query_hash, text_hash(text)) for text in texts]
         unscored = [at for at, key in enumerate(keys) if key not in self._score_cache]
         if unscored and (loaded := self._load_before(expires)) is not None:
-            pairs = [loaded.tokenizer.encode(clean_text(query), clean_text(texts[at])) for at in unscored]
-            for batch in self._batches_in_time([len(pair.ids) for pair in pairs], expires):
-                rows = [(keys[unscored[at]], pairs[at]) for at in batch]
-                if not self._score_batch_if_in_time(loaded, rows, expires):
+            lengths, run = self._prepare(loaded, query, [texts[at] for at in unscored])
+            for batch in self._batches_in_time(lengths, expires):
+                tokens = len(batch) * max(lengths[at] for at in batch)
+                if not self._is_time_for(tokens, expires):
                     break
+                self._score_batch([keys[unscored[at]] for at in batch], partial(run, batch), tokens)
         known = (self._score_cache.get(key) for key in keys)
         return list(takewhile(lambda score: score is not None, known))  # type: ignore[arg-type]
 
     def _batches_in_time(self, lengths: Sequence[int], expires: float | None) -> list[list[int]]:
         """Texts of like length together, which wastes least; in their order if there is not time for all."""
-        batches = list(group_by_length(lengths, _BATCH_PAIRS, _BATCH_PAIRS * _MAX_PAIR_TOKENS))
+        batches = list(group_by_length(lengths, BATCH_PAIRS, BATCH_PAIRS * MAX_PAIR_TOKENS))
         tokens = sum(len(batch) * max(lengths[at] for at in batch) for batch in batches)
-        if expires is None or self._clock() + self._seconds_for(tokens) <= expires:
+        if self._is_time_for(tokens, expires):
             return batches
         places = range(len(lengths))
-        return [list(places[start : start + _BATCH_PAIRS]) for start in places[::_BATCH_PAIRS]]
+        return [list(places[start : start + BATCH_PAIRS]) for start in places[::BATCH_PAIRS]]
 
     def _seconds_for(self, tokens: int) -> float:
         return _SLOWDOWN_ALLOWED * tokens * self._seconds_per_token
 
-    def _score_batch_if_in_time(
-        self, loaded: LoadedModel, rows: Sequence[tuple[tuple[str, str], Any]], expires: float | None
-    ) -> bool:
-        """Score one batch of encoded pairs into the cache; False when it would not be done in time."""
-        tokens = len(rows) * max(len(pair.ids) for _, pair in rows)
+    def _is_time_for(self, tokens: int, expires: float | None) -> bool:
+        return expires is None or self._clock() + self._seconds_for(tokens) <= expires
+
+    def _score_batch(self, keys: Sequence[tuple[str, str]], run: Callable[[], Any], tokens: int) -> None:
+        """Score one batch into the cache, and note how long it took."""
         started = self._clock()
-        if expires is not None and started + self._seconds_for(tokens) > expires:
-            return False
-        logits = run_batch(loaded, [pair.ids for _, pair in rows], [pair.type_ids for _, pair in rows])
+        logits = run()
         self._seconds_per_token = (self._seconds_per_token + (self._clock() - started) / tokens) / 2
-        for (key, _), logit in zip(rows, logits.reshape(len(rows), -1)[:, 0].tolist(), strict=True):
+        for key, logit in zip(keys, logits.reshape(len(keys), -1)[:, 0].tolist(), strict=True):
             self._score_cache[key] = logit
         while len(self._score_cache) > _MAX_CACHED_SCORES:
             self._score_cache.popitem(last=False)
-        return True
-
-
-class BundledReader(BundledReranker):
-    """The reader: it judges statements for a prompt, and which of two statements replaces the other."""
-
-    def __init__(self, threads: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(threads, clock, READER)
-
-    def replacement_chances(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """For each pair of a newer and an older statement: how probably the newer makes the older untrue."""
-        if not pairs:
-            return []
-        loaded = self.load()
-        encoded = [loaded.tokenizer.encode(clean_text(newer), clean_text(older)) for newer, older in pairs]
-        chances = [0.0] * len(pairs)
-        for batch in group_by_length([len(one.ids) for one in encoded], _BATCH_PAIRS, _BATCH_TOKENS):
-            rows = [encoded[at] for at in batch]
-            logits = run_batch(loaded, [row.ids for row in rows], [row.type_ids for row in rows], _RELATIONS)
-            for at, chance in zip(batch, _share_of_replacing(logits), strict=True):
-                chances[at] = chance
-        return chances
-
-
-def _share_of_replacing(logits: Any) -> list[float]:  # noqa: ANN401  (onnxruntime has no types)
-    """The probability of the class "replaces", of the three that the reader tells apart."""
-    import numpy as np
-
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return cast("list[float]", (powers[:, 1] / powers.sum(axis=1)).tolist())
 
 
 # How they are run ----------------------------------------------------------------------------------------
@@ -341,22 +314,30 @@ def run_batch(
     loaded: LoadedModel,
     token_ids: Sequence[Sequence[int]],
     type_ids: Sequence[Sequence[int]] | None = None,
-    output: str | None = None,
 ) -> Any:  # noqa: ANN401
-    """The named output, or the first, for one batch, padded to its longest text."""
+    """The first output for one batch, padded to its longest text."""
+    ids, mask = pad_rows(token_ids)
+    kinds = pad_rows(type_ids)[0] if type_ids is not None else ids * 0
+    inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}
+    return run_session(loaded, inputs)[0]
+
+
+def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+    """The rows as one array, filled up with zeros to the longest, and a mask that is 1 where they were."""
     import numpy as np
 
-    width = max(map(len, token_ids))
-    ids = np.zeros((len(token_ids), width), dtype=np.int64)
-    mask, kinds = np.zeros_like(ids), np.zeros_like(ids)
-    for row, text in enumerate(token_ids):
-        ids[row, : len(text)] = text
-        mask[row, : len(text)] = 1
-        if type_ids is not None:
-            kinds[row, : len(text)] = type_ids[row]
-    inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}
+    filled = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+    mask = np.zeros_like(filled)
+    for at, row in enumerate(rows):
+        filled[at, : len(row)] = row
+        mask[at, : len(row)] = 1
+    return filled, mask
+
+
+def run_session(loaded: LoadedModel, inputs: Mapping[str, Any], output: str | None = None) -> list[Any]:
+    """The named output of a model, or all; EmbeddingError if it fails."""
     try:
-        return loaded.session.run([output] if output else None, inputs)[0]
+        return cast("list[Any]", loaded.session.run([output] if output else None, inputs))
     except _onnxruntime_error_types() as error:
         raise EmbeddingError(f"the bundled model failed: {error}; is there enough free memory?") from error
 

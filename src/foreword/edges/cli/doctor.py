@@ -137,7 +137,8 @@ def _load_settings_or_defaults() -> tuple[Settings, Finding]:
 
 def _check_models(settings: Settings) -> list[Finding]:
     """Whether the models that the settings name are there and whole."""
-    from foreword.spaces.bundled import BundledEmbeddingProvider, BundledReader, BundledReranker
+    from foreword.spaces.bundled import BundledEmbeddingProvider, BundledReranker
+    from foreword.spaces.reader import BundledReader
 
     threads = settings.threads or None
     if settings.embedding == "none":
